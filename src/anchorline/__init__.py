@@ -1,0 +1,50 @@
+"""Short sums that add up exactly to a model's prediction, proven best, with an error bar.
+
+>>> import anchorline as al
+>>> e = al.explain(lambda z: 0.5 * z[:, 0] + 0.25 * z[:, 2], [1, -1, -1], k=2)
+>>> e.terms[0].literal.text, round(e.terms[0].contribution, 9)
+('x0 = +1', 0.5)
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from anchorline._version import __version__
+from anchorline.errors import AnchorlineError
+from anchorline.explainer import Explainer, explain
+from anchorline.explanation import Certificate, Explanation, Verdict
+from anchorline.literals import Literal
+from anchorline.optimize.solution import Status
+from anchorline.spaces.hypercube import Hypercube
+from anchorline.verify import verify
+
+if TYPE_CHECKING:
+    from anchorline.binarizer import Binarizer
+
+_ON_FIRST_USE = {"Binarizer": "anchorline.binarizer"}  # these import scikit-learn, which takes seconds
+
+__all__ = [
+    "AnchorlineError",
+    "Binarizer",
+    "Certificate",
+    "Explainer",
+    "Explanation",
+    "Hypercube",
+    "Literal",
+    "Status",
+    "Verdict",
+    "__version__",
+    "explain",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ON_FIRST_USE:
+        from importlib import import_module  # noqa: PLC0415
+
+        return getattr(import_module(_ON_FIRST_USE[name]), name)
+    raise AttributeError(f"module 'anchorline' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""The paper's experiments: its data sets, its models, races against peers."""

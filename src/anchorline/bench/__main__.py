@@ -1,0 +1,55 @@
+"""``python -m anchorline.bench --data DIR``: run the benchmarks, write figures and a page."""
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from anchorline.bench import engine
+from anchorline.bench.report import write_json, write_page
+from anchorline.bench.tasks import CACHE, Benchmark, load_benchmarks
+
+Rows = Iterable[dict[str, Any]]
+
+
+def sections(benchmarks: Sequence[Benchmark], time_limit: float) -> dict[str, Callable[[], Rows]]:
+    """Every section by name, as something that measures row by row when called."""
+
+    def grid(settings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for setting in settings:
+            yield from engine.proofs(benchmarks, setting, time_limit)
+
+    return {
+        "proven": lambda: grid([engine.PAPER]),
+        "race_lime": lambda: engine.race_lime(benchmarks),
+        "memory": lambda: [engine.memory()],
+        "import_time": lambda: [engine.import_time()],
+        "nearby": lambda: grid(engine.NEARBY),
+        "beyond": lambda: grid(engine.BEYOND),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the sections asked for, telling each row as it comes."""
+    parser = argparse.ArgumentParser(prog="python -m anchorline.bench", description=main.__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="directory of <id>-<name>.csv.gz files")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="where trained models go (%(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="(%(default)s)")
+    parser.add_argument("--only", nargs="*", help="sections; all of them if left out")
+    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds a task (%(default)s)")
+    chosen = parser.parse_args(arguments)
+    benchmarks = sorted(load_benchmarks(chosen.data, cache=chosen.cache), key=lambda b: b.dimension)
+    todo = sections(benchmarks, chosen.time_limit)
+    for name in chosen.only or todo:
+        rows = []
+        print(f"== {name}", flush=True)
+        for row in todo[name]():
+            rows.append(row)
+            print("  ", ", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+            write_json(chosen.out, name, rows)
+    print(f"Wrote {write_page(chosen.out)}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

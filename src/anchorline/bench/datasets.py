@@ -1,0 +1,133 @@
+"""The paper's data sets, read from a directory of ``<OpenML id>-<name>.csv.gz`` files.
+
+One header row, the target in the last column, named ``target``; an empty field is a missing value and
+nothing else is. Text columns are categories, all others numbers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anchorline.errors import MissingDependencyError, ParameterError
+
+Kind = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One row of the paper's Table 1: ``dimension`` is d, the number of indicators."""
+
+    id: int
+    name: str
+    kind: Kind
+    dimension: int
+
+
+#: The paper's Table 1, in its order.
+PUBLISHED: tuple[Published, ...] = (
+    Published(29, "Credit Approval", "classification", 17),
+    Published(42192, "COMPAS", "classification", 20),
+    Published(40683, "Postoperative", "classification", 23),
+    Published(43672, "Heart Disease", "classification", 37),
+    Published(179, "Adult", "classification", 42),
+    Published(1486, "Nomao", "classification", 149),
+    Published(40536, "Speed Dating", "classification", 180),
+    Published(1116, "Musk", "classification", 644),
+    Published(44146, "Medical Charges", "regression", 12),
+    Published(44024, "California Housing", "regression", 32),
+    Published(44962, "Forest Fires", "regression", 40),
+    Published(46328, "Seoul Bike Sharing", "regression", 46),
+    Published(42352, "Student Performance", "regression", 69),
+    Published(46132, "NCI 60 Thioguanine", "regression", 188),
+    Published(46286, "Communities and Crime", "regression", 367),
+    Published(46139, "Cancer Drug Resp. Meth.", "regression", 1652),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """A table and what is to be predicted from it.
+
+    Parameters
+    ----------
+    frame
+        The attributes, a pandas frame of n rows.
+    target
+        Labels or numbers as in the file, shape (n,); read-only.
+    """
+
+    id: int
+    name: str
+    kind: Kind
+    frame: Any
+    target: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        target = np.array(self.target)
+        target.setflags(write=False)
+        object.__setattr__(self, "target", target)
+        if target.shape != (len(self.frame),):
+            raise ParameterError(
+                f"{self.name}: the target has shape {target.shape}; needed one value for each of the "
+                f"{len(self.frame)} rows of the frame."
+            )
+
+
+def published(dataset_id: int) -> Published:
+    """Return the row of the paper's Table 1 with this OpenML id.
+
+    >>> published(29)
+    Published(id=29, name='Credit Approval', kind='classification', dimension=17)
+    """
+    for row in PUBLISHED:
+        if row.id == dataset_id:
+            return row
+    known = ", ".join(str(row.id) for row in PUBLISHED)
+    raise ParameterError(f"{dataset_id!r} is no data set of the paper; needed one of {known}.")
+
+
+def available(directory: Path) -> list[Published]:
+    """Return the rows of Table 1 whose file is in ``directory``, in the paper's order."""
+    return [row for row in PUBLISHED if list(Path(directory).glob(f"{row.id}-*.csv.gz"))]
+
+
+def locate(directory: Path, dataset_id: int) -> Path:
+    """Return the one file of a data set."""
+    row = published(dataset_id)
+    files = sorted(Path(directory).glob(f"{row.id}-*.csv.gz"))
+    if len(files) != 1:
+        came = ", ".join(file.name for file in files) or "none"
+        raise ParameterError(
+            f"{row.name} needs one file named {row.id}-*.csv.gz in {str(directory)!r}; found {came}. "
+            "Give the directory of the data sets: `--data DIR`."
+        )
+    return files[0]
+
+
+def read_dataset(directory: Path, dataset_id: int) -> Dataset:
+    """Read one data set of the paper by its OpenML id."""
+    row, file = published(dataset_id), locate(directory, dataset_id)
+    table = _pandas().read_csv(file, keep_default_na=False, na_values=[""])
+    if table.columns[-1] != "target":
+        raise ParameterError(f"The last column of {file.name} is {table.columns[-1]!r}; needed 'target'.")
+    if table["target"].isna().any():
+        raise ParameterError(f"{file.name} has rows without a target; needed one in every row.")
+    return Dataset(row.id, row.name, row.kind, table.drop(columns="target"), table["target"].to_numpy())
+
+
+def read_datasets(directory: Path) -> Iterator[Dataset]:
+    """Read every data set of the paper that is in ``directory``, one at a time."""
+    for row in available(directory):
+        yield read_dataset(directory, row.id)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError as cause:
+        raise MissingDependencyError.of("pandas", "bench") from cause
+    return pandas

@@ -1,0 +1,79 @@
+"""Write benchmark figures: JSON for machines, one Markdown page for people."""
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anchorline._version import __version__
+
+TITLES = {
+    "proven": "Proofs on the paper's tasks",
+    "nearby": "Proofs one step from the paper's setting",
+    "beyond": "Proofs beyond the paper's setting",
+    "race_lime": "Overhead against LIME",
+    "memory": "Memory",
+    "import_time": "Import time",
+}
+NOTES = {
+    "proven": "k = 5, m = 5000, sigma = 1, 10 instances each; seconds are whole explanations, model included.",
+    "nearby": "k = 8, or another sigma, or another m. Gaps are relative to the objective, the largest left.",
+    "beyond": "k = 8, sigma in {0, 2, 3}, m in {1000, 20000}, 60 s each task.",
+    "race_lime": "Same model, same number of queries, one BLAS thread for both, k = 5 (LIME: 4 features and its "
+    "intercept). Overhead is total time less the time inside the model; ratios are LIME's over ours. "
+    "Certified: half of the queries go to the certificate.",
+    "memory": "Peak resident memory of one explanation.",
+    "import_time": "Fresh processes, medians.",
+}
+
+
+def write_json(directory: Path, name: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Write one section's rows, with what they were measured on, atomically."""
+    directory.mkdir(parents=True, exist_ok=True)
+    made_on = {
+        "anchorline": __version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+    }
+    text = json.dumps({"section": name, "made_on": made_on, "rows": list(rows)}, indent=1) + "\n"
+    aside = directory / f"{name}.json.tmp"
+    aside.write_text(text, encoding="utf-8")
+    os.replace(aside, directory / f"{name}.json")
+
+
+def write_page(directory: Path) -> Path:
+    """Gather every section found into ``README.md`` beside the figures."""
+    parts = ["# Benchmark results\n\nMade by `make bench`; every figure is in the JSON beside this page.\n"]
+    for name, title in TITLES.items():
+        file = directory / f"{name}.json"
+        if file.exists():
+            rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+            parts.append(f"## {title}\n\n{NOTES[name]}\n\n{markdown_table(rows)}\n")
+    page = directory / "README.md"
+    page.write_text("\n".join(parts), encoding="utf-8")
+    return page
+
+
+def markdown_table(rows: Sequence[dict[str, Any]]) -> str:
+    """A Markdown table of rows that share their keys."""
+    if not rows:
+        return "(nothing measured)"
+    columns = list(rows[0])
+    lines = [
+        "| " + " | ".join(column.replace("_", " ") for column in columns) + " |",
+        "|---" * len(columns) + "|",
+    ]
+    lines += ["| " + " | ".join(_cell(row[column]) for column in columns) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

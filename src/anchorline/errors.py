@@ -1,0 +1,98 @@
+"""Every error anchorline raises on purpose, in one tree.
+
+AnchorlineError
+|- InstanceError (ValueError)             the instance to explain is not one the space knows
+|- ParameterError (ValueError)            k, sigma, n_samples, ... out of range
+|- SampleError (ValueError)               flips, drops or weights that do not fit together
+|- PredictorError (RuntimeError)          the model raised
+|- PredictorOutputError (ValueError)      the model answered, but not with one finite number a row
+|- BudgetError (RuntimeError)             the work asked for needs more queries than `max_queries`
+|- NotOptimalError (RuntimeError)         a proved optimum was required and none was reached
+|- InfeasibleError (ArithmeticError)      no explanation satisfies box and anchoring
+|- NumericalError (ArithmeticError)       statistics too ill-conditioned to decide
+|- CertificateError (ArithmeticError)     a solver's claims contradict each other
+|- BackendError (RuntimeError)            an outside solver answered something we do not know
+|- MissingDependencyError (ImportError)   an optional package is not installed
+`- FormatError (ValueError)               a text is not an explanation of a known schema
+
+Messages say what came, what is needed and what to type. All of them pickle.
+"""
+
+
+class AnchorlineError(Exception):
+    """Base of every error anchorline raises on purpose."""
+
+
+class InstanceError(AnchorlineError, ValueError):
+    """The instance to explain is not one the space knows."""
+
+
+class ParameterError(AnchorlineError, ValueError):
+    """A parameter is out of range."""
+
+
+class SampleError(AnchorlineError, ValueError):
+    """Flips, drops or weights do not fit together."""
+
+
+class PredictorError(AnchorlineError, RuntimeError):
+    """The model raised while it was queried."""
+
+
+class PredictorOutputError(AnchorlineError, ValueError):
+    """The model answered, but not with one finite number a row."""
+
+    @classmethod
+    def wrong_shape(cls, shape: tuple[int, ...], n: int) -> "PredictorOutputError":
+        """Build the error for an answer of the wrong shape."""
+        hint = "Return one number per row."
+        if len(shape) == 2 and shape[1] > 1:
+            hint = "Pick one column: `lambda X: model.predict_proba(X)[:, 1]`."
+        elif len(shape) == 2:
+            hint = "Flatten it: `lambda X: model.predict(X).ravel()`."
+        return cls(f"The predictor returned shape {shape}; needed ({n},). {hint}")
+
+
+class BudgetError(AnchorlineError, RuntimeError):
+    """The work asked for needs more model queries than allowed."""
+
+
+class NotOptimalError(AnchorlineError, RuntimeError):
+    """A proved optimum was required and none was reached."""
+
+
+class InfeasibleError(AnchorlineError, ArithmeticError):
+    """No explanation with at most k terms satisfies box and anchoring."""
+
+
+class NumericalError(AnchorlineError, ArithmeticError):
+    """The statistics are too ill-conditioned to decide."""
+
+
+class CertificateError(AnchorlineError, ArithmeticError):
+    """A solver's claims contradict each other."""
+
+    @classmethod
+    def crossed(cls, objective: float, lower_bound: float) -> "CertificateError":
+        """Build the error for a lower bound above the objective."""
+        return cls(
+            f"Lower bound {lower_bound!r} exceeds objective {objective!r}. "
+            "This is a bug in the solver, not in your data: please report it."
+        )
+
+
+class BackendError(AnchorlineError, RuntimeError):
+    """An outside solver failed or answered something unknown."""
+
+
+class MissingDependencyError(AnchorlineError, ImportError):
+    """An optional package is not installed."""
+
+    @classmethod
+    def of(cls, package: str, extra: str) -> "MissingDependencyError":
+        """Build the error that names the extra to install."""
+        return cls(f"This needs `{package}`, which is not installed. Type: pip install 'anchorline[{extra}]'")
+
+
+class FormatError(AnchorlineError, ValueError):
+    """A text is not an explanation of a known schema."""

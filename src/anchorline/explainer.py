@@ -1,0 +1,271 @@
+"""Explainer and explain: what people type."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Unpack
+
+import numpy as np
+
+from anchorline._version import __version__
+from anchorline.assessment import Assessment, assess
+from anchorline.errors import ParameterError
+from anchorline.explanation import Certificate, Explanation, canonical_json
+from anchorline.guarantees import achievable_epsilon
+from anchorline.investigation import Findings, investigate
+from anchorline.predictor import Predictor
+from anchorline.sampling import stream_key
+from anchorline.settings import Keywords, Settings
+from anchorline.spaces.base import Neighborhood, Space
+from anchorline.spaces.hypercube import Hypercube
+
+
+class Explainer:
+    """A model and the space its instances live in.
+
+    Parameters
+    ----------
+    model
+        Callable on model inputs of n rows, returning n numbers (or labels, with ``task="label"``).
+    space
+        What an instance can be; see `anchorline.spaces`.
+    output
+        What the output is called in rules and reports.
+    task, output_range, threshold
+        See `anchorline.predictor.Predictor`.
+
+    Examples
+    --------
+    >>> rate = lambda z: 0.3 * z[:, 0] - 0.2 * z[:, 1] * z[:, 2]
+    >>> explainer = Explainer(rate, Hypercube(["income", "debt", "owner", "citizen"]), output="rate")
+    >>> from anchorline.render.text import rule
+    >>> print(rule(explainer.explain([1, -1, 1, 1], k=3)))
+    0.305 [income = +1] + 0.098 [owner = +1] + 0.097 [debt = -1] -> rate = 0.500
+    """
+
+    def __init__(
+        self,
+        model: Callable[[Any], Any],
+        space: Space,
+        *,
+        output: str = "f(x)",
+        task: str | None = None,
+        output_range: tuple[float, float] = (-1.0, 1.0),
+        threshold: float | None = None,
+    ) -> None:
+        self.model, self.space, self.output = model, space, output
+        self.task, self.output_range, self.threshold = task, output_range, threshold
+
+    def explain(self, instance: Any, **keywords: Unpack[Keywords]) -> Explanation:
+        """Explain one prediction; see `anchorline.explain` for the keywords."""
+        return self.explain_with(instance, Settings.of(**keywords))
+
+    def explain_with(
+        self, instance: Any, settings: Settings, parameters: Mapping[str, Any] | None = None
+    ) -> Explanation:
+        """Explain one prediction with settings made before; ``parameters`` recorded then, to repeat it now."""
+        parameters = self.parameters(settings) if parameters is None else parameters
+        neighborhood, predictor = self.prepare(instance, settings, parameters)
+        findings = investigate(neighborhood, predictor, settings)
+        return _assemble(self.output, neighborhood, predictor, settings, findings, parameters)
+
+    def prepare(
+        self, instance: Any, settings: Settings, parameters: Mapping[str, Any] | None = None
+    ) -> tuple[Neighborhood, Predictor]:
+        """The instance's neighborhood, and the model as seen from there; asks one query."""
+        neighborhood = self.space.at(instance)
+        parameters = self.parameters(settings) if parameters is None else parameters
+        predictor = Predictor(
+            self.model,
+            neighborhood.original,
+            output_range=self.output_range,
+            task=self.task,
+            threshold=self.threshold,
+            max_queries=settings.max_queries,
+            checksum_key=stream_key(settings.seed, neighborhood.key, "checksum:" + canonical_json(parameters)),
+        )
+        return neighborhood, predictor
+
+    def assess(
+        self,
+        instance: Any,
+        contributions: Any,
+        intercept: float | None = None,
+        *,
+        n_fresh: int = 10_000,
+        **keywords: Unpack[Keywords],
+    ) -> Assessment:
+        """Measure anyone's contributions (d,) in the output's own units; intercept None: anchored.
+
+        Examples
+        --------
+        >>> explainer = Explainer(lambda z: 0.5 * z[:, 0], Hypercube())
+        >>> explainer.assess([1, 1], [0.4, 0.0], intercept=0.0).fidelity_error.value.__round__(6)
+        0.0025
+        """
+        settings = Settings.of(**keywords)
+        neighborhood, predictor = self.prepare(instance, settings)
+        scaled = np.asarray(contributions, dtype=np.float64) / predictor.half_range
+        if scaled.shape != (len(neighborhood.literals),) or not np.isfinite(scaled).all():
+            raise ParameterError(
+                f"contributions have shape {scaled.shape}; needed one finite number a literal, "
+                f"({len(neighborhood.literals)},)."
+            )
+        gap = 0.0
+        if intercept is not None:
+            total = float(intercept) / predictor.half_range + float(scaled.sum())
+            gap = total + predictor.origin - predictor.scaled_prediction
+        return assess(
+            neighborhood,
+            predictor,
+            scaled,
+            anchoring_gap=gap,
+            flip_probability=settings.flip_probability,
+            n_samples=n_fresh,
+            seed=settings.seed,
+            stream="assess",
+            most_enumerated=0 if settings.sampling == "draw" else n_fresh // 2,
+            confidence=settings.confidence,
+        )
+
+    def parameters(self, settings: Settings) -> dict[str, Any]:
+        """All that is needed to repeat the explanation, in plain values."""
+        return settings.to_dict() | {
+            "task": self.task,
+            "output_range": [float(end) for end in self.output_range],
+            "threshold": None if self.threshold is None else float(self.threshold),
+            "space": self.space.fingerprint,
+            "versions": {"anchorline": __version__, "numpy": np.__version__},
+        }
+
+
+def explain(
+    predict: Callable[[np.ndarray], Any],
+    x: Any,
+    *,
+    names: Sequence[str | tuple[str, str]] | None = None,
+    output: str = "f(x)",
+    task: str | None = None,
+    output_range: tuple[float, float] = (-1.0, 1.0),
+    threshold: float | None = None,
+    **keywords: Unpack[Keywords],
+) -> Explanation:
+    r"""Explain ``predict`` at ``x`` in {-1, +1}^d by the best anchored sum of at most ``k`` terms.
+
+    .. math:: \min_u\ \tfrac1n\sum_i (t_i - F_i u)^2 \quad\text{s.t.}\quad
+              u_0 + \textstyle\sum_j u_j = f(x),\ \text{at most } k \text{ terms}
+
+    Parameters
+    ----------
+    predict
+        From an (n, d) array of -1 and +1 to n numbers in ``output_range``, or labels.
+    x
+        The instance: d numbers, -1 or +1.
+    names
+        A name a coordinate, or what +1 says and what -1 says.
+    output
+        What the output is called.
+    task
+        ``"label"`` explains why the label is what it is: +1 where it stays, -1 where it changes.
+    output_range
+        Lowest and highest output; beyond is clipped and counted.
+    threshold
+        The decision is "output >= threshold"; its stability is then measured too.
+    k
+        Most terms, the intercept included (5).
+    sigma, flip_probability
+        How local: each literal is flipped with probability 1 / (1 + e^sigma) (sigma 1), or as given.
+    n_samples
+        Neighbors to search with (5000), or "auto": until the relevance interval is narrower than
+        ``tolerance`` (0.02) and the best support is separated from the runner-up, or max_queries is met
+        (200,000 if not given). With ``sampling="auto"`` all 2^d are taken where that is not more.
+    n_certify
+        Fresh neighbors to measure with: as many as searched by default; 0 for no measurement.
+    confidence
+        With which all limits of the certificate hold together (0.95).
+    max_queries
+        Hard limit of rows shown to the model; `BudgetError` before it is passed.
+    solver
+        "exact" (proves the optimum), "iht", "scip", "gurobi", or "relaxation" (a bound, not sparse).
+    time_limit, node_limit
+        Stop the search early; the best answer so far comes back with its gap.
+    box
+        Largest size of a term, in half output ranges (1); None lifts it.
+    seed
+        The same seed and the same x give the same bytes (0).
+
+    Examples
+    --------
+    >>> import anchorline as al
+    >>> e = al.explain(lambda z: 0.5 * z[:, 0] + 0.25 * z[:, 2], [1, -1, -1], k=2)
+    >>> print(e)
+    0.50 [x0 = +1] - 0.25 [x2 = -1] -> f(x) = 0.25
+    Proven best 2-term explanation on all 8 neighbors.
+    While these 2 facts hold, the output stays; without them it moves by 0.514.
+    Verdict: trustworthy.
+    """
+    explainer = Explainer(
+        predict, Hypercube(names), output=output, task=task, output_range=output_range, threshold=threshold
+    )
+    return explainer.explain(x, **keywords)
+
+
+def _assemble(
+    output: str,
+    neighborhood: Neighborhood,
+    predictor: Predictor,
+    settings: Settings,
+    findings: Findings,
+    parameters: Mapping[str, Any],
+) -> Explanation:
+    """Turn findings on the scale [-1, +1] into an explanation in the output's own units."""
+    solution, problem = findings.solution, findings.problem
+    contributions = solution.contributions * predictor.half_range
+    intercept = predictor.prediction - float(contributions.sum())
+    if solution.intercept == problem.origin:
+        intercept = 0.0
+    n, d = problem.evidence.n_rows, problem.n_literals
+    epsilon = achievable_epsilon(n, settings.k, d, 1 - settings.confidence)
+    certificate = Certificate(
+        status=solution.status,
+        objective=solution.objective,
+        lower_bound=solution.lower_bound,
+        anchoring_residual=abs(float(intercept + contributions.sum() - predictor.prediction)),
+        n_terms=problem.n_terms(solution.contributions, solution.intercept),
+        n_facts=int(np.count_nonzero(contributions)),
+        n_samples=n,
+        n_queries=predictor.n_queries,
+        n_clipped=predictor.n_clipped,
+        exhaustive=findings.exhaustive,
+        confidence=settings.confidence,
+        theorem_epsilon=0.0 if findings.exhaustive else epsilon,
+        answers_checksum=predictor.checksum,
+        stopped_because=findings.stopped_because,
+        **_measurements(findings.assessment, predictor),
+    )
+    return Explanation(
+        prediction=predictor.prediction,
+        intercept=intercept,
+        contributions=contributions,
+        literals=neighborhood.literals,
+        output=output,
+        half_range=predictor.half_range,
+        instance=tuple(neighborhood.instance),
+        parameters=parameters,
+        certificate=certificate,
+    )
+
+
+def _measurements(assessment: Assessment | None, predictor: Predictor) -> dict[str, Any]:
+    """The certificate's estimates; the typical (RMS) change is told in the output's own units."""
+    if assessment is None:
+        return {}
+
+    def change(error: float) -> float:
+        return 2 * predictor.half_range * math.sqrt(error)
+
+    measured = {field.name: getattr(assessment, field.name) for field in fields(assessment)}
+    return measured | {
+        "typical_change": assessment.relevance_error.map(change),
+        "baseline_change": assessment.baseline_error.map(change),
+    }

@@ -1,0 +1,53 @@
+"""The optimiser: flips, drops, contributions and numbers; no models, no tables."""
+
+from typing import Any
+
+from anchorline.errors import ParameterError
+from anchorline.evidence import Evidence
+from anchorline.optimize.exact import Limits, solve_exact
+from anchorline.optimize.iht import solve_iht
+from anchorline.optimize.problem import Problem
+from anchorline.optimize.solution import Solution, Status
+
+METHODS = ("exact", "gurobi", "iht", "relaxation", "scip")
+
+
+def solve(
+    problem: Problem,
+    method: str = "exact",
+    *,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    **settings: Any,
+) -> Solution:
+    """Solve a problem by one of `METHODS`; at a limit the best known answer comes back with its gap.
+
+    Examples
+    --------
+    >>> evidence = Evidence.from_sample([[1, 0], [0, 1], [1, 1]], [0.5, 0.0, 0.5])
+    >>> solution = solve(Problem(evidence, k=2, prediction=0.75))
+    >>> solution.contributions.round(9).tolist(), solution.intercept, solution.status.name
+    ([0.5, 0.0], 0.25, 'OPTIMAL')
+    """
+    limits = Limits(time_limit, node_limit)
+    match method:
+        case "exact":
+            return solve_exact(problem, limits, **settings)
+        case "iht":
+            return solve_iht(problem, limits, **settings)
+        case "relaxation":
+            from anchorline.optimize.relaxation import solve_relaxation  # noqa: PLC0415  optional
+
+            return solve_relaxation(problem, limits, **settings)
+        case "scip":
+            from anchorline.optimize.mip.scip import solve_with_scip  # noqa: PLC0415  optional
+
+            return solve_with_scip(problem, limits, **settings)
+        case "gurobi":
+            from anchorline.optimize.mip.gurobi import solve_with_gurobi  # noqa: PLC0415  optional
+
+            return solve_with_gurobi(problem, limits, **settings)
+    raise ParameterError(f"Solver {method!r} is unknown; needed one of {', '.join(METHODS)}.")
+
+
+__all__ = ["METHODS", "Evidence", "Limits", "Problem", "Solution", "Status", "solve"]

@@ -1,0 +1,258 @@
+"""Best-first branch and bound: the proven best sum of at most k terms."""
+
+import heapq
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from anchorline.errors import NumericalError
+from anchorline.optimize.bounds import (
+    Bound,
+    Centered,
+    Projection,
+    cheap_rho,
+    climb,
+    exact_rho,
+    project,
+    saddle,
+)
+from anchorline.optimize.problem import Case, Problem
+from anchorline.optimize.solution import Solution, Status
+
+TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed; its bound is kept
+_ALL_PAIRS = 400  # most candidates whose pairwise correlations are computed at one node
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop early; None means never."""
+
+    time_limit: float | None = None
+    node_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Chosen literals, the ones that may still join them, and multipliers that bounded the parent well."""
+
+    case: Case
+    chosen: tuple[int, ...]
+    candidates: np.ndarray
+    multipliers: tuple[float, float]  # eta, mu
+
+    @property
+    def left(self) -> int:
+        """How many literals may still be chosen."""
+        return self.case.size - len(self.chosen)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A support fitted inside the box."""
+
+    objective: float
+    contributions: np.ndarray
+    intercept: float
+
+    @property
+    def terms(self) -> tuple[int, ...]:
+        """What tells it from another: the literals that really contribute."""
+        return tuple(np.flatnonzero(self.contributions).tolist())
+
+
+@dataclass
+class Pool:
+    """The best few explanations found so far, and the least bound among what was closed without them."""
+
+    problem: Problem
+    size: int = 1
+    found: list[Candidate] = field(default_factory=list)
+    closed: float = np.inf
+
+    @property
+    def objective(self) -> float:
+        """The best objective found."""
+        return self.found[0].objective if self.found else np.inf
+
+    @property
+    def cutoff(self) -> float:
+        """Bounds at or above this close a node: nothing there enters the pool."""
+        last = self.found[-1].objective if len(self.found) == self.size else np.inf
+        return last - TOLERANCE * self.problem.evidence.drop_square
+
+    def close(self, bound: float) -> None:
+        """Remember the bound of something that is not searched."""
+        self.closed = min(self.closed, bound)
+
+    def offer(self, support: np.ndarray, case: Case) -> None:
+        """Fit a support inside the box and keep it if it is among the best, each sum once."""
+        fitted = self.problem.fit_case(support, case)
+        if fitted is None:
+            return
+        new = Candidate(self.problem.objective(fitted[0]), *fitted)
+        if any(old.terms == new.terms and old.objective <= new.objective for old in self.found):
+            return
+        kept = [old for old in self.found if old.terms != new.terms] + [new]
+        self.found = sorted(kept, key=lambda candidate: candidate.objective)[: self.size]
+
+    def offer_best(self, chosen: tuple[int, ...], candidates: np.ndarray, values: np.ndarray, case: Case) -> None:
+        """Try the chosen literals with one candidate more, by increasing value without the box."""
+        order = np.argsort(values, kind="stable")
+        for pos in order:
+            if values[pos] >= self.cutoff:
+                return self.close(float(values[pos]))
+            self.offer(np.append(candidates[pos], chosen).astype(np.intp), case)
+        return None
+
+
+def solve_exact(problem: Problem, limits: Limits) -> Solution:
+    r"""Prove the optimum of `Problem` by best-first branch and bound on its statistics.
+
+    Bounds are those of `anchorline.optimize.bounds`; they ignore only the box on single literals,
+    which the fit of a whole support respects. The first incumbent is greedy selection improved by
+    single swaps. At a limit the lower bound is the least over open nodes. Cost d^2, then O(n) to
+    O(n^2) a node with n surviving candidates.
+    """
+    pool = Pool(problem)
+    try:
+        n_nodes, stopped = _search(problem, limits, pool)
+    except NumericalError:
+        return _report(pool, 0, Status.NUMERICAL)
+    return _report(pool, n_nodes, Status.LIMIT if stopped else Status.OPTIMAL)
+
+
+def solve_runners_up(problem: Problem, limits: Limits, n_best: int = 2) -> list[Candidate]:
+    """The ``n_best`` best sums whose supports differ, best first, by the same search."""
+    pool = Pool(problem, n_best)
+    _search(problem, limits, pool)
+    return pool.found
+
+
+def _search(problem: Problem, limits: Limits, pool: Pool) -> tuple[int, bool]:
+    """Fill the pool; number of nodes, and whether a limit struck."""
+    deadline = np.inf if limits.time_limit is None else time.perf_counter() + limits.time_limit
+    node_limit = np.inf if limits.node_limit is None else limits.node_limit
+    centered = Centered.of(problem.evidence)
+    for case in problem.cases:
+        pool.offer(np.zeros(0, dtype=np.intp), case)
+    open_nodes: list[tuple[float, int, Node]] = []
+    chosen: tuple[int, ...] = ()
+    for case in problem.cases:
+        chosen = _first_guess(centered, case, chosen, pool)
+        if case.size:
+            open_nodes.append((0.0, len(open_nodes), _root(centered, case, chosen)))
+    n_nodes, order, stopped = 0, len(open_nodes), False
+    while open_nodes and open_nodes[0][0] < pool.cutoff:
+        if n_nodes >= node_limit or time.perf_counter() > deadline:
+            stopped = True
+            break
+        bound, _, node = heapq.heappop(open_nodes)
+        n_nodes += 1
+        for child_bound, child in _expand(centered, node, pool):
+            order += 1
+            heapq.heappush(open_nodes, (max(bound, child_bound), order, child))
+    if open_nodes:
+        pool.close(open_nodes[0][0])
+    return n_nodes, stopped
+
+
+def _report(pool: Pool, n_nodes: int, status: Status) -> Solution:
+    problem = pool.problem
+    if not pool.found:
+        status = Status.INFEASIBLE if status is Status.OPTIMAL else status
+        nothing = Candidate(np.inf, np.zeros(problem.n_literals), problem.prediction)
+    best = pool.found[0] if pool.found else nothing
+    return Solution(
+        contributions=best.contributions,
+        intercept=best.intercept,
+        objective=best.objective,
+        lower_bound=0.0 if status is Status.NUMERICAL else max(0.0, min(best.objective, pool.closed)),
+        status=status,
+        n_nodes=n_nodes,
+    )
+
+
+def _first_guess(centered: Centered, case: Case, chosen: tuple[int, ...], pool: Pool) -> tuple[int, ...]:
+    """Offer greedy selection, from ``chosen`` on, improved by single swaps while they help."""
+    everything = np.arange(len(centered.variances))
+    value, gain = np.inf, TOLERANCE * pool.problem.evidence.drop_square
+    while len(chosen) < case.size:
+        chosen, value = _add_best(centered, chosen, everything, case)
+    improved = len(chosen) > 1
+    while improved:
+        improved = False
+        for literal in chosen:
+            rest = tuple(j for j in chosen if j != literal)
+            other, other_value = _add_best(centered, rest, everything, case)
+            if other_value < value - gain:
+                chosen, value, improved = other, other_value, True
+    pool.offer(np.array(chosen, dtype=np.intp), case)
+    return chosen
+
+
+def _root(centered: Centered, case: Case, guess: tuple[int, ...]) -> Node:
+    """The whole case, with the guess's own multipliers."""
+    form = project(centered, guess, np.zeros(0, dtype=np.intp)).form
+    _, eta, mu = saddle(form, case.low, case.high)
+    return Node(case, (), np.arange(len(centered.variances)), (float(eta), float(mu)))
+
+
+def _add_best(
+    centered: Centered, chosen: tuple[int, ...], everything: np.ndarray, case: Case
+) -> tuple[tuple[int, ...], float]:
+    others = np.delete(everything, list(chosen))
+    values = project(centered, chosen, others).values(case.low, case.high)
+    pos = int(np.argmin(values))
+    return (*chosen, int(others[pos])), float(values[pos])
+
+
+def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Node]]:
+    """Close the node, or return its children with their bounds, best first."""
+    case, left = node.case, node.left
+    if len(node.candidates) <= left:  # all of them together dominate every subset
+        pool.offer(np.append(node.candidates, node.chosen).astype(np.intp), case)
+        return []
+    projection = project(centered, node.chosen, node.candidates)
+    if left == 1:
+        pool.offer_best(node.chosen, node.candidates, projection.values(case.low, case.high), case)
+        return []
+    candidates, bound = _screen(centered, projection, node, pool)
+    if len(candidates) <= left:
+        if len(candidates):
+            pool.offer(np.append(candidates, node.chosen).astype(np.intp), case)
+        return []
+    order = np.argsort(-bound.gains, kind="stable")
+    candidates, gains = candidates[order], bound.gains[order]
+    # Child i takes candidate i and drops the earlier ones; sets that run past the end are subsets of others.
+    bounds = bound.base - np.lib.stride_tricks.sliding_window_view(gains, left).sum(axis=1)
+    n_children = int(np.searchsorted(bounds, pool.cutoff))
+    if n_children < len(bounds):
+        pool.close(float(bounds[n_children]))
+    return [
+        (
+            float(bounds[i]),
+            Node(case, (*node.chosen, int(candidates[i])), candidates[i + 1 :], bound.multipliers),
+        )
+        for i in range(n_children)
+    ]
+
+
+def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) -> tuple[np.ndarray, Bound]:
+    """Drop candidates that cannot be part of a better set, again with what is left, to a fixed point.
+
+    The correlations come in two stages: an O(n) bound first, then all pairs of the few that survive.
+    """
+    candidates, left = node.candidates, node.left
+    limits, multipliers = (node.case.low, node.case.high), node.multipliers
+    rho, exact = cheap_rho(centered, projection, candidates, left - 1), False
+    while True:
+        bound = climb(projection, rho, left, limits, multipliers)
+        kept, closed = bound.screen(pool.cutoff, left)
+        pool.close(closed)
+        done = exact or len(candidates) > _ALL_PAIRS
+        if len(kept) <= left or (done and len(kept) == len(candidates)):
+            return candidates[kept], bound
+        candidates, projection, multipliers = candidates[kept], projection.restrict(kept), bound.multipliers
+        exact = len(candidates) <= _ALL_PAIRS
+        rho = exact_rho(centered, projection, candidates, left - 1) if exact else rho[kept]

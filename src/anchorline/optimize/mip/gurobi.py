@@ -1,0 +1,90 @@
+"""Gurobi, through gurobipy."""
+
+from typing import Any
+
+import numpy as np
+
+from anchorline.errors import BackendError
+from anchorline.optimize.exact import Limits
+from anchorline.optimize.mip.base import Program, import_backend, report, status_of
+from anchorline.optimize.problem import Problem
+from anchorline.optimize.solution import Solution, Status
+
+# GRB.Status: numbers that Gurobi documents and keeps, written out because its import is lazy.
+STATUSES = {
+    2: Status.OPTIMAL,
+    3: Status.INFEASIBLE,
+    4: Status.INFEASIBLE,  # "infeasible or unbounded", and a mean square over a box is not unbounded
+    8: Status.LIMIT,  # nodes
+    9: Status.LIMIT,  # time
+    12: Status.NUMERICAL,
+    17: Status.LIMIT,  # memory
+}
+
+_SIZE_LIMIT_EXCEEDED = 10010
+_SETTINGS = {
+    "OutputFlag": 0,
+    "Threads": 1,  # the search depends on it, and the same problem must give the same answer
+    "MIPGap": 0.0,
+    "MIPGapAbs": 1e-10,
+    "FeasibilityTol": 1e-9,
+    "IntFeasTol": 1e-9,
+    "OptimalityTol": 1e-9,
+}
+
+
+def solve_with_gurobi(problem: Problem, limits: Limits) -> Solution:
+    r"""Solve the paper's (MIP) with Gurobi, as it stands.
+
+    .. math:: \min\ u^\top G u - 2 h^\top u + \tfrac1n\|t\|_2^2 \quad\text{s.t.}\quad
+              \text{the linear constraints of `Program`}
+
+    No variables beside the paper's 2 (d + 1): the licence inside Gurobi's wheel allows 200, so
+    d <= 99. Needs a box. At a limit the lower bound is Gurobi's dual bound.
+    """
+    program = Program.of(problem)
+    gurobi = import_backend("gurobipy", extra="gurobi")
+    settings = dict(_SETTINGS)
+    if limits.time_limit is not None:
+        settings["TimeLimit"] = float(limits.time_limit)
+    if limits.node_limit is not None:
+        settings["NodeLimit"] = float(limits.node_limit)
+    try:
+        with gurobi.Env(params=settings) as environment, gurobi.Model(env=environment) as model:
+            terms = _build(model, program)
+            model.optimize()
+            return report(
+                problem,
+                support=np.flatnonzero(terms.X > 0.5) if model.SolCount else None,
+                dual_bound=float(model.ObjBound),
+                status=status_of(model.Status, STATUSES, "Gurobi"),
+                n_nodes=int(model.NodeCount),
+            )
+    except gurobi.GurobiError as error:
+        raise _refused(error, program.n_literals) from error
+
+
+def _build(model: Any, program: Program) -> Any:
+    """Add variables, constraints and objective; return the binaries of the literals."""
+    box, origin = program.box, program.origin
+    terms = model.addMVar(program.n_literals, vtype="B")
+    values = model.addMVar(program.n_literals, lb=-box, ub=box)
+    intercept_term = model.addVar(vtype="B", lb=float(program.intercept_counts))
+    intercept = model.addVar(lb=-box, ub=box)
+    model.addConstr(values <= box * terms)
+    model.addConstr(values >= -box * terms)
+    model.addConstr(intercept - origin <= (box - origin) * intercept_term)
+    model.addConstr(intercept - origin >= (-box - origin) * intercept_term)
+    model.addConstr(intercept + values.sum() == program.prediction)
+    model.addConstr(intercept_term + terms.sum() <= program.k)
+    model.setObjective(values @ program.second @ values - 2 * (program.cross @ values) + program.constant)
+    return terms
+
+
+def _refused(error: Any, n_literals: int) -> BackendError:
+    if error.errno == _SIZE_LIMIT_EXCEEDED:
+        return BackendError(
+            f"Gurobi's licence does not allow {n_literals} literals; the one inside its wheel ends at 99. "
+            "Use the solver 'exact', which needs no licence, or 'scip', or install a full Gurobi licence."
+        )
+    return BackendError(f"Gurobi failed: {error}. Use the solver 'exact', which needs no licence, or 'scip'.")

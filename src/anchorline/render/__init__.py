@@ -1,0 +1,1 @@
+"""Pictures of an Explanation: they read, never query, never solve."""

@@ -1,0 +1,45 @@
+"""What the rest of anchorline asks of a space; users may write their own outside the package."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from anchorline.literals import Literal
+
+
+class Neighborhood(Protocol):
+    """An instance, and how to walk away from it by breaking literals."""
+
+    @property
+    def literals(self) -> tuple[Literal, ...]:
+        """The statements true of the instance, in order."""
+
+    @property
+    def key(self) -> bytes:
+        """Identity of the instance: equal instances have equal keys, on every machine."""
+
+    @property
+    def original(self) -> Any:
+        """The instance as a model input of one row."""
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether flips alone decide the model input; only then can all flips be enumerated."""
+
+    @property
+    def instance(self) -> list[Any]:
+        """The instance in plain Python values, for JSON."""
+
+    def realize(self, flips: np.ndarray, rng: np.random.Generator | None) -> Any:
+        """Model inputs, one a row of ``flips`` (n, d): literal j is broken where ``flips[i, j]``."""
+
+
+class Space(Protocol):
+    """All instances of one kind."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the space, recorded in every explanation."""
+
+    def at(self, instance: Any) -> Neighborhood:
+        """Check an instance and return its neighborhood; `InstanceError` if it is not of this space."""

@@ -1,0 +1,103 @@
+"""The Boolean hypercube {-1, +1}^d: the paper's own space."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from anchorline.errors import InstanceError, ParameterError
+from anchorline.literals import Literal
+
+
+class Hypercube:
+    """Instances in {-1, +1}^d; a flip changes a sign.
+
+    Parameters
+    ----------
+    names
+        One entry a coordinate: a name, or what +1 says and what -1 says (`Binarizer.statements_`).
+        Without names the coordinates are x0, x1, ...
+
+    Examples
+    --------
+    >>> space = Hypercube([("DTI <= 30%", "DTI > 30%"), "Citizen"])
+    >>> [literal.text for literal in space.at([-1, 1]).literals]
+    ['DTI > 30%', 'Citizen = +1']
+    """
+
+    def __init__(self, names: Sequence[str | tuple[str, str]] | None = None) -> None:
+        self._statements = None if names is None else tuple(_statements(name) for name in names)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the names."""
+        return "hypercube:" + hashlib.sha256(repr(self._statements).encode()).hexdigest()
+
+    def at(self, instance: Any) -> "HypercubeNeighborhood":
+        """Check that the instance is a vector of -1 and +1 of the right length."""
+        try:
+            point = np.asarray(instance, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InstanceError(f"x is not numeric ({error}); needed numbers -1 and +1.") from None
+        if point.ndim != 1 or point.size == 0:
+            hint = " Explain one row at a time: x[0]." if point.ndim == 2 and len(point) else ""
+            raise InstanceError(f"x has shape {point.shape}; needed one row, (d,) with d >= 1.{hint}")
+        if self._statements is not None and len(self._statements) != point.size:
+            raise InstanceError(f"x has {point.size} values but there are {len(self._statements)} names.")
+        wrong = np.flatnonzero(np.abs(point) != 1)
+        if wrong.size:
+            raise InstanceError(
+                f"x[{wrong[0]}] is {point[wrong[0]]:g}; needed -1 or +1 everywhere. "
+                "Encode tables first: `anchorline.Binarizer().fit_transform(frame)`; for 0/1 vectors: 2 * x - 1."
+            )
+        return HypercubeNeighborhood(point, self._statements)
+
+
+def _statements(name: str | tuple[str, str]) -> tuple[str, str, str]:
+    """Name, what +1 says, what -1 says."""
+    if isinstance(name, str):
+        return name, f"{name} = +1", f"{name} = -1"
+    texts = tuple(name)
+    if len(texts) != 2 or not all(isinstance(text, str) for text in texts):
+        raise ParameterError(f"A name is {name!r}; needed a text, or two: what +1 says and what -1 says.")
+    return texts[0], texts[0], texts[1]
+
+
+@dataclass(frozen=True, eq=False)
+class HypercubeNeighborhood:
+    """A vertex of the hypercube, and all others seen from it."""
+
+    point: np.ndarray
+    statements: tuple[tuple[str, str, str], ...] | None
+    deterministic = True
+
+    @cached_property
+    def literals(self) -> tuple[Literal, ...]:
+        """What the sign of each coordinate says."""
+        statements = self.statements or tuple(_statements(f"x{j}") for j in range(self.point.size))
+        return tuple(
+            Literal(name, true if sign > 0 else false)
+            for sign, (name, true, false) in zip(self.point, statements, strict=True)
+        )
+
+    @property
+    def key(self) -> bytes:
+        """The signs, one byte each."""
+        return b"hypercube:" + self.point.astype(np.int8).tobytes()
+
+    @property
+    def original(self) -> np.ndarray:
+        """The vertex as one row, (1, d)."""
+        return self.point[None].copy()
+
+    @property
+    def instance(self) -> list[int]:
+        """The signs as plain integers."""
+        return [int(sign) for sign in self.point]
+
+    def realize(self, flips: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
+        """Change the sign where flipped; float64 (n, d)."""
+        return np.where(flips, -self.point, self.point)

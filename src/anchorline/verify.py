@@ -1,0 +1,182 @@
+"""Check an Explanation again: recompute what can be recomputed, measure the rest on fresh neighbors."""
+
+import enum
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from anchorline.assessment import assess
+from anchorline.errors import AnchorlineError, FormatError, PredictorError
+from anchorline.explainer import Explainer
+from anchorline.explanation import Explanation
+from anchorline.optimize import Status
+from anchorline.settings import Settings
+from anchorline.spaces.base import Space
+from anchorline.spaces.hypercube import Hypercube
+
+ROUNDING = 1e-9  # outputs and figures may differ by this, relative to 1 or their size
+_CHECKSUM_ROUNDING = 1e-7
+_FRESH_CONFIDENCE = 0.999  # of the measurement on fresh neighbors
+
+
+class Outcome(enum.Enum):
+    """What a verification found."""
+
+    HOLDS = "holds"
+    DOES_NOT_HOLD = "does not hold"
+    CANNOT_TELL = "cannot tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The outcome, and the reasons for it, most important first."""
+
+    outcome: Outcome
+    reasons: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything said in the explanation was found again."""
+        return self.outcome is Outcome.HOLDS
+
+    def __str__(self) -> str:
+        return f"The explanation {self.outcome.value}: {'; '.join(self.reasons).removesuffix('.')}."
+
+
+def verify(
+    explanation: Explanation | str, predict: Callable[[Any], Any], space: Space | None = None
+) -> Verification:
+    """Recompute an explanation (or its JSON) with the model and say whether it holds.
+
+    The flips are drawn again from the recorded seed, the model is asked again, and every number is
+    compared: answers (by their checksum), sums, objective, bound and estimates to 1e-9. Then the
+    relevance is measured once more on neighbors nobody has seen. ``space`` is needed to check the
+    literals' texts, and for anything but the hypercube.
+
+    Examples
+    --------
+    >>> import anchorline as al
+    >>> model = lambda z: 0.5 * z[:, 0]
+    >>> e = al.explain(model, [1, 1, -1], k=2)
+    >>> print(e.verify(model))
+    The explanation holds: every figure was found again, and fresh neighbors agree.
+    >>> e.verify(lambda z: 0.6 * z[:, 0]).outcome.value
+    'does not hold'
+    """
+    if isinstance(explanation, str):
+        try:
+            explanation = Explanation.from_json(explanation)
+        except FormatError as error:
+            return Verification(Outcome.DOES_NOT_HOLD, (str(error),))
+    if space is None and not str(explanation.parameters.get("space", "")).startswith("hypercube:"):
+        return Verification(Outcome.CANNOT_TELL, ("the space is needed: verify(predict, space=...)",))
+    try:
+        return _verify(explanation, predict, space)
+    except PredictorError as error:
+        return Verification(Outcome.CANNOT_TELL, (f"the model could not be asked: {error}",))
+    except (AnchorlineError, KeyError, TypeError, ValueError) as error:
+        return Verification(Outcome.DOES_NOT_HOLD, (f"it cannot be computed again: {error}",))
+
+
+def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | None) -> Verification:
+    parameters = claimed.parameters
+    settings = Settings.from_dict(parameters)
+    explainer = Explainer(
+        predict,
+        Hypercube() if space is None else space,
+        output=claimed.output,
+        task=parameters["task"],
+        output_range=tuple(parameters["output_range"]),
+        threshold=parameters["threshold"],
+    )
+    if space is not None and space.fingerprint != parameters["space"]:
+        return Verification(Outcome.DOES_NOT_HOLD, ("it was made in another space",))
+    again = explainer.explain_with(list(claimed.instance), settings, parameters)
+    differences = list(_differences(_claims(claimed, space is not None), _claims(again, space is not None)))
+    if not differences:
+        return _measure_afresh(claimed, explainer, settings)
+    timed = claimed.certificate.status is Status.LIMIT and settings.time_limit is not None
+    if timed and again.certificate.answers_checksum == claimed.certificate.answers_checksum:
+        reason = "the search was stopped by the clock, so it cannot be repeated exactly"
+        return Verification(Outcome.CANNOT_TELL, (reason, *differences))
+    if _contradicts_itself(explainer, claimed):
+        return Verification(Outcome.CANNOT_TELL, ("the model gives two answers to one question", *differences))
+    return Verification(Outcome.DOES_NOT_HOLD, tuple(differences))
+
+
+def _contradicts_itself(explainer: Explainer, claimed: Explanation) -> bool:
+    """Whether the model contradicts itself on the instance."""
+    original = explainer.space.at(list(claimed.instance)).original
+    first, second = (np.asarray(explainer.model(original)) for _ in range(2))
+    return not bool(np.all(first == second))
+
+
+def _claims(explanation: Explanation, with_texts: bool) -> dict[str, Any]:
+    """Every claim by name, flat; literals' texts only where the space is known."""
+    certificate = asdict(explanation.certificate) | {"status": explanation.certificate.status.name}
+    claims = {f"certificate.{name}": value for name, value in _flat(certificate)}
+    claims |= {f"contributions[{j}]": u for j, u in enumerate(explanation.contributions.tolist())}
+    if with_texts:
+        texts = enumerate((literal.name, literal.text) for literal in explanation.literals)
+        claims |= {f"literals[{j}]": text for j, text in texts}
+    return claims | {
+        "prediction": explanation.prediction,
+        "intercept": explanation.intercept,
+        "half_range": explanation.half_range,
+        "n_literals": len(explanation.literals),
+    }
+
+
+def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{inner}", below) for inner, below in _flat(value))
+        else:
+            yield name, value
+
+
+def _differences(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted(set(claimed) | set(found)):
+        said, seen = claimed.get(name), found.get(name)
+        # The checksum is large and must not hide a small change: a few units of 2^-26, whatever its size.
+        relative, absolute = (0.0, _CHECKSUM_ROUNDING) if name.endswith("checksum") else (ROUNDING, ROUNDING)
+        if not _same(said, seen, relative, absolute):
+            yield f"{name} is {said!r}, found {seen!r}"
+
+
+def _same(said: Any, seen: Any, relative: float, absolute: float) -> bool:
+    numbers = (int, float)
+    if isinstance(said, numbers) and isinstance(seen, numbers) and not isinstance(said, bool):
+        if isinstance(seen, bool):
+            return False
+        return math.isclose(said, seen, rel_tol=relative, abs_tol=absolute)
+    return type(said) is type(seen) and bool(said == seen)
+
+
+def _measure_afresh(claimed: Explanation, explainer: Explainer, settings: Settings) -> Verification:
+    """Ask about neighbors nobody has seen; they may contradict the certificate."""
+    relevance = claimed.certificate.relevance_error
+    if relevance is None:
+        return Verification(Outcome.HOLDS, ("every figure was found again (nothing was measured)",))
+    neighborhood, predictor = explainer.prepare(list(claimed.instance), settings)
+    fresh = assess(
+        neighborhood,
+        predictor,
+        claimed.scaled,
+        flip_probability=settings.flip_probability,
+        n_samples=2 * relevance.n_samples,
+        seed=settings.seed,
+        stream="verify",
+        most_enumerated=relevance.n_samples if relevance.exact else 0,
+        confidence=_FRESH_CONFIDENCE,
+    ).relevance_error
+    if fresh.high < relevance.low - ROUNDING or fresh.low > relevance.high + ROUNDING:
+        reason = (
+            f"every figure was found again, but fresh neighbors say {fresh} of the relevance error instead of "
+            f"{relevance}: an unlucky interval, or a model that changes"
+        )
+        return Verification(Outcome.CANNOT_TELL, (reason,))
+    return Verification(Outcome.HOLDS, ("every figure was found again, and fresh neighbors agree",))

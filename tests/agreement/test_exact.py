@@ -1,0 +1,125 @@
+"""The exact solver against plain enumeration of every support, with and without the box."""
+
+import itertools
+import os
+
+import numpy as np
+import pytest
+
+from anchorline.optimize import Evidence, Problem, Status, certify, solve
+from helpers.oracle import enumerate_objective
+from helpers.problems import TROUBLES, generate
+
+N_PROBLEMS = 5_500
+PER_TEST = 50
+SOAK = int(os.environ.get("ANCHORLINE_SOAK", "0"))  # `make soak`: other problems, and as many as asked for
+STARTS = range(10_000, 10_000 + SOAK, PER_TEST) if SOAK else range(0, N_PROBLEMS, PER_TEST)
+
+
+def problem_of(sample, **changes):
+    settings = {"box": sample.box, "origin": sample.origin} | changes
+    evidence = Evidence.from_sample(sample.flips, sample.drops, sample.weights)
+    return Problem(evidence, sample.k, sample.prediction, **settings)
+
+
+@pytest.mark.generated
+@pytest.mark.parametrize("start", STARTS)
+def test_exact_is_the_enumerated_optimum(start):
+    for seed in range(start, start + PER_TEST):
+        sample = generate(seed)
+        problem = problem_of(sample)
+        solution = solve(problem)
+        truth = enumerate_objective(
+            sample.flips,
+            sample.drops,
+            sample.row_weights,
+            sample.k,
+            sample.prediction,
+            sample.box,
+            sample.origin,
+        )
+        if np.isinf(truth):
+            assert solution.status is Status.INFEASIBLE, f"seed {seed}"
+            continue
+        assert solution.status is Status.OPTIMAL, f"seed {seed}"
+        assert solution.objective == pytest.approx(truth, abs=1e-9), f"seed {seed}"
+        assert solution.lower_bound <= truth + 1e-9, f"seed {seed}"
+        assert solution.gap <= 1e-9, f"seed {seed}"
+        certify.check(problem, solution)
+
+
+def test_the_generated_problems_hold_every_kind_of_trouble():
+    """What the issue lists must really occur, and often, among the problems of every run."""
+    counts = dict.fromkeys([*TROUBLES, "k_above_d", "d1", "d12", "fewer_rows", "origin", "no_box"], 0)
+    for seed in range(N_PROBLEMS):
+        sample = generate(seed)
+        n, d = sample.flips.shape
+        counts[sample.trouble] += 1
+        counts["k_above_d"] += sample.k > d
+        counts["d1"] += d == 1
+        counts["d12"] += d == 12
+        counts["fewer_rows"] += n < d
+        counts["origin"] += sample.origin != 0
+        counts["no_box"] += sample.box is None
+    assert min(counts.values()) >= 150, counts
+
+
+def test_the_box_is_active_on_literals_and_on_the_intercept():
+    on_literal = on_intercept = 0
+    for seed in range(1_500):
+        sample = generate(seed)
+        if sample.box is None:
+            continue
+        solution = solve(problem_of(sample))
+        if solution.status is Status.OPTIMAL:
+            on_literal += np.abs(solution.contributions).max(initial=0) > sample.box - 1e-9
+            on_intercept += abs(solution.intercept) > sample.box - 1e-9 and sample.box != abs(sample.prediction)
+    assert on_literal >= 50
+    assert on_intercept >= 50
+
+
+@pytest.mark.parametrize("start", range(0, 600, 50))
+def test_iht_is_never_below_the_optimum_without_box(start):
+    for seed in range(start, start + 50):
+        problem = problem_of(generate(seed), box=None)
+        heuristic = solve(problem, "iht", max_iterations=300)
+        assert heuristic.objective >= solve(problem).objective - 1e-9, f"seed {seed}"
+        assert heuristic.status is Status.HEURISTIC
+        certify.check(problem, heuristic)
+
+
+@pytest.mark.parametrize("node_limit", [0, 1, 2, 5])
+def test_at_a_limit_the_bound_is_still_below_the_optimum(node_limit):
+    stopped = 0
+    for seed in range(400):
+        sample = generate(seed)
+        problem = problem_of(sample)
+        limited, full = solve(problem, node_limit=node_limit), solve(problem)
+        if full.status is Status.INFEASIBLE:
+            continue
+        stopped += limited.status is Status.LIMIT
+        assert limited.lower_bound <= full.objective + 1e-9, f"seed {seed}"
+        assert limited.objective >= full.objective - 1e-9, f"seed {seed}"
+        certify.check(problem, limited)
+    assert stopped > 20 or node_limit == 5
+
+
+def test_more_terms_never_fit_worse():
+    for seed in range(200):
+        sample = generate(seed)
+        evidence = Evidence.from_sample(sample.flips, sample.drops, sample.weights)
+        objectives = [
+            solve(Problem(evidence, k, sample.prediction, box=None, origin=sample.origin)).objective
+            for k in range(1, 7)
+        ]
+        assert all(b <= a + 1e-9 for a, b in itertools.pairwise(objectives)), f"seed {seed}"
+
+
+def test_the_order_of_the_literals_does_not_matter():
+    rng = np.random.default_rng(0)
+    for seed in range(200):
+        sample = generate(seed)
+        order = rng.permutation(sample.flips.shape[1])
+        evidence = Evidence.from_sample(sample.flips[:, order], sample.drops, sample.weights)
+        shuffled = Problem(evidence, sample.k, sample.prediction, box=sample.box, origin=sample.origin)
+        assert solve(shuffled).objective == pytest.approx(solve(problem_of(sample)).objective, abs=1e-9)

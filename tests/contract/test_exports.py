@@ -1,0 +1,93 @@
+"""The public surface: sorted, exact, importable."""
+
+import importlib
+import inspect
+
+import pytest
+
+import anchorline
+
+PACKAGES = ["anchorline", "anchorline.optimize", "anchorline.spaces", "anchorline.guarantees"]
+# Design section 8; names may join, none may go.
+PROMISED = {
+    "AnchorlineError",
+    "Binarizer",
+    "Certificate",
+    "Explainer",
+    "Explanation",
+    "Hypercube",
+    "Literal",
+    "Status",
+    "__version__",
+    "explain",
+}
+
+
+def style(name):
+    """The order ruff keeps (RUF022): CONSTANTS, Classes, the rest."""
+    kind = 0 if name.isupper() else 1 if name[0].isupper() else 2
+    return kind, name
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_is_sorted_and_importable(package):
+    module = importlib.import_module(package)
+    assert module.__all__ == sorted(set(module.__all__), key=style)
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_is_exact(package):
+    """Whatever a reader finds in the module without an underscore is meant for them."""
+    module = importlib.import_module(package)
+    ours = {
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and (inspect.isclass(value) or inspect.isfunction(value))
+        and value.__module__.startswith("anchorline")
+    }
+    hidden = {name for name in ours - set(module.__all__) if getattr(module, name) not in _borrowed(module)}
+    assert not hidden
+
+
+def _borrowed(module):
+    """Names a package only uses itself: errors, and the functions its public ones dispatch to."""
+    return [
+        value
+        for value in vars(module).values()
+        if (inspect.isfunction(value) and value.__module__.startswith("anchorline.optimize."))
+        or (inspect.isclass(value) and issubclass(value, anchorline.AnchorlineError))
+    ]
+
+
+def test_nothing_promised_is_missing():
+    assert set(anchorline.__all__) >= PROMISED
+
+
+def test_dir_shows_all_and_only_that():
+    assert dir(anchorline) == sorted(anchorline.__all__)
+
+
+def test_star_import_brings_all_names():
+    names = {}
+    exec("from anchorline import *", names)
+    assert set(anchorline.__all__) <= set(names)
+
+
+def test_unknown_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match=r"anchorline.*no attribute 'expalin'"):
+        anchorline.expalin  # noqa: B018
+
+
+def test_the_version_is_the_distributions():
+    from importlib.metadata import version
+
+    assert anchorline.__version__ == version("anchorline")
+
+
+@pytest.mark.parametrize("name", ["Explanation", "Explainer", "explain", "Binarizer"])
+def test_lazy_and_eager_names_are_the_same_objects(name):
+    value = getattr(anchorline, name)
+    assert value is getattr(importlib.import_module(value.__module__), name)

@@ -1,0 +1,53 @@
+"""A fresh import is light: NumPy, and nothing heavier."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ["sklearn", "scipy", "pandas", "matplotlib", "fastapi", "narwhals", "polars", "pyarrow", "joblib"]
+OPTIONAL = ["pyscipopt", "gurobipy", "cvxpy", "clarabel", "lime"]
+
+
+def loaded_after(code):
+    """Top-level packages in sys.modules of a new process that ran ``code``."""
+    script = f"{code}\nimport json, sys\nprint(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr == ""
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import anchorline",
+        "from anchorline import Explainer, Explanation, Hypercube, explain",
+        "import anchorline.optimize, anchorline.guarantees, anchorline.spaces, anchorline.render.text",
+        "import anchorline; dir(anchorline); anchorline.__all__",
+        "import anchorline as al; e = al.explain(lambda z: z[:, 0] / 2, [1, -1], k=2); e.to_json(); str(e)",
+    ],
+)
+def test_nothing_heavy_is_loaded(code):
+    loaded = loaded_after(code)
+    assert {"anchorline", "numpy"} <= loaded
+    assert not loaded & {*HEAVY, *OPTIONAL}
+
+
+def test_heavy_packages_come_on_first_use():
+    """So that the test above is known to look at the right thing."""
+    assert "sklearn" in loaded_after("import anchorline; anchorline.Binarizer")
+    assert "narwhals" in loaded_after(
+        "import anchorline as al; al.explain(lambda z: z[:, 0] / 2, [1, -1], k=2).to_frame('pandas')"
+    )
+
+
+def test_the_import_prints_nothing():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "import anchorline"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout == done.stderr == ""

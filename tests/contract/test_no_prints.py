@@ -1,0 +1,48 @@
+"""Libraries log; they never print."""
+
+import ast
+import pathlib
+
+import numpy as np
+import pytest
+
+import anchorline as al
+
+ROOT = pathlib.Path(al.__file__).parent
+SPEAKERS = {"bench", "cli.py", "__main__.py", "studio"}  # their job is to write to the terminal
+FILES = [path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).parts[0] not in SPEAKERS]
+FORBIDDEN = {
+    "print",
+    "pprint",
+    "input",
+    "breakpoint",
+    "sys.stdout.write",
+    "sys.stderr.write",
+    "logging.basicConfig",
+}
+
+
+def calls_of(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield node.lineno, ast.unparse(node.func)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_prints(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert not [f"{path.name}:{line} {name}" for line, name in calls_of(tree) if name in FORBIDDEN]
+
+
+def test_the_checker_sees_a_print():
+    names = {name for _, name in calls_of(ast.parse("def f():\n    print(1)\n    sys.stdout.write('x')\n"))}
+    assert names == {"print", "sys.stdout.write"}
+
+
+@pytest.mark.parametrize("solver", ["exact", "iht"])
+def test_explaining_is_silent(solver, capfd):
+    e = al.explain(lambda z: np.tanh(z[:, 0] + z[:, 1] * z[:, 2]), [1] * 15, n_samples=500, solver=solver)
+    al.Explanation.from_json(e.to_json())
+    repr(e), str(e)
+    out, err = capfd.readouterr()
+    assert out == err == ""

@@ -1,0 +1,80 @@
+"""Plain enumeration, straight from the rows. Shares no code with anchorline."""
+
+import itertools
+
+import numpy as np
+
+
+def least_squares(flips, drops, weights, total=None):
+    """Smallest weighted mean square of ``t - F u``, with sum u = total if given; and u."""
+    root = np.sqrt(weights / weights.sum())[:, None]
+    n_columns = flips.shape[1]
+    if total is None:
+        if n_columns == 0:
+            return np.sum((root[:, 0] * drops) ** 2), np.zeros(0)
+        u = np.linalg.lstsq(root * flips, root[:, 0] * drops, rcond=1e-11)[0]
+        return np.sum((root[:, 0] * (drops - flips @ u)) ** 2), u
+    if n_columns == 0:
+        return (np.sum((root[:, 0] * drops) ** 2), np.zeros(0)) if abs(total) < 1e-12 else (np.inf, None)
+    design = flips[:, 1:] - flips[:, :1]  # u_0 = total - the others
+    value, rest = least_squares(design, drops - total * flips[:, 0], weights)
+    return value, np.append(total - rest.sum(), rest)
+
+
+def boxed_least_squares(flips, drops, weights, low, high, box):
+    """The same inside the box: every pattern of active bounds is tried, feasible answers compete."""
+    best = np.inf
+    size = flips.shape[1]
+    for sides in itertools.product((0, -1, 1), repeat=size):
+        sides = np.array(sides, dtype=float)
+        free = sides == 0
+        rest = drops - flips[:, ~free] @ (sides[~free] * box)
+        for total in (None, low, high):
+            if total is None and low == high:
+                continue
+            left = None if total is None else total - (sides[~free] * box).sum()
+            value, u = least_squares(flips[:, free], rest, weights, left)
+            if u is None or value >= best:
+                continue
+            whole = sides * box
+            whole[free] = u
+            if np.abs(whole).max(initial=0) <= box + 1e-10 and low - 1e-10 <= whole.sum() <= high + 1e-10:
+                best = value
+                if free.all() and (total is None or low == high):
+                    return best  # nothing is active: no other pattern can be better
+    return best
+
+
+def enumerate_objective(flips, drops, weights, k, prediction, box, origin):
+    """Best objective over all supports, with and without intercept; inf where nothing is feasible."""
+    flips = flips.astype(float)
+    d = flips.shape[1]
+    bound = np.inf if box is None else box
+    problems = [(min(k - 1, d), prediction - bound, prediction + bound)]
+    if abs(origin) <= bound:
+        problems.append((min(k, d), prediction - origin, prediction - origin))
+    best = np.inf
+    for size, low, high in problems:
+        fixed = low if low == high else None
+        scored = sorted(
+            (least_squares(flips[:, chosen], drops, weights, fixed)[0], chosen)
+            for chosen in itertools.combinations(range(d), size)
+        )
+        for value, chosen in scored:
+            if value >= best:
+                break
+            if box is not None:
+                value = boxed_least_squares(flips[:, chosen], drops, weights, low, high, box)
+            best = min(best, value)
+    return best
+
+
+def enumerate_projection(values, k, total):
+    """Least squared distance to the vectors with at most k non-zeros that sum to total."""
+    best = np.inf
+    for chosen in itertools.combinations(range(len(values)), min(k, len(values))):
+        kept = values[list(chosen)]
+        shift = (kept.sum() - total) / len(chosen)
+        outside = np.delete(values, list(chosen))
+        best = min(best, len(chosen) * shift**2 + (outside**2).sum())
+    return best

@@ -1,0 +1,286 @@
+"""Clear refusals: a named error that says what came, what is needed and what to type; nothing half-done."""
+
+import inspect
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import anchorline as al
+from anchorline import errors
+from anchorline.errors import (
+    BudgetError,
+    InfeasibleError,
+    InstanceError,
+    ParameterError,
+    PredictorError,
+    PredictorOutputError,
+)
+
+X = [1, -1, 1] * 7
+
+
+def good(z):
+    return 0.5 * z[:, 0]
+
+
+def raises(z):
+    raise KeyError("column 'age'")
+
+
+def explain(model=good, x=X, **options):
+    return lambda: al.explain(model, x, **options)
+
+
+def array(answer):
+    return lambda z: answer(len(z))
+
+
+NAN = float("nan")
+# call, error, what came, what is needed, what to type (None: nothing is said)
+TABLE = {
+    "x 2-D": (explain(x=[[1, -1], [1, 1]]), InstanceError, "(2, 2)", "one row", "x[0]"),
+    "x 0-D": (explain(x=1), InstanceError, "shape ()", "one row", None),
+    "x empty": (explain(x=[]), InstanceError, "(0,)", "d >= 1", None),
+    "x ragged": (explain(x=[[1], [1, -1]]), InstanceError, "not numeric", "-1 and +1", None),
+    "x text": (explain(x=["yes", "no"]), InstanceError, "yes", "-1 and +1", None),
+    "x NaN": (explain(x=[1, NAN, 1]), InstanceError, "x[1] is nan", "-1 or +1", "Binarizer"),
+    "x inf": (explain(x=[1, 1, np.inf]), InstanceError, "x[2] is inf", "-1 or +1", "Binarizer"),
+    "x 0/1": (explain(x=[1, 0, 1]), InstanceError, "x[1] is 0", "-1 or +1", "2 * x - 1"),
+    "x real": (explain(x=[0.5, 1]), InstanceError, "x[0] is 0.5", "-1 or +1", "Binarizer"),
+    "too few names": (explain(names=["a"]), InstanceError, "21 values", "1 names", None),
+    "names": (explain(names=[("a",)] * 21), ParameterError, "('a',)", "a text, or two", None),
+    "k 0": (explain(k=0), ParameterError, "k is 0", ">= 1", None),
+    "k -1": (explain(k=-1), ParameterError, "k is -1", ">= 1", None),
+    "k real": (explain(k=2.0), ParameterError, "k is 2.0", "whole number", None),
+    "k bool": (explain(k=True), ParameterError, "k is True", "whole number", None),
+    "k text": (explain(k="5"), ParameterError, "k is '5'", "whole number", None),
+    "k None": (explain(k=None), ParameterError, "k is None", "whole number", None),
+    "sigma < 0": (explain(sigma=-0.1), ParameterError, "sigma is -0.1", "finite number >= 0", None),
+    "sigma NaN": (explain(sigma=NAN), ParameterError, "sigma is nan", "finite number >= 0", None),
+    "sigma inf": (explain(sigma=np.inf), ParameterError, "sigma is inf", "finite number >= 0", None),
+    "sigma text": (explain(sigma="1"), ParameterError, "sigma is '1'", "finite number >= 0", None),
+    "sigma None": (explain(sigma=None), ParameterError, "sigma is None", "finite number >= 0", None),
+    "p 0": (explain(flip_probability=0.0), ParameterError, "flip_probability is 0.0", "between 0 and 1", None),
+    "p 1": (explain(flip_probability=1), ParameterError, "flip_probability is 1", "between 0 and 1", None),
+    "p NaN": (explain(flip_probability=NAN), ParameterError, "flip_probability is nan", "between 0 and 1", None),
+    "p text": (explain(flip_probability="a"), ParameterError, "flip_probability is 'a'", "between 0 and 1", None),
+    "n 0": (explain(n_samples=0), ParameterError, "n_samples is 0", ">= 1", None),
+    "n -5": (explain(n_samples=-5), ParameterError, "n_samples is -5", ">= 1", None),
+    "n real": (explain(n_samples=1e3), ParameterError, "n_samples is 1000.0", "whole number", None),
+    "n text": (explain(n_samples="many"), ParameterError, "n_samples is 'many'", "whole number", None),
+    "seed": (explain(seed=-1), ParameterError, "seed is -1", ">= 0", None),
+    "seed None": (explain(seed=None), ParameterError, "seed is None", "whole number", None),
+    "max_queries": (explain(max_queries=0), ParameterError, "max_queries is 0", ">= 1", None),
+    "time_limit": (explain(time_limit=-1), ParameterError, "time_limit is -1", ">= 0", "None"),
+    "time_limit NaN": (explain(time_limit=NAN), ParameterError, "time_limit is nan", ">= 0", "None"),
+    "node_limit": (explain(node_limit=-1), ParameterError, "node_limit is -1", ">= 0", None),
+    "node_limit text": (explain(node_limit="a"), ParameterError, "node_limit is 'a'", "whole number", None),
+    "box 0": (explain(box=0), ParameterError, "box is 0", "needed a", "None"),
+    "box NaN": (explain(box=NAN), ParameterError, "box is nan", "needed a", "None"),
+    "box text": (explain(box="a"), ParameterError, "box is 'a'", "needed a", "None"),
+    "solver": (explain(solver="cplex"), ParameterError, "solver is 'cplex'", "one of", "exact"),
+    "sampling": (explain(sampling="grid"), ParameterError, "sampling is 'grid'", "one of", "draw"),
+    "too many": (explain(x=[1] * 60, sampling="enumerate"), ParameterError, "60", "at most", "sampling='draw'"),
+    "task": (explain(task="class"), ParameterError, "task is 'class'", "needed", "'label'"),
+    "range": (explain(output_range=(1, 0)), ParameterError, "output_range is (1, 0)", "lowest first", None),
+    "range None": (explain(output_range=None), ParameterError, "output_range is None", "lowest first", None),
+    "range text": (explain(output_range="ab"), ParameterError, "output_range is 'ab'", "lowest first", None),
+    "threshold text": (explain(threshold="a"), ParameterError, "threshold is 'a'", "number", None),
+    "threshold NaN": (explain(threshold=NAN), ParameterError, "threshold is nan", "number", None),
+    "budget": (explain(max_queries=7), BudgetError, "max_queries is 7", "queries needed", "Lower n_samples"),
+    "infeasible": (explain(k=1, box=0.01), InfeasibleError, "box", "reaches the prediction", "raise `k` or `box`"),
+    "no model": (explain(None), ParameterError, "NoneType", "a function of an (n, d) array", "`model.predict`"),
+    "model raises": (explain(raises), PredictorError, "KeyError: \"column 'age'\"", "(1, 21)", "`predict`"),
+    "rows": (
+        explain(array(lambda n: np.zeros(n + 1))),
+        PredictorOutputError,
+        "(2,)",
+        "(1,)",
+        "one number per row",
+    ),
+    "2-D": (
+        explain(array(lambda n: np.zeros((n, 3)))),
+        PredictorOutputError,
+        "(1, 3)",
+        "(1,)",
+        "predict_proba(X)[:, 1]",
+    ),
+    "column": (explain(array(lambda n: np.zeros((n, 1)))), PredictorOutputError, "(1, 1)", "(1,)", ".ravel()"),
+    "scalar": (explain(array(lambda n: 0.5)), PredictorOutputError, "()", "(1,)", "one number per row"),
+    "None": (explain(array(lambda n: None)), PredictorOutputError, "None", "1 numbers", "`return`"),
+    "strings": (explain(array(lambda n: ["no"] * n)), PredictorOutputError, "no", "numbers", "task='label'"),
+    "integers": (
+        explain(array(lambda n: [3] * n)),
+        PredictorOutputError,
+        "3",
+        "labels or numbers",
+        "task='label'",
+    ),
+    "NaN": (explain(array(lambda n: [NAN] * n)), PredictorOutputError, "nan for 1 of 1 rows", "finite", None),
+    "infinity": (explain(array(lambda n: [-np.inf] * n)), PredictorOutputError, "-inf for 1 of 1", "finite", None),
+    "beyond": (explain(array(lambda n: [7.5] * n)), PredictorOutputError, "7.5", "(-1, 1)", "output_range=("),
+}
+
+
+RAW = pytest.mark.xfail(strict=True, reason="bug: a raw TypeError or ValueError instead of a ParameterError")
+BROKEN = {"sigma text", "sigma None", "range None", "range text", "threshold text", "threshold NaN"}
+
+
+def marked(cases):
+    return [pytest.param(case, marks=RAW) if case in BROKEN else case for case in cases]
+
+
+@pytest.mark.parametrize("case", marked(TABLE))
+def test_a_refusal_says_what_came_and_what_is_needed(case):
+    call, error, came, needed, _ = TABLE[case]
+    with pytest.raises(errors.AnchorlineError) as caught:
+        call()
+    assert type(caught.value) is error
+    message = str(caught.value)
+    assert came in message
+    assert needed in message
+    assert "\n" not in message
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (type(again), str(again)) == (error, message)
+
+
+@pytest.mark.parametrize("case", [case for case, row in TABLE.items() if row[4] is not None])
+def test_a_refusal_says_what_to_type(case):
+    call, error, _, _, advice = TABLE[case]
+    with pytest.raises(error) as caught:
+        call()
+    assert advice in str(caught.value)
+
+
+@pytest.mark.xfail(strict=True, reason="doubtful: these messages of issue 2, point 6, do not say what to type")
+@pytest.mark.parametrize(
+    "case", ["x 0-D", "x empty", "x ragged", "x text", "k 0", "sigma < 0", "n 0", "NaN", "infinity"]
+)
+def test_every_refusal_of_the_issue_says_what_to_type(case):
+    """Something to copy: code in backticks, or a keyword with a value."""
+    call, error, *_ = TABLE[case]
+    with pytest.raises(error) as caught:
+        call()
+    assert re.search(r"`[^`]+`|\b[a-z_]+=[\w'\"(.]", str(caught.value))
+
+
+FROM_THE_START = [
+    case for case, row in TABLE.items() if row[1] in (InstanceError, ParameterError) and case != "no model"
+]
+
+
+@pytest.mark.parametrize("case", marked(FROM_THE_START))
+def test_what_is_wrong_from_the_start_costs_almost_no_query(case):
+    """At most x itself is asked about: models may be slow, or billed."""
+    n_shown = 0
+
+    def model(z):
+        nonlocal n_shown
+        n_shown += len(z)
+        return good(z)
+
+    call, error, *_ = TABLE[case]
+    options = inspect.getclosurevars(call).nonlocals
+    with pytest.raises(error):
+        al.explain(model, options["x"], **options["options"])
+    assert n_shown <= 1
+
+
+@pytest.mark.xfail(strict=True, reason="bug: NumPy numbers pass the checks and end in a raw TypeError of json")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("k", np.int64(3)),
+        ("n_samples", np.int32(300)),
+        ("seed", np.uint8(7)),
+        ("max_queries", np.int64(5000)),
+        ("node_limit", np.int64(5)),
+        ("n_certify", np.int64(0)),
+        ("box", np.float32(1)),
+        ("time_limit", np.float32(30)),
+        ("flip_probability", np.float32(0.25)),
+    ],
+)
+def test_numpy_numbers_are_numbers(name, value):
+    assert (
+        explain(**{"n_samples": 200} | {name: value})().to_json()
+        == explain(**{"n_samples": 200} | {name: value.item()})().to_json()
+    )
+
+
+def test_an_unknown_keyword_is_a_type_error():
+    with pytest.raises(TypeError, match="n_sample"):
+        al.explain(good, X, n_sample=5)
+
+
+@pytest.mark.parametrize("bad", [raises, lambda z: np.full(len(z), NAN), lambda z: np.zeros((len(z), 2))])
+@pytest.mark.parametrize("when", [1, 2, 3])
+def test_a_refusal_leaves_nothing_behind(bad, when):
+    """The same explainer, once its model answers again, says what a new one says."""
+    calls = 0
+
+    def model(z):
+        nonlocal calls
+        calls += 1
+        return bad(z) if calls == when else good(z)
+
+    explainer = al.Explainer(model, al.Hypercube())
+    answer = None
+    with pytest.raises((PredictorError, PredictorOutputError)):
+        answer = explainer.explain(X, n_samples=9000)
+    assert answer is None
+    assert calls == when  # it stopped there
+    assert explainer.explain(X, n_samples=9000).to_json() == al.explain(good, X, n_samples=9000).to_json()
+
+
+# --- the tree of errors ------------------------------------------------------------------------------
+
+CLASSES = [
+    value
+    for value in vars(errors).values()
+    if inspect.isclass(value) and issubclass(value, Exception) and value.__module__ == errors.__name__
+]
+BUILT = [
+    errors.PredictorOutputError.wrong_shape((5, 2), 5),
+    errors.PredictorOutputError.wrong_shape((5, 1), 5),
+    errors.CertificateError.crossed(0.25, 0.5),
+    errors.MissingDependencyError.of("pyscipopt", "scip"),
+]
+
+
+@pytest.mark.parametrize(
+    "error", [cls("what happened", 5) for cls in CLASSES] + BUILT, ids=lambda error: type(error).__name__
+)
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_every_error_pickles(error, protocol):
+    again = pickle.loads(pickle.dumps(error, protocol))
+    assert type(again) is type(error)
+    assert again.args == error.args
+    assert str(again) == str(error)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_every_error_is_ours_and_a_builtin(cls):
+    assert issubclass(cls, errors.AnchorlineError)
+    assert cls.__doc__
+    if cls is not errors.AnchorlineError:
+        builtins = [base for base in cls.__mro__ if base.__module__ == "builtins"]
+        assert builtins[0] not in (Exception, BaseException, object)
+
+
+def test_the_drawing_of_the_tree_is_complete():
+    drawn = dict(re.findall(r"^[|`]- (\w+) \((\w+)\)", errors.__doc__, flags=re.MULTILINE))
+    assert set(drawn) == {cls.__name__ for cls in CLASSES} - {"AnchorlineError"}
+    for name, builtin in drawn.items():
+        assert builtin in [base.__name__ for base in getattr(errors, name).__mro__]
+
+
+def test_built_errors_say_what_to_type():
+    texts = [str(error) for error in BUILT]
+    assert "(5, 2)" in texts[0]
+    assert "predict_proba(X)[:, 1]" in texts[0]
+    assert ".ravel()" in texts[1]
+    assert "0.5 exceeds objective 0.25" in texts[2]
+    assert "pip install 'anchorline[scip]'" in texts[3]

@@ -1,0 +1,180 @@
+"""verify: every single change is caught, honest explanations hold."""
+
+import copy
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+import anchorline as al
+from anchorline.explanation import canonical_json
+from anchorline.verify import Outcome
+
+WEIGHTS = np.random.default_rng(5).normal(size=(14, 6)) / 3
+
+
+def smooth(rows):
+    return np.tanh(np.tanh(rows @ WEIGHTS) @ [1.0, -1.0, 0.5, 0.5, -0.7, 0.3])
+
+
+def label(rows):
+    return np.where(smooth(rows) > 0, "yes", "no")
+
+
+X = np.random.default_rng(6).choice([-1, 1], 14)
+CASES = {
+    "number": (smooth, {"threshold": 0.1}),
+    "label": (label, {"task": "label"}),
+    "range": (lambda rows: 100 + 50 * smooth(rows), {"output_range": (40.0, 160.0)}),
+    "auto": (smooth, {"n_samples": "auto", "max_queries": 20_000, "tolerance": 0.1}),
+    "enumerated": (lambda rows: smooth(np.hstack([rows, np.ones((len(rows), 6))])), {"x": X[:8]}),
+    "node limit": (smooth, {"node_limit": 1, "k": 6}),
+    "iht": (smooth, {"solver": "iht"}),
+    "uncertified": (smooth, {"n_certify": 0}),
+}
+
+
+def made(name, **changes):
+    model, settings = CASES[name]
+    settings = {"n_samples": 1000, "seed": 3, "x": X} | settings | changes
+    return model, al.explain(model, settings.pop("x"), **settings)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_honest_explanation_holds(name):
+    model, e = made(name)
+    assert e.verify(model).outcome is Outcome.HOLDS
+    assert al.verify(e.to_json(), model).holds
+    assert al.verify(e.to_json(), model, al.Hypercube()).holds
+
+
+def leaves(value, path=()):
+    if isinstance(value, dict):
+        for key in value:
+            yield from leaves(value[key], (*path, key))
+    elif isinstance(value, list):
+        for index in range(len(value)):
+            yield from leaves(value[index], (*path, index))
+    else:
+        yield path
+
+
+def changed(old):
+    """Other values for a leaf: small and large changes of numbers, the other truth value, another text."""
+    if isinstance(old, bool):
+        return [not old]
+    if isinstance(old, int):
+        return [old + 1, -old] if old else [1]
+    if isinstance(old, float):
+        return [old * 1.001 + 1e-6, old - 1e-6, -old - 0.1]
+    return [old + "x"] if isinstance(old, str) else [1]
+
+
+def tampered(body, path, new):
+    body = copy.deepcopy(body)
+    holder = body
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = new
+    return body
+
+
+def resealed(body):
+    body = {key: value for key, value in body.items() if key != "sha256"}
+    return canonical_json(body | {"sha256": hashlib.sha256(canonical_json(body).encode()).hexdigest()})
+
+
+@pytest.mark.parametrize("name", ["number", "label", "auto", "enumerated"])
+def test_every_tampered_field_is_caught_by_the_digest_alone(name):
+    model, e = made(name)
+    body = json.loads(e.to_json())
+    for path in leaves(body):
+        holder = body
+        for key in path:
+            holder = holder[key]
+        for new in changed(holder):
+            assert not al.verify(canonical_json(tampered(body, path, new)), model).holds, path
+
+
+@pytest.mark.parametrize("name", ["number", "label", "range", "auto", "enumerated", "node limit", "iht"])
+def test_every_tampered_number_is_caught_also_when_the_digest_is_made_anew(name):
+    model, e = made(name)
+    body = json.loads(e.to_json())
+    walked = 0
+    for path in leaves(body):
+        old = body
+        for key in path:
+            old = old[key]
+        if path == ("sha256",) or isinstance(old, str):
+            continue
+        for new in changed(old):
+            walked += 1
+            verification = al.verify(resealed(tampered(body, path, new)), model)
+            assert verification.outcome is not Outcome.HOLDS, f"{path}: {old} -> {new}"
+    assert walked > 100
+
+
+@pytest.mark.parametrize("name", ["number", "label"])
+def test_tampered_texts_are_caught_with_the_space(name):
+    model, e = made(name)
+    body = json.loads(e.to_json())
+    for path in [("literals", 0, 1), ("literals", 3, 0), ("parameters", "space")]:
+        text = resealed(tampered(body, path, "something else"))
+        assert not al.verify(text, model, al.Hypercube()).holds
+
+
+def test_a_model_that_answers_one_query_differently_is_caught():
+    _, e = made("number")
+    for wrong_row in (0, 17, 999):
+
+        def other(rows, wrong_row=wrong_row):
+            answers = smooth(rows)
+            if len(rows) > wrong_row:
+                answers[wrong_row] += 1e-5 * (1 if answers[wrong_row] < 0 else -1)
+            return answers
+
+        assert e.verify(other).outcome is Outcome.DOES_NOT_HOLD
+
+
+def test_a_label_that_changes_on_one_query_is_caught():
+    _, e = made("label")
+
+    def other(rows):
+        answers = label(rows)
+        if len(rows) > 500:
+            answers[500] = "no" if answers[500] == "yes" else "yes"
+        return answers
+
+    assert e.verify(other).outcome is Outcome.DOES_NOT_HOLD
+
+
+def test_a_changed_seed_is_caught():
+    model, e = made("number")
+    body = json.loads(e.to_json())
+    for seed in (0, 4, 10**6):
+        assert not al.verify(resealed(tampered(body, ("parameters", "seed"), seed)), model).holds
+
+
+def test_it_cannot_tell_where_it_cannot():
+    _, e = made("number")
+
+    def broken(rows):
+        raise OSError("the server is down")
+
+    verification = e.verify(broken)
+    assert verification.outcome is Outcome.CANNOT_TELL
+    assert "the server is down" in str(verification)
+
+    noise = np.random.default_rng(0)
+    moody = e.verify(lambda rows: np.clip(smooth(rows) + 0.01 * noise.random(len(rows)), -1, 1))
+    assert moody.outcome is Outcome.CANNOT_TELL
+    assert "two answers" in str(moody)
+
+
+def test_the_answer_reads_well():
+    model, e = made("number")
+    assert str(e.verify(model)) == (
+        "The explanation holds: every figure was found again, and fresh neighbors agree."
+    )
+    assert "prediction is" in str(e.verify(lambda rows: 0.9 * smooth(rows)))
