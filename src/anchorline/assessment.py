@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from anchorline.evidence import Rows
 from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate, split_delta
 from anchorline.predictor import Predictor, batches
 from anchorline.sampling import (
+    CANCELS,
     ConditionalFlips,
     DrawnFlips,
     EnumeratedEvent,
@@ -18,6 +20,8 @@ from anchorline.sampling import (
     stream_key,
 )
 from anchorline.spaces.base import Neighborhood
+
+_ROUNDING = 2.0**-26  # drops are rounded to multiples of this, so a loss may pass its range by as much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +82,19 @@ def assess(
     everywhere = measure(neighborhood, predictor, samples.wide, contributions)
     inside = measure(neighborhood, predictor, samples.narrow, contributions)
     return _summarize(predictor, contributions, anchoring_gap, samples.event, (everywhere, inside), confidence)
+
+
+def assess_exactly(
+    rows: Rows, predictor: Predictor, contributions: np.ndarray, *, flip_probability: float
+) -> Assessment:
+    """The same from rows that are the whole distribution, asked before: exact, and no query more."""
+    event = cancelling_event(contributions, flip_probability)
+    sums = flipped_sums(rows.flips, contributions)
+    everywhere = Measured(rows.row_weights, rows.drops, sums, rows.stays)
+    inside = np.abs(sums) <= CANCELS * np.abs(contributions).sum()
+    stays = None if rows.stays is None else rows.stays[inside]
+    within = Measured(rows.row_weights[inside], rows.drops[inside], sums[inside], stays)
+    return _summarize(predictor, contributions, 0.0, event, (everywhere, within), confidence=0.5)
 
 
 def assess_until(
@@ -177,12 +194,12 @@ def fidelity_range(prediction: float, contributions: np.ndarray, gap: float = 0.
     """
     low = prediction + gap - 2 * np.maximum(contributions, 0).sum()
     high = prediction + gap + 2 * np.maximum(-contributions, 0).sum()
-    return float(((1 + max(abs(low), abs(high))) / 2) ** 2)
+    return float(((1 + max(abs(low), abs(high))) / 2 + _ROUNDING) ** 2)
 
 
 def drop_range(prediction: float) -> float:
     """Largest possible squared drop: the output cannot leave [-1, +1]."""
-    return ((1 + abs(prediction)) / 2) ** 2
+    return ((1 + abs(prediction)) / 2 + _ROUNDING) ** 2
 
 
 def _summarize(

@@ -1,6 +1,7 @@
 """Evidence: all that the fidelity solvers need to know about a sample, and it adds up."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,7 +10,7 @@ from anchorline.errors import SampleError
 
 GRID = 2.0**26  # drops on multiples of 1 / GRID have exact float64 sums, in any order, up to 2^27 rows
 WEIGHT_GRID = 2.0**50  # so do weights that add up to at most 8, and their products, on multiples of 1 / this
-_ROWS_PER_PRODUCT = 2**20  # float32 counts integers exactly up to 2^24 rows; this also bounds memory
+_ROWS_PER_PRODUCT = 2**14  # bounds memory; float32 counts integers exactly up to 2^24 rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,6 +100,9 @@ class Evidence:
             ),
         )
 
+    def __radd__(self, other: object) -> "Evidence":
+        return self if other == 0 else NotImplemented  # the start of sum()
+
     @property
     def n_literals(self) -> int:
         """Number of literals d."""
@@ -107,27 +111,41 @@ class Evidence:
     @cached_property
     def flip_means(self) -> np.ndarray:
         """Share of the weight in which each literal is flipped: ``b = mean F``, shape (d,)."""
-        return self.flip_sums / self.weight
+        return _read_only(self.flip_sums / self._divisor)
 
     @cached_property
     def second_moments(self) -> np.ndarray:
         """``G = mean F'F``, shape (d, d)."""
-        return self.pair_sums / self.weight
+        return _read_only(self.pair_sums / self._divisor)
 
     @cached_property
     def cross_moments(self) -> np.ndarray:
         """``h = mean F't``, shape (d,)."""
-        return self.cross_sums / self.weight
+        return _read_only(self.cross_sums / self._divisor)
 
     @property
     def drop_mean(self) -> float:
         """Mean of t."""
-        return self.drop_sum / self.weight
+        return self.drop_sum / self._divisor
 
     @property
     def drop_square(self) -> float:
         """Mean of t^2: the fidelity error of the explanation that is only an intercept."""
-        return (self.square_sums[0] + self.square_sums[1]) / self.weight
+        return (self.square_sums[0] + self.square_sums[1]) / self._divisor
+
+    @property
+    def _divisor(self) -> float:
+        if self.weight > 0:
+            return self.weight
+        raise SampleError(
+            "The weights add up to 0 (they are rounded to multiples of 2^-50). Scale them to add up to 1: "
+            "`weights / weights.sum()`."
+        )
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:
@@ -155,6 +173,50 @@ def _checked(
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != drops.shape:
         raise SampleError(f"Weights have shape {weights.shape}; needed one a row, {drops.shape}.")
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
-        raise SampleError("Weights must be finite, not negative, and not all zero.")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise SampleError("Weights must be finite and not negative.")
     return flips, drops, weights
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A sample kept row by row, flips bit-packed: for solvers that need more than moments."""
+
+    packed: np.ndarray  # (n, ceil(d / 8)) bytes
+    n_literals: int
+    drops: np.ndarray
+    weights: np.ndarray | None = None
+    stays: np.ndarray | None = None  # where the decision is unchanged, if there is one
+
+    @classmethod
+    def of(
+        cls,
+        flips: np.ndarray,
+        drops: np.ndarray,
+        weights: np.ndarray | None = None,
+        stays: np.ndarray | None = None,
+    ) -> "Rows":
+        """Pack a sample; flips (n, d) of booleans."""
+        flips, drops, weights = _checked(flips, drops, weights)
+        return cls(np.packbits(flips.astype(bool), axis=1), flips.shape[1], drops, weights, stays)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Rows"]) -> "Rows":
+        """All rows of samples of the same kind, in order."""
+        columns = {
+            name: None
+            if getattr(parts[0], name) is None
+            else np.concatenate([getattr(part, name) for part in parts])
+            for name in ("packed", "drops", "weights", "stays")
+        }
+        return replace(parts[0], **columns)  # type: ignore[arg-type]
+
+    @property
+    def flips(self) -> np.ndarray:
+        """Flips (n, d) as booleans, unpacked anew each time."""
+        return np.unpackbits(self.packed, axis=1, count=self.n_literals).astype(bool)
+
+    @property
+    def row_weights(self) -> np.ndarray:
+        """Weights (n,), all 1 unless given."""
+        return np.ones(len(self.drops)) if self.weights is None else self.weights

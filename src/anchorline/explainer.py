@@ -1,19 +1,23 @@
 """Explainer and explain: what people type."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Unpack
 
 import numpy as np
 
 from anchorline._version import __version__
 from anchorline.assessment import Assessment, assess
+from anchorline.choice import Rival
 from anchorline.errors import ParameterError
-from anchorline.explanation import Certificate, Explanation, canonical_json
+from anchorline.explanation import Alternative, Certificate, Explanation
+from anchorline.frontier import Frontier, trace_frontier
 from anchorline.guarantees import achievable_epsilon
 from anchorline.investigation import Findings, investigate
-from anchorline.predictor import Predictor
+from anchorline.jsonform import canonical_json
+from anchorline.predictor import Predictor, checked_range, checked_threshold
 from anchorline.sampling import stream_key
 from anchorline.settings import Keywords, Settings
 from anchorline.spaces.base import Neighborhood, Space
@@ -53,8 +57,8 @@ class Explainer:
         output_range: tuple[float, float] = (-1.0, 1.0),
         threshold: float | None = None,
     ) -> None:
-        self.model, self.space, self.output = model, space, output
-        self.task, self.output_range, self.threshold = task, output_range, threshold
+        self.model, self.space, self.output, self.task = model, space, output, task
+        self.output_range, self.threshold = checked_range(output_range), checked_threshold(threshold)
 
     def explain(self, instance: Any, **keywords: Unpack[Keywords]) -> Explanation:
         """Explain one prediction; see `anchorline.explain` for the keywords."""
@@ -85,6 +89,54 @@ class Explainer:
             checksum_key=stream_key(settings.seed, neighborhood.key, "checksum:" + canonical_json(parameters)),
         )
         return neighborhood, predictor
+
+    def frontier(self, instance: Any, ks: Sequence[int] = range(1, 9), **keywords: Unpack[Keywords]) -> Frontier:
+        """The best sum for every k in ``ks``, on one search sample, certified by one fresh sample.
+
+        Examples
+        --------
+        >>> explainer = Explainer(lambda z: 0.5 * z[:, 0] + 0.2 * z[:, 1], Hypercube())
+        >>> print(explainer.frontier([1, 1, 1], ks=[1, 2]))
+          k  fidelity error            relevance error           terms
+          1  0.0131                    0.0108                    x0 = +1
+          2  0.0000                    0.0000                    x0 = +1, x1 = +1
+        """
+        settings = Settings.of(**keywords)
+        neighborhood, predictor = self.prepare(instance, settings)
+        return trace_frontier(neighborhood, predictor, settings, list(ks))
+
+    def shortest(self, instance: Any, max_relevance_error: float, **keywords: Unpack[Keywords]) -> Explanation:
+        """The fewest facts that hold the output to a relevance error of at most ``max_relevance_error``.
+
+        Tried on the search sample from no fact upward, up to k - 1 (k: 11 unless given); then certified like
+        any explanation. Status OPTIMAL: no rule of fewer facts does, on this sample. `InfeasibleError` where
+        none is found.
+
+        Examples
+        --------
+        >>> vote = lambda z: (z[:, :3].sum(axis=1) > 0) * 2 - 1
+        >>> explainer = Explainer(vote, Hypercube(["a", "b", "c", "d"]), output="vote")
+        >>> print(explainer.shortest([1, 1, 1, 1], max_relevance_error=0.05).as_rule())
+        If a = +1 and b = +1 then vote stays 1.
+        """
+        chosen: dict[str, Any] = {"k": 11, **keywords, "objective": "shortest"}
+        return self.explain_with(instance, Settings.of(max_relevance_error=max_relevance_error, **chosen))
+
+    def repeat(self, instance: Any, n_seeds: int = 10, **keywords: Unpack[Keywords]) -> dict[str, float]:
+        """Explain with so many different seeds; in which share of the answers each literal appears.
+
+        Examples
+        --------
+        >>> explainer = Explainer(lambda z: 0.5 * z[:, 0] + 0.2 * z[:, 1], Hypercube())
+        >>> explainer.repeat([1, 1, 1], n_seeds=3, k=3, n_certify=0)
+        {'x0 = +1': 1.0, 'x1 = +1': 1.0}
+        """
+        settings = Settings.of(**keywords)
+        counts: Counter[str] = Counter()
+        for i in range(n_seeds):
+            explanation = self.explain_with(instance, replace(settings, seed=settings.seed + i))
+            counts.update(term.literal.text for term in explanation.terms)
+        return {text: count / n_seeds for text, count in counts.most_common()}
 
     def assess(
         self,
@@ -132,8 +184,8 @@ class Explainer:
         """All that is needed to repeat the explanation, in plain values."""
         return settings.to_dict() | {
             "task": self.task,
-            "output_range": [float(end) for end in self.output_range],
-            "threshold": None if self.threshold is None else float(self.threshold),
+            "output_range": list(self.output_range),
+            "threshold": self.threshold,
             "space": self.space.fingerprint,
             "versions": {"anchorline": __version__, "numpy": np.__version__},
         }
@@ -180,7 +232,7 @@ def explain(
         ``tolerance`` (0.02) and the best support is separated from the runner-up, or max_queries is met
         (200,000 if not given). With ``sampling="auto"`` all 2^d are taken where that is not more.
     n_certify
-        Fresh neighbors to measure with: as many as searched by default; 0 for no measurement.
+        Fresh neighbors to measure with: as many as searched, at most 10,000; 0 for no measurement.
     confidence
         With which all limits of the certificate hold together (0.95).
     max_queries
@@ -191,6 +243,11 @@ def explain(
         Stop the search early; the best answer so far comes back with its gap.
     box
         Largest size of a term, in half output ranges (1); None lifts it.
+    objective
+        "fidelity" (the sum that fits best), or "relevance" (the facts that hold the output best; see
+        `anchorline.optimize.relevance`; 20,000 samples unless given, and half as many to choose).
+    alternatives
+        List up to so many other sums that this much evidence cannot tell from the best (0).
     seed
         The same seed and the same x give the same bytes (0).
 
@@ -228,10 +285,11 @@ def _assemble(
     epsilon = achievable_epsilon(n, settings.k, d, 1 - settings.confidence)
     certificate = Certificate(
         status=solution.status,
+        goal=settings.objective,
         objective=solution.objective,
         lower_bound=solution.lower_bound,
         anchoring_residual=abs(float(intercept + contributions.sum() - predictor.prediction)),
-        n_terms=problem.n_terms(solution.contributions, solution.intercept),
+        n_terms=int(np.count_nonzero(contributions)) + int(intercept != 0),
         n_facts=int(np.count_nonzero(contributions)),
         n_samples=n,
         n_queries=predictor.n_queries,
@@ -253,6 +311,20 @@ def _assemble(
         instance=tuple(neighborhood.instance),
         parameters=parameters,
         certificate=certificate,
+        alternatives=tuple(_alternative(rival, predictor) for rival in findings.rivals),
+    )
+
+
+def _alternative(rival: Rival, predictor: Predictor) -> Alternative:
+    support = np.flatnonzero(rival.contributions)
+    values = rival.contributions[support] * predictor.half_range
+    without = rival.intercept == predictor.origin
+    return Alternative(
+        support=tuple(support.tolist()),
+        values=tuple(values.tolist()),
+        intercept=0.0 if without else predictor.prediction - float(values.sum()),
+        objective=rival.objective,
+        excess=rival.excess,
     )
 
 

@@ -1,30 +1,29 @@
 """Explanation and Certificate: frozen, self-checking, versioned JSON."""
 
 import enum
-import hashlib
-import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anchorline.errors import CertificateError, FormatError
 from anchorline.guarantees import Estimate
+from anchorline.jsonform import SCHEMA_VERSION, parsed, sealed
 from anchorline.literals import Literal
 from anchorline.optimize.solution import Status
 
 if TYPE_CHECKING:
     from anchorline.verify import Verification
 
-SCHEMA_VERSION = 1
 _ESTIMATES = (
     *("fidelity_error", "relevance_error", "baseline_error"),
     *("stability", "baseline_stability", "typical_change", "baseline_change"),
 )
-MAX_JSON_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +54,18 @@ TRUSTWORTHY_CHANGE, WEAK_CHANGE = 0.10, 0.25
 class Certificate:
     """What is known about an explanation, and how: three kinds of claim, never mixed.
 
-    On the sample: ``status``, ``objective``, ``lower_bound`` (mean squares on the scale [-1, +1]);
-    ``exhaustive`` says that the "sample" was the whole distribution. In the population, all limits
-    together with the chosen confidence: ``fidelity_error``, ``relevance_error``, ``baseline_error`` and
-    ``stability``, measured on fresh neighbors (None: not measured; ``baseline``: under no condition), and
-    ``typical_change``, the root of the relevance error in the output's own units. By theorem:
-    ``theorem_epsilon``, what the uniform-convergence theorem adds to the objective at this sample size
-    (vacuous above 1). ``answers_checksum`` is a random weighted sum of all the model's answers, tied to
-    the parameters.
+    On the sample: ``status``, ``objective``, ``lower_bound`` (mean squares on the scale [-1, +1]: fidelity
+    errors, or relevance errors where the ``goal`` was "relevance" or "shortest"); ``exhaustive`` says that
+    the "sample" was the whole distribution. In the population, all limits together with the chosen
+    ``confidence``: ``fidelity_error``, ``relevance_error`` and ``stability``, measured on fresh neighbors
+    (None: not measured), ``typical_change``, the root of the relevance error in the output's own units, and
+    their baselines, under no condition. By theorem: ``theorem_epsilon``, what the uniform-convergence
+    theorem adds to the objective at this sample size (vacuous above 1). ``answers_checksum`` is a random
+    weighted sum of all the model's answers, tied to the parameters.
     """
 
     status: Status
+    goal: str
     objective: float
     lower_bound: float
     anchoring_residual: float
@@ -125,6 +125,20 @@ class Certificate:
         return certificate_text(self)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """Another sum that this much evidence cannot tell from the explanation, in the output's own units.
+
+    ``excess`` is by how much its fidelity error exceeds the explanation's, on rows that found neither.
+    """
+
+    support: tuple[int, ...]
+    values: tuple[float, ...]
+    intercept: float
+    objective: float
+    excess: Estimate
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explanation:
     """A short sum that adds up to one prediction.
@@ -142,16 +156,23 @@ class Explanation:
     instance: tuple[Any, ...]
     parameters: Mapping[str, Any]
     certificate: Certificate
+    alternatives: tuple[Alternative, ...] = ()
 
     def __post_init__(self) -> None:
         contributions = np.array(self.contributions, dtype=np.float64)
         contributions.setflags(write=False)
         object.__setattr__(self, "contributions", contributions)
-        residual = abs(self.intercept + contributions.sum() - self.prediction)
-        if len(self.literals) != len(contributions):
+        object.__setattr__(self, "parameters", _frozen(self.parameters))
+        if contributions.shape != (len(self.literals),):
             raise CertificateError(f"{len(contributions)} contributions for {len(self.literals)} literals.")
-        if not residual <= 1e-12 * max(1.0, abs(self.prediction)):
+        # Terms of the size of the output range cannot be summed more exactly than its own last bits.
+        scale = max(1.0, abs(self.prediction), self.half_range)
+        residual = abs(self.intercept + contributions.sum() - self.prediction)
+        if not residual <= 1e-12 * scale:
             raise CertificateError(f"The terms miss the prediction by {residual:.3g}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Explanation.from_json, (self.to_json(),)  # exact, and frozen again
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -176,6 +197,16 @@ class Explanation:
         return self.contributions * np.array(self.instance, dtype=np.float64)
 
     @property
+    def literal_shares(self) -> dict[str, float]:
+        """In which share of the sums that cannot be told apart (this one and `alternatives`) a literal is.
+
+        1 means: certain to be among the reasons. It is not a probability.
+        """
+        sums = [self.support.tolist(), *(list(other.support) for other in self.alternatives)]
+        counts = Counter(j for support in sums for j in support)
+        return {self.literals[j].text: count / len(sums) for j, count in counts.most_common()}
+
+    @property
     def is_degenerate(self) -> bool:
         """Whether the sum is empty: a prediction of zero, explained by nothing."""
         return self.certificate.n_terms == 0
@@ -190,9 +221,17 @@ class Explanation:
 
         return explanation_text(self)
 
+    def as_rule(self) -> str:
+        """The support read as a rule: if these facts hold then the output stays, how often or how far."""
+        from anchorline.render.text import if_then  # noqa: PLC0415  pictures come after
+
+        return if_then(self)
+
     def __repr__(self) -> str:
+        from anchorline.render.text import printable  # noqa: PLC0415  pictures come after
+
         return (
-            f"Explanation({self.output} = {self.prediction:g}, {self.certificate.n_terms} terms, "
+            f"Explanation({printable(self.output)} = {self.prediction:g}, {self.certificate.n_terms} terms, "
             f"{self.certificate.status.name})"
         )
 
@@ -229,15 +268,16 @@ class Explanation:
             "output": self.output,
             "half_range": self.half_range,
             "instance": list(self.instance),
-            "parameters": dict(self.parameters),
+            "parameters": self.parameters,
             "certificate": asdict(self.certificate) | {"status": self.certificate.status.name},
+            "alternatives": [asdict(other) for other in self.alternatives],
         }
-        return canonical_json(body | {"sha256": _digest(body)})
+        return sealed(body)
 
     @classmethod
     def from_json(cls, text: str) -> "Explanation":
         """Read what `to_json` wrote; `FormatError` if it is anything else or was changed."""
-        body = _parsed(text)
+        body = parsed(text)
         try:
             return cls(
                 prediction=float(body["prediction"]),
@@ -249,20 +289,19 @@ class Explanation:
                 instance=tuple(body["instance"]),
                 parameters=body["parameters"],
                 certificate=_certificate(body["certificate"]),
+                alternatives=tuple(_alternative(other) for other in body["alternatives"]),
             )
         except CertificateError as error:
             raise FormatError(f"The explanation contradicts itself: {error}") from error
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise FormatError(f"Not an anchorline explanation: {error!r}") from error
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema of `Explanation.to_json`, as shipped."""
-    from importlib import resources  # noqa: PLC0415  pulls in zipfile and tempfile
-
-    text = resources.files("anchorline").joinpath("schemas/explanation-1.json").read_text(encoding="utf-8")
-    parsed: dict[str, Any] = json.loads(text)
-    return parsed
+def _frozen(value: Any) -> Any:
+    """Read-only all the way down."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: _frozen(below) for key, below in value.items()})
+    return tuple(_frozen(below) for below in value) if isinstance(value, (list, tuple)) else value
 
 
 def _certificate(values: Mapping[str, Any]) -> Certificate:
@@ -271,35 +310,7 @@ def _certificate(values: Mapping[str, Any]) -> Certificate:
     return Certificate(**known | measured | {"status": Status[known["status"]]})
 
 
-def canonical_json(body: Mapping[str, Any]) -> str:
-    """One text for one content: sorted keys, no spaces, no NaN."""
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-
-
-def _digest(body: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(body).encode()).hexdigest()
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    if not isinstance(text, str):
-        raise FormatError(f"Got {type(text).__name__}; needed the text that `to_json` returns.")
-    if len(text) > MAX_JSON_BYTES:
-        raise FormatError(f"The text has {len(text)} characters; at most {MAX_JSON_BYTES} are read.")
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"Not JSON: {error}") from error
-    if not isinstance(body, dict) or body.get("schema_version") != SCHEMA_VERSION:
-        found = body.get("schema_version") if isinstance(body, dict) else type(body).__name__
-        raise FormatError(f"schema_version is {found!r}; this release reads {SCHEMA_VERSION}.")
-    claimed = body.pop("sha256", None)
-    try:
-        digest = _digest(body)
-    except ValueError as error:
-        raise FormatError(f"Not canonical JSON: {error}") from error
-    if claimed != digest:
-        raise FormatError("The SHA-256 does not fit the text: it was changed or cut.")
-    missing = {"certificate", "parameters", "literals"} - set(body)
-    if missing or not isinstance(body["certificate"], dict):
-        raise FormatError(f"Not an anchorline explanation: {', '.join(sorted(missing)) or 'certificate'} missing.")
-    return body
+def _alternative(values: Mapping[str, Any]) -> Alternative:
+    known = {field.name: values[field.name] for field in fields(Alternative)}
+    lists = {name: tuple(known[name]) for name in ("support", "values")}
+    return Alternative(**known | lists | {"excess": Estimate(**known["excess"])})

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anchorline.assessment import Assessment, assess, assess_until, fidelity_range, flipped_sums
-from anchorline.errors import InfeasibleError, ParameterError
-from anchorline.evidence import Evidence
-from anchorline.guarantees import betting_interval, split_delta
+from anchorline.assessment import Assessment, assess, assess_exactly, assess_until
+from anchorline.choice import Rival, compare, fewest_facts, find_rivals, most_relevant
+from anchorline.errors import BudgetError, InfeasibleError, ParameterError
+from anchorline.evidence import Evidence, Rows
+from anchorline.guarantees import split_delta
 from anchorline.optimize import Problem, Solution, Status, solve
-from anchorline.optimize.exact import Candidate, solve_runners_up
+from anchorline.optimize.exact import solve_runners_up
 from anchorline.predictor import Predictor, batches
-from anchorline.sampling import DrawnFlips, EnumeratedFlips, Flips, stream_key
+from anchorline.sampling import MOST_PATTERNS, DrawnFlips, EnumeratedFlips, Flips, stream_key
 from anchorline.settings import AUTO_MOST_QUERIES, Settings
 from anchorline.spaces.base import Neighborhood
 
@@ -33,45 +34,95 @@ class Findings:
     assessment: Assessment | None
     exhaustive: bool
     stopped_because: str | None = None
+    rivals: tuple[Rival, ...] = ()
 
 
 def investigate(neighborhood: Neighborhood, predictor: Predictor, settings: Settings) -> Findings:
     """Search with as many neighbors as asked, or all, or until it is clear; then certify on fresh ones."""
-    flips = _plan(neighborhood, settings)
+    flips = plan(neighborhood, settings)
     if flips is None:
         return _investigate_until_clear(neighborhood, predictor, settings)
-    problem = _pose(gather(neighborhood, predictor, flips), predictor, settings)
-    solution = _solve(problem, settings)
     exhaustive = isinstance(flips, EnumeratedFlips)
-    n_fresh = flips.n_rows if exhaustive and settings.n_certify != 0 else settings.n_fresh
-    if n_fresh == 0 or solution.status is Status.RELAXED:  # a relaxation is no explanation: nothing to certify
-        return Findings(problem, solution, None, exhaustive)
+    _check_budget(settings, flips.n_rows, exhaustive)
+    keep = exhaustive or settings.objective != "fidelity"
+    evidence, rows = gather(neighborhood, predictor, flips, keep=keep)
+    problem = pose(evidence, predictor, settings)
+    chooser = None
+    if settings.n_choose and not exhaustive:
+        fresh = stream(neighborhood, settings, "choose", settings.n_choose)
+        _, chooser = gather(neighborhood, predictor, fresh, keep=True)
+    solution = _choose(problem, rows, chooser, settings)
+    rivals = find_rivals(problem, solution, chooser, settings) if settings.alternatives else ()
+    assessment, why = _certify(neighborhood, predictor, settings, solution, rows if exhaustive else None)
+    return Findings(problem, solution, assessment, exhaustive, why, rivals)
+
+
+def _check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
+    """Refuse what cannot fit into max_queries before the model is asked about any neighbor."""
+    asked = 0 if exhaustive else settings.n_choose + (settings.n_certify or 0)
+    if settings.max_queries is not None and 1 + n_rows + asked > settings.max_queries:
+        raise BudgetError(
+            f"{1 + n_rows + asked} queries needed (x, {n_rows} to search, {asked} to choose and to certify), "
+            f"max_queries is {settings.max_queries}. Lower n_samples or n_certify, or raise max_queries."
+        )
+
+
+def _choose(problem: Problem, rows: Rows | None, chooser: Rows | None, settings: Settings) -> Solution:
+    """The sum that the objective asks for."""
+    if rows is None or settings.objective == "fidelity":
+        return solve_posed(problem, settings)
+    if settings.objective == "shortest":
+        return fewest_facts(rows, problem, settings)
+    return most_relevant(rows, chooser or rows, problem, solve_posed(problem, settings), settings)
+
+
+def _certify(
+    neighborhood: Neighborhood, predictor: Predictor, settings: Settings, solution: Solution, rows: Rows | None
+) -> tuple[Assessment | None, str | None]:
+    """Measure the solution on fresh neighbors, or exactly on ``rows`` that are all of them; or say why not."""
+    n_facts = np.count_nonzero(solution.contributions)
+    if settings.n_certify == 0 or solution.status is Status.RELAXED:  # a relaxation is no explanation
+        return None, None
+    if n_facts > MOST_PATTERNS:
+        return None, f"not measured, because {n_facts} facts are more than the {MOST_PATTERNS} a reader could hold"
+    if rows is not None:
+        p = settings.flip_probability
+        return assess_exactly(rows, predictor, solution.contributions, flip_probability=p), None
+    if settings.n_fresh == 0:
+        return None, "not measured, because max_queries left no query for it"
     assessment = assess(
         neighborhood,
         predictor,
         solution.contributions,
         flip_probability=settings.flip_probability,
-        n_samples=n_fresh,
+        n_samples=settings.n_fresh,
         seed=settings.seed,
-        most_enumerated=_most_enumerated(settings, exhaustive, n_fresh),
+        most_enumerated=0 if settings.sampling == "draw" else settings.n_fresh // 2,
         confidence=settings.confidence,
     )
-    return Findings(problem, solution, assessment, exhaustive)
+    return assessment, None
 
 
-def gather(neighborhood: Neighborhood, predictor: Predictor, flips: Flips, start: int = 0) -> Evidence:
-    """Ask about the rows of flips from ``start`` on, in fixed batches; memory does not grow with rows."""
+def gather(
+    neighborhood: Neighborhood, predictor: Predictor, flips: Flips, *, start: int = 0, keep: bool = False
+) -> tuple[Evidence, Rows | None]:
+    """Ask about the rows of flips from ``start`` on, in fixed batches; keep the rows too where asked.
+
+    Without them, memory does not grow with the number of rows.
+    """
     evidence: Evidence | None = None
+    kept: list[Rows] = []
     for first, last in batches(flips.n_rows, start):
         table, weights = flips.rows(first, last)
         answer = predictor.answer(neighborhood.realize(table, None), last - first)
         part = Evidence.from_sample(table, answer.drops, weights)
         evidence = part if evidence is None else evidence + part
+        kept += [Rows.of(table, answer.drops, weights, answer.stays)] if keep else []
     assert evidence is not None  # at least one row
-    return evidence
+    return evidence, Rows.joined(kept) if keep else None
 
 
-def _plan(neighborhood: Neighborhood, settings: Settings) -> Flips | None:
+def plan(neighborhood: Neighborhood, settings: Settings) -> Flips | None:
     """Enumerate where asked, or where it costs no more queries than drawing; else draw. None: until clear."""
     d, n = len(neighborhood.literals), settings.n_samples
     possible = neighborhood.deterministic and d <= MOST_ENUMERATED
@@ -82,27 +133,24 @@ def _plan(neighborhood: Neighborhood, settings: Settings) -> Flips | None:
     cheap = possible and 2**d <= (_FIRST_LOOK if n == "auto" else n)
     if settings.sampling == "enumerate" or (settings.sampling == "auto" and cheap):
         return EnumeratedFlips(d, settings.flip_probability)
-    return None if n == "auto" else _stream(neighborhood, settings, "search", int(n))
+    return None if n == "auto" else stream(neighborhood, settings, "search", int(n))
 
 
-def _stream(neighborhood: Neighborhood, settings: Settings, name: str, n_rows: int) -> DrawnFlips:
+def stream(neighborhood: Neighborhood, settings: Settings, name: str, n_rows: int) -> DrawnFlips:
+    """Flips of one named stream of the settings' seed."""
     key = stream_key(settings.seed, neighborhood.key, name)
     return DrawnFlips(key, n_rows, len(neighborhood.literals), settings.flip_probability)
 
 
-def _most_enumerated(settings: Settings, exhaustive: bool, n_fresh: int) -> int:
-    if settings.sampling == "draw":
-        return 0
-    return 2**MOST_ENUMERATED if exhaustive else n_fresh // 2
-
-
-def _pose(evidence: Evidence, predictor: Predictor, settings: Settings) -> Problem:
+def pose(evidence: Evidence, predictor: Predictor, settings: Settings) -> Problem:
+    """The problem that the evidence and the settings pose."""
     return Problem(evidence, settings.k, predictor.scaled_prediction, box=settings.box, origin=predictor.origin)
 
 
-def _solve(problem: Problem, settings: Settings) -> Solution:
+def solve_posed(problem: Problem, settings: Settings) -> Solution:
+    """Solve by the settings' solver and limits; `InfeasibleError` where no sum reaches the prediction."""
     p = settings.flip_probability
-    steps = {"step": 18 / 19 / (4 * p * (1 - p))} if settings.solver == "iht" else {}
+    steps = {"step": 18 / 19 / max(4 * p * (1 - p), 1e-9)} if settings.solver == "iht" else {}
     limits = {"time_limit": settings.time_limit, "node_limit": settings.node_limit}
     solution = solve(problem, settings.solver, **limits, **steps)  # type: ignore[arg-type]
     if solution.status is Status.INFEASIBLE:
@@ -118,21 +166,26 @@ def _investigate_until_clear(neighborhood: Neighborhood, predictor: Predictor, s
     """
     most = settings.max_queries or AUTO_MOST_QUERIES
     n, look = min(_FIRST_LOOK, max(1, (most - 1) // 8)), 1
-    evidence, drops = None, np.zeros(0)
+    evidence: Evidence | None = None
+    chooser: Rows | None = None
     while True:
         done = 0 if evidence is None else evidence.n_rows
-        more = gather(neighborhood, predictor, _stream(neighborhood, settings, "search", n), done)
+        more, _ = gather(neighborhood, predictor, stream(neighborhood, settings, "search", n), start=done)
         evidence = more if evidence is None else evidence + more
-        problem = _pose(evidence, predictor, settings)
-        solution = _solve(problem, settings)
-        best = solve_runners_up(problem, settings.limits)
-        chooser = _stream(neighborhood, settings, "choose", n)
-        drops = np.append(drops, _drops(neighborhood, predictor, chooser, done))
+        problem = pose(evidence, predictor, settings)
+        solution = solve_posed(problem, settings)
+        choosers = stream(neighborhood, settings, "choose", n)
+        _, fresh = gather(neighborhood, predictor, choosers, start=done, keep=True)
+        assert fresh is not None
+        chooser = fresh if chooser is None else Rows.joined([chooser, fresh])
         delta = split_delta(1 - settings.confidence, look)
-        clear = len(best) < 2 or _separated(best, chooser, drops, problem.prediction, delta)
-        if clear or 2 * n * 2 > most // 2:
+        rivals = compare(solve_runners_up(problem, settings.limits), chooser, problem.prediction, delta)
+        clear = all(rival.excess.low > 0 for rival in rivals)
+        if clear or 4 * n > most // 2:
             break
         n, look = 2 * n, look + 1
+    if np.count_nonzero(solution.contributions) > MOST_PATTERNS:
+        return Findings(problem, solution, *_certify(neighborhood, predictor, settings, solution, None)[:1], False)
     assessment, narrow = assess_until(
         neighborhood,
         predictor,
@@ -152,27 +205,3 @@ def _investigate_until_clear(neighborhood: Neighborhood, predictor: Predictor, s
         else f"query limit met before the relevance interval was narrower than {settings.tolerance:g}",
     ]
     return Findings(problem, solution, assessment, False, "; ".join(why))
-
-
-def _drops(neighborhood: Neighborhood, predictor: Predictor, flips: DrawnFlips, start: int) -> np.ndarray:
-    parts = [
-        predictor.answer(neighborhood.realize(flips.rows(first, last)[0], None), last - first).drops
-        for first, last in batches(flips.n_rows, start)
-    ]
-    return np.concatenate(parts)
-
-
-def _separated(
-    best: list[Candidate], flips: DrawnFlips, drops: np.ndarray, prediction: float, delta: float
-) -> bool:
-    """Whether the runner-up's loss exceeds the best one's on fresh rows, contributions frozen, with 1 - delta."""
-    losses, ranges = [], []
-    for candidate in best[:2]:
-        sums = [
-            flipped_sums(flips.rows(first, last)[0], candidate.contributions)
-            for first, last in batches(flips.n_rows)
-        ]
-        losses.append((drops - np.concatenate(sums)) ** 2)
-        ranges.append(fidelity_range(prediction, candidate.contributions))
-    shifted = losses[1] - losses[0] + ranges[0]  # in [0, sum of the ranges]
-    return betting_interval(shifted, sum(ranges), 1 - delta).low > ranges[0]

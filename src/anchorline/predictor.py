@@ -62,13 +62,13 @@ class Predictor:
         if task not in TASKS:
             raise ParameterError(f"task is {task!r}; needed 'label', 'number' or None.")
         self._model, self._task, self._max_queries = model, task, max_queries
-        self._low, self._high = _checked_range(output_range) if task != "label" else (-1.0, 1.0)
-        self._threshold, self._checksum_key, self._checksum = threshold, checksum_key, 0
+        self._low, self._high = checked_range(output_range) if task != "label" else (-1.0, 1.0)
+        self._threshold, self._checksum_key, self._checksum = checked_threshold(threshold), checksum_key, 0
         self.n_queries = 0
         self.n_clipped = 0
         answer = self._ask(original, 1)
         self.is_label = task == "label" or (task is None and answer.dtype.kind in "iub")
-        self.label = answer[0].item() if task == "label" else None
+        self.label = getattr(answer[0], "item", lambda: answer[0])() if task == "label" else None
         self.prediction = 1.0 if task == "label" else float(answer[0])
         if not self._low <= self.prediction <= self._high:
             raise PredictorOutputError(
@@ -151,13 +151,26 @@ def batches(n_rows: int, first: int = 0) -> Iterator[tuple[int, int]]:
         yield start, min(start + BATCH_ROWS, n_rows)
 
 
-def _checked_range(output_range: tuple[float, float]) -> tuple[float, float]:
+def checked_threshold(threshold: float | None) -> float | None:
+    """The threshold as a finite number, or None."""
+    if threshold is None:
+        return None
+    if isinstance(threshold, (int, float, np.number)) and np.isfinite(threshold):
+        return float(threshold)
+    raise ParameterError(f"threshold is {threshold!r}; needed a finite number, or None. Type threshold=0.5.")
+
+
+def checked_range(output_range: tuple[float, float]) -> tuple[float, float]:
+    """Lowest and highest output as floats whose distance has a half."""
     try:
         low, high = (float(end) for end in output_range)
     except (TypeError, ValueError):
         low = high = np.nan
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise ParameterError(f"output_range is {output_range!r}; needed two finite numbers, lowest first.")
+    half = high / 2 - low / 2
+    if not (np.isfinite([low, high, half]).all() and half > 1e-300 and np.isfinite(2 * half)):
+        raise ParameterError(
+            f"output_range is {output_range!r}; needed two finite numbers, lowest first. Type output_range=(0, 1)."
+        )
     return low, high
 
 
@@ -172,6 +185,10 @@ def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
     if array.shape != (n_rows,):
         raise PredictorOutputError.wrong_shape(array.shape, n_rows)
     if task == "label":
+        if any(label != label for label in array.tolist()):  # noqa: PLR0124  only NaN differs from itself
+            raise PredictorOutputError(
+                "The predictor returned NaN as a label; needed labels that equal themselves."
+            )
         return array
     if array.dtype.kind not in "fiub":
         raise PredictorOutputError(
@@ -187,6 +204,6 @@ def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
     if bad.size:
         raise PredictorOutputError(
             f"The predictor returned {array[bad[0]]} for {bad.size} of {n_rows} rows (first: row {bad[0]}); "
-            "needed finite numbers."
+            "needed finite numbers. Look at `predict(x[None])`, or wrap it: `lambda X: np.nan_to_num(predict(X))`."
         )
     return array

@@ -11,7 +11,8 @@ from anchorline.errors import ParameterError
 _WORDS_PER_BLOCK = 8  # a Philox counter step gives four 64-bit words; flips use 32 bits each
 _FLIP_LEVELS = 2**32
 MOST_PATTERNS = 20  # literals of a support whose 2^s patterns are listed
-_CANCELS = 1e-12
+CANCELS = 1e-12
+_LEAST_PROBABILITY = 1e-300  # beyond sigma = 690 nothing is ever flipped anyway
 
 
 def flip_probability_of(sigma: float) -> float:
@@ -22,9 +23,12 @@ def flip_probability_of(sigma: float) -> float:
     >>> flip_probability_of(0.0), round(flip_probability_of(1.0), 4)
     (0.5, 0.2689)
     """
-    if not (math.isfinite(sigma) and sigma >= 0):
-        raise ParameterError(f"sigma is {sigma!r}; needed a finite number >= 0 (0: uniform, 3: very local).")
-    return math.exp(-sigma) / (1 + math.exp(-sigma))
+    number = isinstance(sigma, (int, float, np.number)) and not isinstance(sigma, bool)
+    if not (number and math.isfinite(sigma) and sigma >= 0):
+        raise ParameterError(
+            f"sigma is {sigma!r}; needed a finite number >= 0: 0 is uniform, 3 very local. Type sigma=1.0."
+        )
+    return max(math.exp(-sigma) / (1 + math.exp(-sigma)), _LEAST_PROBABILITY)
 
 
 def stream_key(seed: int, row_key: bytes, stream: str) -> int:
@@ -51,6 +55,8 @@ class DrawnFlips:
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, None]:
         """Flips (stop - start, d) as booleans; no weights."""
+        if stop <= start:
+            return np.zeros((0, self.n_literals), dtype=bool), None
         blocks = -(-self.n_literals // _WORDS_PER_BLOCK)
         generator = np.random.Philox(key=self.key).advance(start * blocks)
         words = generator.random_raw((stop - start) * blocks * _WORDS_PER_BLOCK // 2)
@@ -120,7 +126,7 @@ def cancelling_event(contributions: np.ndarray, flip_probability: float) -> Even
     sums, n_flipped = np.zeros(1), np.zeros(1, dtype=np.intp)
     for value in values[::-1]:  # bit j of a row number says whether literal j is flipped
         sums, n_flipped = np.add.outer((0.0, value), sums).T.ravel(), np.add.outer((0, 1), n_flipped).T.ravel()
-    cancels = np.flatnonzero(np.abs(sums) <= _CANCELS * np.abs(values).sum())
+    cancels = np.flatnonzero(np.abs(sums) <= CANCELS * np.abs(values).sum())
     p = flip_probability
     weights = p ** n_flipped[cancels] * (1 - p) ** (size - n_flipped[cancels])
     patterns = (cancels[:, None] >> np.arange(size)) & 1 == 1

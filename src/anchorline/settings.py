@@ -12,6 +12,14 @@ from anchorline.optimize import METHODS, Limits
 from anchorline.sampling import flip_probability_of
 
 SAMPLINGS = ("auto", "draw", "enumerate")
+NODE_LIMIT = 10_000  # of the exact search: seconds to a minute; the paper's tasks need at most 1,600
+N_SAMPLES = {
+    "fidelity": 5000,
+    "relevance": 20_000,
+    "shortest": 20_000,
+}  # by objective: ratios over a small event need more rows
+MOST_FRESH = 10_000  # a stability of 97% is then known to within half a percent; ask for more by n_certify
+AUTO_LEAST_QUERIES = 16  # below, nothing is left to certify with
 AUTO_MOST_QUERIES = 200_000  # where `n_samples="auto"` gives up, unless max_queries says otherwise
 
 
@@ -19,9 +27,10 @@ class Keywords(TypedDict, total=False):
     """What can be typed after the instance in every `explain`."""
 
     k: int
+    objective: str
     sigma: float
     flip_probability: float | None
-    n_samples: int | Literal["auto"]
+    n_samples: int | Literal["auto"] | None
     n_certify: int | None
     tolerance: float
     confidence: float
@@ -31,6 +40,7 @@ class Keywords(TypedDict, total=False):
     time_limit: float | None
     node_limit: int | None
     box: float | None
+    alternatives: int
     seed: int
 
 
@@ -39,6 +49,8 @@ class Settings:
     """The parameters of one explanation; see `anchorline.explain` for what they mean."""
 
     k: int = 5
+    objective: str = "fidelity"
+    max_relevance_error: float | None = None
     flip_probability: float = 0.2689414213699951
     n_samples: int | Literal["auto"] = 5000
     n_certify: int | None = None
@@ -48,8 +60,9 @@ class Settings:
     sampling: str = "auto"
     solver: str = "exact"
     time_limit: float | None = None
-    node_limit: int | None = None
+    node_limit: int | None = NODE_LIMIT
     box: float | None = 1.0
+    alternatives: int = 0
     seed: int = 0
 
     @classmethod
@@ -60,10 +73,16 @@ class Settings:
             raise TypeError(f"explain() got an unexpected keyword {sorted(unknown)[0]!r}.")
         if flip_probability is None:
             flip_probability = flip_probability_of(sigma)
+        if keywords.get("n_samples") is None:
+            keywords["n_samples"] = N_SAMPLES.get(keywords.get("objective", "fidelity"), 0)
         return cls(flip_probability=flip_probability, **keywords)
 
     def __post_init__(self) -> None:
-        for name, least in (("k", 1), ("seed", 0), ("n_samples", 1)):
+        self._cast()
+        for name, known in (("objective", tuple(N_SAMPLES)), ("solver", METHODS), ("sampling", SAMPLINGS)):
+            if getattr(self, name) not in known:
+                raise ParameterError(f"{name} is {getattr(self, name)!r}; needed one of {', '.join(known)}.")
+        for name, least in (("k", 1), ("seed", 0), ("alternatives", 0), ("n_samples", 1)):
             if not (name == "n_samples" and self.n_samples == "auto"):
                 _check_whole(name, getattr(self, name), least)
         for name, least in (("n_certify", 0), ("max_queries", 1), ("node_limit", 0)):
@@ -73,31 +92,47 @@ class Settings:
             _check_share(name, getattr(self, name))
         _check_optional("time_limit", self.time_limit, 0.0)
         _check_optional("box", self.box, 1e-9)
-        for name, known in (("solver", METHODS), ("sampling", SAMPLINGS)):
-            if getattr(self, name) not in known:
-                raise ParameterError(f"{name} is {getattr(self, name)!r}; needed one of {', '.join(known)}.")
         if self.n_certify == 1:
             raise ParameterError("n_certify is 1; needed 0 (no certificate), or at least 2.")
+        if self.objective != "fidelity" and (self.n_samples == "auto" or self.solver != "exact"):
+            raise ParameterError(f"objective={self.objective!r} needs n_samples as a number, and solver='exact'.")
+        if (self.objective == "shortest") != (self.max_relevance_error is not None):
+            raise ParameterError("max_relevance_error goes with objective='shortest', and is needed there.")
+        if self.max_relevance_error is not None:
+            _check_share("max_relevance_error", self.max_relevance_error)
         self._check_budget()
 
+    def _cast(self) -> None:
+        """NumPy's numbers as Python's: they are written as JSON."""
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, name, value.item())
+
     def _check_budget(self) -> None:
-        """Refuse what cannot fit into max_queries before the model is asked anything."""
-        if self.max_queries is None or self.n_samples == "auto":
-            return
-        needed = 1 + self.n_samples + (self.n_certify or 0)
-        if self.sampling == "draw" and needed > self.max_queries:
+        if self.n_samples == "auto" and self.max_queries is not None and self.max_queries < AUTO_LEAST_QUERIES:
             raise BudgetError(
-                f"{needed} queries needed (x, {self.n_samples} samples, {self.n_certify or 0} to certify), "
-                f"max_queries is {self.max_queries}. Lower n_samples or n_certify, or raise max_queries."
+                f"max_queries is {self.max_queries}; n_samples='auto' needs at least {AUTO_LEAST_QUERIES}. "
+                "Raise it, or give n_samples as a number."
             )
 
     @property
     def n_fresh(self) -> int:
-        """Neighbors to certify with: as asked, else as many as searched, as far as max_queries allows."""
+        """Neighbors to certify with: as asked, else as many as searched, within 10,000 and max_queries."""
         if self.n_certify is not None or self.n_samples == "auto":
             return self.n_certify or 0
-        left = self.n_samples if self.max_queries is None else self.max_queries - 1 - self.n_samples
-        return min(self.n_samples, left) if left >= 2 else 0
+        most = min(self.n_samples, MOST_FRESH)
+        if self.max_queries is not None:
+            most = min(most, self.max_queries - 1 - self.n_samples - self.n_choose)
+        return most if most >= 2 else 0
+
+    @property
+    def n_choose(self) -> int:
+        """Neighbors on which sums found by the search are compared."""
+        if self.n_samples == "auto":
+            return 0  # as many as it takes
+        half = -(-self.n_samples // 2)
+        return half if self.objective == "relevance" or self.alternatives else 0
 
     @property
     def limits(self) -> Limits:
@@ -117,16 +152,23 @@ class Settings:
 def _check_whole(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         also = ", or 'auto'" if name == "n_samples" else ""
-        raise ParameterError(f"{name} is {value!r}; needed a whole number >= {least}{also}.")
+        example = {"k": 5, "n_samples": 5000}.get(name, max(least, 1))
+        raise ParameterError(
+            f"{name} is {value!r}; needed a whole number >= {least}{also}. Type {name}={example}."
+        )
 
 
 def _check_share(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 < value < 1:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
         raise ParameterError(f"{name} is {value!r}; needed a number between 0 and 1.")
 
 
 def _check_optional(name: str, value: Any, least: float) -> None:
     if value is None:
         return
-    if not isinstance(value, (int, float, np.number)) or not (math.isfinite(value) and value >= least):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not (math.isfinite(value) and value >= least)
+    ):
         raise ParameterError(f"{name} is {value!r}; needed a finite number >= {least:g}, or None.")

@@ -122,6 +122,8 @@ def _claims(explanation: Explanation, with_texts: bool) -> dict[str, Any]:
     if with_texts:
         texts = enumerate((literal.name, literal.text) for literal in explanation.literals)
         claims |= {f"literals[{j}]": text for j, text in texts}
+    for i, other in enumerate(explanation.alternatives):
+        claims |= {f"alternatives[{i}].{name}": value for name, value in _flat(asdict(other))}
     return claims | {
         "prediction": explanation.prediction,
         "intercept": explanation.intercept,
@@ -148,6 +150,9 @@ def _differences(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> Iterat
 
 
 def _same(said: Any, seen: Any, relative: float, absolute: float) -> bool:
+    if isinstance(said, tuple) and isinstance(seen, tuple):
+        pairs = zip(said, seen, strict=False)
+        return len(said) == len(seen) and all(_same(a, b, relative, absolute) for a, b in pairs)
     numbers = (int, float)
     if isinstance(said, numbers) and isinstance(seen, numbers) and not isinstance(said, bool):
         if isinstance(seen, bool):

@@ -86,6 +86,14 @@ def test_unanchored_explanations_are_measured_with_their_gap():
     assert off.relevance_error.value == anchored.relevance_error.value
 
 
+def test_a_drop_over_the_whole_range_is_within_the_range():
+    """Drops are rounded to 2^-26, so the largest possible one may pass its own range by as much."""
+    for seed in range(40):
+        top = float(np.random.default_rng(seed).uniform(0, 1))
+        e = explain(lambda rows, top=top: np.where(rows[:, 0] > 0, top, -1.0), np.ones(20), n_samples=50, k=1)
+        assert e.certificate.relevance_error is not None
+
+
 # Coverage when one stops by looking: the truth is known, the seeds differ.
 
 

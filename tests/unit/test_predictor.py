@@ -159,7 +159,6 @@ def test_no_range(output_range):
         predictor_of(lambda z: np.zeros(len(z)), output_range=output_range)
 
 
-@pytest.mark.xfail(strict=True, reason="bug: half the range overflows or vanishes, NaN comes out with a warning")
 @pytest.mark.parametrize("output_range", [(-1.7e308, 1.7e308), (0, 5e-324)])
 def test_a_range_without_a_half_is_refused(output_range):
     with pytest.raises(ParameterError, match="output_range"):
@@ -211,7 +210,6 @@ def test_labels_are_kept_or_lost(at_x, elsewhere):
     assert drops_of(predictor, rows).tolist() == [0.0, 1.0, 0.0]
 
 
-@pytest.mark.xfail(strict=True, reason="bug: labels in an object array have no .item()")
 def test_labels_in_an_object_array():
     """What scikit-learn returns for a model trained on a column of a pandas frame."""
     predictor = predictor_of(
@@ -221,9 +219,6 @@ def test_labels_in_an_object_array():
     assert drops_of(predictor, np.vstack([ORIGINAL, -ORIGINAL])).tolist() == [0.0, 1.0]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="bug: a NaN label equals nothing, not even itself, and is explained all the same"
-)
 def test_a_label_that_is_nan_is_refused():
     with pytest.raises(PredictorOutputError):
         drops_of(predictor_of(lambda z: np.full(len(z), np.nan), task="label"), np.zeros((3, 3)))
@@ -308,7 +303,7 @@ def test_a_larger_budget_is_never_passed_either(max_queries):
     assert e.certificate.n_queries == sum(model.sizes) <= max_queries
 
 
-@pytest.mark.parametrize("max_queries", [2, 10, 100, 1000, 3000])
+@pytest.mark.parametrize("max_queries", [16, 100, 1000, 3000])
 def test_the_budget_is_hard_when_samples_are_drawn_until_clear(max_queries):
     model = Recorder(lambda z: np.tanh(z[:, 0] + 0.5 * z[:, 1] * z[:, 2]))
     try:
@@ -320,18 +315,13 @@ def test_the_budget_is_hard_when_samples_are_drawn_until_clear(max_queries):
     assert sum(model.sizes) <= max_queries
 
 
-@pytest.mark.xfail(strict=True, reason="bug: with a budget of 3 or 4 nothing is left to certify with: IndexError")
-@pytest.mark.parametrize("max_queries", [3, 4])
+@pytest.mark.parametrize("max_queries", [1, 3, 4, 15])
 def test_tiny_budgets_when_samples_are_drawn_until_clear(max_queries):
     model = Recorder()
     with pytest.raises(BudgetError):
         al.explain(model, [1] * 30, k=2, n_samples="auto", max_queries=max_queries)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="bug: after enumerating, the certificate asks for as many queries again whatever the budget",
-)
 @pytest.mark.parametrize("max_queries", [1025, 1100, 1500])
 def test_a_budget_for_the_enumeration_is_enough(max_queries):
     """n_certify: 'as many as searched, as far as max_queries allows'."""

@@ -124,15 +124,7 @@ TABLE = {
 }
 
 
-RAW = pytest.mark.xfail(strict=True, reason="bug: a raw TypeError or ValueError instead of a ParameterError")
-BROKEN = {"sigma text", "sigma None", "range None", "range text", "threshold text", "threshold NaN"}
-
-
-def marked(cases):
-    return [pytest.param(case, marks=RAW) if case in BROKEN else case for case in cases]
-
-
-@pytest.mark.parametrize("case", marked(TABLE))
+@pytest.mark.parametrize("case", TABLE)
 def test_a_refusal_says_what_came_and_what_is_needed(case):
     call, error, came, needed, _ = TABLE[case]
     with pytest.raises(errors.AnchorlineError) as caught:
@@ -154,7 +146,6 @@ def test_a_refusal_says_what_to_type(case):
     assert advice in str(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason="doubtful: these messages of issue 2, point 6, do not say what to type")
 @pytest.mark.parametrize(
     "case", ["x 0-D", "x empty", "x ragged", "x text", "k 0", "sigma < 0", "n 0", "NaN", "infinity"]
 )
@@ -171,7 +162,7 @@ FROM_THE_START = [
 ]
 
 
-@pytest.mark.parametrize("case", marked(FROM_THE_START))
+@pytest.mark.parametrize("case", FROM_THE_START)
 def test_what_is_wrong_from_the_start_costs_almost_no_query(case):
     """At most x itself is asked about: models may be slow, or billed."""
     n_shown = 0
@@ -188,7 +179,6 @@ def test_what_is_wrong_from_the_start_costs_almost_no_query(case):
     assert n_shown <= 1
 
 
-@pytest.mark.xfail(strict=True, reason="bug: NumPy numbers pass the checks and end in a raw TypeError of json")
 @pytest.mark.parametrize(
     ("name", "value"),
     [

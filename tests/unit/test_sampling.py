@@ -83,7 +83,6 @@ def test_rows_do_not_depend_on_how_many_there_are():
     assert many.rows(10**12 - 3, 10**12)[0].shape == (3, 13)
 
 
-@pytest.mark.xfail(strict=True, reason="bug: an empty slice of rows raises a raw ValueError")
 def test_an_empty_slice_is_empty():
     assert DrawnFlips(KEY, 10, 3, 0.5).rows(4, 4)[0].shape == (0, 3)
 

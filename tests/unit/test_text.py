@@ -93,6 +93,10 @@ def test_nothing_at_all():
     assert rule(explanation_of([0.0, 0.0])) == "0 -> f(x) = 0"
 
 
+def test_a_prediction_that_is_zero_but_for_rounding():
+    assert parse(rule(explanation_of([0.0], prediction=1e-13)))[2] == 0  # nothing adds up to nothing
+
+
 @pytest.mark.parametrize("factor", [1, 1000, 1e6, 1e-3, 1e-6, 1e-9])
 def test_other_units(factor):
     numbers, _, total, _ = parse(rule(explanation_of([-0.5 * factor, 0.25 * factor], intercept=-0.125 * factor)))
@@ -167,7 +171,6 @@ def test_awkward_roundings(contributions):
     check_adds_up(explanation_of(contributions))
 
 
-@pytest.mark.xfail(strict=True, reason="bug: beyond 2^53 the printed total goes through a float and loses digits")
 def test_numbers_beyond_two_to_the_53():
     numbers, _, total, _ = parse(rule(explanation_of([2.0**53, 1.0, 1.0, 1.0])))
     assert sum(numbers) == total
@@ -185,8 +188,8 @@ def test_huge_numbers(size):
     [
         1e-100,
         1e-300,
-        pytest.param(1e-310, marks=pytest.mark.xfail(strict=True, reason="bug: 10.0**decimals overflows")),
-        pytest.param(5e-324, marks=pytest.mark.xfail(strict=True, reason="bug: 10.0**decimals overflows")),
+        1e-310,
+        5e-324,
     ],
 )
 def test_tiny_numbers(size):
@@ -221,10 +224,10 @@ def test_control_characters_are_shown_not_sent(text):
     assert len(whole.split("\n")) == len(str(explanation_of([0.5])).split("\n"))
 
 
-@pytest.mark.xfail(strict=True, reason="bug: repr shows the output's name as it came, control characters included")
 @pytest.mark.parametrize("text", HOSTILE)
 def test_repr_is_printable_too(text):
-    assert repr(explanation_of([0.5], output=text)).isprintable()
+    is_printable = repr(explanation_of([0.5], output=text)).isprintable()
+    assert is_printable  # a bare bool: a report that quotes a lone surrogate kills a pytest-xdist worker
 
 
 @pytest.mark.parametrize("text", ["Größe ≥ 3", "年収 >= 65k", "🙂", "a [b] c", "x -> y = 3", "%s {0} {name}", ""])

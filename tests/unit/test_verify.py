@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import anchorline as al
-from anchorline.explanation import canonical_json
+from anchorline.jsonform import canonical_json
 from anchorline.verify import Outcome
 
 WEIGHTS = np.random.default_rng(5).normal(size=(14, 6)) / 3

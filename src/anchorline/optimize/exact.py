@@ -159,9 +159,9 @@ def _search(problem: Problem, limits: Limits, pool: Pool) -> tuple[int, bool]:
 
 def _report(pool: Pool, n_nodes: int, status: Status) -> Solution:
     problem = pool.problem
-    if not pool.found:
-        status = Status.INFEASIBLE if status is Status.OPTIMAL else status
-        nothing = Candidate(np.inf, np.zeros(problem.n_literals), problem.prediction)
+    if not pool.found:  # the first guess finds something wherever anything is feasible
+        status = Status.INFEASIBLE
+    nothing = Candidate(np.inf, np.zeros(problem.n_literals), problem.prediction)
     best = pool.found[0] if pool.found else nothing
     return Solution(
         contributions=best.contributions,

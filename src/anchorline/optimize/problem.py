@@ -8,7 +8,7 @@ from anchorline.errors import InfeasibleError, ParameterError
 from anchorline.evidence import Evidence
 from anchorline.optimize.support import fit_support
 
-_NEGLIGIBLE = 1e-12  # a contribution this small is rounding, not a reason
+_NEGLIGIBLE = 2.0**-25  # drops are rounded to 2^-26: a term this small is rounding, not a reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,12 @@ class Problem:
         if case.low == case.high:
             _shift_to(contributions, case.low)
             return contributions, self.origin
-        return contributions, self.prediction - float(contributions.sum())
+        intercept = self.prediction - float(contributions.sum())
+        total = self.prediction - self.origin
+        if abs(intercept - self.origin) <= _NEGLIGIBLE and (contributions.any() or total == 0):
+            _shift_to(contributions, total)
+            intercept = self.origin
+        return contributions, intercept
 
     def n_terms(self, contributions: np.ndarray, intercept: float) -> int:
         """Terms of a sum: its literals, and the intercept where it is not a zero output."""

@@ -12,7 +12,7 @@ from anchorline.optimize.mip.base import import_backend, require_box
 from anchorline.optimize.problem import Problem
 from anchorline.optimize.solution import Solution, Status
 
-_TOLERANCE = 1e-12  # asked of Clarabel; what it misses shows in the gap, for the bound does not trust it
+_TOLERANCE = 1e-10  # asked of Clarabel: asking for more, it gives up and returns 1e-7
 _SLACK = 1e-12  # how far outside still counts as reachable: rounding
 _ANSWERS = ("optimal", "optimal_inaccurate", "user_limit")
 
@@ -99,7 +99,8 @@ def solve_relaxation(problem: Problem, limits: Limits) -> Solution:
     Clarabel finds u, through CVXPY. The lower bound does not trust it: by convexity
     :math:`Q(v) \ge Q(u) + \nabla Q(u)^\top (v - u)` for every v, and the right-hand side is minimised
     over the polytope by duality. The answer is dense: `Status.RELAXED`, a bound and no explanation.
-    Needs a box. A time limit only widens the gap; there are no nodes to limit. Cost about d^3.
+    Needs a box. At a time limit u may lie outside the polytope; the bound still holds. There are no
+    nodes to limit. Cost about d^3.
     """
     polytope = Polytope.of(problem)
     zeros = np.zeros(problem.n_literals)
@@ -145,7 +146,10 @@ def _minimise(problem: Problem, polytope: Polytope, limits: Limits) -> np.ndarra
         settings["time_limit"] = float(limits.time_limit)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "may be inaccurate": the gap says by how much
-        relaxed.solve(solver="CLARABEL", **settings)
+        try:
+            relaxed.solve(solver="CLARABEL", **settings)
+        except cvxpy.error.SolverError as error:
+            raise BackendError(f"Clarabel failed: {error} Use the solver 'exact'.") from error
     if relaxed.status not in _ANSWERS or u.value is None:
         raise BackendError(f"Clarabel ended with status {relaxed.status!r}; needed one of {', '.join(_ANSWERS)}.")
     return np.asarray(u.value, dtype=np.float64)

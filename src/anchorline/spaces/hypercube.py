@@ -1,7 +1,7 @@
 """The Boolean hypercube {-1, +1}^d: the paper's own space."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,6 +29,10 @@ class Hypercube:
     """
 
     def __init__(self, names: Sequence[str | tuple[str, str]] | None = None) -> None:
+        if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
+            raise ParameterError(
+                f"names is {names!r}; needed a list, one name a coordinate. Type names=['a', 'b']."
+            )
         self._statements = None if names is None else tuple(_statements(name) for name in names)
 
     @property
@@ -39,12 +43,22 @@ class Hypercube:
     def at(self, instance: Any) -> "HypercubeNeighborhood":
         """Check that the instance is a vector of -1 and +1 of the right length."""
         try:
-            point = np.asarray(instance, dtype=np.float64)
+            given = np.asarray(instance)
+            if given.dtype.kind not in "fiubO":
+                raise TypeError(f"{given.dtype} such as {given.flat[0]!r}" if given.size else str(given.dtype))
+            point = np.array(given, dtype=np.float64)  # a copy: nobody else can change it
         except (TypeError, ValueError) as error:
-            raise InstanceError(f"x is not numeric ({error}); needed numbers -1 and +1.") from None
+            raise InstanceError(
+                f"x is not numeric ({error}); needed numbers -1 and +1. Type, say, `x = [1, -1, 1]`."
+            ) from None
+        point.setflags(write=False)
         if point.ndim != 1 or point.size == 0:
-            hint = " Explain one row at a time: x[0]." if point.ndim == 2 and len(point) else ""
-            raise InstanceError(f"x has shape {point.shape}; needed one row, (d,) with d >= 1.{hint}")
+            hint = (
+                "Explain one row at a time: `x[0]`."
+                if point.ndim == 2 and len(point)
+                else "Type `x = [1, -1, 1]`."
+            )
+            raise InstanceError(f"x has shape {point.shape}; needed one row, (d,) with d >= 1. {hint}")
         if self._statements is not None and len(self._statements) != point.size:
             raise InstanceError(f"x has {point.size} values but there are {len(self._statements)} names.")
         wrong = np.flatnonzero(np.abs(point) != 1)
@@ -60,7 +74,7 @@ def _statements(name: str | tuple[str, str]) -> tuple[str, str, str]:
     """Name, what +1 says, what -1 says."""
     if isinstance(name, str):
         return name, f"{name} = +1", f"{name} = -1"
-    texts = tuple(name)
+    texts = tuple(name) if isinstance(name, (tuple, list)) else ()
     if len(texts) != 2 or not all(isinstance(text, str) for text in texts):
         raise ParameterError(f"A name is {name!r}; needed a text, or two: what +1 says and what -1 says.")
     return texts[0], texts[0], texts[1]

@@ -1,0 +1,156 @@
+"""How many reasons are needed: every k on one search sample, all certified by one fresh sample."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from anchorline.assessment import drop_range, fidelity_range, flipped_sums
+from anchorline.errors import ParameterError
+from anchorline.evidence import Rows
+from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate
+from anchorline.investigation import gather, plan, pose, solve_posed, stream
+from anchorline.literals import Literal
+from anchorline.optimize import Solution, Status
+from anchorline.predictor import Predictor
+from anchorline.sampling import CANCELS, EnumeratedFlips
+from anchorline.settings import Settings
+from anchorline.spaces.base import Neighborhood
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FrontierPoint:
+    """The best sum of at most k terms, in the output's own units, and what it is worth.
+
+    ``objective`` and ``lower_bound`` are on the search sample; the two errors were measured on fresh rows
+    (None: too few of them in the event). All limits of a frontier hold together.
+    """
+
+    k: int
+    contributions: np.ndarray
+    intercept: float
+    status: Status
+    objective: float
+    lower_bound: float
+    fidelity_error: Estimate | None
+    relevance_error: Estimate | None
+
+    @property
+    def gap(self) -> float:
+        """How far the objective may be above the best of at most k terms on the search sample."""
+        return max(0.0, self.objective - self.lower_bound)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Frontier:
+    """Error against number of terms, for one prediction."""
+
+    prediction: float
+    literals: tuple[Literal, ...]
+    points: tuple[FrontierPoint, ...]
+    n_queries: int
+    confidence: float
+
+    def __str__(self) -> str:
+        lines = [f"{'k':>3}  {'fidelity error':<26}{'relevance error':<26}terms"]
+        for point in self.points:
+            terms = ", ".join(self.literals[j].text for j in np.flatnonzero(point.contributions)) or "(intercept)"
+            cells = (_cell(point.fidelity_error), _cell(point.relevance_error))
+            lines.append(f"{point.k:>3}  {cells[0]:<26}{cells[1]:<26}{terms}")
+        return "\n".join(lines)
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """One row a k, as a frame of the given backend."""
+        import narwhals as nw  # noqa: PLC0415  heavy
+
+        columns: dict[str, list[Any]] = {
+            "k": [point.k for point in self.points],
+            "status": [point.status.name for point in self.points],
+            "objective": [point.objective for point in self.points],
+            "gap": [point.gap for point in self.points],
+        }
+        for name in ("fidelity_error", "relevance_error"):
+            for end in ("value", "low", "high"):
+                column = name if end == "value" else f"{name}_{end}"
+                columns[column] = [getattr(getattr(point, name), end, None) for point in self.points]
+        return nw.from_dict(columns, backend=backend).to_native()
+
+
+def trace_frontier(
+    neighborhood: Neighborhood, predictor: Predictor, settings: Settings, ks: Sequence[int]
+) -> Frontier:
+    """Solve for every k on one search sample, and measure all the sums on one fresh sample.
+
+    Fidelity uses all fresh rows, relevance those in each sum's own event: given their number, they are
+    independent draws from it. The failure probability is shared by all limits.
+    """
+    if not ks or settings.n_samples == "auto" or settings.objective != "fidelity":
+        raise ParameterError("A frontier needs at least one k, n_samples as a number, and objective='fidelity'.")
+    flips = plan(neighborhood, settings)
+    assert flips is not None  # n_samples is a number
+    exhaustive = isinstance(flips, EnumeratedFlips)
+    evidence, rows = gather(neighborhood, predictor, flips, keep=exhaustive)
+    each = [replace(settings, k=k) for k in sorted(set(ks))]
+    solutions = [solve_posed(pose(evidence, predictor, setting), setting) for setting in each]
+    if settings.n_fresh and not exhaustive:
+        _, rows = gather(
+            neighborhood, predictor, stream(neighborhood, settings, "certify", settings.n_fresh), keep=True
+        )
+    share = 1 - (1 - settings.confidence) / (2 * len(each))
+    points = tuple(
+        _point(setting.k, solution, predictor, None if rows is None else _errors(solution, predictor, rows, share))
+        for setting, solution in zip(each, solutions, strict=True)
+    )
+    return Frontier(
+        prediction=predictor.prediction,
+        literals=neighborhood.literals,
+        points=points,
+        n_queries=predictor.n_queries,
+        confidence=settings.confidence,
+    )
+
+
+def _errors(
+    solution: Solution, predictor: Predictor, rows: Rows, confidence: float
+) -> tuple[Estimate | None, Estimate | None]:
+    u, prediction = solution.contributions, predictor.scaled_prediction
+    sums = flipped_sums(rows.flips, u)
+    inside = np.abs(sums) <= CANCELS * np.abs(u).sum()
+    losses, squares = (rows.drops - sums) ** 2, rows.drops[inside] ** 2
+    if rows.weights is not None:
+        weights = rows.weights
+        fidelity = exact_estimate(max(0.0, float(weights @ losses / weights.sum())), len(losses))
+        relevance = exact_estimate(float(weights[inside] @ squares / weights[inside].sum()), int(inside.sum()))
+        return fidelity, relevance
+    fidelity = estimate_mean(losses, fidelity_range(prediction, u), confidence)
+    if not inside.any():
+        return fidelity, None
+    if predictor.is_label:
+        return fidelity, estimate_share(int((squares > 0).sum()), len(squares), confidence)
+    return fidelity, estimate_mean(squares, drop_range(prediction), confidence)
+
+
+def _point(
+    k: int, solution: Solution, predictor: Predictor, errors: tuple[Estimate | None, Estimate | None] | None
+) -> FrontierPoint:
+    contributions = solution.contributions * predictor.half_range
+    without = solution.intercept == predictor.origin
+    return FrontierPoint(
+        k=k,
+        contributions=contributions,
+        intercept=0.0 if without else predictor.prediction - float(contributions.sum()),
+        status=solution.status,
+        objective=solution.objective,
+        lower_bound=solution.lower_bound,
+        fidelity_error=None if errors is None else errors[0],
+        relevance_error=None if errors is None else errors[1],
+    )
+
+
+def _cell(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "-"
+    if estimate.exact:
+        return f"{estimate.value:.4f}"
+    return f"{estimate.value:.4f} ({estimate.low:.4f}-{estimate.high:.4f})"
