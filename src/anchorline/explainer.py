@@ -98,7 +98,7 @@ class Explainer:
         >>> explainer = Explainer(lambda z: 0.5 * z[:, 0] + 0.2 * z[:, 1], Hypercube())
         >>> print(explainer.frontier([1, 1, 1], ks=[1, 2]))
           k  fidelity error            relevance error           terms
-          1  0.0131                    0.0108                    x0 = +1
+          1  0.0157                    0.0108                    x0 = +1
           2  0.0000                    0.0000                    x0 = +1, x1 = +1
         """
         settings = Settings.of(**keywords)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from anchorline.bench import engine
+from anchorline.bench import engine, relevance
 from anchorline.bench.report import write_json, write_page
-from anchorline.bench.tasks import CACHE, Benchmark, load_benchmarks
+from anchorline.bench.tasks import CACHE, SYNTHETIC, Benchmark, load_benchmarks
 
 Rows = Iterable[dict[str, Any]]
 
@@ -19,11 +19,14 @@ def sections(benchmarks: Sequence[Benchmark], time_limit: float) -> dict[str, Ca
         for setting in settings:
             yield from engine.proofs(benchmarks, setting, time_limit)
 
+    real = [benchmark for benchmark in benchmarks if benchmark.name not in SYNTHETIC]
     return {
         "proven": lambda: grid([engine.PAPER]),
         "race_lime": lambda: engine.race_lime(benchmarks),
         "memory": lambda: [engine.memory()],
         "import_time": lambda: [engine.import_time()],
+        "frontier_cost": lambda: relevance.frontier_cost(benchmarks),
+        "relevance": lambda: relevance.compare_relevance(real),
         "nearby": lambda: grid(engine.NEARBY),
         "beyond": lambda: grid(engine.BEYOND),
     }

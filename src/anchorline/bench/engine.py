@@ -50,7 +50,7 @@ def proofs(
         for instance in benchmark.instances:
             start = time.perf_counter()
             explanation = explainer.explain(
-                instance, sampling="draw", n_certify=0, time_limit=time_limit, **settings
+                instance, sampling="draw", n_certify=0, time_limit=time_limit, node_limit=None, **settings
             )
             seconds.append(time.perf_counter() - start)
             certificate = explanation.certificate
@@ -132,18 +132,23 @@ def _timed(benchmark: Benchmark, run: Callable[[Stopwatch], None]) -> Timed:
     return Timed(total, total - watch.seconds, watch.n_rows)
 
 
-def _lime_on(benchmark: Benchmark, n_queries: int) -> Side:
-    """LIME at its defaults on Boolean columns, asked for k - 1 features beside its intercept."""
+def lime_explainer(benchmark: Benchmark) -> Any:
+    """LIME at its defaults on Boolean columns."""
     from lime.lime_tabular import LimeTabularExplainer
 
     columns = np.random.default_rng(48).choice([-1.0, 1.0], size=(1000, benchmark.dimension))
-    explainer = LimeTabularExplainer(
+    return LimeTabularExplainer(
         columns,
         mode="regression",
         categorical_features=list(range(benchmark.dimension)),
         discretize_continuous=False,
         random_state=48,
     )
+
+
+def _lime_on(benchmark: Benchmark, n_queries: int) -> Side:
+    """LIME asked for k - 1 features beside its intercept."""
+    explainer = lime_explainer(benchmark)
 
     def run(instance: np.ndarray, predict: Stopwatch) -> None:
         explainer.explain_instance(instance, predict, num_features=4, num_samples=n_queries)
