@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from anchorline._version import __version__
 from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer, explain
-from anchorline.explanation import Certificate, Explanation, Verdict
+from anchorline.explanation import Alternative, Certificate, Explanation, Verdict
+from anchorline.frontier import Frontier
 from anchorline.literals import Literal
 from anchorline.optimize.solution import Status
 from anchorline.spaces.hypercube import Hypercube
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 _ON_FIRST_USE = {"Binarizer": "anchorline.binarizer"}  # these import scikit-learn, which takes seconds
 
 __all__ = [
+    "Alternative",
     "AnchorlineError",
     "Binarizer",
     "Certificate",
     "Explainer",
     "Explanation",
+    "Frontier",
     "Hypercube",
     "Literal",
     "Status",

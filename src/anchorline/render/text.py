@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _GOALS = {
     "fidelity": "Proven best {size} on {sample}.",
-    "relevance": "Proven most relevant rule of at most as many terms on {sample}.",
+    "relevance": "Proven most relevant rule within the terms allowed, on {sample}.",
     "shortest": "Proven shortest rule on {sample}: no fewer than {facts} facts do.",
 }
 _DIGITS = 3  # significant digits of the largest number in a rule
