@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows.append(row)
             print("  ", ", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
             write_json(chosen.out, name, rows)
-    print(f"Wrote {write_page(chosen.out)}")
+            write_page(chosen.out)
     return 0
 
 
