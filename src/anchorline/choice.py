@@ -25,26 +25,24 @@ class Rival:
 
 
 def most_relevant(rows: Rows, chooser: Rows, problem: Problem, fidelity: Solution, settings: Settings) -> Solution:
-    """The sum whose event keeps the output best on the second sample, among rules and the fidelity optimum.
+    """The rule that holds the output best on the second sample, the fidelity optimum's support among them.
 
     ``objective`` and ``lower_bound`` of the answer are relevance errors by the coverage estimator: for the
     rule's own support, and for the best rule of any size, on the search sample.
     """
-    rules = relevant_rules(rows, problem, settings.flip_probability, settings.limits)
-    bound = min(rule.lower_bound for rule in rules)
+    own = tuple(np.flatnonzero(fidelity.contributions).tolist())
+    rules = relevant_rules(rows, problem, settings.flip_probability, settings.limits, own)
     scores = [measured_relevance(chooser, rule.contributions) for rule in rules]
     best = min(range(len(rules)), key=lambda i: (scores[i], len(rules[i].support)))
-    chosen, error = (rules[best].contributions, rules[best].intercept), rules[best].error
-    if measured_relevance(chooser, fidelity.contributions) <= scores[best]:
-        chosen = fidelity.contributions, fidelity.intercept
-        error = measured_relevance(rows, fidelity.contributions)
-    proven = error - bound <= TOLERANCE * max(problem.evidence.drop_square, bound)
+    rule, bound = rules[best], min(rule.lower_bound for rule in rules)
+    proven = rule.error - bound <= TOLERANCE * max(problem.evidence.drop_square, bound)
+    complete = all(rule.complete for rule in rules)
     return Solution(
-        contributions=chosen[0],
-        intercept=chosen[1],
-        objective=max(error, bound),
+        contributions=rule.contributions,
+        intercept=rule.intercept,
+        objective=rule.error,
         lower_bound=bound,
-        status=Status.OPTIMAL if proven else Status.LIMIT,
+        status=Status.OPTIMAL if proven else Status.CHOSEN if complete else Status.LIMIT,
     )
 
 
@@ -74,7 +72,7 @@ def fewest_facts(rows: Rows, problem: Problem, settings: Settings) -> Solution:
 
 def find_rivals(problem: Problem, best: Solution, chooser: Rows | None, settings: Settings) -> tuple[Rival, ...]:
     """Other supports that this much evidence cannot tell from the best; none proven worse is listed."""
-    found = solve_runners_up(problem, settings.limits, settings.alternatives + 1)
+    found, _ = solve_runners_up(problem, settings.limits, settings.alternatives + 1)
     own = tuple(np.flatnonzero(best.contributions).tolist())
     others = [candidate for candidate in found if candidate.terms != own][: settings.alternatives]
     first = Candidate(best.objective, best.contributions, best.intercept)
@@ -83,7 +81,8 @@ def find_rivals(problem: Problem, best: Solution, chooser: Rows | None, settings
             Rival(c.contributions, c.intercept, c.objective, _exact_excess(problem, c, first)) for c in others
         )
         return tuple(rival for rival in rivals if rival.excess.value <= TOLERANCE)
-    rivals = compare([first, *others], chooser, problem.prediction, 1 - settings.confidence)
+    delta = 1 - settings.certificate_confidence  # the other half is the certificate's
+    rivals = compare([first, *others], chooser, problem.prediction, delta)
     return tuple(rival for rival in rivals if rival.excess.low <= 0)
 
 

@@ -13,7 +13,8 @@ AnchorlineError
 |- CertificateError (ArithmeticError)     a solver's claims contradict each other
 |- BackendError (RuntimeError)            an outside solver answered something we do not know
 |- MissingDependencyError (ImportError)   an optional package is not installed
-`- FormatError (ValueError)               a text is not an explanation of a known schema
+|- FormatError (ValueError)               a text is not an explanation of a known schema
+`- TamperedError (FormatError)            it was one, and was changed
 
 Messages say what came, what is needed and what to type. All of them pickle.
 """
@@ -96,3 +97,7 @@ class MissingDependencyError(AnchorlineError, ImportError):
 
 class FormatError(AnchorlineError, ValueError):
     """A text is not an explanation of a known schema."""
+
+
+class TamperedError(FormatError):
+    """A text was an explanation once, and was changed."""

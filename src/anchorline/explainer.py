@@ -1,8 +1,9 @@
 """Explainer and explain: what people type."""
 
+import inspect
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Unpack
 
@@ -12,11 +13,12 @@ from anchorline._version import __version__
 from anchorline.assessment import Assessment, assess
 from anchorline.choice import Rival
 from anchorline.errors import ParameterError
-from anchorline.explanation import Alternative, Certificate, Explanation
+from anchorline.explanation import Alternative, Certificate, Explanation, plain_label, texts_digest
 from anchorline.frontier import Frontier, trace_frontier
 from anchorline.guarantees import achievable_epsilon
 from anchorline.investigation import Findings, investigate
 from anchorline.jsonform import canonical_json
+from anchorline.optimize.solution import Status
 from anchorline.predictor import Predictor, checked_range, checked_threshold
 from anchorline.sampling import stream_key
 from anchorline.settings import Keywords, Settings
@@ -59,6 +61,12 @@ class Explainer:
     ) -> None:
         self.model, self.space, self.output, self.task = model, space, output, task
         self.output_range, self.threshold = checked_range(output_range), checked_threshold(threshold)
+        low, high = self.output_range
+        if self.threshold is not None and not low <= self.threshold <= high:
+            raise ParameterError(
+                f"threshold is {self.threshold:g}, outside output_range ({low:g}, {high:g}): no decision ever "
+                "changes. Type output_range=(lowest, highest) of the model's outputs."
+            )
 
     def explain(self, instance: Any, **keywords: Unpack[Keywords]) -> Explanation:
         """Explain one prediction; see `anchorline.explain` for the keywords."""
@@ -68,18 +76,22 @@ class Explainer:
         self, instance: Any, settings: Settings, parameters: Mapping[str, Any] | None = None
     ) -> Explanation:
         """Explain one prediction with settings made before; ``parameters`` recorded then, to repeat it now."""
-        parameters = self.parameters(settings) if parameters is None else parameters
-        neighborhood, predictor = self.prepare(instance, settings, parameters)
+        neighborhood = self.space.at(instance)
+        if parameters is None:
+            parameters = self.parameters(settings) | {"texts": texts_digest(neighborhood.literals)}
+        predictor = self._predictor_at(neighborhood, settings, parameters)
         findings = investigate(neighborhood, predictor, settings)
         return _assemble(self.output, neighborhood, predictor, settings, findings, parameters)
 
-    def prepare(
-        self, instance: Any, settings: Settings, parameters: Mapping[str, Any] | None = None
-    ) -> tuple[Neighborhood, Predictor]:
+    def prepare(self, instance: Any, settings: Settings) -> tuple[Neighborhood, Predictor]:
         """The instance's neighborhood, and the model as seen from there; asks one query."""
         neighborhood = self.space.at(instance)
-        parameters = self.parameters(settings) if parameters is None else parameters
-        predictor = Predictor(
+        return neighborhood, self._predictor_at(neighborhood, settings, self.parameters(settings))
+
+    def _predictor_at(
+        self, neighborhood: Neighborhood, settings: Settings, parameters: Mapping[str, Any]
+    ) -> Predictor:
+        return Predictor(
             self.model,
             neighborhood.original,
             output_range=self.output_range,
@@ -88,7 +100,6 @@ class Explainer:
             max_queries=settings.max_queries,
             checksum_key=stream_key(settings.seed, neighborhood.key, "checksum:" + canonical_json(parameters)),
         )
-        return neighborhood, predictor
 
     def frontier(self, instance: Any, ks: Sequence[int] = range(1, 9), **keywords: Unpack[Keywords]) -> Frontier:
         """The best sum for every k in ``ks``, on one search sample, certified by one fresh sample.
@@ -101,6 +112,8 @@ class Explainer:
           1  0.0157                    0.0108                    x0 = +1
           2  0.0000                    0.0000                    x0 = +1, x1 = +1
         """
+        if not isinstance(ks, Iterable):
+            raise ParameterError(f"ks is {ks!r}; needed several numbers of terms. Type ks=range(1, 9).")
         settings = Settings.of(**keywords)
         neighborhood, predictor = self.prepare(instance, settings)
         return trace_frontier(neighborhood, predictor, settings, list(ks))
@@ -157,7 +170,12 @@ class Explainer:
         """
         settings = Settings.of(**keywords)
         neighborhood, predictor = self.prepare(instance, settings)
-        scaled = np.asarray(contributions, dtype=np.float64) / predictor.half_range
+        if n_fresh < 2:
+            raise ParameterError(f"n_fresh is {n_fresh!r}; needed at least 2. Type n_fresh=10_000.")
+        try:
+            scaled = np.asarray(contributions, dtype=np.float64) / predictor.half_range
+        except (TypeError, ValueError):
+            scaled = np.zeros(0)
         if scaled.shape != (len(neighborhood.literals),) or not np.isfinite(scaled).all():
             raise ParameterError(
                 f"contributions have shape {scaled.shape}; needed one finite number a literal, "
@@ -183,6 +201,7 @@ class Explainer:
     def parameters(self, settings: Settings) -> dict[str, Any]:
         """All that is needed to repeat the explanation, in plain values."""
         return settings.to_dict() | {
+            "output": self.output,
             "task": self.task,
             "output_range": list(self.output_range),
             "threshold": self.threshold,
@@ -277,12 +296,14 @@ def _assemble(
 ) -> Explanation:
     """Turn findings on the scale [-1, +1] into an explanation in the output's own units."""
     solution, problem = findings.solution, findings.problem
-    contributions = solution.contributions * predictor.half_range
-    intercept = predictor.prediction - float(contributions.sum())
-    if solution.intercept == problem.origin:
-        intercept = 0.0
+    contributions, intercept = predictor.in_own_units(solution.contributions, solution.intercept)
     n, d = problem.evidence.n_rows, problem.n_literals
-    epsilon = achievable_epsilon(n, settings.k, d, 1 - settings.confidence)
+    epsilon = None  # the theorem needs the box, and k terms
+    if findings.exhaustive:
+        epsilon = 0.0
+    elif settings.box is not None and solution.status not in (Status.RELAXED, Status.HEURISTIC):
+        radius = max(1.0, settings.k * settings.box)
+        epsilon = achievable_epsilon(n, settings.k, d, 1 - settings.confidence, radius)
     certificate = Certificate(
         status=solution.status,
         goal=settings.objective,
@@ -296,7 +317,7 @@ def _assemble(
         n_clipped=predictor.n_clipped,
         exhaustive=findings.exhaustive,
         confidence=settings.confidence,
-        theorem_epsilon=0.0 if findings.exhaustive else epsilon,
+        theorem_epsilon=epsilon,
         answers_checksum=predictor.checksum,
         stopped_because=findings.stopped_because,
         **_measurements(findings.assessment, predictor),
@@ -307,6 +328,7 @@ def _assemble(
         contributions=contributions,
         literals=neighborhood.literals,
         output=output,
+        label=plain_label(predictor.label),
         half_range=predictor.half_range,
         instance=tuple(neighborhood.instance),
         parameters=parameters,
@@ -316,13 +338,12 @@ def _assemble(
 
 
 def _alternative(rival: Rival, predictor: Predictor) -> Alternative:
-    support = np.flatnonzero(rival.contributions)
-    values = rival.contributions[support] * predictor.half_range
-    without = rival.intercept == predictor.origin
+    contributions, intercept = predictor.in_own_units(rival.contributions, rival.intercept)
+    support = np.flatnonzero(contributions)
     return Alternative(
         support=tuple(support.tolist()),
-        values=tuple(values.tolist()),
-        intercept=0.0 if without else predictor.prediction - float(values.sum()),
+        values=tuple(contributions[support].tolist()),
+        intercept=intercept,
         objective=rival.objective,
         excess=rival.excess,
     )
@@ -341,3 +362,22 @@ def _measurements(assessment: Assessment | None, predictor: Predictor) -> dict[s
         "typical_change": assessment.relevance_error.map(change),
         "baseline_change": assessment.baseline_error.map(change),
     }
+
+
+def _show_keywords(function: Callable[..., Any]) -> None:
+    """Put every keyword of `Settings`, with its default, into the signature that help() and editors show."""
+    signature = inspect.signature(function)
+    shown = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    defaults = {"sigma": 1.0} | {field.name: field.default for field in fields(Settings)}
+    defaults |= {"flip_probability": None, "n_samples": None}
+    named = {p.name for p in shown} | {"max_relevance_error"}
+    shown += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for name, default in defaults.items()
+        if name not in named
+    ]
+    function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+
+
+for _function in (explain, Explainer.explain, Explainer.frontier, Explainer.shortest, Explainer.repeat):
+    _show_keywords(_function)

@@ -1,9 +1,10 @@
 """Explanation and Certificate: frozen, self-checking, versioned JSON."""
 
 import enum
+import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
@@ -85,7 +86,7 @@ class Certificate:
     confidence: float
     event_probability: float | None = None
     event_is_literal: bool | None = None
-    theorem_epsilon: float
+    theorem_epsilon: float | None = None
     answers_checksum: float
     stopped_because: str | None = None
 
@@ -119,6 +120,12 @@ class Certificate:
             return Verdict.UNRELIABLE
         return Verdict.TRUSTWORTHY if worst <= good else Verdict.WEAK
 
+    def details(self) -> str:
+        """The figures behind the sentences, and what theory alone says."""
+        from anchorline.render.text import details_text  # noqa: PLC0415  pictures come after
+
+        return details_text(self)
+
     def __str__(self) -> str:
         from anchorline.render.text import certificate_text  # noqa: PLC0415  pictures come after
 
@@ -144,7 +151,9 @@ class Explanation:
     """A short sum that adds up to one prediction.
 
     ``intercept + contributions.sum() == prediction``, all in the output's own units; ``contributions``
-    is dense, one a literal. ``parameters`` holds everything needed to repeat the explanation.
+    is dense, one a literal. Where labels are explained, ``label`` is the one at the instance, and the sum
+    adds up to 1 for it (-1 stands for any other). ``parameters`` holds everything needed to repeat the
+    explanation.
     """
 
     prediction: float
@@ -152,6 +161,7 @@ class Explanation:
     contributions: np.ndarray
     literals: tuple[Literal, ...]
     output: str
+    label: str | int | float | bool | None = None
     half_range: float
     instance: tuple[Any, ...]
     parameters: Mapping[str, Any]
@@ -221,6 +231,12 @@ class Explanation:
 
         return explanation_text(self)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Explanation) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
     def as_rule(self) -> str:
         """The support read as a rule: if these facts hold then the output stays, how often or how far."""
         from anchorline.render.text import if_then  # noqa: PLC0415  pictures come after
@@ -240,11 +256,11 @@ class Explanation:
         """Whether a reader may rely on the reasons."""
         return self.certificate.verdict
 
-    def verify(self, predict: Any, space: Any = None) -> "Verification":
+    def verify(self, predict: Any, space: Any = None, *, seed: int | None = None) -> "Verification":
         """Check everything again with the model; see `anchorline.verify.verify`."""
         from anchorline.verify import verify  # noqa: PLC0415  stands above
 
-        return verify(self, predict, space)
+        return verify(self, predict, space, seed=seed)
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """The terms as a frame of the given backend: literal, contribution, index; intercept last."""
@@ -266,6 +282,7 @@ class Explanation:
             "contributions": self.contributions.tolist(),
             "literals": [[literal.name, literal.text] for literal in self.literals],
             "output": self.output,
+            "label": self.label,
             "half_range": self.half_range,
             "instance": list(self.instance),
             "parameters": self.parameters,
@@ -285,6 +302,7 @@ class Explanation:
                 contributions=np.array(body["contributions"], dtype=np.float64),
                 literals=tuple(Literal(name, statement) for name, statement in body["literals"]),
                 output=body["output"],
+                label=body["label"],
                 half_range=float(body["half_range"]),
                 instance=tuple(body["instance"]),
                 parameters=body["parameters"],
@@ -295,6 +313,16 @@ class Explanation:
             raise FormatError(f"The explanation contradicts itself: {error}") from error
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise FormatError(f"Not an anchorline explanation: {error!r}") from error
+
+
+def plain_label(label: Any) -> str | int | float | bool | None:
+    """A label as JSON can hold it."""
+    return label if label is None or isinstance(label, (str, int, float, bool)) else str(label)
+
+
+def texts_digest(literals: Sequence[Literal]) -> str:
+    """SHA-256 of what the literals say; part of the parameters, which the checksum is tied to."""
+    return hashlib.sha256(repr([(literal.name, literal.text) for literal in literals]).encode()).hexdigest()
 
 
 def _frozen(value: Any) -> Any:

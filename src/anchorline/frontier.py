@@ -10,7 +10,7 @@ from anchorline.assessment import drop_range, fidelity_range, flipped_sums
 from anchorline.errors import ParameterError
 from anchorline.evidence import Rows
 from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate
-from anchorline.investigation import gather, plan, pose, solve_posed, stream
+from anchorline.investigation import check_budget, gather, plan, pose, solve_posed, stream
 from anchorline.literals import Literal
 from anchorline.optimize import Solution, Status
 from anchorline.predictor import Predictor
@@ -90,6 +90,7 @@ def trace_frontier(
     flips = plan(neighborhood, settings)
     assert flips is not None  # n_samples is a number
     exhaustive = isinstance(flips, EnumeratedFlips)
+    check_budget(settings, flips.n_rows, exhaustive)
     evidence, rows = gather(neighborhood, predictor, flips, keep=exhaustive)
     each = [replace(settings, k=k) for k in sorted(set(ks))]
     solutions = [solve_posed(pose(evidence, predictor, setting), setting) for setting in each]
@@ -134,12 +135,11 @@ def _errors(
 def _point(
     k: int, solution: Solution, predictor: Predictor, errors: tuple[Estimate | None, Estimate | None] | None
 ) -> FrontierPoint:
-    contributions = solution.contributions * predictor.half_range
-    without = solution.intercept == predictor.origin
+    contributions, intercept = predictor.in_own_units(solution.contributions, solution.intercept)
     return FrontierPoint(
         k=k,
         contributions=contributions,
-        intercept=0.0 if without else predictor.prediction - float(contributions.sum()),
+        intercept=intercept,
         status=solution.status,
         objective=solution.objective,
         lower_bound=solution.lower_bound,

@@ -22,6 +22,7 @@ from anchorline.settings import AUTO_MOST_QUERIES, Settings
 from anchorline.spaces.base import Neighborhood
 
 MOST_ENUMERATED = 22  # literals; 2^22 rows is the most anyone should wait for
+LEAST_ENUMERATED = 1e-6  # flip probability; weights are rounded to 2^-50, too coarse for products of less
 _FIRST_LOOK = 1000
 
 
@@ -43,7 +44,7 @@ def investigate(neighborhood: Neighborhood, predictor: Predictor, settings: Sett
     if flips is None:
         return _investigate_until_clear(neighborhood, predictor, settings)
     exhaustive = isinstance(flips, EnumeratedFlips)
-    _check_budget(settings, flips.n_rows, exhaustive)
+    check_budget(settings, flips.n_rows, exhaustive)
     keep = exhaustive or settings.objective != "fidelity"
     evidence, rows = gather(neighborhood, predictor, flips, keep=keep)
     problem = pose(evidence, predictor, settings)
@@ -57,7 +58,7 @@ def investigate(neighborhood: Neighborhood, predictor: Predictor, settings: Sett
     return Findings(problem, solution, assessment, exhaustive, why, rivals)
 
 
-def _check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
+def check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
     """Refuse what cannot fit into max_queries before the model is asked about any neighbor."""
     asked = 0 if exhaustive else settings.n_choose + (settings.n_certify or 0)
     if settings.max_queries is not None and 1 + n_rows + asked > settings.max_queries:
@@ -98,7 +99,7 @@ def _certify(
         n_samples=settings.n_fresh,
         seed=settings.seed,
         most_enumerated=0 if settings.sampling == "draw" else settings.n_fresh // 2,
-        confidence=settings.confidence,
+        confidence=settings.certificate_confidence,
     )
     return assessment, None
 
@@ -125,12 +126,15 @@ def gather(
 def plan(neighborhood: Neighborhood, settings: Settings) -> Flips | None:
     """Enumerate where asked, or where it costs no more queries than drawing; else draw. None: until clear."""
     d, n = len(neighborhood.literals), settings.n_samples
-    possible = neighborhood.deterministic and d <= MOST_ENUMERATED
+    p = settings.flip_probability
+    possible = neighborhood.deterministic and d <= MOST_ENUMERATED and p >= LEAST_ENUMERATED
     if settings.sampling == "enumerate" and not possible:
         raise ParameterError(
-            f"sampling='enumerate' needs at most {MOST_ENUMERATED} literals, here are {d}; use sampling='draw'."
+            f"sampling='enumerate' needs at most {MOST_ENUMERATED} literals and a flip probability of at least "
+            f"{LEAST_ENUMERATED:g}; here are {d} and {p:.3g}. Type sampling='draw'."
         )
-    cheap = possible and 2**d <= (_FIRST_LOOK if n == "auto" else n)
+    most = _FIRST_LOOK if n == "auto" else n
+    cheap = possible and 2**d <= (most if settings.max_queries is None else min(most, settings.max_queries - 1))
     if settings.sampling == "enumerate" or (settings.sampling == "auto" and cheap):
         return EnumeratedFlips(d, settings.flip_probability)
     return None if n == "auto" else stream(neighborhood, settings, "search", int(n))
@@ -179,13 +183,15 @@ def _investigate_until_clear(neighborhood: Neighborhood, predictor: Predictor, s
         assert fresh is not None
         chooser = fresh if chooser is None else Rows.joined([chooser, fresh])
         delta = split_delta(1 - settings.confidence, look)
-        rivals = compare(solve_runners_up(problem, settings.limits), chooser, problem.prediction, delta)
-        clear = all(rival.excess.low > 0 for rival in rivals)
+        best, complete = solve_runners_up(problem, settings.limits)
+        rivals = compare(best, chooser, problem.prediction, delta)
+        clear = complete and all(rival.excess.low > 0 for rival in rivals)
         if clear or 4 * n > most // 2:
             break
         n, look = 2 * n, look + 1
     if np.count_nonzero(solution.contributions) > MOST_PATTERNS:
-        return Findings(problem, solution, *_certify(neighborhood, predictor, settings, solution, None)[:1], False)
+        _, why_not = _certify(neighborhood, predictor, settings, solution, None)
+        return Findings(problem, solution, None, False, why_not)
     assessment, narrow = assess_until(
         neighborhood,
         predictor,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from anchorline.errors import FormatError
+from anchorline.errors import FormatError, TamperedError
 
 SCHEMA_VERSION = 1
 MAX_CHARACTERS = 64 * 2**20
@@ -44,7 +44,7 @@ def parsed(text: str) -> dict[str, Any]:
             raise FormatError(f"schema_version is {found!r}; this release reads {SCHEMA_VERSION}.")
         claimed = body.pop("sha256", None)
         if claimed != _digest(body):
-            raise FormatError("The SHA-256 does not fit the text: it was changed or cut.")
+            raise TamperedError("The SHA-256 does not fit the text: it was changed or cut.")
         _check(body | {"sha256": claimed}, schema(), "the explanation")
     except FormatError:
         raise
@@ -139,4 +139,4 @@ def _check_consistency(body: Mapping[str, Any]) -> None:
     }
     wrong = [name for name, holds in claims.items() if not holds]
     if wrong:
-        raise FormatError(f"The explanation contradicts itself in {', '.join(wrong)}.")
+        raise TamperedError(f"The explanation contradicts itself in {', '.join(wrong)}.")

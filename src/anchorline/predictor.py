@@ -62,14 +62,19 @@ class Predictor:
         if task not in TASKS:
             raise ParameterError(f"task is {task!r}; needed 'label', 'number' or None.")
         self._model, self._task, self._max_queries = model, task, max_queries
-        self._low, self._high = checked_range(output_range) if task != "label" else (-1.0, 1.0)
+        self._low, self._high = checked_range(output_range)
         self._threshold, self._checksum_key, self._checksum = checked_threshold(threshold), checksum_key, 0
         self.n_queries = 0
         self.n_clipped = 0
         answer = self._ask(original, 1)
         self.is_label = task == "label" or (task is None and answer.dtype.kind in "iub")
-        self.label = getattr(answer[0], "item", lambda: answer[0])() if task == "label" else None
+        self.label = getattr(answer[0], "item", lambda: answer[0])() if self.is_label else None
         self.prediction = 1.0 if task == "label" else float(answer[0])
+        if self.is_label and (threshold is not None or (self._low, self._high) != (-1.0, 1.0)):
+            raise ParameterError(
+                "The answers are labels: they have no threshold and no output_range. Leave both out, or say that "
+                "integers are numbers by task='number'."
+            )
         if not self._low <= self.prediction <= self._high:
             raise PredictorOutputError(
                 f"The model's output at x is {self.prediction:g}, outside output_range ({self._low:g}, "
@@ -95,6 +100,11 @@ class Predictor:
     def checksum(self) -> float:
         """A random weighted sum of all drops so far: another answer to any query gives another number."""
         return self._checksum / (_DROP_GRID * 2.0**16)
+
+    def in_own_units(self, contributions: np.ndarray, intercept: float) -> tuple[np.ndarray, float]:
+        """A sum on the scale [-1, +1] in the output's own units, anchored again; no intercept stays none."""
+        own = contributions * self.half_range
+        return own, 0.0 if intercept == self.origin else self.prediction - float(own.sum())
 
     def answer(self, inputs: Any, n_rows: int) -> Answer:
         """``(f(x) - f(z)) / 2`` for every row, rounded to multiples of 2^-26, and where the decision stays."""
@@ -197,8 +207,8 @@ def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
         )
     if array.dtype.kind in "iub" and task is None and not np.isin(array, (-1, 1)).all():
         raise PredictorOutputError(
-            f"The predictor returned integers such as {array[0]!r}: labels or numbers? "
-            "Pass task='label' or task='number'."
+            f"The predictor returned integers such as {array[0]}: labels or numbers? "
+            "For a classifier's `predict` pass task='label', else task='number'."
         )
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:

@@ -1,5 +1,6 @@
 """Settings: everything a user may choose for one explanation, checked once, written into it."""
 
+import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -66,13 +67,20 @@ class Settings:
     seed: int = 0
 
     @classmethod
-    def of(cls, *, sigma: float = 1.0, flip_probability: float | None = None, **keywords: Any) -> "Settings":
+    def of(cls, *, sigma: Any = ..., flip_probability: float | None = None, **keywords: Any) -> "Settings":
         """Check what the user typed; sigma becomes a flip probability."""
-        unknown = set(keywords) - {name for name in cls.__dataclass_fields__ if name != "flip_probability"}
-        if unknown:
-            raise TypeError(f"explain() got an unexpected keyword {sorted(unknown)[0]!r}.")
+        known = [name for name in cls.__dataclass_fields__ if name != "flip_probability"]
+        for name in keywords:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(sorted(known))}."
+                raise TypeError(f"explain() got an unexpected keyword {name!r}. {hint}")
         if flip_probability is None:
-            flip_probability = flip_probability_of(sigma)
+            flip_probability = flip_probability_of(1.0 if sigma is ... else sigma)
+        elif sigma is not ...:
+            raise ParameterError(
+                f"sigma={sigma!r} and flip_probability={flip_probability!r} say the same: give one."
+            )
         if keywords.get("n_samples") is None:
             keywords["n_samples"] = N_SAMPLES.get(keywords.get("objective", "fidelity"), 0)
         return cls(flip_probability=flip_probability, **keywords)
@@ -94,13 +102,7 @@ class Settings:
         _check_optional("box", self.box, 1e-9)
         if self.n_certify == 1:
             raise ParameterError("n_certify is 1; needed 0 (no certificate), or at least 2.")
-        if self.objective != "fidelity" and (self.n_samples == "auto" or self.solver != "exact"):
-            raise ParameterError(f"objective={self.objective!r} needs n_samples as a number, and solver='exact'.")
-        if (self.objective == "shortest") != (self.max_relevance_error is not None):
-            raise ParameterError("max_relevance_error goes with objective='shortest', and is needed there.")
-        if self.max_relevance_error is not None:
-            _check_share("max_relevance_error", self.max_relevance_error)
-        self._check_budget()
+        self._check_together()
 
     def _cast(self) -> None:
         """NumPy's numbers as Python's: they are written as JSON."""
@@ -109,7 +111,20 @@ class Settings:
             if isinstance(value, np.generic):
                 object.__setattr__(self, name, value.item())
 
-    def _check_budget(self) -> None:
+    def _check_together(self) -> None:
+        """Refuse what would otherwise be ignored in silence."""
+        if (self.objective == "shortest") != (self.max_relevance_error is not None):
+            raise ParameterError("max_relevance_error goes with objective='shortest', and is needed there.")
+        if self.max_relevance_error is not None:
+            _check_share("max_relevance_error", self.max_relevance_error)
+        if self.objective != "fidelity" and (self.n_samples == "auto" or self.solver != "exact"):
+            raise ParameterError(f"objective={self.objective!r} needs n_samples as a number, and solver='exact'.")
+        if self.alternatives and (self.objective != "fidelity" or self.n_samples == "auto"):
+            raise ParameterError(
+                "alternatives compares fidelity: needed objective='fidelity', n_samples a number."
+            )
+        if self.n_samples == "auto" and (self.n_certify is not None or self.solver != "exact"):
+            raise ParameterError("n_samples='auto' measures until `tolerance`: leave n_certify and solver out.")
         if self.n_samples == "auto" and self.max_queries is not None and self.max_queries < AUTO_LEAST_QUERIES:
             raise BudgetError(
                 f"max_queries is {self.max_queries}; n_samples='auto' needs at least {AUTO_LEAST_QUERIES}. "
@@ -135,6 +150,11 @@ class Settings:
         return half if self.objective == "relevance" or self.alternatives else 0
 
     @property
+    def certificate_confidence(self) -> float:
+        """Of the certificate's limits; alternatives, where asked for, take half of what may fail."""
+        return 1 - (1 - self.confidence) / 2 if self.alternatives else self.confidence
+
+    @property
     def limits(self) -> Limits:
         """When the solver stops early."""
         return Limits(self.time_limit, self.node_limit)
@@ -152,7 +172,7 @@ class Settings:
 def _check_whole(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         also = ", or 'auto'" if name == "n_samples" else ""
-        example = {"k": 5, "n_samples": 5000}.get(name, max(least, 1))
+        example = {"k": 5, "n_samples": 5000, "seed": 0}.get(name, max(least, 1))
         raise ParameterError(
             f"{name} is {value!r}; needed a whole number >= {least}{also}. Type {name}={example}."
         )

@@ -2,16 +2,17 @@
 
 import enum
 import math
+import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from anchorline.assessment import assess
-from anchorline.errors import AnchorlineError, FormatError, PredictorError
+from anchorline.errors import AnchorlineError, FormatError, PredictorError, TamperedError
 from anchorline.explainer import Explainer
-from anchorline.explanation import Explanation
+from anchorline.explanation import Explanation, texts_digest
 from anchorline.optimize import Status
 from anchorline.settings import Settings
 from anchorline.spaces.base import Space
@@ -47,14 +48,19 @@ class Verification:
 
 
 def verify(
-    explanation: Explanation | str, predict: Callable[[Any], Any], space: Space | None = None
+    explanation: Explanation | str,
+    predict: Callable[[Any], Any],
+    space: Space | None = None,
+    *,
+    seed: int | None = None,
 ) -> Verification:
     """Recompute an explanation (or its JSON) with the model and say whether it holds.
 
     The flips are drawn again from the recorded seed, the model is asked again, and every number is
     compared: answers (by their checksum), sums, objective, bound and estimates to 1e-9. Then the
-    relevance is measured once more on neighbors nobody has seen. ``space`` is needed to check the
-    literals' texts, and for anything but the hypercube.
+    relevance is measured once more on neighbors that nobody could know: from ``seed``, by default from the
+    system's own randomness. ``space`` is needed to check the literals' texts against the space itself, and
+    for anything but the hypercube.
 
     Examples
     --------
@@ -69,19 +75,21 @@ def verify(
     if isinstance(explanation, str):
         try:
             explanation = Explanation.from_json(explanation)
-        except FormatError as error:
+        except TamperedError as error:
             return Verification(Outcome.DOES_NOT_HOLD, (str(error),))
+        except FormatError as error:
+            return Verification(Outcome.CANNOT_TELL, (f"this is no explanation's JSON: {error}",))
     if space is None and not str(explanation.parameters.get("space", "")).startswith("hypercube:"):
         return Verification(Outcome.CANNOT_TELL, ("the space is needed: verify(predict, space=...)",))
     try:
-        return _verify(explanation, predict, space)
+        return _verify(explanation, predict, space, secrets.randbits(62) if seed is None else seed)
     except PredictorError as error:
         return Verification(Outcome.CANNOT_TELL, (f"the model could not be asked: {error}",))
     except (AnchorlineError, KeyError, TypeError, ValueError) as error:
         return Verification(Outcome.DOES_NOT_HOLD, (f"it cannot be computed again: {error}",))
 
 
-def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | None) -> Verification:
+def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | None, seed: int) -> Verification:
     parameters = claimed.parameters
     settings = Settings.from_dict(parameters)
     explainer = Explainer(
@@ -94,12 +102,18 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
     )
     if space is not None and space.fingerprint != parameters["space"]:
         return Verification(Outcome.DOES_NOT_HOLD, ("it was made in another space",))
+    if texts_digest(claimed.literals) != parameters["texts"] or claimed.output != parameters["output"]:
+        return Verification(Outcome.DOES_NOT_HOLD, ("its texts are not those it was made with",))
     again = explainer.explain_with(list(claimed.instance), settings, parameters)
     differences = list(_differences(_claims(claimed, space is not None), _claims(again, space is not None)))
     if not differences:
-        return _measure_afresh(claimed, explainer, settings)
-    timed = claimed.certificate.status is Status.LIMIT and settings.time_limit is not None
-    if timed and again.certificate.answers_checksum == claimed.certificate.answers_checksum:
+        return _measure_afresh(claimed, explainer, settings, seed)
+    statuses = (claimed.certificate.status, again.certificate.status)
+    if (
+        Status.LIMIT in statuses
+        and settings.time_limit is not None
+        and again.certificate.answers_checksum == claimed.certificate.answers_checksum
+    ):
         reason = "the search was stopped by the clock, so it cannot be repeated exactly"
         return Verification(Outcome.CANNOT_TELL, (reason, *differences))
     if _contradicts_itself(explainer, claimed):
@@ -128,6 +142,7 @@ def _claims(explanation: Explanation, with_texts: bool) -> dict[str, Any]:
         "prediction": explanation.prediction,
         "intercept": explanation.intercept,
         "half_range": explanation.half_range,
+        "label": explanation.label,
         "n_literals": len(explanation.literals),
     }
 
@@ -161,19 +176,20 @@ def _same(said: Any, seen: Any, relative: float, absolute: float) -> bool:
     return type(said) is type(seen) and bool(said == seen)
 
 
-def _measure_afresh(claimed: Explanation, explainer: Explainer, settings: Settings) -> Verification:
+def _measure_afresh(claimed: Explanation, explainer: Explainer, settings: Settings, seed: int) -> Verification:
     """Ask about neighbors nobody has seen; they may contradict the certificate."""
     relevance = claimed.certificate.relevance_error
     if relevance is None:
         return Verification(Outcome.HOLDS, ("every figure was found again (nothing was measured)",))
-    neighborhood, predictor = explainer.prepare(list(claimed.instance), settings)
+    unlimited = replace(settings, max_queries=None)  # that limit was the maker's
+    neighborhood, predictor = explainer.prepare(list(claimed.instance), unlimited)
     fresh = assess(
         neighborhood,
         predictor,
         claimed.scaled,
         flip_probability=settings.flip_probability,
         n_samples=2 * relevance.n_samples,
-        seed=settings.seed,
+        seed=seed,
         stream="verify",
         most_enumerated=relevance.n_samples if relevance.exact else 0,
         confidence=_FRESH_CONFIDENCE,

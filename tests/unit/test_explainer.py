@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import anchorline as al
-from anchorline.errors import InfeasibleError
+from anchorline.errors import InfeasibleError, ParameterError
 from helpers.oracle import enumerate_objective
 
 RANGES = [(-1, 1), (0, 1), (1e5, 3e6), (-3, 0), (-273.15, 1e4), (-1e-6, 1e-6), (0, 255), (5, 7)]
@@ -302,10 +302,19 @@ def test_sigma_is_a_flip_probability():
     assert given.contributions.tobytes() == by_sigma.contributions.tobytes()
 
 
-def test_a_very_local_enumeration():
-    """flips for every sigma >= 0: at sigma 400 two flips together have probability 0 in floats."""
-    e = al.explain(smooth, [1] * 14, sigma=400.0, sampling="enumerate", n_certify=0)
-    assert e.certificate.objective == pytest.approx(0, abs=1e-9)
+def test_what_is_too_rare_to_enumerate_is_drawn():
+    """Weights are rounded to 2^-50: products of less than 1e-6 would be wrong, so they are not used."""
+    e = al.explain(lambda z: 0.5 * z[:, 0] + 0.25 * z[:, 1], [1] * 6, k=2, flip_probability=1e-7)
+    assert not e.certificate.exhaustive
+    with pytest.raises(ParameterError, match="flip probability of at least 1e-06"):
+        al.explain(lambda z: 0.5 * z[:, 0], [1] * 6, sigma=400.0, sampling="enumerate")
+
+
+@pytest.mark.parametrize("p", [1e-6, 1e-4, 0.01, 0.5, 0.99])
+def test_rare_flips_are_not_taken_for_degenerate_ones(p):
+    e = al.explain(lambda z: 0.5 * z[:, 0] + 0.25 * z[:, 1], [1, 1, 1], k=2, flip_probability=p)
+    assert e.certificate.exhaustive
+    assert e.contributions == pytest.approx([0.5, 0.25, 0], abs=1e-4)
 
 
 @pytest.mark.parametrize("solver", ["exact", "iht"])

@@ -241,7 +241,7 @@ def test_signs_are_numbers_without_asking():
     ],
 )
 def test_other_integers_are_ambiguous(answer):
-    with pytest.raises(PredictorOutputError, match=r"labels or numbers.*task='label' or task='number'"):
+    with pytest.raises(PredictorOutputError, match=r"labels or numbers.*task='label', else task='number'"):
         drops_of(predictor_of(answer), np.zeros((5, 3)))
 
 

@@ -1,7 +1,6 @@
 """verify: every single change is caught, honest explanations hold."""
 
 import copy
-import hashlib
 import json
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import anchorline as al
 from anchorline.jsonform import canonical_json
 from anchorline.verify import Outcome
+from helpers.sealing import resealed
 
 WEIGHTS = np.random.default_rng(5).normal(size=(14, 6)) / 3
 
@@ -78,11 +78,6 @@ def tampered(body, path, new):
         holder = holder[key]
     holder[path[-1]] = new
     return body
-
-
-def resealed(body):
-    body = {key: value for key, value in body.items() if key != "sha256"}
-    return canonical_json(body | {"sha256": hashlib.sha256(canonical_json(body).encode()).hexdigest()})
 
 
 @pytest.mark.parametrize("name", ["number", "label", "auto", "enumerated"])

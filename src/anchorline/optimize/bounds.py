@@ -45,8 +45,11 @@ class Centered:
         """Centre the moments. Cost d^2."""
         b, tbar = evidence.flip_means, evidence.drop_mean
         covariance = evidence.second_moments - b[:, None] * b
+        # In units of the largest standard deviation, so that rare flips do not look degenerate.
+        unit = float(np.diagonal(covariance).max(initial=0.0)) or 1.0
+        covariance /= unit
         variances = np.maximum(np.diagonal(covariance), 0.0)
-        rows = np.stack([evidence.cross_moments - tbar * b, b, np.ones_like(b)])
+        rows = np.stack([evidence.cross_moments - tbar * b, b, np.ones_like(b)]) / np.sqrt(unit)
         form = np.array([[evidence.drop_square - tbar**2, tbar, 0], [tbar, -1, 0], [0, 0, 0]])
         scale = 1 / np.sqrt(np.maximum(variances, RIDGE))
         correlations = np.abs(covariance)

@@ -122,11 +122,11 @@ def solve_exact(problem: Problem, limits: Limits) -> Solution:
     return _report(pool, n_nodes, Status.LIMIT if stopped else Status.OPTIMAL)
 
 
-def solve_runners_up(problem: Problem, limits: Limits, n_best: int = 2) -> list[Candidate]:
-    """The ``n_best`` best sums whose supports differ, best first, by the same search."""
+def solve_runners_up(problem: Problem, limits: Limits, n_best: int = 2) -> tuple[list[Candidate], bool]:
+    """The ``n_best`` best sums whose supports differ, best first, and whether the search was complete."""
     pool = Pool(problem, n_best)
-    _search(problem, limits, pool)
-    return pool.found
+    _, stopped = _search(problem, limits, pool)
+    return pool.found, not stopped
 
 
 def _search(problem: Problem, limits: Limits, pool: Pool) -> tuple[int, bool]:

@@ -17,6 +17,7 @@ from anchorline.evidence import Rows
 from anchorline.optimize.coverage import Coverage, CoverageProblem, solve_coverage
 from anchorline.optimize.exact import Limits
 from anchorline.optimize.problem import Problem
+from anchorline.optimize.solution import Status
 
 _CANCELS = 1e-12  # as in sampling: contributions that add up to less than this share of their sizes cancel
 
@@ -28,25 +29,69 @@ class Rule:
     support: tuple[int, ...]
     error: float
     lower_bound: float
+    complete: bool  # whether the search over this size was
     contributions: np.ndarray
     intercept: float
 
 
-def relevant_rules(rows: Rows, problem: Problem, flip_probability: float, limits: Limits) -> list[Rule]:
-    """The best rules of every size from 0 on that k terms allow, polished ones beside them."""
-    weights = rows.row_weights * rows.drops**2
-    total = float(weights.sum())
-    coverage = CoverageProblem.of(rows.flips, weights)
-    limits = _bounded(limits, problem.n_literals)
+def relevant_rules(
+    rows: Rows, problem: Problem, flip_probability: float, limits: Limits, other: tuple[int, ...] = ()
+) -> list[Rule]:
+    """The best rules of every size from 0 on that k terms allow, with polished ones and ``other`` beside them."""
     rules: list[Rule] = []
+    search = _Search.of(rows, problem, flip_probability, limits)
     for size in _sizes(problem):
-        best = solve_coverage(coverage, size, limits)
-        scale = float(rows.row_weights.sum()) * (1 - flip_probability) ** size
-        for support in dict.fromkeys([best.support, polish(rows, best.support)]):
-            covered = best.covered if support == best.support else coverage.covered(support)
-            rule = _fitted(problem, support, (total - covered) / scale, _bound(best, total, scale))
+        best, bound = search.best(size)
+        same_size = [other] if len(other) == size else []
+        for support in dict.fromkeys([best.support, polish(rows, best.support), *same_size]):
+            rule = search.fitted(support, bound, best.status is Status.OPTIMAL)
             rules += [] if rule is None else [rule]
     return rules
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """Coverage over one sample, read as relevance errors."""
+
+    problem: Problem
+    coverage: CoverageProblem
+    total: float
+    n_rows: float
+    flip_probability: float
+    limits: Limits
+
+    @classmethod
+    def of(cls, rows: Rows, problem: Problem, flip_probability: float, limits: Limits) -> "_Search":
+        weights = rows.row_weights * rows.drops**2
+        coverage, n_rows = CoverageProblem.of(rows.flips, weights), float(rows.row_weights.sum())
+        bounded = _bounded(limits, problem.n_literals)
+        return cls(problem, coverage, float(weights.sum()), n_rows, flip_probability, bounded)
+
+    def expected_rows(self, size: int) -> float:
+        """Weight expected in the event of a rule of that size."""
+        return float(self.n_rows * (1 - self.flip_probability) ** size)
+
+    def error(self, covered: float, size: int) -> float:
+        """``(E t^2 - cover) / (1 - p)^s``."""
+        return max(0.0, (self.total - covered) / self.expected_rows(size))
+
+    def best(self, size: int) -> tuple[Coverage, float]:
+        """The best support of that size, and a lower bound of every such rule's error."""
+        found = solve_coverage(self.coverage, size, self.limits)
+        return found, self.error(found.upper_bound, size)
+
+    def fitted(self, support: tuple[int, ...], bound: float, complete: bool) -> Rule | None:
+        """Contributions by fidelity on that support, anchored; None where the box forbids them."""
+        error = self.error(self.coverage.covered(support), len(support))
+        index, problem = np.array(support, dtype=np.intp), self.problem
+        for case in problem.cases:
+            fitted = problem.fit_case(index, case)
+            if fitted is not None:
+                fixed = case.low == case.high
+                contributions = _kept_apart(fitted[0], index, fixed)
+                intercept = fitted[1] if fixed else problem.prediction - float(contributions.sum())
+                return Rule(support, max(error, bound), bound, complete, contributions, intercept)
+        return None
 
 
 def polish(rows: Rows, support: tuple[int, ...]) -> tuple[int, ...]:
@@ -109,21 +154,6 @@ def _sizes(problem: Problem) -> range:
     return range(min(problem.k - (0 if without_intercept else 1), problem.n_literals) + 1)
 
 
-def _bound(best: Coverage, total: float, scale: float) -> float:
-    return max(0.0, (total - best.upper_bound) / scale)
-
-
-def _fitted(problem: Problem, support: tuple[int, ...], error: float, bound: float) -> Rule | None:
-    """Contributions by fidelity on that support, anchored; None where the box forbids them."""
-    for case in problem.cases:
-        fitted = problem.fit_case(np.array(support, dtype=np.intp), case)
-        if fitted is not None:
-            contributions = _kept_apart(fitted[0], np.array(support, dtype=np.intp), case.low == case.high)
-            intercept = fitted[1] if case.low == case.high else problem.prediction - float(contributions.sum())
-            return Rule(support, max(0.0, error), bound, contributions, intercept)
-    return None
-
-
 def _kept_apart(contributions: np.ndarray, support: np.ndarray, fixed_sum: bool) -> np.ndarray:
     """The same contributions, moved by about 1e-9 where some vanish or cancel.
 
@@ -160,18 +190,12 @@ def shortest_rule(
     Sizes are tried from 0 upward by the coverage estimator; at least 100 rows of a drawn sample must be
     expected in an event. The first element is None where no size does; ``problem.k - 1`` is the most.
     """
-    weights = rows.row_weights * rows.drops**2
-    total, n = float(weights.sum()), float(rows.row_weights.sum())
-    coverage = CoverageProblem.of(rows.flips, weights)
-    limits = _bounded(limits, problem.n_literals)
-    proven = True
+    proven, search = True, _Search.of(rows, problem, flip_probability, limits)
     for size in range(min(problem.k - 1, problem.n_literals) + 1):
-        scale = n * (1 - flip_probability) ** size
-        if scale < _least(rows):
+        if search.expected_rows(size) < _least(rows):
             break
-        best = solve_coverage(coverage, size, limits)
-        error, bound = (total - best.covered) / scale, _bound(best, total, scale)
-        if error <= most_error + 1e-12:
-            return _fitted(problem, best.support, error, bound), proven
+        best, bound = search.best(size)
+        if search.error(best.covered, size) <= most_error + 1e-12:
+            return search.fitted(best.support, bound, best.status is Status.OPTIMAL), proven
         proven = proven and bound > most_error
     return None, proven

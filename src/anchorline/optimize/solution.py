@@ -11,8 +11,9 @@ from anchorline.errors import CertificateError, NotOptimalError
 class Status(enum.Enum):
     """How a search ended; the value of each member is the help text."""
 
-    OPTIMAL = "Proved: no explanation with at most k terms fits this sample better."
+    OPTIMAL = "Proved: on this sample there is no better answer to what was asked."
     LIMIT = "Stopped at a limit. `gap` bounds what is left; raise `time_limit` or `node_limit`."
+    CHOSEN = "A second sample preferred it; on the first one another rule is better by at most `gap`."
     HEURISTIC = "No bound was sought. Use `solver='exact'` to obtain one."
     RELAXED = "A lower bound, not an explanation: more than k terms."
     INFEASIBLE = "No sum of at most k terms inside the box reaches the prediction; raise `k` or `box`."

@@ -20,7 +20,8 @@ def fit_support(
     ``second`` is G (s, s) and ``cross`` is h (s,), both uncentred and restricted to the support;
     G may be singular. Least squares, unless that leaves the box. Mutates nothing.
     """
-    pinned = np.zeros(len(cross))
+    unit = float(second.diagonal().max(initial=0.0)) or 1.0  # rare flips make small moments, not degenerate ones
+    second, cross, pinned = second / unit, cross / unit, np.zeros(len(cross))
     fitted = _stationary(second, cross, pinned, low if low == high else None)
     if fitted is not None and low != high and not low - _SLACK <= fitted.sum() <= high + _SLACK:
         fitted = _stationary(second, cross, pinned, low if fitted.sum() < low else high)

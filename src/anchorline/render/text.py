@@ -32,14 +32,23 @@ def rule(explanation: "Explanation") -> str:
     body = parts[0] if parts else "0"
     for part in parts[1:]:
         body += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
-    return f"{body} -> {printable(explanation.output)} = {total}"
+    return f"{body} -> {_head(explanation)} = {total}"
+
+
+def _head(explanation: "Explanation") -> str:
+    """What the sum adds up to: the output, or 1 for "the label is this one"."""
+    if explanation.label is None or explanation.parameters.get("task") != "label":
+        return printable(explanation.output)
+    return f"[{printable(explanation.output)} = {printable(str(explanation.label))}]"
 
 
 def if_then(explanation: "Explanation") -> str:
     """The support as a rule: ``If a and b then vote stays 1 (in 97.9% of cases, 95% interval ...)``."""
     facts = " and ".join(printable(explanation.literals[j].text) for j in explanation.support) or "anything goes"
     certificate = explanation.certificate
-    head = f"If {facts} then {printable(explanation.output)} stays {explanation.prediction:.4g}"
+    value = f"{explanation.prediction:.4g}" if explanation.label is None else printable(str(explanation.label))
+    broken = "" if certificate.event_is_literal is not False else ", or contributions of broken ones cancel,"
+    head = f"If {facts}{broken} then {printable(explanation.output)} stays {value}"
     stability, change = certificate.stability, certificate.typical_change
     confidence = f"{100 * certificate.confidence:g}% interval"
     if stability is not None:
@@ -47,7 +56,7 @@ def if_then(explanation: "Explanation") -> str:
             return f"{head}."
         ends = "" if stability.exact else f", {confidence} {_percent(stability.low)} to {_percent(stability.high)}"
         return f"{head} in {_percent(stability.value)}% of cases{ends}."
-    if change is None:
+    if change is None or change.high == 0:
         return f"{head}."
     ends = "" if change.exact else f", {confidence} {change.low:.3g} to {change.high:.3g}"
     return f"{head}, typically within {change.value:.3g}{ends}."
@@ -63,8 +72,12 @@ def certificate_text(certificate: "Certificate") -> str:
     lines = [_on_the_sample(certificate), _in_the_population(certificate)]
     lines.append(f"Verdict: {certificate.verdict.name.lower()}.")
     if certificate.n_clipped:
-        lines.append(
-            f"{certificate.n_clipped:,} of {certificate.n_queries:,} outputs were beyond output_range and clipped."
+        clipped = (
+            f"{certificate.n_clipped:,} of {certificate.n_queries:,} outputs were beyond output_range and clipped"
+        )
+        many = certificate.n_clipped > 0.01 * certificate.n_queries
+        lines.insert(
+            0 if many else 3, f"{clipped}{': pass a wider output_range=(lowest, highest)' if many else ''}."
         )
     if certificate.stopped_because:
         lines.append(f"Sampling stopped: {certificate.stopped_because}.")
@@ -79,12 +92,13 @@ def details_text(certificate: "Certificate") -> str:
             f"Fidelity error: {certificate.fidelity_error}. Relevance error: {certificate.relevance_error}."
         )
         lines.append(
-            f"The facts hold together in {certificate.event_probability:.3g} of all neighbors; fidelity alone "
-            f"bounds the relevance error by {certificate.relevance_bound:.3g}."
+            f"The event has probability {certificate.event_probability:.3g}; fidelity alone bounds the relevance "
+            f"error by {certificate.relevance_bound:.3g}."
         )
     epsilon = certificate.theorem_epsilon
-    vacuous = " (vacuous)" if is_vacuous(epsilon) else ""
-    lines.append(f"By theorem, fidelity is within {epsilon:.3g}{vacuous} of the sample's for every such sum.")
+    if epsilon is not None:
+        vacuous = " (vacuous)" if is_vacuous(epsilon) else ""
+        lines.append(f"By theorem, fidelity is within {epsilon:.3g}{vacuous} of the sample's for every such sum.")
     lines.append(f"{certificate.n_queries:,} model queries.")
     return "\n".join(lines)
 
@@ -98,6 +112,13 @@ def _on_the_sample(certificate: "Certificate") -> str:
     match certificate.status:
         case Status.OPTIMAL:
             return _GOALS[certificate.goal].format(size=size, facts=certificate.n_facts, sample=sample)
+        case Status.LIMIT | Status.CHOSEN if certificate.goal == "shortest":
+            return f"{certificate.n_facts} facts suffice on {sample}; that fewer do was not ruled out."
+        case Status.CHOSEN:
+            better = f"{certificate.optimality_gap:.2g}"
+            return (
+                f"Rule found on {sample} and preferred by a second sample; on the first, one is {better} better."
+            )
         case Status.LIMIT:
             gap = certificate.optimality_gap
             return f"Best {size} found on {sample} before a limit; the best may be {gap:.2g} better (mean square)."

@@ -1,0 +1,173 @@
+"""Claims that a reader could be misled by: each was wrong once."""
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+
+import anchorline as al
+from anchorline.errors import BudgetError, ParameterError
+from anchorline.verify import Outcome
+from helpers.sealing import resealed
+
+
+def vote(rows):
+    return np.where(rows[:, :3].sum(axis=1) > 0, "approve", "deny")
+
+
+def smooth(rows):
+    return np.tanh(0.15 * rows.sum(axis=1) + 0.2 * rows[:, 0])
+
+
+def test_the_label_is_recorded_told_and_verified():
+    e = al.explain(vote, [1, 1, 1, 1], task="label", k=3, output="decision")
+    assert e.label == "approve"
+    assert "[decision = approve] = 1" in str(e)
+    assert "decision stays approve" in e.as_rule()
+    assert e.verify(vote).holds
+    swapped = e.verify(lambda rows: np.where(vote(rows) == "deny", "approve", "deny"))
+    assert swapped.outcome is Outcome.DOES_NOT_HOLD
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), [(("output",), "chance to repay"), (("literals", 1, 1), "sex = male"), (("label",), "deny")]
+)
+def test_forged_texts_are_caught_without_the_space(path, value):
+    e = al.explain(vote, [1, 1, 1, 1], task="label", k=3, output="risk of default")
+    body = json.loads(e.to_json())
+    holder = body
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = value
+    assert not al.verify(resealed(body), vote).holds
+
+
+def test_fresh_neighbors_are_the_verifiers_own():
+    seen = []
+
+    def model(rows):
+        seen.append(rows.copy())
+        return smooth(rows)
+
+    e = al.explain(smooth, np.ones(16), n_samples=300)
+    for _ in range(2):
+        assert e.verify(model).holds
+    assert not (seen[-1] == seen[len(seen) // 2 - 1]).all()
+    assert e.verify(smooth, seed=5) == e.verify(smooth, seed=5)
+
+
+def test_what_is_no_explanation_cannot_be_told():
+    assert al.verify("explanation.json", smooth).outcome is Outcome.CANNOT_TELL
+
+
+def test_a_query_limit_of_the_maker_does_not_bind_the_verifier():
+    e = al.explain(lambda z: 0.5 + 0 * z[:, 0], [1, 1, 1], k=1, max_queries=9)
+    assert e.verify(lambda z: 0.5 + 0 * z[:, 0]).holds
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_proven_most_relevant_rule_is_called_proven(seed):
+    """The support is the coverage optimum: nothing "may be better", no limit struck."""
+    rng = np.random.default_rng(seed)
+    slopes = rng.normal(size=5)
+    e = al.explain(
+        lambda z: np.tanh(z @ slopes / 2), np.ones(5), k=3, objective="relevance", n_samples=2000, sampling="draw"
+    )
+    assert e.certificate.status in (al.Status.OPTIMAL, al.Status.CHOSEN)
+    assert "limit" not in str(e)
+    if e.certificate.optimality_gap < 1e-12:
+        assert e.certificate.status is al.Status.OPTIMAL
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"objective": "relevance", "alternatives": 3},
+        {"n_samples": "auto", "alternatives": 3},
+        {"n_samples": "auto", "n_certify": 0},
+        {"n_samples": "auto", "solver": "iht"},
+        {"sigma": 1.0, "flip_probability": 0.2},
+        {"threshold": 50.0},
+        {"max_relevance_error": 0.1},
+    ],
+    ids=str,
+)
+def test_what_would_be_ignored_is_refused(keywords):
+    with pytest.raises(ParameterError):
+        al.explain(smooth, np.ones(12), **keywords)
+
+
+@pytest.mark.parametrize("keywords", [{"output_range": (-2, 2)}, {"threshold": 0.5}], ids=str)
+def test_labels_have_neither_range_nor_threshold(keywords):
+    with pytest.raises(ParameterError, match="labels"):
+        al.explain(lambda z: np.where(z[:, 0] > 0, 1, -1), np.ones(5), **keywords)
+
+
+def test_the_theorem_knows_the_box():
+    def epsilon(**keywords):
+        return al.explain(smooth, np.ones(14), k=3, sampling="draw", **keywords).certificate.theorem_epsilon
+
+    assert epsilon(box=3.0) > 3 * epsilon()
+    assert epsilon(box=None) is None
+    assert epsilon(solver="iht") is None
+
+
+def test_auto_draws_where_enumerating_costs_too_much():
+    e = al.explain(smooth, np.ones(9), n_samples="auto", max_queries=400)
+    assert e.certificate.n_queries <= 400
+    assert not e.certificate.exhaustive
+
+
+def test_most_outputs_clipped_comes_first():
+    e = al.explain(lambda z: 20 * smooth(z) - 19.5, np.ones(12), k=3)
+    assert "pass a wider output_range" in str(e.certificate).splitlines()[0]
+
+
+def test_a_frontier_checks_its_budget_first():
+    asked = []
+
+    def model(rows):
+        asked.append(len(rows))
+        return smooth(rows)
+
+    with pytest.raises(BudgetError):
+        al.Explainer(model, al.Hypercube()).frontier(np.ones(20), n_samples=1000, n_certify=1000, max_queries=1500)
+    assert sum(asked) == 1
+
+
+def test_all_limits_and_alternatives_share_the_failure_probability():
+    alone = al.explain(smooth, np.ones(14), sampling="draw", k=3)
+    beside = al.explain(smooth, np.ones(14), sampling="draw", k=3, alternatives=4)
+    assert beside.certificate.relevance_error.confidence > alone.certificate.relevance_error.confidence
+
+
+def test_help_shows_every_keyword():
+    shown = inspect.signature(al.explain).parameters
+    assert {"k", "sigma", "n_samples", "alternatives", "objective", "tolerance", "sampling", "seed"} <= set(shown)
+    assert shown["k"].default == 5
+    with pytest.raises(TypeError, match=r"'n_sample'. Did you mean 'n_samples'"):
+        al.explain(smooth, np.ones(4), n_sample=5)
+
+
+def test_explanations_are_equal_when_they_say_the_same():
+    e = al.explain(smooth, np.ones(6))
+    assert e == al.Explanation.from_json(e.to_json())
+    assert e != al.explain(smooth, np.ones(6), k=2)
+
+
+def test_bad_arguments_of_assess_and_frontier():
+    explainer = al.Explainer(smooth, al.Hypercube())
+    for call in (
+        lambda: explainer.assess(np.ones(4), [0.1] * 4, n_fresh=0),
+        lambda: explainer.assess(np.ones(4), {"a": 1}),
+        lambda: explainer.frontier(np.ones(4), ks=3),
+    ):
+        with pytest.raises(ParameterError):
+            call()
+
+
+def test_the_details_can_be_read():
+    e = al.explain(smooth, np.ones(14), sampling="draw", k=3)
+    assert "Fidelity error" in e.certificate.details()
+    assert "By theorem" in e.certificate.details()
