@@ -20,10 +20,14 @@ def benign(rows: np.ndarray) -> np.ndarray:
     return model.predict_proba(rows)[:, 1]
 
 
-explainer = al.Explainer(benign, al.Hypercube(encoder.statements_), output="P(benign)", output_range=(0.0, 1.0))
+space = al.Hypercube(encoder.statements_)
+explainer = al.Explainer(benign, space, output="P(benign)", output_range=(0.0, 1.0), threshold=0.5)
 
 print(f"A random forest on {len(encoder.statements_)} statements about {len(names)} measurements.\n")
 for number, row in enumerate(encoder.transform(test[:3])):
     explanation = explainer.explain(row, k=5)
     print(f"Patient {number}:")
     print("  " + str(explanation).replace("\n", "\n  ") + "\n")
+
+print("Somebody else checks the last one, from its JSON and the model:")
+print("  " + str(al.verify(explanation.to_json(), benign, space)))
