@@ -12,7 +12,8 @@ from anchorline.evidence import Rows
 from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate
 from anchorline.investigation import check_budget, gather, plan, pose, solve_posed, stream
 from anchorline.literals import Literal
-from anchorline.optimize import Solution, Status
+from anchorline.optimize import Problem, Solution, Status
+from anchorline.optimize.exact import solve_path
 from anchorline.predictor import Predictor
 from anchorline.sampling import CANCELS, EnumeratedFlips
 from anchorline.settings import Settings
@@ -93,15 +94,16 @@ def trace_frontier(
     check_budget(settings, flips.n_rows, exhaustive)
     evidence, rows = gather(neighborhood, predictor, flips, keep=exhaustive)
     each = [replace(settings, k=k) for k in sorted(set(ks))]
-    solutions = [solve_posed(pose(evidence, predictor, setting), setting) for setting in each]
+    solutions = _solve_all([pose(evidence, predictor, setting) for setting in each], each)
     if settings.n_fresh and not exhaustive:
         _, rows = gather(
             neighborhood, predictor, stream(neighborhood, settings, "certify", settings.n_fresh), keep=True
         )
     share = 1 - (1 - settings.confidence) / (2 * len(each))
+    errors = [(None, None)] * len(each) if rows is None else _all_errors(solutions, predictor, rows, share)
     points = tuple(
-        _point(setting.k, solution, predictor, None if rows is None else _errors(solution, predictor, rows, share))
-        for setting, solution in zip(each, solutions, strict=True)
+        _point(setting.k, solution, predictor, *measured)
+        for setting, solution, measured in zip(each, solutions, errors, strict=True)
     )
     return Frontier(
         prediction=predictor.prediction,
@@ -112,11 +114,24 @@ def trace_frontier(
     )
 
 
+def _solve_all(problems: list[Problem], each: list[Settings]) -> list[Solution]:
+    if each[0].solver == "exact":
+        return solve_path(problems, each[0].limits)
+    return [solve_posed(problem, setting) for problem, setting in zip(problems, each, strict=True)]
+
+
+def _all_errors(
+    solutions: list[Solution], predictor: Predictor, rows: Rows, confidence: float
+) -> list[tuple[Estimate | None, Estimate | None]]:
+    flips = rows.flips  # unpacked once for all
+    return [_errors(solution, predictor, rows, flips, confidence) for solution in solutions]
+
+
 def _errors(
-    solution: Solution, predictor: Predictor, rows: Rows, confidence: float
+    solution: Solution, predictor: Predictor, rows: Rows, flips: np.ndarray, confidence: float
 ) -> tuple[Estimate | None, Estimate | None]:
     u, prediction = solution.contributions, predictor.scaled_prediction
-    sums = flipped_sums(rows.flips, u)
+    sums = flipped_sums(flips, u)
     inside = np.abs(sums) <= CANCELS * np.abs(u).sum()
     losses, squares = (rows.drops - sums) ** 2, rows.drops[inside] ** 2
     if rows.weights is not None:
@@ -133,7 +148,7 @@ def _errors(
 
 
 def _point(
-    k: int, solution: Solution, predictor: Predictor, errors: tuple[Estimate | None, Estimate | None] | None
+    k: int, solution: Solution, predictor: Predictor, fidelity: Estimate | None, relevance: Estimate | None
 ) -> FrontierPoint:
     contributions, intercept = predictor.in_own_units(solution.contributions, solution.intercept)
     return FrontierPoint(
@@ -143,8 +158,8 @@ def _point(
         status=solution.status,
         objective=solution.objective,
         lower_bound=solution.lower_bound,
-        fidelity_error=None if errors is None else errors[0],
-        relevance_error=None if errors is None else errors[1],
+        fidelity_error=fidelity,
+        relevance_error=relevance,
     )
 
 

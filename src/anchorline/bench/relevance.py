@@ -118,7 +118,7 @@ def _lime(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
     return contributions, "HEURISTIC"
 
 
-def frontier_cost(benchmarks: Iterable[Benchmark], repeats: int = 3) -> Iterator[dict[str, Any]]:
+def frontier_cost(benchmarks: Iterable[Benchmark], repeats: int = 10) -> Iterator[dict[str, Any]]:
     """Time of the whole frontier k = 1..8 as a multiple of k = 8 alone, in one run."""
     for benchmark in benchmarks:
         explainer = Explainer(benchmark.predict, Hypercube())

@@ -116,7 +116,7 @@ def saddle(form: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.nd
     h11 = form[0, 0] - form[0, 1] * ratio12
     h13 = form[0, 2] - form[0, 1] * ratio23
     h33 = np.minimum(form[2, 2] - form[1, 2] * ratio23, -1e-30)  # 0 without literals: no sum but 0
-    excess = np.clip(-h13, low, high) + h13
+    excess = np.minimum(np.maximum(-h13, low), high) + h13
     mu = -excess / h33
     return h11 + excess * mu, -ratio12 - mu * ratio23, mu
 
@@ -186,12 +186,14 @@ def climb(
     concave in them, so this rises fast, and every step's bound is valid. ``limits`` is (low, high).
     """
     a, n = projection.vectors, len(rho)
-    with np.errstate(divide="ignore"):
-        scale = np.where(rho < 1, 1 / np.maximum(1 - rho, 0.0), np.inf)
+    hopeless = rho >= 1  # such a literal may gain anything
+    scale = 1 / np.where(hopeless, 1.0, 1 - rho)
+    any_hopeless = bool(hopeless.any())
     best, (eta, mu) = None, start
     for _ in range(steps):
-        squares = (a[0] + eta * a[1] + mu * a[2]) ** 2
-        gains = np.where(np.isinf(scale), np.inf, squares * np.where(np.isinf(scale), 0.0, scale))
+        gains = (a[0] + eta * a[1] + mu * a[2]) ** 2 * scale
+        if any_hopeless:
+            gains[hopeless] = np.inf
         top = np.argpartition(gains, n - r)[n - r :] if n > r else np.arange(n)
         y = np.array([1.0, eta, mu])
         price = 0.0 if mu == 0 else 2 * min(mu * limits[0], mu * limits[1])

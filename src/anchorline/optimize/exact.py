@@ -21,6 +21,7 @@ from anchorline.optimize.problem import Case, Problem
 from anchorline.optimize.solution import Solution, Status
 
 TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed; its bound is kept
+_FEW = 64  # candidates for which all pairs cost no more than the cheap bound first
 _ALL_PAIRS = 400  # most candidates whose pairwise correlations are computed at one node
 
 
@@ -87,7 +88,7 @@ class Pool:
 
     def offer(self, support: np.ndarray, case: Case) -> None:
         """Fit a support inside the box and keep it if it is among the best, each sum once."""
-        fitted = self.problem.fit_case(support, case)
+        fitted = self.problem.fit_case(np.sort(support), case)  # one order, one rounding, however it was found
         if fitted is None:
             return
         new = Candidate(self.problem.objective(fitted[0]), *fitted)
@@ -106,7 +107,7 @@ class Pool:
         return None
 
 
-def solve_exact(problem: Problem, limits: Limits) -> Solution:
+def solve_exact(problem: Problem, limits: Limits, shared: "Shared | None" = None) -> Solution:
     r"""Prove the optimum of `Problem` by best-first branch and bound on its statistics.
 
     Bounds are those of `anchorline.optimize.bounds`; they ignore only the box on single literals,
@@ -116,10 +117,16 @@ def solve_exact(problem: Problem, limits: Limits) -> Solution:
     """
     pool = Pool(problem)
     try:
-        n_nodes, stopped = _search(problem, limits, pool)
+        n_nodes, stopped = _search(problem, limits, pool, shared)
     except NumericalError:
         return _report(pool, 0, Status.NUMERICAL)
     return _report(pool, n_nodes, Status.LIMIT if stopped else Status.OPTIMAL)
+
+
+def solve_path(problems: list[Problem], limits: Limits) -> list[Solution]:
+    """Solve problems on the same evidence for increasing k: centred once, each guess extends the one before."""
+    shared = Shared(Centered.of(problems[0].evidence)) if problems else None
+    return [solve_exact(problem, limits, shared) for problem in problems]
 
 
 def solve_runners_up(problem: Problem, limits: Limits, n_best: int = 2) -> tuple[list[Candidate], bool]:
@@ -129,19 +136,26 @@ def solve_runners_up(problem: Problem, limits: Limits, n_best: int = 2) -> tuple
     return pool.found, not stopped
 
 
-def _search(problem: Problem, limits: Limits, pool: Pool) -> tuple[int, bool]:
+@dataclass
+class Shared:
+    """What searches on the same evidence hand on: centred statistics, and the last guess of each case."""
+
+    centered: Centered
+    guesses: list[tuple[int, ...]] = field(default_factory=lambda: [(), ()])
+
+
+def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None = None) -> tuple[int, bool]:
     """Fill the pool; number of nodes, and whether a limit struck."""
     deadline = np.inf if limits.time_limit is None else time.perf_counter() + limits.time_limit
     node_limit = np.inf if limits.node_limit is None else limits.node_limit
-    centered = Centered.of(problem.evidence)
-    for case in problem.cases:
-        pool.offer(np.zeros(0, dtype=np.intp), case)
+    shared = Shared(Centered.of(problem.evidence)) if shared is None else shared
+    centered, guesses = shared.centered, shared.guesses
     open_nodes: list[tuple[float, int, Node]] = []
-    chosen: tuple[int, ...] = ()
-    for case in problem.cases:
-        chosen = _first_guess(centered, case, chosen, pool)
+    for i, case in enumerate(problem.cases):
+        handed_on = bool(guesses[i])  # swapped at a smaller k: the search does the rest
+        guesses[i] = _first_guess(centered, case, guesses[i] or guesses[0], pool, swap=not handed_on)
         if case.size:
-            open_nodes.append((0.0, len(open_nodes), _root(centered, case, chosen)))
+            open_nodes.append((0.0, len(open_nodes), _root(centered, case, guesses[i])))
     n_nodes, order, stopped = 0, len(open_nodes), False
     while open_nodes and open_nodes[0][0] < pool.cutoff:
         if n_nodes >= node_limit or time.perf_counter() > deadline:
@@ -173,13 +187,15 @@ def _report(pool: Pool, n_nodes: int, status: Status) -> Solution:
     )
 
 
-def _first_guess(centered: Centered, case: Case, chosen: tuple[int, ...], pool: Pool) -> tuple[int, ...]:
+def _first_guess(
+    centered: Centered, case: Case, chosen: tuple[int, ...], pool: Pool, *, swap: bool
+) -> tuple[int, ...]:
     """Offer greedy selection, from ``chosen`` on, improved by single swaps while they help."""
     everything = np.arange(len(centered.variances))
     value, gain = np.inf, TOLERANCE * pool.problem.evidence.drop_square
     while len(chosen) < case.size:
         chosen, value = _add_best(centered, chosen, everything, case)
-    improved = len(chosen) > 1
+    improved = swap and len(chosen) > 1
     while improved:
         improved = False
         for literal in chosen:
@@ -245,7 +261,8 @@ def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) 
     """
     candidates, left = node.candidates, node.left
     limits, multipliers = (node.case.low, node.case.high), node.multipliers
-    rho, exact = cheap_rho(centered, projection, candidates, left - 1), False
+    exact = len(candidates) <= _FEW
+    rho = (exact_rho if exact else cheap_rho)(centered, projection, candidates, left - 1)
     while True:
         bound = climb(projection, rho, left, limits, multipliers)
         kept, closed = bound.screen(pool.cutoff, left)
