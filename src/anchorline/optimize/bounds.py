@@ -178,7 +178,7 @@ def climb(
     r: int,
     limits: tuple[float, float],
     start: tuple[float, float],
-    steps: int = 3,
+    steps: int = 2,
 ) -> Bound:
     """Bound what ``r`` more candidates can reach, from multipliers ``start``, climbing a few steps.
 
