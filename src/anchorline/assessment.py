@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.evidence import Rows
+from anchorline.evidence import GRID, Rows
 from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate, split_delta
 from anchorline.predictor import Predictor, batches
 from anchorline.sampling import (
@@ -21,7 +21,7 @@ from anchorline.sampling import (
 )
 from anchorline.spaces.base import Neighborhood
 
-_ROUNDING = 2.0**-26  # drops are rounded to multiples of this, so a loss may pass its range by as much
+_ROUNDING = 1 / GRID  # drops are rounded to multiples of this, so a loss may pass its range by as much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorline.errors import InfeasibleError, ParameterError
-from anchorline.evidence import Evidence
+from anchorline.evidence import GRID, Evidence
 from anchorline.optimize.support import fit_support
 
-_NEGLIGIBLE = 2.0**-25  # drops are rounded to 2^-26: a term this small is rounding, not a reason
+_NEGLIGIBLE = 2 / GRID  # drops are rounded to 1 / GRID: a term this small is rounding, not a reason
 
 
 @dataclass(frozen=True, slots=True)
