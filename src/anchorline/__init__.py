@@ -20,8 +20,10 @@ from anchorline.verify import verify
 
 if TYPE_CHECKING:
     from anchorline.binarizer import Binarizer
+    from anchorline.spaces.table import Table
 
-_ON_FIRST_USE = {"Binarizer": "anchorline.binarizer"}  # these import scikit-learn, which takes seconds
+# These import scikit-learn or narwhals, which takes long.
+_ON_FIRST_USE = {"Binarizer": "anchorline.binarizer", "Table": "anchorline.spaces.table"}
 
 __all__ = [
     "Alternative",
@@ -34,6 +36,7 @@ __all__ = [
     "Hypercube",
     "Literal",
     "Status",
+    "Table",
     "Verdict",
     "__version__",
     "explain",

@@ -174,7 +174,7 @@ def measure(
     parts = [] if known is None else [known]
     for first, last in batches(flips.n_rows, start):
         table, weights = flips.rows(first, last)
-        answer = predictor.answer(neighborhood.realize(table, None), last - first)
+        answer = predictor.answer(neighborhood.realize(table, flips.generator(first)), last - first)
         parts.append(Measured(weights, answer.drops, flipped_sums(table, contributions), answer.stays))
     return Measured(*(_joined([getattr(part, name) for part in parts]) for name in Measured.__slots__))
 

@@ -1,27 +1,29 @@
 """The paper's Boolean encoding of a table, as a scikit-learn transformer.
 
-Columns are read (`_Column`), then encoded (`_Levels`, `_Bins`) or dropped; all but categories are float64 inside.
+Columns are read (`anchorline.columns`), then encoded (`_Levels`, `_Bins`) or dropped.
 """
 
-import decimal
-import math
 import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from anchorline.columns import (
+    CATEGORY,
+    Column,
+    level_of,
+    listed,
+    read_column,
+    read_table,
+    readable_edges,
+    text_of,
+)
 from anchorline.errors import InstanceError, ParameterError
-
-NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
-
-# Steps tried when an edge is rounded up, longest first; dates count microseconds: day, second, tick.
-_STEPS = {NUMBER: (1,), DATE: (86_400_000_000, 1_000_000, 1)}
 
 
 class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -88,9 +90,9 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """Choose the indicators of every column of ``X``; ``y`` is ignored."""
         if isinstance(self.n_bins, bool) or not isinstance(self.n_bins, numbers.Integral) or self.n_bins < 2:
             raise ParameterError(f"n_bins is {self.n_bins!r}; needed an integer of at least 2, say 4.")
-        table, given = _read_table(X, ParameterError)
+        table, given = read_table(X, ParameterError)
         names = self._check_names(table.shape, given)
-        columns = (_read_column(table, i, name, ParameterError) for i, name in enumerate(names))
+        columns = (read_column(table, i, name, ParameterError) for i, name in enumerate(names))
         chosen = [_choose(column, int(self.n_bins)) for column in columns]
         dropped = {name: why for name, why in zip(names, chosen, strict=True) if isinstance(why, str)}
         if len(dropped) == len(names):
@@ -108,13 +110,13 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Encode rows: float64 in {-1, +1}, shape (n_rows, n_indicators); frames by column name."""
         check_is_fitted(self)
-        table, names = _read_table(X, InstanceError)
+        table, names = read_table(X, InstanceError)
         where = self._positions(table.shape[1], names)
         encoded = np.full((table.shape[0], len(self.statements_)), -1.0)
         start = 0
         for position, encoding in self._encodings.items():
             name = self._names[position]
-            column = _read_column(table, where[position], name, InstanceError).as_kind(encoding.kind, name)
+            column = read_column(table, where[position], name, InstanceError).as_kind(encoding.kind, name)
             group = encoded[:, start : start + encoding.width]  # a view: written through
             group[encoding.indicators(column.values)] = 1.0
             start += encoding.width
@@ -128,7 +130,7 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             names = [str(name) for name in input_features]
             fixed = hasattr(self, "feature_names_in_")
             if len(names) != self.n_features_in_ or (fixed and names != self._names):
-                raise ParameterError(f"input_features is {_listed(names)}; in fit: {_listed(self._names)}.")
+                raise ParameterError(f"input_features is {listed(names)}; in fit: {listed(self._names)}.")
         return np.array([true for true, _ in self._statements(names)], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -146,55 +148,28 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             raise ParameterError(f"The table has {came} while a minimum of 1 is required.")
         given = None if self.feature_names is None else [str(name) for name in self.feature_names]
         if given is not None and (len(given) != shape[1] or (names or given) != given):
-            came = f"{_listed(given)}; the table has {shape[1]} columns: {_listed(names or [])}"
+            came = f"{listed(given)}; the table has {shape[1]} columns: {listed(names or [])}"
             raise ParameterError(f"feature_names is {came}. Name each column of an array; none of a frame.")
         names = names or given or [f"x{position}" for position in range(shape[1])]
         if len(set(names)) < len(names):
-            raise ParameterError(f"Column names must differ; given: {_listed(names)}. Rename one.")
+            raise ParameterError(f"Column names must differ; given: {listed(names)}. Rename one.")
         return names
 
     def _positions(self, n_columns: int, names: list[str] | None) -> dict[int, int]:
         """Map positions at fit to positions in new rows: by name if both have names."""
         if names is None or not hasattr(self, "feature_names_in_"):
             if n_columns != self.n_features_in_:
-                needed = f"{self.n_features_in_} features as input, in this order: {_listed(self._names)}"
+                needed = f"{self.n_features_in_} features as input, in this order: {listed(self._names)}"
                 raise InstanceError(f"X has {n_columns} features, but Binarizer is expecting {needed}.")
             return {position: position for position in self._encodings}
         missing = [self._names[i] for i in self._encodings if self._names[i] not in names]
         extra = [name for name in names if name not in self._names]
         if missing or extra:
             raise InstanceError(
-                f"The columns are not those of fit. Missing: {_listed(missing)}. Unknown: {_listed(extra)}. "
+                f"The columns are not those of fit. Missing: {listed(missing)}. Unknown: {listed(extra)}. "
                 "Add the missing ones and leave the unknown ones out, e.g. `frame.drop(columns=[...])`."
             )
         return {i: names.index(self._names[i]) for i in self._encodings}
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """One column: float64, or object holding str for categories; what is missing is arbitrary."""
-
-    kind: str
-    values: NDArray[Any]
-    missing: NDArray[np.bool_]
-
-    def as_kind(self, kind: str, name: str) -> "_Column":
-        """Return this column of new rows as the ``kind`` seen in fit."""
-        if self.missing.any():
-            count, first = int(self.missing.sum()), int(self.missing.argmax())
-            raise InstanceError(
-                f"Column {name!r} has {count} missing value(s), the first in row {first}; needed all. "
-                f"Fill them, e.g. `frame[{name!r}].fillna(...)`, or leave these rows out."
-            )
-        if kind == self.kind or {kind, self.kind} <= {NUMBER, BOOLEAN}:
-            return self
-        if kind == CATEGORY and self.kind in (NUMBER, BOOLEAN):
-            texts = [_level(value, self.kind) for value in self.values]
-            return _Column(CATEGORY, np.array(texts, dtype=object), self.missing)
-        raise InstanceError(
-            f"Column {name!r} holds {self.kind}; in fit it held {kind}. "
-            f"Convert it to the type it had, e.g. `frame.astype({{{name!r}: train[{name!r}].dtype}})`."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +191,9 @@ class _Levels:
         return np.column_stack(hits).astype(bool)
 
     def statements(self, name: str) -> list[tuple[str, str]]:
-        texts = [_text(level, self.kind) for level in self.levels]
+        texts = [text_of(level, self.kind) for level in self.levels]
         if len(set(texts)) < len(texts):
-            texts = [_level(level, self.kind) for level in self.levels]
+            texts = [level_of(level, self.kind) for level in self.levels]
         pairs = [(f"{name} = {text}", f"{name} != {text}") for text in texts]
         if self.has_rest:
             listed = "{" + ", ".join(texts) + "}"
@@ -250,14 +225,14 @@ class _Bins:
         return [*pairs, (f"{name} >= {last}", f"{name} < {last}")]
 
 
-def _choose(column: _Column, n_bins: int) -> _Levels | _Bins | str:
+def _choose(column: Column, n_bins: int) -> _Levels | _Bins | str:
     """Choose an encoding, or say why there is none."""
     kind, values = column.kind, column.values
     if column.missing.any():
         return f"has missing values in {int(column.missing.sum())} of {values.size} rows"
     levels, counts = np.unique(values, return_counts=True)
     if levels.size == 1:
-        return f"is constant: always {_text(levels[0], kind)}"
+        return f"is constant: always {text_of(levels[0], kind)}"
     if levels.size <= n_bins:
         return _Levels(kind, tuple(levels.tolist()), has_rest=False)
     if kind == CATEGORY:
@@ -271,130 +246,6 @@ def _choose_bins(kind: str, values: NDArray[Any], levels: NDArray[Any], n_bins: 
         return "has infinite values"
     quantiles = np.quantile(values, np.linspace(0, 1, n_bins + 1), method="linear")
     if np.unique(quantiles).size < quantiles.size:
-        return f"has quantiles that are not all distinct: {', '.join(_text(q, kind) for q in quantiles)}"
-    edges, texts = zip(*_readable_edges(quantiles[1:-1], levels, kind), strict=True)
+        return f"has quantiles that are not all distinct: {', '.join(text_of(q, kind) for q in quantiles)}"
+    edges, texts = zip(*readable_edges(quantiles[1:-1], levels, kind), strict=True)
     return _Bins(kind, edges, texts)
-
-
-def _readable_edges(edges: NDArray[np.float64], values: NDArray[np.float64], kind: str) -> list[tuple[float, str]]:
-    """Round edges to short texts that split the sorted ``values`` as they do, with what each text says."""
-    for step in _STEPS[kind]:
-        rounded = np.ceil(edges / step) * step  # among whole values, v >= e exactly when v >= ceil(e)
-        if not np.any(values % step) and np.unique(rounded).size == edges.size:
-            return [(float(edge), _text(edge, kind)) for edge in rounded]
-    above = np.searchsorted(values, edges, side="left")
-    texts = []
-    for edge, low, high in zip(edges, values[above - 1], values[above], strict=True):
-        roundings = (f"{edge:.{digits}g}" for digits in range(3, 18))  # 17 digits give any float back
-        texts.append(_plain(next(text for text in roundings if low < float(text) <= high)))
-    if len(set(texts)) < len(texts):
-        return [(float(edge), _level(edge, kind)) for edge in edges]
-    return [(float(text), text) for text in texts]
-
-
-def _text(value: Any, kind: str) -> str:
-    if kind == NUMBER and not (abs(value) < 1e15 and value == int(value)):
-        return _plain(f"{value:.6g}")
-    if kind == DATE:
-        text = str(np.datetime64(round(value), "us")).removesuffix(".000000")
-        return text.removesuffix(":00").removesuffix("T00:00").replace("T", " ")
-    # An empty category would read as if the sentence broke off.
-    return repr(value) if kind == CATEGORY and value[:1] in ("", "'") else _level(value, kind)
-
-
-def _level(value: Any, kind: str) -> str:
-    """Name a value as a category: 1, 1.0 and "1" alike, and different numbers differently."""
-    if kind == CATEGORY:
-        return str(value)
-    return str(bool(value)) if kind == BOOLEAN else _plain(repr(float(value)))
-
-
-def _plain(text: str) -> str:
-    """Write 1e+06 as 1000000 and 40.0 as 40; leave what would be long."""
-    value = float(text)
-    if not 1e-4 <= abs(value) < 1e15:
-        return text.removesuffix(".0")
-    return np.format_float_positional(value, trim="-")
-
-
-def _read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
-    """Return a narwhals frame and its names, or a 2-D array and None."""
-    try:
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-        if isinstance(frame, nw.DataFrame):
-            return frame, [str(name) for name in frame.columns]
-    except nw.exceptions.DuplicateError as cause:
-        raise error(f"Column names must differ: {cause} Rename one.") from cause
-    # A list of rows goes through object: numpy would turn [25, "red"] into two texts.
-    array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
-    if array.ndim != 2:
-        raise error(
-            f"X is a {type(X).__name__} of shape {array.shape}; needed a 2-D array, or a pandas, Polars or "
-            "Arrow frame. Reshape your data: `X.reshape(1, -1)` for one row, `X.collect()` for a lazy frame, "
-            "`X.toarray()` for a sparse matrix: sparse input is not supported."
-        )
-    return array, None
-
-
-def _read_column(table: Any, position: int, name: str, error: type[Exception]) -> _Column:
-    values = table[:, position]
-    return (_column_of_array if isinstance(table, np.ndarray) else _column_of_series)(values, name, error)
-
-
-def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception]) -> _Column:
-    dtype = series.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        return _numeric(BOOLEAN if dtype == nw.Boolean else NUMBER, series.cast(nw.Float64).to_numpy())
-    if dtype == nw.Date or (isinstance(dtype, nw.Datetime) and dtype.time_zone is None):
-        return _numeric(DATE, series.dt.timestamp("us").cast(nw.Float64).to_numpy())
-    declared = isinstance(dtype, nw.Categorical | nw.Enum)  # then whole numbers are names, too
-    return _column_of_objects(series.to_list(), name, error, declared)
-
-
-def _column_of_array(values: NDArray[Any], name: str, error: type[Exception]) -> _Column:
-    if values.dtype.kind in "iufb":
-        return _numeric(BOOLEAN if values.dtype.kind == "b" else NUMBER, values)
-    if values.dtype.kind == "M":
-        ticks = values.astype("datetime64[us]").astype(np.int64)
-        return _numeric(DATE, np.where(np.isnat(values), np.nan, ticks))
-    return _column_of_objects(values.tolist(), name, error, declared=False)
-
-
-def _column_of_objects(values: list[Any], name: str, error: type[Exception], declared: bool) -> _Column:
-    """Read Python values: numbers or booleans if all of them are, else categories by their text."""
-    kinds = [_kind_of(value) for value in values]
-    missing = np.array([kind is None for kind in kinds], dtype=bool)
-    present = {kind for kind in kinds if kind is not None}
-    if not present <= {NUMBER, BOOLEAN, CATEGORY}:
-        raise error(
-            f"Column {name!r} holds {_listed(sorted(present))}; needed numbers, booleans, texts, or a date "
-            f"column without time zone. Convert it, e.g. `frame[{name!r}].astype(str)`, or leave it out."
-        )
-    if present in ({NUMBER}, {BOOLEAN}) and not declared:
-        known = [math.nan if gone else float(v) for v, gone in zip(values, missing, strict=True)]
-        return _numeric(present.pop(), known)
-    texts = ["" if k is None else _level(v, k) for v, k in zip(values, kinds, strict=True)]
-    return _Column(CATEGORY, np.array(texts, dtype=object), missing)
-
-
-def _kind_of(value: Any) -> str | None:
-    """Return the kind of a Python value, None if it is missing, or the name of a type we refuse."""
-    if isinstance(value, bool | np.bool_):
-        return BOOLEAN
-    if isinstance(value, str):
-        return CATEGORY
-    if isinstance(value, numbers.Real | decimal.Decimal):
-        return None if math.isnan(value) else NUMBER
-    name = type(value).__name__
-    return None if name in ("NoneType", "NAType", "NaTType") else name  # pandas' own, without importing it
-
-
-def _numeric(kind: str, values: ArrayLike) -> _Column:
-    array = np.asarray(values, dtype=np.float64)
-    return _Column(kind, array, np.isnan(array))
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    shown = ", ".join(repr(name) for name in names[:8])
-    return f"{shown}, ... ({len(names)})" if len(names) > 8 else shown or "none"

@@ -13,11 +13,19 @@ AnchorlineError
 |- CertificateError (ArithmeticError)     a solver's claims contradict each other
 |- BackendError (RuntimeError)            an outside solver answered something we do not know
 |- MissingDependencyError (ImportError)   an optional package is not installed
+|- ModelFileError (ValueError)            a model cannot be loaded: not found, damaged, or of another kind
+|- UntrustedError (ValueError)            loading it would run code, or make types nobody vouched for
+|- ModelInputError (ValueError)           the rows have not the columns or values that the loaded model needs
+|- RemoteModelError (RuntimeError)        a model behind an address failed, or answered what cannot be used
+|- TableFileError (ValueError)            a file is not a table that can be read
+|- OutputFileError (OSError)              a file could not be written; nothing half-written is left
 |- FormatError (ValueError)               a text is not an explanation of a known schema
 `- TamperedError (FormatError)            it was one, and was changed
 
 Messages say what came, what is needed and what to type. All of them pickle.
 """
+
+from typing import Any
 
 
 class AnchorlineError(Exception):
@@ -52,6 +60,14 @@ class PredictorOutputError(AnchorlineError, ValueError):
         elif len(shape) == 2:
             hint = "Flatten it: `lambda X: model.predict(X).ravel()`."
         return cls(f"The predictor returned shape {shape}; needed ({n},). {hint}")
+
+    @classmethod
+    def not_numbers(cls, answer: Any) -> "PredictorOutputError":
+        """Build the error for an answer that is an array of something else."""
+        return cls(
+            f"The predictor returned {answer.dtype} values of shape {answer.shape}, such as {answer.flat[:1]}; "
+            "needed numbers. For labels pass task='label'."
+        )
 
 
 class BudgetError(AnchorlineError, RuntimeError):
@@ -93,6 +109,30 @@ class MissingDependencyError(AnchorlineError, ImportError):
     def of(cls, package: str, extra: str) -> "MissingDependencyError":
         """Build the error that names the extra to install."""
         return cls(f"This needs `{package}`, which is not installed. Type: pip install 'anchorline[{extra}]'")
+
+
+class ModelFileError(AnchorlineError, ValueError):
+    """A model cannot be loaded: not found, damaged, or of another kind."""
+
+
+class UntrustedError(AnchorlineError, ValueError):
+    """Loading it would run code, or make types nobody vouched for."""
+
+
+class ModelInputError(AnchorlineError, ValueError):
+    """The rows have not the columns or values that the loaded model needs."""
+
+
+class RemoteModelError(PredictorError):
+    """A model behind an address failed, or answered what cannot be used."""
+
+
+class TableFileError(AnchorlineError, ValueError):
+    """A file is not a table that can be read."""
+
+
+class OutputFileError(AnchorlineError, OSError):
+    """A file could not be written; nothing half-written is left."""
 
 
 class FormatError(AnchorlineError, ValueError):

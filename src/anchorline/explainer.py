@@ -1,7 +1,6 @@
 """Explainer and explain: what people type."""
 
 import inspect
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -10,15 +9,14 @@ from typing import Any, Unpack
 import numpy as np
 
 from anchorline._version import __version__
+from anchorline.assembly import assemble
 from anchorline.assessment import Assessment, assess
-from anchorline.choice import Rival
-from anchorline.errors import ParameterError
-from anchorline.explanation import Alternative, Certificate, Explanation, plain_label, texts_digest
+from anchorline.errors import ParameterError, PredictorOutputError
+from anchorline.explanation import Explanation, plain_label, texts_digest
 from anchorline.frontier import Frontier, trace_frontier
-from anchorline.guarantees import achievable_epsilon
-from anchorline.investigation import Findings, investigate
+from anchorline.investigation import investigate
 from anchorline.jsonform import canonical_json
-from anchorline.optimize.solution import Status
+from anchorline.outputs import resolve
 from anchorline.predictor import Predictor, checked_range, checked_threshold
 from anchorline.sampling import stream_key
 from anchorline.settings import Keywords, Settings
@@ -32,13 +30,29 @@ class Explainer:
     Parameters
     ----------
     model
-        Callable on model inputs of n rows, returning n numbers (or labels, with ``task="label"``).
+        A fitted estimator, or a callable on model inputs of n rows, returning n numbers, n labels, or
+        (n, c) scores of c classes.
     space
-        What an instance can be; see `anchorline.spaces`.
+        What an instance can be: `anchorline.Table`, `anchorline.Hypercube`, or your own (see
+        `anchorline.spaces`). A bare training frame is taken as ``Table(frame)``.
     output
-        What the output is called in rules and reports.
-    task, output_range, threshold
-        See `anchorline.predictor.Predictor`.
+        The class to explain, by its label; by default the one predicted at the instance. Of anything but
+        classes: what the output is called.
+    column
+        The class to explain, by its column in the answers.
+    task
+        "label" explains why the predicted label is what it is; "number" says that integers are numbers.
+    classes
+        Labels of the columns of a callable's answers; an estimator tells its own.
+    output_range
+        Lowest and highest output; beyond is clipped and counted. By default 0 and 1 for probabilities,
+        lowest and highest prediction on the training table for other numbers (at most 10,000 queries,
+        once; not counted in certificates), -1 and 1 on the hypercube.
+    threshold
+        The decision is "output >= threshold"; by default, of classes, which one is predicted.
+    input
+        "array": the model is given a 2-D array; "frame": the training table's own type; "auto": arrays to
+        scikit-learn estimators that were fitted on arrays.
 
     Examples
     --------
@@ -51,22 +65,23 @@ class Explainer:
 
     def __init__(
         self,
-        model: Callable[[Any], Any],
-        space: Space,
+        model: Any,
+        space: Any,
         *,
-        output: str = "f(x)",
+        output: Any = None,
+        column: int | None = None,
         task: str | None = None,
-        output_range: tuple[float, float] = (-1.0, 1.0),
+        classes: Sequence[Any] | None = None,
+        output_range: tuple[float, float] | None = None,
         threshold: float | None = None,
+        input: str = "auto",
     ) -> None:
-        self.model, self.space, self.output, self.task = model, space, output, task
-        self.output_range, self.threshold = checked_range(output_range), checked_threshold(threshold)
-        low, high = self.output_range
-        if self.threshold is not None and not low <= self.threshold <= high:
-            raise ParameterError(
-                f"threshold is {self.threshold:g}, outside output_range ({low:g}, {high:g}): no decision ever "
-                "changes. Type output_range=(lowest, highest) of the model's outputs."
-            )
+        self.model = model
+        self.space: Space = space if hasattr(space, "at") and hasattr(space, "fingerprint") else _table(space)
+        self.asked = resolve(model, output=output, column=column, task=task, classes=classes, input=input)
+        self.output_range = None if output_range is None else checked_range(output_range)
+        self.threshold = checked_threshold(threshold)
+        self._learnt: dict[int | None, tuple[float, float]] = {}
 
     def explain(self, instance: Any, **keywords: Unpack[Keywords]) -> Explanation:
         """Explain one prediction; see `anchorline.explain` for the keywords."""
@@ -76,30 +91,59 @@ class Explainer:
         self, instance: Any, settings: Settings, parameters: Mapping[str, Any] | None = None
     ) -> Explanation:
         """Explain one prediction with settings made before; ``parameters`` recorded then, to repeat it now."""
-        neighborhood = self.space.at(instance)
+        neighborhood, predictor = self._meet(instance, settings)
         if parameters is None:
-            parameters = self.parameters(settings) | {"texts": texts_digest(neighborhood.literals)}
-        predictor = self._predictor_at(neighborhood, settings, parameters)
+            parameters = self.parameters(settings, predictor) | {"texts": texts_digest(neighborhood.literals)}
+        _key_checksum(predictor, neighborhood, settings, parameters)
         findings = investigate(neighborhood, predictor, settings)
-        return _assemble(self.output, neighborhood, predictor, settings, findings, parameters)
+        return assemble(
+            self.asked.name_of(predictor.column), neighborhood, predictor, settings, findings, parameters
+        )
 
     def prepare(self, instance: Any, settings: Settings) -> tuple[Neighborhood, Predictor]:
         """The instance's neighborhood, and the model as seen from there; asks one query."""
-        neighborhood = self.space.at(instance)
-        return neighborhood, self._predictor_at(neighborhood, settings, self.parameters(settings))
+        neighborhood, predictor = self._meet(instance, settings)
+        _key_checksum(predictor, neighborhood, settings, self.parameters(settings, predictor))
+        return neighborhood, predictor
 
-    def _predictor_at(
-        self, neighborhood: Neighborhood, settings: Settings, parameters: Mapping[str, Any]
-    ) -> Predictor:
-        return Predictor(
-            self.model,
+    def _meet(self, instance: Any, settings: Settings) -> tuple[Neighborhood, Predictor]:
+        """The instance's neighborhood, and the model asked about the instance."""
+        asked, neighborhood = self.asked, self.space.at(instance)
+        predictor = Predictor(
+            asked.ask,
             neighborhood.original,
             output_range=self.output_range,
-            task=self.task,
+            task=asked.task,
+            column=asked.column,
             threshold=self.threshold,
             max_queries=settings.max_queries,
-            checksum_key=stream_key(settings.seed, neighborhood.key, "checksum:" + canonical_json(parameters)),
+            learn=self._learn_range if hasattr(self.space, "examples") else None,
         )
+        n_columns = predictor.n_columns
+        if n_columns is not None and asked.classes is not None and len(asked.classes) != n_columns:
+            raise ParameterError(
+                f"{len(asked.classes)} classes were given; the model answers with {n_columns} columns."
+            )
+        if n_columns is not None and asked.classes is None and asked.column is None and asked.name is not None:
+            raise ParameterError(
+                f"output is {asked.name!r}, but which of the model's {n_columns} columns is that? Pass "
+                "classes=[...], the labels of all columns, or column=, its number."
+            )
+        return neighborhood, predictor
+
+    def _learn_range(self, column: int | None) -> tuple[float, float]:
+        """Lowest and highest prediction on the training table; asked once."""
+        if column not in self._learnt:
+            ends = []
+            for inputs in self.space.examples():  # type: ignore[attr-defined]
+                answers = np.asarray(self.asked.ask(inputs), dtype=np.float64).reshape(len(inputs), -1)
+                ends += [answers[:, column or 0].min(), answers[:, column or 0].max()]
+            if not np.isfinite(ends).all():
+                raise PredictorOutputError(
+                    "The model's predictions on the training table are not all finite numbers."
+                )
+            self._learnt[column] = float(min(ends)), float(max(ends))
+        return self._learnt[column]
 
     def frontier(self, instance: Any, ks: Sequence[int] = range(1, 9), **keywords: Unpack[Keywords]) -> Frontier:
         """The best sum for every k in ``ks``, on one search sample, certified by one fresh sample.
@@ -198,13 +242,18 @@ class Explainer:
             confidence=settings.confidence,
         )
 
-    def parameters(self, settings: Settings) -> dict[str, Any]:
+    def parameters(self, settings: Settings, predictor: Predictor) -> dict[str, Any]:
         """All that is needed to repeat the explanation, in plain values."""
+        classes = self.asked.classes if predictor.n_columns is not None else None
         return settings.to_dict() | {
-            "output": self.output,
-            "task": self.task,
-            "output_range": list(self.output_range),
+            "output": self.asked.name_of(predictor.column),
+            "column": predictor.column,
+            "classes": None if classes is None else [plain_label(label) for label in classes],
+            "task": predictor.task,
+            "probability": predictor.is_probability,
+            "output_range": list(predictor.output_range),
             "threshold": self.threshold,
+            "input": self.asked.input,
             "space": self.space.fingerprint,
             "versions": {"anchorline": __version__, "numpy": np.__version__},
         }
@@ -215,9 +264,9 @@ def explain(
     x: Any,
     *,
     names: Sequence[str | tuple[str, str]] | None = None,
-    output: str = "f(x)",
+    output: Any = None,
     task: str | None = None,
-    output_range: tuple[float, float] = (-1.0, 1.0),
+    output_range: tuple[float, float] | None = None,
     threshold: float | None = None,
     **keywords: Unpack[Keywords],
 ) -> Explanation:
@@ -239,7 +288,8 @@ def explain(
     task
         ``"label"`` explains why the label is what it is: +1 where it stays, -1 where it changes.
     output_range
-        Lowest and highest output; beyond is clipped and counted.
+        Lowest and highest output, -1 and 1 unless given (0 and 1 for probabilities of classes); beyond is
+        clipped and counted.
     threshold
         The decision is "output >= threshold"; its stability is then measured too.
     k
@@ -286,82 +336,18 @@ def explain(
     return explainer.explain(x, **keywords)
 
 
-def _assemble(
-    output: str,
-    neighborhood: Neighborhood,
-    predictor: Predictor,
-    settings: Settings,
-    findings: Findings,
-    parameters: Mapping[str, Any],
-) -> Explanation:
-    """Turn findings on the scale [-1, +1] into an explanation in the output's own units."""
-    solution, problem = findings.solution, findings.problem
-    contributions, intercept = predictor.in_own_units(solution.contributions, solution.intercept)
-    n, d = problem.evidence.n_rows, problem.n_literals
-    epsilon = None  # the theorem needs the box, and k terms
-    if findings.exhaustive:
-        epsilon = 0.0
-    elif settings.box is not None and solution.status not in (Status.RELAXED, Status.HEURISTIC):
-        radius = max(1.0, settings.k * settings.box)
-        epsilon = achievable_epsilon(n, settings.k, d, 1 - settings.confidence, radius)
-    certificate = Certificate(
-        status=solution.status,
-        goal=settings.objective,
-        objective=solution.objective,
-        lower_bound=solution.lower_bound,
-        anchoring_residual=abs(float(intercept + contributions.sum() - predictor.prediction)),
-        n_terms=int(np.count_nonzero(contributions)) + int(intercept != 0),
-        n_facts=int(np.count_nonzero(contributions)),
-        n_samples=n,
-        n_queries=predictor.n_queries,
-        n_clipped=predictor.n_clipped,
-        exhaustive=findings.exhaustive,
-        confidence=settings.confidence,
-        theorem_epsilon=epsilon,
-        answers_checksum=predictor.checksum,
-        stopped_because=findings.stopped_because,
-        **_measurements(findings.assessment, predictor),
-    )
-    return Explanation(
-        prediction=predictor.prediction,
-        intercept=intercept,
-        contributions=contributions,
-        literals=neighborhood.literals,
-        output=output,
-        label=plain_label(predictor.label),
-        half_range=predictor.half_range,
-        instance=tuple(neighborhood.instance),
-        parameters=parameters,
-        certificate=certificate,
-        alternatives=tuple(_alternative(rival, predictor) for rival in findings.rivals),
-    )
+def _table(frame: Any) -> Space:
+    """A training table, where a space was needed."""
+    from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
+
+    return Table(frame)
 
 
-def _alternative(rival: Rival, predictor: Predictor) -> Alternative:
-    contributions, intercept = predictor.in_own_units(rival.contributions, rival.intercept)
-    support = np.flatnonzero(contributions)
-    return Alternative(
-        support=tuple(support.tolist()),
-        values=tuple(contributions[support].tolist()),
-        intercept=intercept,
-        objective=rival.objective,
-        excess=rival.excess,
-    )
-
-
-def _measurements(assessment: Assessment | None, predictor: Predictor) -> dict[str, Any]:
-    """The certificate's estimates; the typical (RMS) change is told in the output's own units."""
-    if assessment is None:
-        return {}
-
-    def change(error: float) -> float:
-        return 2 * predictor.half_range * math.sqrt(error)
-
-    measured = {field.name: getattr(assessment, field.name) for field in fields(assessment)}
-    return measured | {
-        "typical_change": assessment.relevance_error.map(change),
-        "baseline_change": assessment.baseline_error.map(change),
-    }
+def _key_checksum(
+    predictor: Predictor, neighborhood: Neighborhood, settings: Settings, parameters: Mapping[str, Any]
+) -> None:
+    """Tie the checksum of the answers to all that was chosen."""
+    predictor.checksum_key = stream_key(settings.seed, neighborhood.key, "checksum:" + canonical_json(parameters))
 
 
 def _show_keywords(function: Callable[..., Any]) -> None:

@@ -5,7 +5,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -61,7 +61,8 @@ class Certificate:
     ``confidence``: ``fidelity_error``, ``relevance_error`` and ``stability``, measured on fresh neighbors
     (None: not measured), ``typical_change``, the root of the relevance error in the output's own units, and
     their baselines, under no condition. By theorem: ``theorem_epsilon``, what the uniform-convergence
-    theorem adds to the objective at this sample size (vacuous above 1). ``answers_checksum`` is a random
+    theorem adds to the objective at this sample size (vacuous above 1). ``keeps_values``: the condition was
+    that the facts' values stay as they are, not only that the facts hold. ``answers_checksum`` is a random
     weighted sum of all the model's answers, tied to the parameters.
     """
 
@@ -86,6 +87,7 @@ class Certificate:
     confidence: float
     event_probability: float | None = None
     event_is_literal: bool | None = None
+    keeps_values: bool = False
     theorem_epsilon: float | None = None
     answers_checksum: float
     stopped_because: str | None = None
@@ -152,7 +154,8 @@ class Explanation:
 
     ``intercept + contributions.sum() == prediction``, all in the output's own units; ``contributions``
     is dense, one a literal. Where labels are explained, ``label`` is the one at the instance, and the sum
-    adds up to 1 for it (-1 stands for any other). ``parameters`` holds everything needed to repeat the
+    adds up to 1 for it (-1 stands for any other). ``fixed`` tells what never changed in any neighbor, and
+    why. ``parameters`` holds everything needed to repeat the
     explanation.
     """
 
@@ -164,6 +167,7 @@ class Explanation:
     label: str | int | float | bool | None = None
     half_range: float
     instance: tuple[Any, ...]
+    fixed: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, Any]
     certificate: Certificate
     alternatives: tuple[Alternative, ...] = ()
@@ -173,6 +177,7 @@ class Explanation:
         contributions.setflags(write=False)
         object.__setattr__(self, "contributions", contributions)
         object.__setattr__(self, "parameters", _frozen(self.parameters))
+        object.__setattr__(self, "fixed", _frozen(self.fixed))
         if contributions.shape != (len(self.literals),):
             raise CertificateError(f"{len(contributions)} contributions for {len(self.literals)} literals.")
         # Terms of the size of the output range cannot be summed more exactly than its own last bits.
@@ -204,6 +209,8 @@ class Explanation:
     @property
     def coef(self) -> np.ndarray:
         """The paper's w: contributions times the signs of the instance (hypercube only)."""
+        if not str(self.parameters.get("space", "hypercube:")).startswith("hypercube:"):
+            raise AttributeError("coef is for instances of -1 and +1; here are `contributions`, one a literal.")
         return self.contributions * np.array(self.instance, dtype=np.float64)
 
     @property
@@ -280,11 +287,12 @@ class Explanation:
             "prediction": self.prediction,
             "intercept": self.intercept,
             "contributions": self.contributions.tolist(),
-            "literals": [[literal.name, literal.text] for literal in self.literals],
+            "literals": [[literal.name, literal.text, literal.held] for literal in self.literals],
             "output": self.output,
             "label": self.label,
             "half_range": self.half_range,
             "instance": list(self.instance),
+            "fixed": self.fixed,
             "parameters": self.parameters,
             "certificate": asdict(self.certificate) | {"status": self.certificate.status.name},
             "alternatives": [asdict(other) for other in self.alternatives],
@@ -300,11 +308,12 @@ class Explanation:
                 prediction=float(body["prediction"]),
                 intercept=float(body["intercept"]),
                 contributions=np.array(body["contributions"], dtype=np.float64),
-                literals=tuple(Literal(name, statement) for name, statement in body["literals"]),
+                literals=tuple(Literal(*texts) for texts in body["literals"]),
                 output=body["output"],
                 label=body["label"],
                 half_range=float(body["half_range"]),
                 instance=tuple(body["instance"]),
+                fixed=body["fixed"],
                 parameters=body["parameters"],
                 certificate=_certificate(body["certificate"]),
                 alternatives=tuple(_alternative(other) for other in body["alternatives"]),
@@ -322,7 +331,9 @@ def plain_label(label: Any) -> str | int | float | bool | None:
 
 def texts_digest(literals: Sequence[Literal]) -> str:
     """SHA-256 of what the literals say; part of the parameters, which the checksum is tied to."""
-    return hashlib.sha256(repr([(literal.name, literal.text) for literal in literals]).encode()).hexdigest()
+    return hashlib.sha256(
+        repr([(literal.name, literal.text, literal.held) for literal in literals]).encode()
+    ).hexdigest()
 
 
 def _frozen(value: Any) -> Any:

@@ -115,7 +115,7 @@ def gather(
     kept: list[Rows] = []
     for first, last in batches(flips.n_rows, start):
         table, weights = flips.rows(first, last)
-        answer = predictor.answer(neighborhood.realize(table, None), last - first)
+        answer = predictor.answer(neighborhood.realize(table, flips.generator(first)), last - first)
         part = Evidence.from_sample(table, answer.drops, weights)
         evidence = part if evidence is None else evidence + part
         kept += [Rows.of(table, answer.drops, weights, answer.stays)] if keep else []

@@ -27,20 +27,26 @@ class Predictor:
     Parameters
     ----------
     model
-        A callable from model inputs (n rows) to n numbers, or labels with ``task="label"``.
+        A callable from model inputs (n rows) to n numbers, n labels, or (n, c) scores of c classes.
     original
         The instance, as a model input of one row; it is queried at once.
     output_range
-        Lowest and highest output, scaled to -1 and +1. Outputs beyond are clipped and counted.
+        Lowest and highest output, scaled to -1 and +1. Outputs beyond are clipped and counted. None: 0 and
+        1 for probabilities, what ``learn`` says for other numbers, else -1 and 1.
     task
-        "label": the output is +1 where the label equals the one at the instance, else -1.
-        "number": integers are numbers. None: numbers; integers only if they are -1 or +1, as labels.
+        "label": the output is +1 where the label equals the one at the instance, else -1. "number":
+        integers are numbers. None: texts are labels; integers only if they are -1 or +1.
+    column
+        Which of several scores is explained; None: that of the class predicted at the instance.
     threshold
-        The decision is "output >= threshold"; None: no decision, unless the answers are labels.
+        The decision is "output >= threshold". None: whether the explained class is the predicted one, or the
+        label; of a single number, no decision.
     max_queries
         Hard limit of rows shown to the model.
     checksum_key
         Philox key of the weights of `checksum`.
+    learn
+        From a column (None: there is only one) to the lowest and highest output known.
     """
 
     def __init__(
@@ -48,11 +54,13 @@ class Predictor:
         model: Callable[[Any], Any],
         original: Any,
         *,
-        output_range: tuple[float, float] = (-1.0, 1.0),
+        output_range: tuple[float, float] | None = None,
         task: str | None = None,
+        column: int | None = None,
         threshold: float | None = None,
         max_queries: int | None = None,
         checksum_key: int = 0,
+        learn: Callable[[int | None], tuple[float, float]] | None = None,
     ) -> None:
         if not callable(model):
             raise ParameterError(
@@ -61,25 +69,73 @@ class Predictor:
             )
         if task not in TASKS:
             raise ParameterError(f"task is {task!r}; needed 'label', 'number' or None.")
-        self._model, self._task, self._max_queries = model, task, max_queries
-        self._low, self._high = checked_range(output_range)
-        self._threshold, self._checksum_key, self._checksum = checked_threshold(threshold), checksum_key, 0
-        self.n_queries = 0
-        self.n_clipped = 0
+        self._model, self.task, self._max_queries = model, task, max_queries
+        self._threshold, self.checksum_key, self._checksum = checked_threshold(threshold), checksum_key, 0
+        self.n_queries = self.n_clipped = 0
+        self.n_columns: int | None = None  # of the answers; None: one number a row
         answer = self._ask(original, 1)
-        self.is_label = task == "label" or (task is None and answer.dtype.kind in "iub")
+        self.task = "label" if _is_text(answer) else task
+        self.column = self._choose_column(answer, column)
+        self.is_label = self.task == "label" or (task is None and answer.ndim == 1 and answer.dtype.kind in "iub")
         self.label = getattr(answer[0], "item", lambda: answer[0])() if self.is_label else None
-        self.prediction = 1.0 if task == "label" else float(answer[0])
-        if self.is_label and (threshold is not None or (self._low, self._high) != (-1.0, 1.0)):
+        self._decision = self._decide(answer)
+        self.prediction = 1.0 if self.task == "label" else float(self._one(answer)[0])
+        self.is_probability = answer.ndim == 2 and _are_probabilities(answer)
+        if self.is_label and (threshold is not None or output_range not in (None, (-1.0, 1.0))):
             raise ParameterError(
                 "The answers are labels: they have no threshold and no output_range. Leave both out, or say that "
                 "integers are numbers by task='number'."
             )
+        self._low, self._high = self._range(output_range, learn)
         if not self._low <= self.prediction <= self._high:
             raise PredictorOutputError(
                 f"The model's output at x is {self.prediction:g}, outside output_range ({self._low:g}, "
                 f"{self._high:g}). Pass output_range=(lowest, highest) of the model's outputs."
             )
+        if self._threshold is not None and not self._low <= self._threshold <= self._high:
+            raise ParameterError(
+                f"threshold is {self._threshold:g}, outside output_range ({self._low:g}, {self._high:g}): no "
+                "decision ever changes. Type output_range=(lowest, highest) of the model's outputs."
+            )
+
+    def _choose_column(self, answer: np.ndarray, column: int | None) -> int | None:
+        """The column asked for, or that of the class predicted."""
+        if answer.ndim == 1:
+            if column is not None:
+                raise ParameterError(
+                    f"column is {column}, but the model answers with one value a row. Leave it out."
+                )
+            return None
+        self.n_columns = answer.shape[1]
+        if column is not None and column >= self.n_columns:
+            raise ParameterError(f"column is {column}; the model answers with {self.n_columns} columns, from 0.")
+        return int(answer[0].argmax()) if column is None else column
+
+    def _range(
+        self,
+        given: tuple[float, float] | None,
+        learn: Callable[[int | None], tuple[float, float]] | None,
+    ) -> tuple[float, float]:
+        """The output range: as given, by nature, or learnt and stretched to hold the prediction."""
+        if given is not None:
+            return checked_range(given)
+        if self.is_probability:
+            return 0.0, 1.0
+        if self.is_label or (learn is None and self.column is None):
+            return -1.0, 1.0
+        if learn is None:
+            raise ParameterError(
+                "The model's scores are no probabilities, and nothing tells their range. Pass "
+                "output_range=(lowest, highest) of the scores."
+            )
+        low, high = learn(self.column)
+        low, high = min(low, self.prediction), max(high, self.prediction)
+        return checked_range((low, high) if low < high else (low - 1, high + 1))
+
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """Lowest and highest output."""
+        return self._low, self._high
 
     @property
     def half_range(self) -> float:
@@ -110,26 +166,34 @@ class Predictor:
         """``(f(x) - f(z)) / 2`` for every row, rounded to multiples of 2^-26, and where the decision stays."""
         position = self.n_queries
         raw = self._ask(inputs, n_rows)
-        if self._task == "label":
+        if self.task == "label":
             outputs = np.where(raw == self.label, 1.0, -1.0)
         else:
-            outputs = self._scale(raw.astype(np.float64))
+            outputs = self._scale(self._one(raw).astype(np.float64))
             outside = np.abs(outputs) > 1
             if outside.any():
                 self.n_clipped += int(outside.sum())
                 outputs = np.clip(outputs, -1.0, 1.0)
         ticks = np.rint((self.scaled_prediction - outputs) * (_DROP_GRID / 2))
         self._note(ticks.astype(np.int64), position)
-        stays = None
-        if self.is_label:
-            stays = ticks == 0
-        elif self._threshold is not None:
-            stays = (raw >= self._threshold) == (self.prediction >= self._threshold)
+        stays = ticks == 0 if self.is_label else None
+        if self._decision is not None:
+            stays = self._decide(raw) == self._decision
         return Answer(ticks / _DROP_GRID, stays)
+
+    def _one(self, answer: np.ndarray) -> np.ndarray:
+        """The output explained, of all that the model answered."""
+        return answer if answer.ndim == 1 else answer[:, self.column]
+
+    def _decide(self, answer: np.ndarray) -> np.ndarray | None:
+        """The decision in every row: reaching the threshold, or being the class predicted."""
+        if self._threshold is not None and not self.is_label:
+            return np.asarray(self._one(answer) >= self._threshold)
+        return None if answer.ndim == 1 else np.asarray(answer.argmax(axis=1) == self.column)
 
     def _note(self, ticks: np.ndarray, position: int) -> None:
         """Add the rows' drops to the checksum, each weighted by 16 random bits of its own; exact integers."""
-        words = np.random.Philox(key=self._checksum_key).advance(position).random_raw(4 * len(ticks))[::4]
+        words = np.random.Philox(key=self.checksum_key).advance(position).random_raw(4 * len(ticks))[::4]
         self._checksum += int((ticks * (words >> np.uint64(48)).astype(np.int64)).sum())
 
     def _scale(self, outputs: np.ndarray) -> np.ndarray:
@@ -147,12 +211,25 @@ class Predictor:
         try:
             answer = self._model(inputs)
         except Exception as error:
-            shape = getattr(inputs, "shape", None)
-            raise PredictorError(
-                f"The model raised {type(error).__name__}: {error} (asked for {n_rows} rows, input of type "
-                f"{type(inputs).__name__}, shape {shape}). Try `predict` on such an input by hand."
-            ) from error
-        return _checked_answer(answer, n_rows, self._task)
+            raise PredictorError(_told(error, inputs, n_rows)) from error
+        checked = _checked_answer(answer, n_rows, self.task)
+        if self.n_queries > n_rows:  # not the first: the kind of answer is known
+            if checked.shape[1:] != (() if self.n_columns is None else (self.n_columns,)):
+                raise PredictorOutputError.wrong_shape(checked.shape, n_rows)
+            if _is_text(checked) and self.task != "label":
+                raise PredictorOutputError.not_numbers(checked)
+        return checked
+
+
+def _told(error: Exception, inputs: Any, n_rows: int) -> str:
+    shape, kind = getattr(inputs, "shape", None), type(inputs).__name__
+    hint = "Try `predict` on such an input by hand."
+    if not isinstance(inputs, np.ndarray):
+        hint = "If the model takes arrays, pass input='array'; else try it on such a frame by hand."
+    return (
+        f"The model raised {type(error).__name__}: {error} (asked for {n_rows} rows, input of type {kind}, "
+        f"shape {shape}). {hint}"
+    )
 
 
 def batches(n_rows: int, first: int = 0) -> Iterator[tuple[int, int]]:
@@ -192,28 +269,37 @@ def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
         array = np.asarray(answer)
     except Exception as error:
         raise PredictorOutputError(f"The predictor's answer is no array: {error}") from error
-    if array.shape != (n_rows,):
+    if array.shape == (n_rows, 1):
+        array = array[:, 0]
+    if array.shape != (n_rows,) and not (task != "label" and array.ndim == 2 and array.shape[0] == n_rows):
         raise PredictorOutputError.wrong_shape(array.shape, n_rows)
-    if task == "label":
+    if task == "label" or _is_text(array):
         if any(label != label for label in array.tolist()):  # noqa: PLR0124  only NaN differs from itself
             raise PredictorOutputError(
                 "The predictor returned NaN as a label; needed labels that equal themselves."
             )
         return array
-    if array.dtype.kind not in "fiub":
-        raise PredictorOutputError(
-            f"The predictor returned {array.dtype} values such as {array[0]!r}; needed numbers. "
-            "For labels pass task='label'."
-        )
-    if array.dtype.kind in "iub" and task is None and not np.isin(array, (-1, 1)).all():
+    if array.dtype.kind not in "fiub" or array.shape[1:] == (0,):
+        raise PredictorOutputError.not_numbers(array)
+    if array.ndim == 1 and array.dtype.kind in "iub" and task is None and not np.isin(array, (-1, 1)).all():
         raise PredictorOutputError(
             f"The predictor returned integers such as {array[0]}: labels or numbers? "
             "For a classifier's `predict` pass task='label', else task='number'."
         )
-    bad = np.flatnonzero(~np.isfinite(array))
+    bad = np.flatnonzero(~np.isfinite(array.reshape(n_rows, -1)).all(axis=1))
     if bad.size:
         raise PredictorOutputError(
             f"The predictor returned {array[bad[0]]} for {bad.size} of {n_rows} rows (first: row {bad[0]}); "
             "needed finite numbers. Look at `predict(x[None])`, or wrap it: `lambda X: np.nan_to_num(predict(X))`."
         )
     return array
+
+
+def _is_text(array: np.ndarray) -> bool:
+    """Whether the answers are texts: labels, whatever the task."""
+    return array.ndim == 1 and (array.dtype.kind in "UT" or (array.dtype == object and isinstance(array[0], str)))
+
+
+def _are_probabilities(answer: np.ndarray) -> bool:
+    """Whether the scores of one row are probabilities, up to float32."""
+    return bool((answer >= 0).all() and abs(float(answer.sum()) - 1) <= 1e-4)

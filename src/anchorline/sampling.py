@@ -10,6 +10,7 @@ from anchorline.errors import ParameterError
 
 _WORDS_PER_BLOCK = 8  # a Philox counter step gives four 64-bit words; flips use 32 bits each
 _FLIP_LEVELS = 2**32
+_VALUES = 1 << 192  # first Philox counter of drawn values; flips stay far below
 MOST_PATTERNS = 20  # literals of a support whose 2^s patterns are listed
 CANCELS = 1e-12
 _LEAST_PROBABILITY = 1e-300  # beyond sigma = 690 nothing is ever flipped anyway
@@ -63,6 +64,10 @@ class DrawnFlips:
         halves = words.astype("<u8", copy=False).view("<u4").reshape(stop - start, -1)
         return halves[:, : self.n_literals] < round(self.flip_probability * _FLIP_LEVELS), None
 
+    def generator(self, start: int) -> np.random.Generator:
+        """What a space draws values from for the batch that starts at this row: no counter shared with flips."""
+        return np.random.Generator(np.random.Philox(key=self.key, counter=_VALUES + (start << 64)))
+
 
 @dataclass(frozen=True, slots=True)
 class EnumeratedFlips:
@@ -82,6 +87,9 @@ class EnumeratedFlips:
         n_flipped = flips.sum(axis=1)
         p = self.flip_probability
         return flips, p**n_flipped * (1 - p) ** (self.n_literals - n_flipped)
+
+    def generator(self, start: int) -> None:
+        """None: only flips that decide the inputs alone are enumerated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +165,10 @@ class ConditionalFlips:
         flips[:, self.event.support] = self.event.patterns[chosen]
         return flips, None
 
+    def generator(self, start: int) -> np.random.Generator:
+        """As of the free rows."""
+        return self.free.generator(start)
+
 
 @dataclass(frozen=True, slots=True)
 class EnumeratedEvent:
@@ -184,6 +196,9 @@ class EnumeratedEvent:
         flips[:, outside] = free[row]
         flips[:, self.event.support] = self.event.patterns[pattern]
         return flips, weights[row] * self.event.shares[pattern]
+
+    def generator(self, start: int) -> None:
+        """None: only flips that decide the inputs alone are enumerated."""
 
 
 Flips = DrawnFlips | EnumeratedFlips | ConditionalFlips | EnumeratedEvent

@@ -12,8 +12,9 @@ import numpy as np
 from anchorline.assessment import assess
 from anchorline.errors import AnchorlineError, FormatError, PredictorError, TamperedError
 from anchorline.explainer import Explainer
-from anchorline.explanation import Explanation, texts_digest
+from anchorline.explanation import Explanation, plain_label, texts_digest
 from anchorline.optimize import Status
+from anchorline.outputs import classes_of
 from anchorline.settings import Settings
 from anchorline.spaces.base import Space
 from anchorline.spaces.hypercube import Hypercube
@@ -96,14 +97,16 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
         predict,
         Hypercube() if space is None else space,
         output=claimed.output,
+        column=parameters["column"],
         task=parameters["task"],
+        classes=parameters["classes"],
         output_range=tuple(parameters["output_range"]),
         threshold=parameters["threshold"],
+        input=parameters["input"],
     )
-    if space is not None and space.fingerprint != parameters["space"]:
-        return Verification(Outcome.DOES_NOT_HOLD, ("it was made in another space",))
-    if texts_digest(claimed.literals) != parameters["texts"] or claimed.output != parameters["output"]:
-        return Verification(Outcome.DOES_NOT_HOLD, ("its texts are not those it was made with",))
+    foreign = _foreign(claimed, predict, space)
+    if foreign is not None:
+        return Verification(Outcome.DOES_NOT_HOLD, (foreign,))
     again = explainer.explain_with(list(claimed.instance), settings, parameters)
     differences = list(_differences(_claims(claimed, space is not None), _claims(again, space is not None)))
     if not differences:
@@ -121,10 +124,23 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
     return Verification(Outcome.DOES_NOT_HOLD, tuple(differences))
 
 
+def _foreign(claimed: Explanation, predict: Any, space: Space | None) -> str | None:
+    """Why the explanation cannot be of this model and space, or None."""
+    parameters, own = claimed.parameters, classes_of(predict)
+    if space is not None and space.fingerprint != parameters["space"]:
+        return "it was made in another space"
+    if texts_digest(claimed.literals) != parameters["texts"] or claimed.output != parameters["output"]:
+        return "its texts are not those it was made with"
+    classes = parameters["classes"]
+    if classes is not None and own is not None and [plain_label(label) for label in own] != list(classes):
+        return "its classes are not the model's"
+    return None
+
+
 def _contradicts_itself(explainer: Explainer, claimed: Explanation) -> bool:
     """Whether the model contradicts itself on the instance."""
     original = explainer.space.at(list(claimed.instance)).original
-    first, second = (np.asarray(explainer.model(original)) for _ in range(2))
+    first, second = (np.asarray(explainer.asked.ask(original)) for _ in range(2))
     return not bool(np.all(first == second))
 
 
@@ -134,8 +150,9 @@ def _claims(explanation: Explanation, with_texts: bool) -> dict[str, Any]:
     claims = {f"certificate.{name}": value for name, value in _flat(certificate)}
     claims |= {f"contributions[{j}]": u for j, u in enumerate(explanation.contributions.tolist())}
     if with_texts:
-        texts = enumerate((literal.name, literal.text) for literal in explanation.literals)
+        texts = enumerate((literal.name, literal.text, literal.held) for literal in explanation.literals)
         claims |= {f"literals[{j}]": text for j, text in texts}
+        claims |= {f"fixed[{name}]": why for name, why in explanation.fixed.items()}
     for i, other in enumerate(explanation.alternatives):
         claims |= {f"alternatives[{i}].{name}": value for name, value in _flat(asdict(other))}
     return claims | {

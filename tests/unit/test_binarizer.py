@@ -389,7 +389,6 @@ def test_refused_rows_say_why(encoder, rows, message):
         ({}, [[[1, 2]], [[3, 4]]], "needed a 2-D array"),
         ({}, pd.DataFrame({"v": [[1], [2]]}), "Column 'v' holds 'list'; needed numbers"),
         ({}, pd.DataFrame({"v": pd.to_timedelta([1, 2], unit="s")}), "Column 'v' holds 'Timedelta'"),
-        ({}, pd.DataFrame({"v": pd.to_datetime(["2020-01-01"] * 2, utc=True)}), "time zone"),
     ],
 )
 def test_refused_tables_say_why(options, table, message):

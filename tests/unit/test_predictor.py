@@ -152,7 +152,7 @@ def test_an_instance_outside_the_range_is_refused():
 
 @pytest.mark.parametrize(
     "output_range",
-    [(1, 1), (2, 1), (0, np.inf), (np.nan, 1), 5, None, (0, 1, 2), (0,), "ab", ("low", "high"), ([0], [1])],
+    [(1, 1), (2, 1), (0, np.inf), (np.nan, 1), 5, (0, 1, 2), (0,), "ab", ("low", "high"), ([0], [1])],
 )
 def test_no_range(output_range):
     with pytest.raises(ParameterError, match=r"output_range is .*two finite numbers, lowest first"):
@@ -349,7 +349,6 @@ BAD_ANSWERS = {
     "too many rows": (lambda z: np.zeros(len(z) + 1), ["(7,)", "(6,)"]),
     "no rows": (lambda z: [], ["(0,)", "(6,)"]),
     "two columns": (lambda z: np.zeros((len(z), 2)), ["(6, 2)", "(6,)", "predict_proba(X)[:, 1]"]),
-    "one column": (lambda z: np.zeros((len(z), 1)), ["(6, 1)", "(6,)", ".ravel()"]),
     "three axes": (lambda z: np.zeros((len(z), 1, 1)), ["(6, 1, 1)", "(6,)", "one number per row"]),
     "a row": (lambda z: np.zeros((1, len(z))), ["(1, 6)", "(6,)"]),
     "strings": (lambda z: ["yes"] * len(z), ["yes", "numbers", "task='label'"]),
@@ -377,7 +376,7 @@ def test_a_bad_answer_is_named(kind):
         assert word in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", BAD_ANSWERS)
+@pytest.mark.parametrize("kind", [kind for kind in BAD_ANSWERS if kind != "a row"])  # six scores of one row
 def test_a_bad_answer_at_the_instance_is_found_at_once(kind):
     answer, _ = BAD_ANSWERS[kind]
     model = Recorder(lambda z: answer(np.repeat(z, 6, axis=0)))  # whatever it is, not one number

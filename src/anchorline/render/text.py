@@ -1,21 +1,21 @@
 """Plain text: the rule in one line, and the certificate in a few."""
 
-import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from anchorline.guarantees import is_vacuous
 from anchorline.optimize.solution import Status
+from anchorline.render.characters import printable as printable  # noqa: PLC0414  others ask here
+from anchorline.render.summands import output_name, summands
 
 if TYPE_CHECKING:
     from anchorline.explanation import Certificate, Explanation
+    from anchorline.literals import Literal
 
 _GOALS = {
     "fidelity": "Proven best {size} on {sample}.",
     "relevance": "Proven most relevant rule within the terms allowed, on {sample}.",
     "shortest": "Proven shortest rule on {sample}: no fewer than {facts} facts do.",
 }
-_DIGITS = 3  # significant digits of the largest number in a rule
 
 
 def rule(explanation: "Explanation") -> str:
@@ -23,43 +23,54 @@ def rule(explanation: "Explanation") -> str:
 
     The printed numbers add up exactly, digit for digit, to the printed prediction.
     """
-    numbers = [term.contribution for term in explanation.terms]
-    names = [f" [{printable(term.literal.text)}]" for term in explanation.terms]
-    if explanation.intercept != 0:
-        numbers, names = [*numbers, explanation.intercept], [*names, ""]
-    texts, total = _adding_up(numbers, explanation.prediction)
-    parts = [f"{text}{name}" for text, name in zip(texts, names, strict=True)]
+    total = summands(explanation)
+    parts = [f"{term.number} [{term.text}]" for term in total.terms]
+    if total.intercept is not None:
+        parts.append(total.intercept.number)
     body = parts[0] if parts else "0"
     for part in parts[1:]:
         body += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
-    return f"{body} -> {_head(explanation)} = {total}"
-
-
-def _head(explanation: "Explanation") -> str:
-    """What the sum adds up to: the output, or 1 for "the label is this one"."""
-    if explanation.label is None or explanation.parameters.get("task") != "label":
-        return printable(explanation.output)
-    return f"[{printable(explanation.output)} = {printable(str(explanation.label))}]"
+    return f"{body} -> {total.total.text} = {total.total.number}"
 
 
 def if_then(explanation: "Explanation") -> str:
     """The support as a rule: ``If a and b then vote stays 1 (in 97.9% of cases, 95% interval ...)``."""
-    facts = " and ".join(printable(explanation.literals[j].text) for j in explanation.support) or "anything goes"
+    return f"If {' and '.join(facts(explanation)) or 'anything goes'}{consequence(explanation)}"
+
+
+def facts(explanation: "Explanation") -> list[str]:
+    """What must stay true for the rule, printable: one statement a literal of the support.
+
+    A literal may hold more than it says: samples keep the very value, not only the range it is in. Its
+    ``held`` says so, where the space wrote one.
+    """
+    return [printable(_held(explanation.literals[j])) for j in explanation.support]
+
+
+def _held(literal: "Literal") -> str:
+    return str(getattr(literal, "held", "") or literal.text)
+
+
+def consequence(explanation: "Explanation") -> str:
+    """The rest of the rule, after the facts: that the output stays, how often or how far."""
     certificate = explanation.certificate
-    value = f"{explanation.prediction:.4g}" if explanation.label is None else printable(str(explanation.label))
     broken = "" if certificate.event_is_literal is not False else ", or contributions of broken ones cancel,"
-    head = f"If {facts}{broken} then {printable(explanation.output)} stays {value}"
+    if explanation.label is None:
+        told = f"{output_name(explanation)} stays {explanation.prediction:.4g}"
+    else:
+        told = f"{printable(explanation.output)} stays {printable(str(explanation.label))}"
+    then = f"{broken} then {told}"
     stability, change = certificate.stability, certificate.typical_change
     confidence = f"{100 * certificate.confidence:g}% interval"
     if stability is not None:
         if stability.exact and stability.value == 1:
-            return f"{head}."
+            return f"{then}."
         ends = "" if stability.exact else f", {confidence} {_percent(stability.low)} to {_percent(stability.high)}"
-        return f"{head} in {_percent(stability.value)}% of cases{ends}."
+        return f"{then} in {_percent(stability.value)}% of cases{ends}."
     if change is None or change.high == 0:
-        return f"{head}."
+        return f"{then}."
     ends = "" if change.exact else f", {confidence} {change.low:.3g} to {change.high:.3g}"
-    return f"{head}, typically within {change.value:.3g}{ends}."
+    return f"{then}, typically within {change.value:.3g}{ends}."
 
 
 def explanation_text(explanation: "Explanation") -> str:
@@ -69,7 +80,7 @@ def explanation_text(explanation: "Explanation") -> str:
 
 def certificate_text(certificate: "Certificate") -> str:
     """Few lines a person understands: on the sample, in the population, the verdict; then what to know."""
-    lines = [_on_the_sample(certificate), _in_the_population(certificate)]
+    lines = [on_the_sample(certificate), in_the_population(certificate)]
     lines.append(f"Verdict: {certificate.verdict.name.lower()}.")
     if certificate.n_clipped:
         clipped = (
@@ -82,6 +93,26 @@ def certificate_text(certificate: "Certificate") -> str:
     if certificate.stopped_because:
         lines.append(f"Sampling stopped: {certificate.stopped_because}.")
     return "\n".join(lines)
+
+
+def short_claim(certificate: "Certificate") -> str:
+    """The verdict with the figure it rests on, in one short line for a picture."""
+    verdict, condition = certificate.verdict.name.capitalize(), short_condition(certificate)
+    stability, change = certificate.stability, certificate.typical_change
+    if stability is not None:
+        return f"{verdict}: the decision stays in {_percent(stability.value)}% of cases {condition}"
+    if change is not None:
+        told = f"typically changes by {change.value:.2g}" if change.high > 0 else "stays"
+        return f"{verdict}: the output {told} {condition}"
+    return "How far it can be trusted was not measured"
+
+
+def short_condition(certificate: "Certificate") -> str:
+    """The condition of the measurement in a few words; the sentence of the certificate says it in full."""
+    if certificate.n_facts == 0:
+        return "over all neighbors"
+    stay = "while the values stay" if certificate.keeps_values else "while the facts hold"
+    return stay if certificate.event_is_literal is not False else f"{stay} or cancel"
 
 
 def details_text(certificate: "Certificate") -> str:
@@ -103,7 +134,8 @@ def details_text(certificate: "Certificate") -> str:
     return "\n".join(lines)
 
 
-def _on_the_sample(certificate: "Certificate") -> str:
+def on_the_sample(certificate: "Certificate") -> str:
+    """What is proved, or not, about the sample that was searched."""
     if certificate.n_terms == 0:
         return "The prediction is zero: an empty sum adds up to it, and explains nothing."
     size = f"{certificate.n_terms}-term explanation"
@@ -126,7 +158,7 @@ def _on_the_sample(certificate: "Certificate") -> str:
             return f"A {size} from {sample}. {status.value}"
 
 
-def _in_the_population(certificate: "Certificate") -> str:
+def in_the_population(certificate: "Certificate") -> str:
     """How often, or how far, the output moves while the facts hold; and without them."""
     change, baseline_change = certificate.typical_change, certificate.baseline_change
     stability, baseline = certificate.stability, certificate.baseline_stability
@@ -147,11 +179,35 @@ def _in_the_population(certificate: "Certificate") -> str:
     return f"{_while(certificate)} {told}{interval}{against}."
 
 
+def by_theorem(certificate: "Certificate") -> list[str]:
+    """What follows without a measurement of relevance, each with the words that say when it is empty."""
+    lines, epsilon, bound = [], certificate.theorem_epsilon, certificate.relevance_bound
+    if certificate.exhaustive:
+        lines.append("The sample was the whole neighborhood: there is nothing to infer.")
+    elif epsilon is not None:
+        empty = ": vacuous at this sample size, it promises nothing" if is_vacuous(epsilon) else ""
+        lines.append(
+            f"With confidence {100 * certificate.confidence:g}%, the fidelity error of every sum this short is "
+            f"within {epsilon:.3g} of its value on the sample{empty}."
+        )
+    if bound is not None and certificate.fidelity_error is not None and certificate.n_facts:
+        limit, share = f"{certificate.fidelity_error.high:.3g}", _percent(certificate.event_probability or 0.0)
+        empty = ": vacuous" if bound >= 1 else ""
+        lines.append(
+            f"This condition is met in {share}% of neighbors, so a fidelity error of at most {limit} alone "
+            f"keeps the relevance error below {bound:.3g}{empty}."
+        )
+    return lines or ["No theorem applies: the search had no box, or sought no bound."]
+
+
 def _while(certificate: "Certificate") -> str:
     """The condition under which the measurement is true, in words."""
     if certificate.n_facts == 0:
         return "Over all neighbors,"
-    facts = "this fact holds" if certificate.n_facts == 1 else f"these {certificate.n_facts} facts hold"
+    if certificate.keeps_values:
+        facts = "this value stays" if certificate.n_facts == 1 else f"these {certificate.n_facts} values stay"
+    else:
+        facts = "this fact holds" if certificate.n_facts == 1 else f"these {certificate.n_facts} facts hold"
     if not certificate.event_is_literal:
         return f"While {facts}, or contributions of broken ones cancel each other,"
     return f"While {facts},"
@@ -163,33 +219,3 @@ def _them(certificate: "Certificate") -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f}"
-
-
-def _adding_up(numbers: list[float], total: float) -> tuple[list[str], str]:
-    """Round numbers and total to the same decimals so that the rounded ones still add up.
-
-    Every number is rounded down, and the units missing go where most was cut off.
-    """
-    largest = max((abs(number) for number in [*numbers, total]), default=0.0)
-    decimals = max(0, _DIGITS - 1 - math.floor(math.log10(largest))) if largest > 0 else 0
-    exact = [Fraction(number) * 10**decimals for number in numbers]
-    units = [math.floor(number) for number in exact]
-    goal = round(Fraction(total) * 10**decimals)
-    by_cut = sorted(range(len(numbers)), key=lambda i: units[i] - exact[i])
-    for i in by_cut[: max(0, goal - sum(units))]:
-        units[i] += 1
-    if sum(units) != goal:  # no numbers at all, or floating point at the edge of a unit
-        goal = sum(units)
-    while decimals and all(value % 10 == 0 for value in [*units, goal]):
-        units, goal, decimals = [value // 10 for value in units], goal // 10, decimals - 1
-    return [_decimal(value, decimals) for value in units], _decimal(goal, decimals)
-
-
-def _decimal(units: int, decimals: int) -> str:
-    whole, rest = divmod(abs(units), 10**decimals)
-    return ("-" if units < 0 else "") + (f"{whole}.{rest:0{decimals}d}" if decimals else str(whole))
-
-
-def printable(text: str) -> str:
-    """Control codes as visible escapes: text from data never drives the terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -31,11 +31,18 @@ class Neighborhood(Protocol):
         """The instance in plain Python values, for JSON."""
 
     def realize(self, flips: np.ndarray, rng: np.random.Generator | None) -> Any:
-        """Model inputs, one a row of ``flips`` (n, d): literal j is broken where ``flips[i, j]``."""
+        """Model inputs, one a row of ``flips`` (n, d): literal j is broken where ``flips[i, j]``.
+
+        What is random is drawn from ``rng``, which is None only where flips are enumerated.
+        """
 
 
 class Space(Protocol):
-    """All instances of one kind."""
+    """All instances of one kind.
+
+    Two things are used where a space or neighborhood has them: ``examples()``, batches of model inputs from
+    which the range of a regressor's outputs is learnt, and ``neighborhood.fixed``, what never changes and why.
+    """
 
     @property
     def fingerprint(self) -> str:

@@ -1,0 +1,98 @@
+"""From findings on the scale [-1, +1] to an explanation in the output's own units."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from anchorline.assessment import Assessment
+from anchorline.choice import Rival
+from anchorline.explanation import Alternative, Certificate, Explanation, plain_label
+from anchorline.guarantees import achievable_epsilon
+from anchorline.investigation import Findings
+from anchorline.optimize.solution import Status
+from anchorline.predictor import Predictor
+from anchorline.settings import Settings
+from anchorline.spaces.base import Neighborhood
+
+
+def assemble(
+    output: str,
+    neighborhood: Neighborhood,
+    predictor: Predictor,
+    settings: Settings,
+    findings: Findings,
+    parameters: Mapping[str, Any],
+) -> Explanation:
+    """Turn findings on the scale [-1, +1] into an explanation in the output's own units."""
+    solution, problem = findings.solution, findings.problem
+    contributions, intercept = predictor.in_own_units(solution.contributions, solution.intercept)
+    support, n, d = np.flatnonzero(contributions), problem.evidence.n_rows, problem.n_literals
+    epsilon = None  # the theorem needs the box, and k terms
+    if findings.exhaustive:
+        epsilon = 0.0
+    elif settings.box is not None and solution.status not in (Status.RELAXED, Status.HEURISTIC):
+        radius = max(1.0, settings.k * settings.box)
+        epsilon = achievable_epsilon(n, settings.k, d, 1 - settings.confidence, radius)
+    certificate = Certificate(
+        status=solution.status,
+        goal=settings.objective,
+        objective=solution.objective,
+        lower_bound=solution.lower_bound,
+        anchoring_residual=abs(float(intercept + contributions.sum() - predictor.prediction)),
+        n_terms=int(np.count_nonzero(contributions)) + int(intercept != 0),
+        n_facts=int(np.count_nonzero(contributions)),
+        n_samples=n,
+        n_queries=predictor.n_queries,
+        n_clipped=predictor.n_clipped,
+        exhaustive=findings.exhaustive,
+        confidence=settings.confidence,
+        theorem_epsilon=epsilon,
+        answers_checksum=predictor.checksum,
+        stopped_because=findings.stopped_because,
+        keeps_values=any(neighborhood.literals[j].held != neighborhood.literals[j].text for j in support),
+        **_measurements(findings.assessment, predictor),
+    )
+    return Explanation(
+        prediction=predictor.prediction,
+        intercept=intercept,
+        contributions=contributions,
+        literals=neighborhood.literals,
+        output=output,
+        label=plain_label(predictor.label),
+        half_range=predictor.half_range,
+        instance=tuple(neighborhood.instance),
+        fixed=getattr(neighborhood, "fixed", {}),
+        parameters=parameters,
+        certificate=certificate,
+        alternatives=tuple(_alternative(rival, predictor) for rival in findings.rivals),
+    )
+
+
+def _alternative(rival: Rival, predictor: Predictor) -> Alternative:
+    contributions, intercept = predictor.in_own_units(rival.contributions, rival.intercept)
+    support = np.flatnonzero(contributions)
+    return Alternative(
+        support=tuple(support.tolist()),
+        values=tuple(contributions[support].tolist()),
+        intercept=intercept,
+        objective=rival.objective,
+        excess=rival.excess,
+    )
+
+
+def _measurements(assessment: Assessment | None, predictor: Predictor) -> dict[str, Any]:
+    """The certificate's estimates; the typical (RMS) change is told in the output's own units."""
+    if assessment is None:
+        return {}
+
+    def change(error: float) -> float:
+        return 2 * predictor.half_range * math.sqrt(error)
+
+    measured = {field.name: getattr(assessment, field.name) for field in fields(assessment)}
+    return measured | {
+        "typical_change": assessment.relevance_error.map(change),
+        "baseline_change": assessment.baseline_error.map(change),
+    }

@@ -1,0 +1,176 @@
+"""Columns of any table: read alike from frames and arrays, and their values told in short texts.
+
+Inside, all but categories are float64: dates count microseconds, booleans are 0 and 1.
+"""
+
+import decimal
+import math
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from anchorline.errors import InstanceError
+
+NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
+
+# Steps tried when an edge is rounded up, longest first; dates count microseconds: day, second, tick.
+_STEPS = {NUMBER: (1,), DATE: (86_400_000_000, 1_000_000, 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: float64, or object holding str for categories; what is missing is arbitrary."""
+
+    kind: str
+    values: NDArray[Any]
+    missing: NDArray[np.bool_]
+
+    def as_kind(self, kind: str, name: str) -> "Column":
+        """Return this column of new rows as the ``kind`` seen in fit."""
+        if self.missing.any():
+            count, first = int(self.missing.sum()), int(self.missing.argmax())
+            raise InstanceError(
+                f"Column {name!r} has {count} missing value(s), the first in row {first}; needed all. "
+                f"Fill them, e.g. `frame[{name!r}].fillna(...)`, or leave these rows out."
+            )
+        if kind == self.kind or {kind, self.kind} <= {NUMBER, BOOLEAN}:
+            return self
+        if kind == CATEGORY and self.kind in (NUMBER, BOOLEAN):
+            texts = [level_of(value, self.kind) for value in self.values]
+            return Column(CATEGORY, np.array(texts, dtype=object), self.missing)
+        raise InstanceError(
+            f"Column {name!r} holds {self.kind}; in fit it held {kind}. "
+            f"Convert it to the type it had, e.g. `frame.astype({{{name!r}: train[{name!r}].dtype}})`."
+        )
+
+
+def readable_edges(edges: NDArray[np.float64], values: NDArray[np.float64], kind: str) -> list[tuple[float, str]]:
+    """Round edges to short texts that split the sorted ``values`` as they do, with what each text says."""
+    for step in _STEPS[kind]:
+        rounded = np.ceil(edges / step) * step  # among whole values, v >= e exactly when v >= ceil(e)
+        if not np.any(values % step) and np.unique(rounded).size == edges.size:
+            return [(float(edge), text_of(edge, kind)) for edge in rounded]
+    above = np.searchsorted(values, edges, side="left")
+    texts = []
+    for edge, low, high in zip(edges, values[above - 1], values[above], strict=True):
+        roundings = (f"{edge:.{digits}g}" for digits in range(3, 18))  # 17 digits give any float back
+        texts.append(plain_number(next(text for text in roundings if low < float(text) <= high)))
+    if len(set(texts)) < len(texts):
+        return [(float(edge), level_of(edge, kind)) for edge in edges]
+    return [(float(text), text) for text in texts]
+
+
+def text_of(value: Any, kind: str) -> str:
+    """Tell a value in a short text: six digits of a number, a date without a midnight."""
+    if kind == NUMBER and not (abs(value) < 1e15 and value == int(value)):
+        return plain_number(f"{value:.6g}")
+    if kind == DATE:
+        text = str(np.datetime64(round(value), "us")).removesuffix(".000000")
+        return text.removesuffix(":00").removesuffix("T00:00").replace("T", " ")
+    # An empty category would read as if the sentence broke off.
+    return repr(value) if kind == CATEGORY and value[:1] in ("", "'") else level_of(value, kind)
+
+
+def level_of(value: Any, kind: str) -> str:
+    """Name a value as a category: 1, 1.0 and "1" alike, and different numbers differently."""
+    if kind == CATEGORY:
+        return str(value)
+    return str(bool(value)) if kind == BOOLEAN else plain_number(repr(float(value)))
+
+
+def plain_number(text: str) -> str:
+    """Write 1e+06 as 1000000 and 40.0 as 40; leave what would be long."""
+    value = float(text)
+    if not 1e-4 <= abs(value) < 1e15:
+        return text.removesuffix(".0")
+    return np.format_float_positional(value, trim="-")
+
+
+def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
+    """Return a narwhals frame and its names, or a 2-D array and None."""
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            return frame, [str(name) for name in frame.columns]
+    except nw.exceptions.DuplicateError as cause:
+        raise error(f"Column names must differ: {cause} Rename one.") from cause
+    # A list of rows goes through object: numpy would turn [25, "red"] into two texts.
+    array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
+    if array.ndim != 2:
+        raise error(
+            f"X is a {type(X).__name__} of shape {array.shape}; needed a 2-D array, or a pandas, Polars or "
+            "Arrow frame. Reshape your data: `X.reshape(1, -1)` for one row, `X.collect()` for a lazy frame, "
+            "`X.toarray()` for a sparse matrix: sparse input is not supported."
+        )
+    return array, None
+
+
+def read_column(table: Any, position: int, name: str, error: type[Exception]) -> Column:
+    """Read one column of what `read_table` returned."""
+    values = table[:, position]
+    return (_column_of_array if isinstance(table, np.ndarray) else _column_of_series)(values, name, error)
+
+
+def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception]) -> Column:
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return _numeric(BOOLEAN if dtype == nw.Boolean else NUMBER, series.cast(nw.Float64).to_numpy())
+    if isinstance(dtype, nw.Date | nw.Datetime):  # with a time zone: as UTC
+        return _numeric(DATE, series.dt.timestamp("us").cast(nw.Float64).to_numpy())
+    declared = isinstance(dtype, nw.Categorical | nw.Enum)  # then whole numbers are names, too
+    return _column_of_objects(series.to_list(), name, error, declared)
+
+
+def _column_of_array(values: NDArray[Any], name: str, error: type[Exception]) -> Column:
+    if values.dtype.kind in "iufb":
+        return _numeric(BOOLEAN if values.dtype.kind == "b" else NUMBER, values)
+    if values.dtype.kind == "M":
+        ticks = values.astype("datetime64[us]").astype(np.int64)
+        return _numeric(DATE, np.where(np.isnat(values), np.nan, ticks))
+    return _column_of_objects(values.tolist(), name, error, declared=False)
+
+
+def _column_of_objects(values: list[Any], name: str, error: type[Exception], declared: bool) -> Column:
+    """Read Python values: numbers or booleans if all of them are, else categories by their text."""
+    kinds = [kind_of(value) for value in values]
+    missing = np.array([kind is None for kind in kinds], dtype=bool)
+    present = {kind for kind in kinds if kind is not None}
+    if not present <= {NUMBER, BOOLEAN, CATEGORY}:
+        raise error(
+            f"Column {name!r} holds {listed(sorted(present))}; needed numbers, booleans, texts, or a "
+            f"column of dates. Convert it, e.g. `frame[{name!r}].astype(str)`, or leave it out."
+        )
+    if present in ({NUMBER}, {BOOLEAN}) and not declared:
+        known = [math.nan if gone else float(v) for v, gone in zip(values, missing, strict=True)]
+        return _numeric(present.pop(), known)
+    texts = ["" if k is None else level_of(v, k) for v, k in zip(values, kinds, strict=True)]
+    return Column(CATEGORY, np.array(texts, dtype=object), missing)
+
+
+def kind_of(value: Any) -> str | None:
+    """Return the kind of a Python value, None if it is missing, or the name of a type we refuse."""
+    if isinstance(value, bool | np.bool_):
+        return BOOLEAN
+    if isinstance(value, str):
+        return CATEGORY
+    if isinstance(value, numbers.Real | decimal.Decimal):
+        return None if math.isnan(value) else NUMBER
+    name = type(value).__name__
+    return None if name in ("NoneType", "NAType", "NaTType") else name  # pandas' own, without importing it
+
+
+def _numeric(kind: str, values: ArrayLike) -> Column:
+    array = np.asarray(values, dtype=np.float64)
+    return Column(kind, array, np.isnan(array))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Up to eight names for a message."""
+    names = list(names)
+    shown = ", ".join(repr(name) for name in names[:8])
+    return f"{shown}, ... ({len(names)})" if len(names) > 8 else shown or "none"

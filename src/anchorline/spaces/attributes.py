@@ -1,0 +1,284 @@
+"""What can be said of a value: an interval, a level, or that it is missing.
+
+A column's *codes* number the statements about it; rows of equal code make the same statement true.
+Everything else follows from codes: which rows break a statement, and which keep it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from anchorline.columns import BOOLEAN, CATEGORY, NUMBER, Column, level_of, readable_edges, text_of
+from anchorline.errors import ParameterError
+
+UNSEEN = -1  # the code of a level that no training row has: every training row breaks it
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What is true of a value: ``text``; ``lone`` if only one training value makes it true."""
+
+    text: str
+    lone: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """Left-closed intervals between ``edges``; the outer two are unbounded, missing values stand apart.
+
+    ``values`` are the distinct training values, sorted. An interval that holds only one of them is told
+    as that value, ``capital-gain = 0``, where the row has it.
+    """
+
+    name: str
+    kind: str
+    edges: np.ndarray
+    texts: tuple[str, ...]
+    values: np.ndarray
+
+    def codes(self, column: Column) -> np.ndarray:
+        """Number of the interval of every value, (n,); missing ones come last."""
+        found = np.searchsorted(self.edges, column.values, side="right")  # a value on an edge goes above it
+        return np.where(column.missing, len(self.edges) + 1, found)
+
+    def statement(self, column: Column) -> Statement:
+        """What is true of a column's only value."""
+        if column.missing[0]:
+            return Statement(f"{self.name} is missing", lone=True)
+        value = float(column.values[0])
+        i = int(self.codes(column)[0])
+        low, high = np.searchsorted(self.values, (self._edge(i - 1), self._edge(i)))
+        if high - low == 1 and self.values[low] == value:
+            return Statement(f"{self.name} = {text_of(value, self.kind)}", lone=True)
+        if not self.texts:
+            return Statement(f"{self.name} is not missing", lone=False)
+        if i == 0:
+            return Statement(f"{self.name} < {self.texts[0]}", lone=False)
+        if i == len(self.texts):
+            return Statement(f"{self.name} >= {self.texts[-1]}", lone=False)
+        return Statement(f"{self.texts[i - 1]} <= {self.name} < {self.texts[i]}", lone=False)
+
+    def is_lone(self, code: int) -> bool:
+        """Whether the training rows of this code share one value."""
+        if code > len(self.edges):
+            return True
+        low, high = np.searchsorted(self.values, (self._edge(code - 1), self._edge(code)))
+        return bool(high - low == 1)
+
+    def value_text(self, column: Column) -> str:
+        """The only value of a column, told."""
+        return text_of(column.values[0], self.kind)
+
+    def _edge(self, i: int) -> float:
+        """Edge i; beyond the first and the last there is none."""
+        if i < 0:
+            return -np.inf
+        return float(self.edges[i]) if i < len(self.edges) else np.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """Values one by one; rare ones together; missing ones apart.
+
+    ``codes_of`` numbers the level texts; all rare ones share the number ``rare`` (None: none is).
+    ``shown`` are texts to show instead of the levels' own.
+    """
+
+    name: str
+    codes_of: Mapping[str, int]
+    rare: int | None
+    n_rare: int
+    shown: Mapping[str, str]
+
+    def codes(self, column: Column) -> np.ndarray:
+        """Number of the level of every value, (n,); missing ones come last, unseen ones are -1."""
+        texts = level_texts(column)
+        known = [self._missing if gone else self.codes_of.get(t, UNSEEN) for t, gone in texts]
+        return np.array(known, dtype=np.intp)
+
+    def statement(self, column: Column) -> Statement:
+        """What is true of a column's only value."""
+        if column.missing[0]:
+            return Statement(f"{self.name} is missing", lone=True)
+        code = int(self.codes(column)[0])
+        if code == self.rare:
+            return Statement(f"{self.name} is one of {self.n_rare} rare values", lone=False)
+        return Statement(f"{self.name} = {self.value_text(column)}", lone=True)
+
+    def is_lone(self, code: int) -> bool:
+        """Whether the training rows of this code share one value."""
+        return code != self.rare
+
+    def value_text(self, column: Column) -> str:
+        """The only value of a column, told."""
+        text = next(text for text, _ in level_texts(column))
+        text = self.shown.get(text, text)
+        return repr(text) if text[:1] in ("", "'") else text  # an empty one would read as a broken sentence
+
+    @property
+    def _missing(self) -> int:
+        return max(self.codes_of.values(), default=-1) + 1
+
+
+Encoding = Intervals | Levels
+
+
+def level_texts(column: Column) -> list[tuple[str, bool]]:
+    """Every value as the text of a level, and whether it is missing."""
+    kind = column.kind
+    texts = column.values if kind == CATEGORY else [level_of(value, kind) for value in column.values]
+    return list(zip(texts, column.missing.tolist(), strict=True))
+
+
+def levels_of(name: str, column: Column, rare: float, shown: Mapping[str, str]) -> Levels:
+    """Number the levels by frequency; those of a share below ``rare`` go together if there are several.
+
+    Where every level is rare (a name, an id), each stands for itself: together they could not be broken.
+    """
+    present = [text for text, gone in level_texts(column) if not gone]
+    levels, counts = np.unique(np.array(present, dtype=object), return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    below = counts[order] < rare * len(column.values)
+    n_rare = int(below.sum())
+    together = 1 < n_rare < len(levels)
+    first_rare = len(levels) - n_rare
+    codes = {str(levels[i]): min(at, first_rare) if together else at for at, i in enumerate(order)}
+    return Levels(name, codes, first_rare if together else None, n_rare if together else 0, shown)
+
+
+def intervals_of(name: str, column: Column, n_bins: int, cuts: Sequence[float] | None) -> Intervals:
+    """Cut at the quantiles, or where asked; a value that many rows share stands alone."""
+    values = np.unique(column.values[~column.missing])
+    if cuts is not None:
+        edges = np.unique(np.asarray(cuts, dtype=np.float64))
+        return Intervals(name, column.kind, edges, tuple(text_of(edge, column.kind) for edge in edges), values)
+    found = _quantile_edges(column.values[~column.missing], values, n_bins)
+    pairs = readable_edges(found, values[np.isfinite(values)], column.kind) if len(found) else []
+    edges = np.array([edge for edge, _ in pairs])
+    return Intervals(name, column.kind, edges, tuple(text for _, text in pairs), values)
+
+
+def _quantile_edges(present: np.ndarray, values: np.ndarray, n_bins: int) -> np.ndarray:
+    """Inner quantiles, and both sides of every value that at least a share of 1 / n_bins of the rows has.
+
+    Few values: between any two of them.
+    """
+    if len(values) <= n_bins:
+        return values[1:]
+    finite = present[np.isfinite(present)]
+    edges = np.quantile(finite, np.arange(1, n_bins) / n_bins, method="linear") if len(finite) else values[:0]
+    counts = np.diff(np.r_[np.searchsorted(np.sort(present), values), len(present)])
+    heavy = np.flatnonzero(counts * n_bins >= len(present))
+    after = heavy[heavy + 1 < len(values)] + 1
+    return _splitting(np.r_[edges, values[heavy], values[after]], values)
+
+
+def _splitting(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """One edge for every way in which the edges split the values; none where nothing lies below."""
+    edges = np.sort(edges[np.isfinite(edges)])
+    below = np.searchsorted(values, edges, side="left")
+    kept = (below > 0) & (below < len(values))
+    _, first = np.unique(below[kept], return_index=True)
+    return np.asarray(edges[kept][first])
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """One column, or several that go together: what a literal speaks of.
+
+    ``positions`` are its columns; ``codes`` (n,) number the statements true of every training row.
+    """
+
+    name: str
+    positions: tuple[int, ...]
+    encodings: tuple[Encoding, ...]
+    parts: tuple[np.ndarray, ...]  # codes of each column, (n,)
+
+    @cached_property
+    def _joint(self) -> tuple[dict[tuple[int, ...], int], np.ndarray]:
+        """Number of every combination of codes, and the rows' numbers."""
+        found, codes = np.unique(np.column_stack(self.parts), axis=0, return_inverse=True)
+        return {tuple(row): i for i, row in enumerate(found.tolist())}, codes.ravel()
+
+    @cached_property
+    def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Training rows by code, and where every code starts; then rows of a code lie in one block."""
+        numbers, codes = self._joint
+        order = np.argsort(codes, kind="stable")
+        return order, np.r_[np.searchsorted(codes[order], np.arange(len(numbers))), len(codes)]
+
+    @property
+    def n_rows(self) -> int:
+        """Training rows."""
+        return len(self.parts[0])
+
+    def block(self, columns: Sequence[Column]) -> tuple[int, int]:
+        """Start and stop, in `order`, of the training rows that make the row's statement true."""
+        number = self._joint[0].get(self._codes(columns))
+        return (0, 0) if number is None else (int(self._sorted[1][number]), int(self._sorted[1][number + 1]))
+
+    @property
+    def order(self) -> np.ndarray:
+        """Training rows, those of one statement side by side, (n,)."""
+        return self._sorted[0]
+
+    def breaks_one_way(self, columns: Sequence[Column]) -> bool:
+        """Whether all training rows that break the row's statement have the same values."""
+        own = self._codes(columns)
+        others = [codes for codes in self._joint[0] if codes != own]
+        return len(others) == 1 and all(
+            encoding.is_lone(code) for encoding, code in zip(self.encodings, others[0], strict=True)
+        )
+
+    def statement(self, columns: Sequence[Column]) -> Statement:
+        """What is true of the row: of a group, everything its columns say; of indicators, the one that is on."""
+        each = [encoding.statement(column) for encoding, column in zip(self.encodings, columns, strict=True)]
+        lone = all(statement.lone for statement in each)
+        if len(each) == 1:
+            return each[0]
+        on = [i for i, column in enumerate(columns) if not column.missing[0] and column.values[0] == 1]
+        if len(on) == 1 and all(_is_indicator(encoding) for encoding in self.encodings):
+            return Statement(each[on[0]].text, lone)
+        return Statement(" and ".join(statement.text for statement in each), lone)
+
+    def kept(self, columns: Sequence[Column]) -> str:
+        """What is true of a row that keeps its values here."""
+        statement = self.statement(columns)
+        if statement.lone:
+            return statement.text
+        if len(columns) == 1:
+            return f"{self.name} keeps its value {self.encodings[0].value_text(columns[0])}"
+        return f"{self.name} keeps its values"
+
+    def _codes(self, columns: Sequence[Column]) -> tuple[int, ...]:
+        pairs = zip(self.encodings, columns, strict=True)
+        return tuple(int(encoding.codes(column)[0]) for encoding, column in pairs)
+
+
+def _is_indicator(encoding: Encoding) -> bool:
+    """Whether a column holds nothing but 0 and 1."""
+    if isinstance(encoding, Levels):
+        return set(encoding.codes_of) <= {"True", "False"}
+    return bool(np.isin(encoding.values, (0, 1)).all())
+
+
+def encode(
+    name: str, column: Column, *, n_bins: int, cuts: Any, rare: float, shown: Mapping[Any, str] | None
+) -> Encoding:
+    """Choose what can be said of a column: levels of categories and booleans, else intervals."""
+    if shown is not None and column.kind == NUMBER:
+        texts = [
+            ("" if gone else level_of(v, NUMBER)) for v, gone in zip(column.values, column.missing, strict=True)
+        ]
+        column = Column(CATEGORY, np.array(texts, dtype=object), column.missing)
+    if column.kind in (CATEGORY, BOOLEAN) or column.missing.all():
+        if cuts is not None:
+            raise ParameterError(f"cuts has {name!r}, which holds {column.kind}; needed numbers or dates there.")
+        names = {
+            level_of(key, NUMBER) if not isinstance(key, str) else key: str(v) for key, v in (shown or {}).items()
+        }
+        return levels_of(name, column, rare if column.kind == CATEGORY else 0.0, names)
+    return intervals_of(name, column, n_bins, cuts)

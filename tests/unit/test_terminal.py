@@ -1,0 +1,204 @@
+"""The table for terminals: it fits, it lines up, it adds up, and names never drive the terminal."""
+
+import dataclasses
+import functools
+import os
+import re
+import unicodedata
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import anchorline as al
+from anchorline.errors import ParameterError
+from anchorline.render.characters import cells, cut, printable, wrapped
+from anchorline.render.terminal import table
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+LONG = "a very long statement about an attribute that nobody wants to read to its end, but has to"
+
+
+@functools.cache
+def some_explanation():
+    return al.explain(lambda z: 0.5 * z[:, 0] + 0.25 * z[:, 1], [1, 1], k=3)
+
+
+def explanation_of(contributions, intercept=0.0, texts=None, output="score"):
+    contributions = np.array(contributions, dtype=float)
+    texts = [f"l{j}" for j in range(len(contributions))] if texts is None else texts
+    return dataclasses.replace(
+        some_explanation(),
+        contributions=contributions,
+        intercept=float(intercept),
+        prediction=float(intercept + contributions.sum()),
+        literals=tuple(al.Literal(text, text) for text in texts),
+        instance=(1,) * len(contributions),
+        output=output,
+    )
+
+
+def picture(text):
+    """The lines of the table, those of the certificate."""
+    above, _, below = text.partition("\n\n")
+    return above.split("\n"), below.split("\n")
+
+
+def numbers_of(text):
+    """Printed summands and the printed total."""
+    lines, _ = picture(ANSI.sub("", text))
+    rule = next(i for i, line in enumerate(lines) if set(line) <= {"─", "-"})
+    pattern = re.compile(r"(?<= )([+-]?[\d.]+)(?=$| )")
+    found = [[Fraction(number) for number in pattern.findall(line)] for line in lines]
+    return [numbers[-1] for numbers in found[:rule] if numbers], found[rule + 1][-1]
+
+
+MIXED = explanation_of([0.9, -0.3, 0.02, -0.005], -0.4, ["a >= 1", "b < 2", "c = red", "d is missing"])
+
+
+@pytest.mark.parametrize("width", [24, 40, 60, 80, 120])
+@pytest.mark.parametrize("ascii", [False, True])
+@pytest.mark.parametrize("color", [False, True])
+@pytest.mark.parametrize("texts", [["a", "b", "c", "d"], [LONG, "年収 >= 65k", "cafe\u0301", "x" * 70]])
+def test_no_line_is_longer_than_the_width(width, ascii, color, texts):
+    text = table(explanation_of([0.9, -0.3, 0.02, -0.005], -0.4, texts), width=width, ascii=ascii, color=color)
+    assert max(cells(line) for line in ANSI.sub("", text).split("\n")) <= width
+    assert text.isascii() or not ascii
+    assert bool(ANSI.search(text)) is color
+
+
+def test_colour_adds_nothing_but_colour():
+    assert ANSI.sub("", table(MIXED, width=70, color=True)).replace(" ", "") == table(MIXED, width=70).replace(" ", "")
+
+
+def test_one_line_a_term_then_the_intercept_then_the_prediction():
+    lines, certificate = picture(table(MIXED, width=70))
+    assert [line.split("  ")[0] for line in lines[:5]] == ["a >= 1", "b < 2", "c = red", "d is missing", "intercept"]
+    assert set(lines[5]) == {"─"}
+    assert lines[6].startswith("score") and lines[6].endswith("0.215")
+    assert certificate[-1].startswith("Verdict: ")
+    assert len(lines) == 7
+
+
+def test_without_intercept_there_is_no_line_for_it():
+    assert "intercept" not in table(explanation_of([0.5, 0.25]), width=60)
+
+
+@pytest.mark.parametrize("ascii", [False, True])
+def test_bars_start_at_a_common_zero_and_show_sign_and_size(ascii):
+    plus, minus, zero = ("+", "-", "|") if ascii else ("█", "▒", "│")
+    lines = [line for line in picture(table(MIXED, width=80, ascii=ascii))[0] if zero in line]
+    places = {line.index(zero) for line in lines}
+    assert len(places) == 1
+    place = places.pop()
+    for line, value in zip(lines, [0.9, -0.3, 0.02, -0.005, -0.4], strict=True):
+        left, right = line[:place], line[place + 1 :]
+        assert bool(right) is (value > 0)
+        assert left.endswith(minus) is (value < 0)
+    assert lines[0].count(plus) > 20 * lines[2].count(plus)
+    assert len(lines[4][:place].split(" ")[-1]) > len(lines[1][:place].split(" ")[-1]) > 1
+
+
+@pytest.mark.parametrize("width", [24, 40, 100])
+def test_printed_numbers_add_up(width):
+    for seed in range(60):
+        rng = np.random.default_rng([8, seed])
+        scale = 10.0 ** rng.integers(-3, 5)
+        e = explanation_of(rng.normal(size=rng.integers(1, 12)) * scale, rng.normal() * scale)
+        numbers, total = numbers_of(table(e, width=width))
+        assert sum(numbers) == total
+        assert len(numbers) == len(e.terms) + 1
+
+
+def test_long_names_are_wrapped_then_cut():
+    lines, _ = picture(table(explanation_of([0.5], texts=[LONG]), width=90))
+    assert re.sub(r"\s+", " ", " ".join(re.split(r"  +[+]", line)[0] for line in lines[:2])).strip() == LONG
+    lines, _ = picture(table(explanation_of([0.5], texts=[LONG]), width=40))
+    assert lines[2].endswith("…")
+    assert picture(table(explanation_of([0.5], texts=[LONG]), width=40, ascii=True))[0][2].endswith("...")
+
+
+def test_wide_characters_and_marks_keep_the_columns():
+    texts = ["年収が高い", "cafe\u0301", "plain", "🙂 ok"]
+    lines, _ = picture(table(explanation_of([0.4, 0.3, 0.2, 0.1], texts=texts), width=60))
+    assert len({cells(line[: line.index("│")]) for line in lines[:4]}) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\x1b[31mred", "\x9b31m", "a\nb", "\r", "\u202egnp", "\u2066x\u2069", "\u200b", "\x00", "\ud800", "\u2028", "\x7f"],
+)
+def test_control_codes_print_as_text(text):
+    shown = table(explanation_of([0.5, 0.1], texts=[text, "b"], output=text), width=60, color=False)
+    assert all(line.isprintable() for line in shown.split("\n"))
+    assert printable(text) in shown
+    colored = table(explanation_of([0.5, 0.1], texts=[text, "b"], output=text), width=60, color=True)
+    assert all(line.isprintable() for line in ANSI.sub("", colored).split("\n"))
+
+
+@pytest.mark.parametrize("text", ["[bold]x[/bold]", "<script>alert(1)</script>", "[link=http://a]b[/link]", "%s {0}"])
+def test_markup_prints_as_text(text):
+    assert text in table(explanation_of([0.5], texts=[text]), width=80)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 1e9])
+def test_sizes_from_tiny_to_huge(size):
+    numbers, total = numbers_of(table(explanation_of([size, -size / 2]), width=80))
+    assert sum(numbers) == total
+
+
+def test_nothing_to_add():
+    lines, _ = picture(table(explanation_of([0.0, 0.0]), width=40))
+    assert len(lines) == 2
+    assert lines[1].split() == ["score", "0"]
+
+
+def test_twelve_terms():
+    lines, _ = picture(table(explanation_of(np.linspace(-1, 1, 12)), width=60))
+    assert len(lines) == 14
+
+
+def test_the_width_comes_from_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    assert max(map(cells, table(MIXED).split("\n"))) <= 30
+    monkeypatch.setenv("COLUMNS", "500")
+    assert max(map(cells, table(MIXED).split("\n"))) <= 100
+    monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((0, 0)))
+    assert table(MIXED)
+
+
+def test_too_narrow_is_refused():
+    with pytest.raises(ParameterError, match=r"width is 10; a table needs at least 24"):
+        table(MIXED, width=10)
+
+
+def test_a_narrow_terminal_is_not_refused(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "10")
+    assert max(map(cells, table(MIXED).split("\n"))) <= 24
+
+
+# --- characters --------------------------------------------------------------------------------------
+
+
+def test_cells_of_every_kind():
+    assert [cells(text) for text in ("", "abc", "年", "ｱ", "Ａ", "e\u0301", "한", "\u1112\u1161\u11ab", "🙂")] == [
+        *(0, 3, 2, 1, 2, 1, 2, 2, 2)
+    ]
+
+
+def test_wrapping_and_cutting_keep_marks_on_their_letters():
+    text = "e\u0301" * 30
+    for line in [*wrapped(text, 7), cut(text, 5)]:
+        assert not unicodedata.combining(line[0])
+    assert "".join(wrapped(text, 7)) == text
+
+
+def test_wrapping_loses_no_words():
+    for seed in range(200):
+        rng = np.random.default_rng([9, seed])
+        words = ["".join(rng.choice(list("ab年c"), rng.integers(1, 12))) for _ in range(rng.integers(1, 12))]
+        width = int(rng.integers(2, 20))
+        lines = wrapped(" ".join(words), width)
+        assert max(map(cells, lines)) <= width
+        assert "".join(lines).replace(" ", "") == "".join(words)
+        assert len(wrapped(" ".join(words), width, lines=2)) <= 2
