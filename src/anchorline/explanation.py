@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anchorline.errors import CertificateError, FormatError
+from anchorline.errors import CertificateError, FormatError, ParameterError
 from anchorline.guarantees import Estimate
 from anchorline.jsonform import SCHEMA_VERSION, parsed, sealed
 from anchorline.literals import Literal
@@ -39,9 +39,9 @@ class Term:
 class Verdict(enum.Enum):
     """Whether a reader may rely on the reasons; the value of each member is what it means."""
 
-    TRUSTWORTHY = "While the facts hold, the output hardly ever changes."
-    WEAK = "The facts help, but other things decide too; or too few samples were drawn to tell."
-    UNRELIABLE = "The output often changes although the facts hold: do not rely on this explanation."
+    TRUSTWORTHY = "While the reasons stay, the output hardly ever changes."
+    WEAK = "The reasons help, but other things decide too; or too few samples were drawn to tell."
+    UNRELIABLE = "The output often changes although the reasons stay: do not rely on this explanation."
     UNKNOWN = "Not measured: ask for a certificate (n_certify)."
 
 
@@ -263,6 +263,26 @@ class Explanation:
         """Whether a reader may rely on the reasons."""
         return self.certificate.verdict
 
+    def plot(self, kind: str = "waterfall", ax: Any = None) -> Any:
+        """Draw the sum: "waterfall", "bars" or "alternatives"; on ``ax`` or its own; returns the Axes."""
+        from anchorline.render import plot  # noqa: PLC0415  pictures come after
+
+        kinds = {"waterfall": plot.waterfall, "bars": plot.bars, "alternatives": plot.alternatives}
+        if kind not in kinds:
+            raise ParameterError(f"kind is {kind!r}; needed one of {', '.join(kinds)}.")
+        return kinds[kind](self, ax)
+
+    def to_html(self, frontier: Any = None) -> str:
+        """One self-contained page: no script, no network; also with a `Frontier` of the same instance."""
+        from anchorline.render.html import page  # noqa: PLC0415  pictures come after
+
+        return page(self, frontier)
+
+    def _repr_html_(self) -> str:
+        from anchorline.render.html import fragment  # noqa: PLC0415  pictures come after
+
+        return fragment(self)
+
     def verify(self, predict: Any, space: Any = None, *, seed: int | None = None) -> "Verification":
         """Check everything again with the model; see `anchorline.verify.verify`."""
         from anchorline.verify import verify  # noqa: PLC0415  stands above
@@ -279,6 +299,12 @@ class Explanation:
             "index": [term.index for term in self.terms] + [-1],
         }
         return nw.from_dict(columns, backend=backend).to_native()
+
+    def to_shap(self) -> Any:
+        """A `shap.Explanation`, for SHAP's own plots; see `anchorline.compat.shap.to_shap`."""
+        from anchorline.compat.shap import to_shap  # noqa: PLC0415  stands above
+
+        return to_shap(self)
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no NaN, floats that round-trip exactly, one SHA-256 over the rest."""

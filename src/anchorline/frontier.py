@@ -61,6 +61,12 @@ class Frontier:
             lines.append(f"{point.k:>3}  {cells[0]:<26}{cells[1]:<26}{terms}")
         return "\n".join(lines)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw both errors over k with their bands; on ``ax`` or its own; returns the Axes."""
+        from anchorline.render.plot import frontier  # noqa: PLC0415  pictures come after
+
+        return frontier(self, ax)
+
     def to_frame(self, backend: Any = "pandas") -> Any:
         """One row a k, as a frame of the given backend."""
         import narwhals as nw  # noqa: PLC0415  heavy

@@ -1,9 +1,10 @@
 """Settings: everything a user may choose for one explanation, checked once, written into it."""
 
 import difflib
+import inspect
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -167,6 +168,21 @@ class Settings:
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
         """Read `to_dict` again; other keys are left alone."""
         return cls(**{name: values[name] for name in cls.__dataclass_fields__})
+
+
+def show_keywords(function: Callable[..., Any]) -> None:
+    """Put every keyword of `Settings`, with its default, into the signature that help() and editors show."""
+    signature = inspect.signature(function)
+    shown = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    defaults = {"sigma": 1.0} | {field.name: field.default for field in fields(Settings)}
+    defaults |= {"flip_probability": None, "n_samples": None}
+    named = {p.name for p in shown} | {"max_relevance_error"}
+    shown += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for name, default in defaults.items()
+        if name not in named
+    ]
+    function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
 
 
 def _check_whole(name: str, value: Any, least: int) -> None:

@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "errors": set(),
     "literals": {"errors"},
     "spaces": {"errors", "literals", "columns"},
+    "samples": set(),
     "columns": {"errors"},
     "binarizer": {"errors", "literals", "columns"},
     "predictor": {"errors"},

@@ -68,14 +68,23 @@ def test_no_line_is_longer_than_the_width(width, ascii, color, texts):
 
 
 def test_colour_adds_nothing_but_colour():
-    assert ANSI.sub("", table(MIXED, width=70, color=True)).replace(" ", "") == table(MIXED, width=70).replace(" ", "")
+    assert ANSI.sub("", table(MIXED, width=70, color=True)).replace(" ", "") == table(MIXED, width=70).replace(
+        " ", ""
+    )
 
 
 def test_one_line_a_term_then_the_intercept_then_the_prediction():
     lines, certificate = picture(table(MIXED, width=70))
-    assert [line.split("  ")[0] for line in lines[:5]] == ["a >= 1", "b < 2", "c = red", "d is missing", "intercept"]
+    assert [line.split("  ")[0] for line in lines[:5]] == [
+        "a >= 1",
+        "b < 2",
+        "c = red",
+        "d is missing",
+        "intercept",
+    ]
     assert set(lines[5]) == {"─"}
-    assert lines[6].startswith("score") and lines[6].endswith("0.215")
+    assert lines[6].startswith("score")
+    assert lines[6].endswith("0.215")
     assert certificate[-1].startswith("Verdict: ")
     assert len(lines) == 7
 
@@ -95,7 +104,7 @@ def test_bars_start_at_a_common_zero_and_show_sign_and_size(ascii):
         left, right = line[:place], line[place + 1 :]
         assert bool(right) is (value > 0)
         assert left.endswith(minus) is (value < 0)
-    assert lines[0].count(plus) > 20 * lines[2].count(plus)
+    assert lines[0][place:].count(plus) > 10 * lines[2][place:].count(plus)
     assert len(lines[4][:place].split(" ")[-1]) > len(lines[1][:place].split(" ")[-1]) > 1
 
 
@@ -126,7 +135,19 @@ def test_wide_characters_and_marks_keep_the_columns():
 
 @pytest.mark.parametrize(
     "text",
-    ["\x1b[31mred", "\x9b31m", "a\nb", "\r", "\u202egnp", "\u2066x\u2069", "\u200b", "\x00", "\ud800", "\u2028", "\x7f"],
+    [
+        "\x1b[31mred",
+        "\x9b31m",
+        "a\nb",
+        "\r",
+        "\u202egnp",
+        "\u2066x\u2069",
+        "\u200b",
+        "\x00",
+        "\ud800",
+        "\u2028",
+        "\x7f",
+    ],
 )
 def test_control_codes_print_as_text(text):
     shown = table(explanation_of([0.5, 0.1], texts=[text, "b"], output=text), width=60, color=False)
@@ -136,7 +157,9 @@ def test_control_codes_print_as_text(text):
     assert all(line.isprintable() for line in ANSI.sub("", colored).split("\n"))
 
 
-@pytest.mark.parametrize("text", ["[bold]x[/bold]", "<script>alert(1)</script>", "[link=http://a]b[/link]", "%s {0}"])
+@pytest.mark.parametrize(
+    "text", ["[bold]x[/bold]", "<script>alert(1)</script>", "[link=http://a]b[/link]", "%s {0}"]
+)
 def test_markup_prints_as_text(text):
     assert text in table(explanation_of([0.5], texts=[text]), width=80)
 
@@ -181,9 +204,18 @@ def test_a_narrow_terminal_is_not_refused(monkeypatch):
 
 
 def test_cells_of_every_kind():
-    assert [cells(text) for text in ("", "abc", "年", "ｱ", "Ａ", "e\u0301", "한", "\u1112\u1161\u11ab", "🙂")] == [
-        *(0, 3, 2, 1, 2, 1, 2, 2, 2)
-    ]
+    widths = {
+        "": 0,
+        "abc": 3,
+        "年": 2,
+        "\uff71": 1,
+        "\uff21": 2,
+        "e\u0301": 1,
+        "한": 2,
+        "\u1112\u1161\u11ab": 2,
+        "🙂": 2,
+    }
+    assert {text: cells(text) for text in widths} == widths
 
 
 def test_wrapping_and_cutting_keep_marks_on_their_letters():

@@ -1,18 +1,22 @@
-"""``python -m anchorline.bench --data DIR``: run the benchmarks, write figures and a page."""
+"""``python -m anchorline.bench --data DIR``: run the benchmarks, write figures and a page.
+
+``python -m anchorline.bench paper`` repeats the paper's experiments, ``... peers`` races LIME and KernelSHAP.
+"""
 
 import argparse
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from anchorline.bench import engine, relevance
+from anchorline.bench import engine, relevance, tables
 from anchorline.bench.report import write_json, write_page
 from anchorline.bench.tasks import CACHE, SYNTHETIC, Benchmark, load_benchmarks
 
 Rows = Iterable[dict[str, Any]]
 
 
-def sections(benchmarks: Sequence[Benchmark], time_limit: float) -> dict[str, Callable[[], Rows]]:
+def sections(benchmarks: Sequence[Benchmark], time_limit: float, data: Path) -> dict[str, Callable[[], Rows]]:
     """Every section by name, as something that measures row by row when called."""
 
     def grid(settings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -27,6 +31,7 @@ def sections(benchmarks: Sequence[Benchmark], time_limit: float) -> dict[str, Ca
         "import_time": lambda: [engine.import_time()],
         "frontier_cost": lambda: relevance.frontier_cost(benchmarks),
         "relevance": lambda: relevance.compare_relevance(real),
+        "tables": lambda: tables.compare_on_tables(data),
         "nearby": lambda: grid(engine.NEARBY),
         "beyond": lambda: grid(engine.BEYOND),
     }
@@ -34,6 +39,15 @@ def sections(benchmarks: Sequence[Benchmark], time_limit: float) -> dict[str, Ca
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the sections asked for, telling each row as it comes."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments[:1] == ["paper"]:
+        from anchorline.bench.paper.command import main as repeat_paper
+
+        return repeat_paper(arguments[1:])
+    if arguments[:1] == ["peers"]:
+        from anchorline.bench.peers import main as race_peers
+
+        return race_peers(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m anchorline.bench", description=main.__doc__)
     parser.add_argument("--data", type=Path, required=True, help="directory of <id>-<name>.csv.gz files")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where trained models go (%(default)s)")
@@ -42,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds a task (%(default)s)")
     chosen = parser.parse_args(arguments)
     benchmarks = sorted(load_benchmarks(chosen.data, cache=chosen.cache), key=lambda b: b.dimension)
-    todo = sections(benchmarks, chosen.time_limit)
+    todo = sections(benchmarks, chosen.time_limit, chosen.data)
     for name in chosen.only or todo:
         rows = []
         print(f"== {name}", flush=True)

@@ -1,5 +1,6 @@
 """Plain text: the rule in one line, and the certificate in a few."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from anchorline.guarantees import is_vacuous
@@ -18,19 +19,20 @@ _GOALS = {
 }
 
 
-def rule(explanation: "Explanation") -> str:
+def rule(explanation: "Explanation", shown: Callable[[str], str] = printable) -> str:
     """One line like ``0.11 [Credit History < 10 yrs] - 0.03 [DTI <= 30%] -> Rate = 0.08``.
 
-    The printed numbers add up exactly, digit for digit, to the printed prediction.
+    The printed numbers add up exactly, digit for digit, to the printed prediction. ``shown`` is applied to
+    what came from data.
     """
     total = summands(explanation)
-    parts = [f"{term.number} [{term.text}]" for term in total.terms]
+    parts = [f"{term.number} [{shown(term.text)}]" for term in total.terms]
     if total.intercept is not None:
         parts.append(total.intercept.number)
     body = parts[0] if parts else "0"
     for part in parts[1:]:
         body += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
-    return f"{body} -> {total.total.text} = {total.total.number}"
+    return f"{body} -> {shown(total.total.text)} = {total.total.number}"
 
 
 def if_then(explanation: "Explanation") -> str:
@@ -51,14 +53,19 @@ def _held(literal: "Literal") -> str:
     return str(getattr(literal, "held", "") or literal.text)
 
 
-def consequence(explanation: "Explanation") -> str:
-    """The rest of the rule, after the facts: that the output stays, how often or how far."""
+def consequence(explanation: "Explanation", shown: Callable[[str], str] = printable) -> str:
+    """The rest of the rule, after the facts: that the output stays, how often or how far.
+
+    ``shown`` is applied to what came from data; the rest are letters, digits and signs that need no care.
+    """
     certificate = explanation.certificate
     broken = "" if certificate.event_is_literal is not False else ", or contributions of broken ones cancel,"
-    if explanation.label is None:
-        told = f"{output_name(explanation)} stays {explanation.prediction:.4g}"
+    if explanation.label is None and certificate.stability is None:
+        told = f"{shown(output_name(explanation))} stays {explanation.prediction:.4g}"
+    elif explanation.label is None:  # what stays so often is the decision; the number itself moves
+        told = f"the decision by {shown(output_name(explanation))} = {explanation.prediction:.4g} stays"
     else:
-        told = f"{printable(explanation.output)} stays {printable(str(explanation.label))}"
+        told = f"{shown(explanation.output)} stays {shown(str(explanation.label))}"
     then = f"{broken} then {told}"
     stability, change = certificate.stability, certificate.typical_change
     confidence = f"{100 * certificate.confidence:g}% interval"
@@ -82,17 +89,24 @@ def certificate_text(certificate: "Certificate") -> str:
     """Few lines a person understands: on the sample, in the population, the verdict; then what to know."""
     lines = [on_the_sample(certificate), in_the_population(certificate)]
     lines.append(f"Verdict: {certificate.verdict.name.lower()}.")
-    if certificate.n_clipped:
-        clipped = (
-            f"{certificate.n_clipped:,} of {certificate.n_queries:,} outputs were beyond output_range and clipped"
-        )
-        many = certificate.n_clipped > 0.01 * certificate.n_queries
-        lines.insert(
-            0 if many else 3, f"{clipped}{': pass a wider output_range=(lowest, highest)' if many else ''}."
-        )
+    clipped = clipping(certificate)
+    if clipped:
+        lines.insert(0 if _clipped_much(certificate) else 3, clipped)
     if certificate.stopped_because:
         lines.append(f"Sampling stopped: {certificate.stopped_because}.")
     return "\n".join(lines)
+
+
+def clipping(certificate: "Certificate") -> str:
+    """That outputs were beyond the range they should be in, and what to do if they were many; else nothing."""
+    if not certificate.n_clipped:
+        return ""
+    told = f"{certificate.n_clipped:,} of {certificate.n_queries:,} outputs were beyond output_range and clipped"
+    return f"{told}: pass a wider output_range=(lowest, highest)." if _clipped_much(certificate) else f"{told}."
+
+
+def _clipped_much(certificate: "Certificate") -> bool:
+    return certificate.n_clipped > 0.01 * certificate.n_queries
 
 
 def short_claim(certificate: "Certificate") -> str:
@@ -194,7 +208,7 @@ def by_theorem(certificate: "Certificate") -> list[str]:
         limit, share = f"{certificate.fidelity_error.high:.3g}", _percent(certificate.event_probability or 0.0)
         empty = ": vacuous" if bound >= 1 else ""
         lines.append(
-            f"This condition is met in {share}% of neighbors, so a fidelity error of at most {limit} alone "
+            f"The rule's condition is met in {share}% of neighbors, so a fidelity error of at most {limit} alone "
             f"keeps the relevance error below {bound:.3g}{empty}."
         )
     return lines or ["No theorem applies: the search had no box, or sought no bound."]

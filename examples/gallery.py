@@ -1,0 +1,154 @@
+"""Every picture in docs/gallery: python examples/gallery.py [folder]. Screenshots need Chromium and playwright."""
+
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+from playwright.sync_api import sync_playwright
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import anchorline as al
+from anchorline.render import html, plot
+
+FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "docs/gallery")
+CHROMIUM = "/usr/bin/chromium"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+]
+
+
+def loans(n: int = 4000) -> tuple[pd.DataFrame, np.ndarray]:
+    """Made-up applications for a loan, with numbers, categories and yes/no; and what became of them."""
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(
+        {
+            "income": rng.lognormal(10.9, 0.45, n).round(-2),
+            "debt ratio": rng.beta(2, 4, n).round(3),
+            "years employed": rng.gamma(2.0, 3.5, n).round(1),
+            "late payments": rng.poisson(0.8, n),
+            "purpose": rng.choice(["car", "home", "education", "business"], n, p=[0.4, 0.3, 0.1, 0.2]),
+            "owner": rng.random(n) < 0.45,
+        }
+    )
+    score = (
+        1.6 * np.log(frame["income"] / 54_000) - 5 * (frame["debt ratio"] - 0.33) - 0.9 * frame["late payments"]
+    )
+    score += 0.08 * frame["years employed"] + 0.7 * frame["owner"] - 0.9 * (frame["purpose"] == "business")
+    return frame, np.where(score + rng.normal(0, 0.5, n) > 0, "approved", "declined")
+
+
+def classification() -> dict[str, object]:
+    """Binary: a forest behind an encoder, on a table of mixed types."""
+    frame, outcome = loans()
+    encoder = make_column_transformer((OneHotEncoder(), ["purpose"]), remainder="passthrough")
+    forest = RandomForestClassifier(100, min_samples_leaf=5, random_state=0)
+    model = make_pipeline(encoder, forest).fit(frame, outcome)
+    space = al.Table(frame)
+    explainer = al.Explainer(model, space, output="approved")
+    row = frame.iloc[[19]]
+    explanation = explainer.explain(row, k=5, alternatives=3)
+    return {
+        "model": model,
+        "space": space,
+        "row": row,
+        "explainer": explainer,
+        "explanation": explanation,
+        "frontier": explainer.frontier(row, ks=range(1, 7)),
+        "many": [explainer.explain(frame.iloc[[i]], k=4, n_samples=1000, n_certify=0) for i in range(40)],
+    }
+
+
+def many_sums() -> al.Explanation:
+    """Thirty measurements that say much the same: several sums fit alike."""
+    bunch = load_breast_cancer(as_frame=True)
+    model = RandomForestClassifier(60, random_state=0).fit(bunch.data, bunch.target_names[bunch.target])
+    return al.Explainer(model, al.Table(bunch.data), output="malignant").explain(
+        bunch.data.iloc[[0]], k=5, alternatives=3
+    )
+
+
+def regression() -> al.Explanation:
+    """Numbers: the progression of diabetes a year later."""
+    bunch = load_diabetes(as_frame=True, scaled=False)
+    frame = bunch.data.rename(columns={"bp": "blood pressure", "s5": "log triglycerides", "s3": "HDL"})
+    model = RandomForestRegressor(60, random_state=0).fit(frame, bunch.target)
+    return al.Explainer(model, al.Table(frame), output="progression").explain(frame.iloc[[23]], k=5)
+
+
+def multi_class() -> al.Explanation:
+    """Three kinds: the label itself is explained."""
+    bunch = load_wine(as_frame=True)
+    kinds = np.array(["Barolo", "Grignolino", "Barbera"])[bunch.target]
+    frame = bunch.data.rename(columns=lambda name: name.replace("_", " "))
+    model = RandomForestClassifier(60, random_state=0).fit(frame, kinds)
+    return al.Explainer(model.predict, al.Table(frame), output="wine", task="label").explain(frame.iloc[[70]], k=5)
+
+
+def screenshots(pages: dict[str, str]) -> None:
+    """Light, dark, on a phone and on paper, in a real browser."""
+    views = {
+        "light": {"viewport": {"width": 900, "height": 700}, "color_scheme": "light"},
+        "dark": {"viewport": {"width": 900, "height": 700}, "color_scheme": "dark"},
+        "phone": {"viewport": {"width": 390, "height": 800}, "color_scheme": "light"},
+        "paper": {"viewport": {"width": 794, "height": 1123}, "color_scheme": "light"},
+    }
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        for name, text in pages.items():
+            path = pathlib.Path(folder, f"{name}.html")
+            path.write_text(text, encoding="utf-8")
+            for view, options in views.items():
+                if name != "classification" and view in {"phone", "paper"}:
+                    continue
+                page = browser.new_page(**options)
+                page.goto(path.as_uri())
+                page.emulate_media(
+                    media="print" if view == "paper" else "screen", color_scheme=options["color_scheme"]
+                )
+                if view == "paper":
+                    page.add_style_tag(content="body { padding: 15mm }")  # what @page leaves free
+                page.screenshot(path=FOLDER / f"report-{name}-{view}.png", full_page=view != "paper")
+        browser.close()
+
+
+def main() -> None:
+    """Draw them all."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    loan, diabetes, wine = classification(), regression(), multi_class()
+    pictures = {
+        "waterfall-classification": plot.waterfall(loan["explanation"]),
+        "waterfall-regression": plot.waterfall(diabetes),
+        "waterfall-multi-class": plot.waterfall(wine),
+        "bars-classification": plot.bars(loan["explanation"]),
+        "frontier": plot.frontier(loan["frontier"]),
+        "alternatives": plot.alternatives(many_sums()),
+        "neighborhood": plot.neighborhood(loan["explainer"].neighbors(loan["explanation"], 1500)),
+        "summary": plot.summary(loan["many"]),
+    }
+    for name, ax in pictures.items():
+        ax.figure.savefig(FOLDER / f"{name}.png", dpi=110)
+    screenshots(
+        {
+            "classification": html.page(loan["explanation"], frontier=loan["frontier"]),
+            "regression": html.page(diabetes),
+            "multi-class": html.page(wine),
+        }
+    )
+    for path in sorted(FOLDER.glob("*.png")):
+        Image.open(path).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
+        print(f"{path.stat().st_size / 1000:6.0f} kB  {path}")
+
+
+if __name__ == "__main__":
+    main()

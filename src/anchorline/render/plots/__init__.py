@@ -1,0 +1,1 @@
+"""The drawings behind `anchorline.render.plot`: importing one loads matplotlib."""

@@ -1,0 +1,143 @@
+"""Curves: error against the number of terms, and the fall of the output against the number of flips."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from anchorline.optimize.solution import Status
+from anchorline.render.characters import printable
+from anchorline.render.plots.canvas import (
+    LITERALLY,
+    MINUS,
+    PLUS,
+    QUIET,
+    axes_or_new,
+    headline,
+    minus_sign,
+    name_lines,
+    quiet_frame,
+)
+
+if TYPE_CHECKING:
+    from anchorline.guarantees import Estimate
+    from anchorline.render.plot import FrontierLike, NeighborSample
+
+_WIDTH, _HEIGHT = 7.2, 4.2  # inches
+_MOST_DOTS = 2000  # more are a blot
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples fill an interval evenly: a jitter that is the same every time
+_SERIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("fidelity_error", "fidelity error: of the sum", {"color": PLUS, "marker": "o", "linestyle": "-"}),
+    (
+        "relevance_error",
+        "relevance error: while the reasons stay",
+        {"color": MINUS, "marker": "s", "linestyle": (0, (5, 2))},
+    ),
+)
+
+
+def draw_frontier(frontier: "FrontierLike", ax: Axes | None) -> Axes:
+    """See `anchorline.render.plot.frontier`."""
+    ax = axes_or_new(ax, _WIDTH, _HEIGHT)
+    ks = [point.k for point in frontier.points]
+    proved = [point.status is Status.OPTIMAL for point in frontier.points]
+    measured = False
+    for field, label, style in _SERIES:
+        estimates = [getattr(point, field) for point in frontier.points]
+        if any(estimate is not None for estimate in estimates):
+            _curve(ax, ks, estimates, proved, label, style)
+            measured = True
+    if not measured:
+        ax.plot(
+            ks,
+            [point.objective for point in frontier.points],
+            label="fidelity error on the sample",
+            **_SERIES[0][2],
+        )
+    ax.set_xticks(ks)
+    ax.set_xlim(min(ks) - 0.4, max(ks) + 0.4)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("k: most terms allowed, intercept included")
+    ax.set_ylabel("mean squared error\n(output scaled to [\N{MINUS SIGN}1, +1])")
+    quiet_frame(ax, grid="y")
+    _legend_below(ax)
+    band = f"Bands hold together with {100 * frontier.confidence:g}% confidence" if measured else "Not certified"
+    headline(ax, "How many reasons are needed?", band + ("" if all(proved) else "; hollow: not proved best"))
+    return ax
+
+
+def _curve(
+    ax: Axes,
+    ks: list[int],
+    estimates: list["Estimate | None"],
+    proved: list[bool],
+    label: str,
+    style: dict[str, Any],
+) -> None:
+    value, low, high = (
+        np.array([getattr(estimate, end, np.nan) for estimate in estimates]) for end in ("value", "low", "high")
+    )
+    ax.fill_between(ks, low, high, color=style["color"], alpha=0.18, linewidth=0)
+    ax.errorbar(
+        ks, value, yerr=[value - low, high - value], fmt="none", ecolor=style["color"], elinewidth=1, capsize=3
+    )
+    ax.plot(ks, value, label=label, markersize=6, **style)
+    open_ks = [k for k, sure in zip(ks, proved, strict=True) if not sure]
+    open_values = [number for number, sure in zip(value, proved, strict=True) if not sure]
+    ax.plot(
+        open_ks,
+        open_values,
+        linestyle="none",
+        marker=style["marker"],
+        markersize=6,
+        markerfacecolor=ax.get_facecolor(),
+        markeredgecolor=style["color"],
+    )
+
+
+def draw_neighborhood(sample: "NeighborSample", ax: Axes | None) -> Axes:
+    """See `anchorline.render.plot.neighborhood`."""
+    ax = axes_or_new(ax, _WIDTH, _HEIGHT)
+    n_flips = np.asarray(sample.n_flips)
+    falls = sample.prediction - np.asarray(sample.outputs, dtype=np.float64)
+    sums = sample.prediction - np.asarray(sample.sums, dtype=np.float64)
+    shown = slice(None, _MOST_DOTS)
+    jitter = (np.arange(len(n_flips)) * _GOLDEN % 1 - 0.5) * 0.6
+    ax.scatter(
+        n_flips[shown] + jitter[shown],
+        falls[shown],
+        s=7,
+        color=QUIET,
+        alpha=0.35,
+        linewidths=0,
+        label="one neighbor",
+    )
+    levels = np.unique(n_flips)
+    for values, label, style in (
+        (falls, "mean of the model", _SERIES[0][2]),
+        (sums, "mean of the sum", _SERIES[1][2]),
+    ):
+        means = [float(values[n_flips == level].mean()) for level in levels]
+        ax.plot(levels, means, label=label, markersize=5, **style)
+    ax.axhline(0, color=QUIET, linewidth=1, zorder=1)
+    name = printable(sample.output)
+    ax.set_xlabel("number of flips: literals that the neighbor breaks")
+    ax.set_ylabel(
+        "\n".join([name_lines(f"fall of {name}", 34), "(prediction \N{MINUS SIGN} output)"]), **LITERALLY
+    )
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    quiet_frame(ax, grid="y")
+    _legend_below(ax)
+    headline(ax, "How the output moves as neighbors break literals", _told(name, sample.prediction, len(n_flips)))
+    return ax
+
+
+def _legend_below(ax: Axes) -> None:
+    """Under the axis, where no data can be."""
+    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=3, fontsize=9, markerscale=1.2)
+
+
+def _told(name: str, prediction: float, n: int) -> str:
+    dots = f"{n:,} neighbors" if n <= _MOST_DOTS else f"{n:,} neighbors, {_MOST_DOTS:,} of them shown"
+    return f"{name} = {minus_sign(f'{prediction:.4g}')} at the instance; {dots}"

@@ -1,0 +1,345 @@
+"""The page and the fragment: whole, self-contained, honest, and nothing from data is ever markup."""
+
+import dataclasses
+import functools
+import re
+from fractions import Fraction
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import anchorline as al
+from anchorline.render import html
+from anchorline.render.markup import style_sheet
+from anchorline.render.text import in_the_population, on_the_sample, printable
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</title></style></details><svg onload=alert(1)>",
+    "' onmouseover='alert(1)",
+    "&amp;&lt;",
+    "<!-- ",
+    "]]>",
+    "\u202egnp.exe",
+    "\x1b[2J\x00",
+    "a\nb\u2028c",
+    "\ud800",
+    "javascript:alert(1)",
+]
+VOID = {"meta", "col", "br", "link", "img", "input"}
+
+
+def model(z):
+    return np.tanh(0.7 * z[:, 0] + 0.5 * z[:, 1] - 0.4 * z[:, 2] * z[:, 3] + 0.1 * z[:, 4:].sum(axis=1))
+
+
+@functools.cache
+def explainer():
+    return al.Explainer(model, al.Hypercube([f"x{j}" for j in range(13)]), output="score", threshold=0.0)
+
+
+X = [1, 1, -1, 1] + [1, -1, 1] * 3
+
+
+@functools.cache
+def explanation(alternatives=2, **settings):
+    return explainer().explain(
+        X,
+        **{"k": 4, "alternatives": alternatives, "sampling": "draw", "n_samples": 600, "n_certify": 600}
+        | settings,
+    )
+
+
+@functools.cache
+def frontier():
+    return explainer().frontier(X, ks=[1, 2, 4], n_samples=300, sampling="draw", n_certify=300)
+
+
+def explanation_of(contributions, intercept=0.0, texts=None, **changes):
+    contributions = np.array(contributions, dtype=float)
+    texts = [f"l{j}" for j in range(len(contributions))] if texts is None else texts
+    known = {
+        "contributions": contributions,
+        "intercept": float(intercept),
+        "prediction": float(intercept + contributions.sum()),
+        "literals": tuple(al.Literal(text, text) for text in texts),
+        "instance": (1,) * len(contributions),
+        "alternatives": (),
+    }
+    return dataclasses.replace(explanation(), **known | changes)
+
+
+class Reader(HTMLParser):
+    """Elements with their attributes and text; fails where tags do not match."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open, self.rows, self.words = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"td", "th"}:
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" in self.open:
+            return
+        self.words.append(data)
+        if self.open and {"td", "th"} & set(self.open):
+            self.rows[-1][-1] += data
+
+    @property
+    def text(self):
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+both = pytest.mark.parametrize("render", [html.page, html.fragment], ids=["page", "fragment"])
+
+
+# --- what it shows -----------------------------------------------------------------------------------
+
+
+@both
+def test_it_is_well_formed_and_says_it_all(render):
+    e = explanation()
+    text = Reader(render(e)).text
+    for term in e.terms:
+        assert text.count(term.literal.text) >= 2  # in the rule and in the sum
+    certificate = e.certificate
+    for sentence in (on_the_sample(certificate), in_the_population(certificate), certificate.verdict.value):
+        assert sentence in text
+    for heading in ("On the sample", "In the population, with 95% confidence", "By theorem"):
+        assert heading in text
+
+
+def sum_rows(text):
+    """Rows of the first table, header left out."""
+    return [row for row in Reader(text).rows[1:] if len(row) == 3 and re.fullmatch(r"[+\u2212]?[\d.]+", row[1])]
+
+
+@both
+def test_printed_numbers_add_up(render):
+    for seed in range(30):
+        rng = np.random.default_rng([6, seed])
+        e = explanation_of(rng.normal(size=rng.integers(1, 12)) * 10.0 ** rng.integers(-3, 4), rng.normal())
+        rows = sum_rows(render(e))
+        numbers = [Fraction(row[1].replace("\u2212", "-")) for row in rows]
+        assert sum(numbers[:-1]) == numbers[-1]
+        assert [row[0] for row in rows] == ["intercept", *(term.literal.text for term in e.terms), "score"]
+
+
+def test_the_bars_form_a_waterfall():
+    e = explanation_of([0.6, -0.2, 0.1], 0.3)
+    elements = Reader(html.page(e)).elements
+    bars = [attributes for tag, attributes in elements if "al-bar" in (attributes.get("class") or "")]
+    assert [("al-plus" in bar["class"]) for bar in bars] == [True, False, True]
+    places = [tuple(map(float, re.findall(r"[\d.]+", bar["style"]))) for bar in bars]
+    ends = [(left, left + width) for left, width in places]
+    assert ends[0][1] == pytest.approx(ends[1][1], abs=0.03)  # the second takes away from where the first ended
+    assert ends[1][0] == pytest.approx(ends[2][0], abs=0.03)
+    assert places[0][1] == pytest.approx(3 * places[1][1], abs=0.1)
+    assert all(left >= 0 and right <= 100 for left, right in ends)
+
+
+def test_without_intercept_there_is_no_row_for_it():
+    assert [row[0] for row in sum_rows(html.page(explanation_of([0.5, 0.25])))] == ["l0", "l1", "score"]
+
+
+def test_the_rule_speaks_of_what_was_held_and_the_sum_of_what_is_true():
+    if "held" not in al.Literal.__dataclass_fields__:
+        pytest.fail("Literal has lost its field `held`")
+    literals = (al.Literal("age", "37 <= age < 48", "age keeps its value 41"),)
+    text = html.page(explanation_of([0.5], literals=literals))
+    assert re.search(
+        r"If <b[^>]*><bdi>age keeps its value 41</bdi></b> then the decision by <bdi>score</bdi> = 0.5 stays", text
+    )
+    assert "37 &lt;= age &lt; 48</bdi></th>" in text
+
+
+def test_a_probability_is_named_as_such():
+    parameters = dict(explanation().parameters) | {"probability": True}
+    text = Reader(html.page(explanation_of([0.5], output="benign", parameters=parameters))).text
+    assert "P(benign) = 0.5" in text.replace(" =", " =")
+    assert "then the decision by P(benign) = 0.5 stays" in text
+
+
+@pytest.mark.parametrize("verdict", ["TRUSTWORTHY", "WEAK", "UNRELIABLE", "UNKNOWN"])
+@both
+def test_every_verdict_has_a_word_and_a_sentence(render, verdict):
+    e = explanation()
+    measured = e.certificate.stability
+    shares = {"TRUSTWORTHY": 0.99, "WEAK": 0.9, "UNRELIABLE": 0.5}
+    changes = {"stability": dataclasses.replace(measured, value=0, low=0, high=1)}
+    if verdict in shares:
+        share = shares[verdict]
+        changes = {"stability": dataclasses.replace(measured, value=share, low=share, high=share)}
+    else:
+        changes = dict.fromkeys([name for name in e.certificate.__slots__ if "_error" in name])
+        changes |= dict.fromkeys(["stability", "baseline_stability", "typical_change", "baseline_change"])
+    e = dataclasses.replace(e, certificate=dataclasses.replace(e.certificate, **changes))
+    assert e.verdict.name == verdict
+    text = Reader(render(e)).text
+    assert f"{verdict.capitalize()}." in text
+    assert e.verdict.value in text
+
+
+def test_the_technical_part_is_folded_and_complete():
+    e = explanation()
+    page = html.page(e)
+    folded = page[page.index("For the record") :]
+    for value in (
+        e.parameters["seed"],
+        e.parameters["versions"]["numpy"],
+        e.parameters["space"],
+        e.parameters["k"],
+    ):
+        assert str(value) in folded
+    assert re.search(r'"sha256":"([0-9a-f]{64})"', e.to_json()).group(1) in folded
+    assert "open" not in [
+        name for tag, attributes in Reader(page).elements if tag == "details" for name in attributes
+    ]
+
+
+def test_alternatives_are_listed():
+    e = explanation(k=4, alternatives=3)
+    assert e.alternatives
+    text = Reader(html.page(e)).text
+    assert "other sum" in text or "another sum" in text
+    for other in e.alternatives:
+        assert all(e.literals[j].text in text for j in other.support)
+    assert "cannot tell" not in html.page(explanation(alternatives=0))
+
+
+def test_a_frontier_is_drawn_and_told():
+    page = html.page(explanation(), frontier=frontier())
+    elements = Reader(page).elements
+    assert sum(tag == "circle" for tag, _ in elements) == 3 + 1  # one in the key
+    drawing = next(attributes for tag, attributes in elements if tag == "svg")
+    assert drawing["role"] == "img"
+    for point in frontier().points:
+        assert f"k = {point.k}: fidelity error {point.fidelity_error.value:.3g}" in drawing["aria-label"]
+    assert "<svg" not in html.page(explanation())
+
+
+def test_a_frontier_that_was_not_certified():
+    bare = explainer().frontier(X, ks=[2], n_samples=300, sampling="draw", n_certify=0)
+    assert "not measured" in Reader(html.page(explanation(), frontier=bare)).text
+
+
+@both
+@pytest.mark.parametrize("values", [[0.0, 0.0], [1e300, -5e299], [1e-300], [5e-324]])
+def test_extreme_sums(render, values):
+    assert "nan" not in render(explanation_of(values, half_range=1.0)).replace("finance", "")
+
+
+def test_kept_columns_are_told():
+    e = explanation_of([0.5], fixed={"<id>": "one value only"})
+    assert "&lt;id&gt;" in html.page(e)
+
+
+# --- text stays text ---------------------------------------------------------------------------------
+
+
+def hostile(text):
+    known = dict(explanation().parameters) | {"space": text, "output": text}
+    e = explanation(k=4, alternatives=3)
+    return dataclasses.replace(
+        e,
+        literals=tuple(al.Literal(text, f"{text}{j}") for j in range(len(e.literals))),
+        output=text,
+        parameters=known,
+        certificate=dataclasses.replace(e.certificate, stopped_because=text),
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@both
+def test_nothing_from_data_is_markup(render, text):
+    shown, usual = Reader(render(hostile(text))), Reader(render(hostile("name")))
+    assert [tag for tag, _ in shown.elements] == [tag for tag, _ in usual.elements]
+    assert [sorted(attributes) for _, attributes in shown.elements] == [sorted(a) for _, a in usual.elements]
+    assert printable(text) in "".join(shown.words)
+    assert not {tag for tag, _ in shown.elements} & {"script", "img", "iframe", "link", "object", "a", "form"}
+    assert not [name for _, attributes in shown.elements for name in attributes if name.startswith("on")]
+    render(hostile(text)).encode("utf-8")  # a lone surrogate would raise
+
+
+@pytest.mark.parametrize("text", ["\u202egnp", "\x1b[2J", "\u2066a\u2069", "\x00"])
+@both
+def test_controls_are_made_visible(render, text):
+    made = render(hostile(text))
+    assert all(character.isprintable() or character == "\n" for character in made)
+
+
+@pytest.mark.parametrize("label", HOSTILE[:4])
+def test_a_hostile_label_is_text(label):
+    parameters = dict(explanation().parameters) | {"task": "label"}
+    made = html.page(explanation_of([1.0], label=label, parameters=parameters))
+    assert "<script" not in made
+    assert "<img" not in made
+    Reader(made)
+
+
+# --- self-contained ----------------------------------------------------------------------------------
+
+
+def test_nothing_is_loaded_or_run():
+    page = html.page(explanation(), frontier=frontier())
+    assert page.startswith("<!DOCTYPE html>")
+    reader = Reader(page)
+    assert not [attributes for _, attributes in reader.elements if {"src", "href", "data"} & set(attributes)]
+    assert not re.search(r"url\(|@import|https?://|<script", page)
+    policy = next(a["content"] for _, a in reader.elements if a.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in policy
+    assert "script" not in policy  # nothing is allowed beyond the default, which is nothing
+    assert "<svg xmlns" not in page
+
+
+def test_light_dark_paper_and_phones_are_thought_of():
+    css = style_sheet("page.css")
+    for words in ("prefers-color-scheme: dark", "@page", "size: A4", "break-inside: avoid", "max-width: 34rem"):
+        assert words in css
+
+
+def test_the_fragments_styles_touch_nothing_else():
+    css = re.sub(r"/\*.*?\*/", "", style_sheet("sum.css"), flags=re.DOTALL)
+    for selectors in re.findall(r"([^{}]+)\{[^{}]*\}", css):
+        assert all(one.strip().startswith(".anchorline") for one in selectors.split(","))
+
+
+def test_the_fragment_is_small():
+    assert len(html.fragment(explanation())) < 12_000
+    assert len(html.page(explanation())) < 40_000
+
+
+@both
+def test_what_a_reader_must_know_is_on_top(render):
+    e = explanation()
+    clipped = dataclasses.replace(e.certificate, n_clipped=900, stopped_because="max_queries was reached")
+    text = Reader(render(dataclasses.replace(e, certificate=clipped))).text
+    assert "beyond output_range and clipped: pass a wider output_range" in text
+    assert "Sampling stopped: max_queries was reached." in text
+    assert "clipped" not in render(e)
+
+
+@both
+def test_names_in_other_directions_are_isolated(render):
+    name = "\u05d0\u05d1\u05d2"
+    made = render(explanation_of([0.5], texts=[name], output=name))
+    visible = re.sub(r"<title>.*?</title>|<style>.*?</style>", "", made, flags=re.DOTALL)
+    assert visible.count(name) == len(re.findall(rf"<bdi>[^<]*{name}[^<]*</bdi>", visible)) > 3
