@@ -28,14 +28,17 @@ MAY_IMPORT = {
     "assessment": {"errors", "evidence", "sampling", "predictor", "spaces", "guarantees"},
     "jsonform": {"errors"},
     "explanation": {"errors", "literals", "optimize", "guarantees", "jsonform"},
-    "render": {"errors", "literals", "optimize.solution", "guarantees", "explanation"},
+    "explanations": {"errors", "explanation"},
+    "render": {"errors", "literals", "optimize.solution", "guarantees", "explanation", "neighbors"},
     "choice": {*CORE, "settings", "assessment"},
     "investigation": {*CORE, "settings", "assessment", "choice"},
     "frontier": {*CORE, "settings", "assessment", "choice", "investigation"},
+    "neighbors": {"errors", "predictor", "sampling", "spaces"},
     "assembly": {*CORE, "settings", "assessment", "choice", "investigation", "explanation"},
     "explainer": {
         *CORE,
         "assembly",
+        "neighbors",
         "_version",
         "frontier",
         "settings",
@@ -49,12 +52,17 @@ MAY_IMPORT = {
     "verify": {*CORE, "outputs", "settings", "assessment", "explanation", "explainer"},
     "models": {"errors", "predictor"},
     "io": {"errors"},
-    "compat": {"errors", "spaces", "explainer", "explanation"},
+    "compat": {"errors", "spaces", "explainer", "explanation", "render"},
 }
 # These stand on top and may import all of the above, and their like; nothing below may import them.
 TOP = {"__init__", "__main__", "batch", "bench", "cli", "studio"}
 # Inside function bodies (and for the type checker) only, so that e.plot() exists.
-IN_BODIES = {"explanation": {"render", "verify", "compat"}}
+IN_BODIES = {
+    "explanation": {"render", "verify", "compat"},
+    "explanations": {"render", "batch"},
+    "frontier": {"render"},
+    "explainer": {"batch", "explanations"},
+}
 
 FILES = sorted(ROOT.rglob("*.py"))
 

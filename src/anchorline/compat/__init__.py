@@ -1,0 +1,10 @@
+"""Familiar doors: LIME's names in front of anchorline, and explanations that SHAP's plots draw.
+
+>>> from anchorline.compat import LimeTabularExplainer, to_shap
+"""
+
+from anchorline.compat.lime import LimeTabularExplainer
+from anchorline.compat.lime_explanation import LimeExplanation
+from anchorline.compat.shap import to_shap
+
+__all__ = ["LimeExplanation", "LimeTabularExplainer", "to_shap"]

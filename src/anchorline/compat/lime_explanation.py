@@ -1,0 +1,218 @@
+"""What `explain_instance` gives back: our explanations, read by LIME's names."""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anchorline.errors import MissingDependencyError, ParameterError
+from anchorline.explanation import Explanation
+
+# LIME's switches of what a page shows, and their defaults.
+_SWITCHES = {"predict_proba": True, "show_predicted_value": True, "show_table": True, "show_all": False}
+_REGRESSION = 1  # the label under which LIME files a number
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LimeExplanation:
+    """Explanations of one row by label, with LIME's names for their parts.
+
+    ``intercept[label]`` and the weights of ``as_map()[label]`` add up to the model's own output: to
+    ``predict_proba[label]``, in regression (label 1) to ``predicted_value``. A broken fact counts with the
+    opposite sign, so that breaking it moves the sum by twice its weight; LIME's weight is the whole move.
+
+    As in LIME, ``score`` and ``local_pred`` speak of the label explained last, which is the predicted one where
+    top_labels was given, and a regression has under label 0 the weights with their signs changed.
+
+    Examples
+    --------
+    >>> from anchorline.compat import LimeTabularExplainer
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> explainer = LimeTabularExplainer(rows, mode="regression", feature_names=["a", "b"])
+    >>> result = explainer.explain_instance([2.0, 0.1], lambda rows: rows[:, 0])
+    >>> result.local_pred, result.predicted_value, result.explanations[1].is_proved
+    (array([2.]), 2.0, True)
+    """
+
+    mode: str
+    explanations: Mapping[int, Explanation]
+    feature_names: tuple[str, ...]
+    class_names: list[str] | None = None
+    predict_proba: np.ndarray | None = None
+    top_labels: list[int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode == "regression":
+            object.__setattr__(self, "class_names", ["negative", "positive"])
+
+    @cached_property
+    def local_exp(self) -> dict[int, list[tuple[int, float]]]:
+        """Label to (number of the column, weight), largest first."""
+        found = {
+            label: [(self.feature_names.index(term.literal.name), term.contribution) for term in e.terms]
+            for label, e in self.explanations.items()
+        }
+        if self.mode == "regression":
+            found = {0: [(column, -weight) for column, weight in found[_REGRESSION]], **found}
+        return found
+
+    @cached_property
+    def intercept(self) -> dict[int, float]:
+        """Label to the part of its sum that belongs to no fact."""
+        return {label: self.explanations[self._label(label)].intercept for label in self.local_exp}
+
+    @cached_property
+    def scores(self) -> dict[int, float]:
+        """Label to its `score`."""
+        return {label: _score(explanation) for label, explanation in self.explanations.items()}
+
+    @property
+    def score(self) -> float:
+        """The share of the output's mean squared change among fresh neighbors that the sum accounts for.
+
+        ``1 - fidelity_error / baseline_error``: the error of the sum against that of always answering the
+        prediction itself. LIME's R^2 compares with the neighbors' mean, by which LIME's sum is not anchored;
+        the two are not the same number. NaN where nothing was measured.
+        """
+        return self.scores[self._last]
+
+    @property
+    def local_pred(self) -> np.ndarray:
+        """What the sum says of the row, (1,): exactly what the model says."""
+        return np.array([self.explanations[self._last].prediction])
+
+    @property
+    def predicted_value(self) -> float | None:
+        """The model's number, in regression."""
+        return self.explanations[_REGRESSION].prediction if self.mode == "regression" else None
+
+    @property
+    def min_value(self) -> float | None:
+        """The lowest output: of the model on the training data, in regression."""
+        return self._range[0] if self.mode == "regression" else None
+
+    @property
+    def max_value(self) -> float | None:
+        """The highest output: of the model on the training data, in regression."""
+        return self._range[1] if self.mode == "regression" else None
+
+    def available_labels(self) -> list[int]:
+        """Labels that were explained; the predicted one first where top_labels was given."""
+        return list(self.top_labels or self.explanations)
+
+    def as_list(self, label: int = 1) -> list[tuple[str, float]]:
+        """(Fact, weight), largest first; in regression the label does not matter."""
+        return [(term.literal.text, term.contribution) for term in self._explanation(label).terms]
+
+    def as_map(self) -> dict[int, list[tuple[int, float]]]:
+        """Label to (number of the column, weight), largest first."""
+        return self.local_exp
+
+    def as_pyplot_figure(self, label: int = 1, figsize: tuple[float, float] | None = None) -> Any:
+        """The weights as bars, in a figure that pyplot knows."""
+        try:
+            import matplotlib.pyplot as plt  # noqa: PLC0415  heavy, and optional
+        except ModuleNotFoundError as error:
+            raise MissingDependencyError.of("matplotlib", "plot") from error
+        from anchorline.render.plot import bars  # noqa: PLC0415  pictures come after
+
+        explanation = self._explanation(label)
+        height = 1.5 + 0.4 * explanation.certificate.n_terms
+        figure, ax = plt.subplots(figsize=figsize or (8, height), layout="constrained")
+        bars(explanation, ax=ax)
+        return figure
+
+    def as_html(self, labels: Iterable[int] | None = None, **shown: bool) -> str:
+        """A page that needs nothing else: one label with all that is known, several one below the other.
+
+        LIME's switches ``predict_proba``, ``show_predicted_value``, ``show_table`` and ``show_all`` are known;
+        anything but their defaults warns, for there is one page only.
+        """
+        from anchorline.render.html import page  # noqa: PLC0415  pictures come after
+
+        _warn_of(shown)
+        chosen = self._chosen(labels)
+        if len(chosen) == 1:
+            return page(chosen[0])
+        title = escape(", ".join(explanation.output for explanation in chosen))
+        return (
+            f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>'
+            f"{_fragments(chosen)}</body></html>\n"
+        )
+
+    def save_to_file(self, file_path: str | Path, labels: Iterable[int] | None = None, **shown: bool) -> None:
+        """Write the page of `as_html`."""
+        Path(file_path).write_text(self.as_html(labels, **shown), encoding="utf-8")
+
+    def show_in_notebook(self, labels: Iterable[int] | None = None, **shown: bool) -> None:
+        """Show the labels' explanations below a notebook's cell; the switches are those of `as_html`."""
+        try:
+            display = import_module("IPython.display")
+        except ModuleNotFoundError as error:
+            raise MissingDependencyError(
+                "This needs `IPython`, which is not installed: there is no notebook. Type "
+                "`save_to_file('explanation.html')`, or: pip install ipython"
+            ) from error
+        _warn_of(shown)
+        display.display(display.HTML(_fragments(self._chosen(labels))))
+
+    def _repr_html_(self) -> str:
+        return _fragments(self._chosen(None))
+
+    def _chosen(self, labels: Iterable[int] | None) -> list[Explanation]:
+        return [self._explanation(label) for label in (self.available_labels() if labels is None else labels)]
+
+    def _explanation(self, label: int) -> Explanation:
+        found = self.explanations.get(self._label(label))
+        if found is None:
+            raise ParameterError(
+                f"Label {label!r} was not explained; these were: {self.available_labels()}. Ask for it: "
+                f"explain_instance(row, predict_fn, labels=({label!r},))."
+            )
+        return found
+
+    def _label(self, label: int) -> int:
+        return _REGRESSION if self.mode == "regression" else label
+
+    @property
+    def _last(self) -> int:
+        return list(self.explanations)[-1]
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        low, high = self.explanations[_REGRESSION].parameters["output_range"]
+        return float(low), float(high)
+
+
+def _fragments(explanations: Iterable[Explanation]) -> str:
+    from anchorline.render.html import fragment  # noqa: PLC0415  pictures come after
+
+    return "".join(fragment(explanation) for explanation in explanations)
+
+
+def _warn_of(shown: Mapping[str, bool]) -> None:
+    """Warn of every switch that is not its default; it was typed two calls above."""
+    for name, value in shown.items():
+        if name not in _SWITCHES:
+            raise TypeError(f"Unexpected keyword {name!r}; known are {', '.join(_SWITCHES)}.")
+        if value != _SWITCHES[name]:
+            warnings.warn(
+                f"{name}={value!r} has no effect in anchorline: there is one page only, with the model's output, "
+                "the facts of the sum and their weights.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def _score(explanation: Explanation) -> float:
+    certificate = explanation.certificate
+    if certificate.fidelity_error is None or certificate.baseline_error is None:
+        return float("nan")
+    error, baseline = certificate.fidelity_error.value, certificate.baseline_error.value
+    return 1 - error / baseline if baseline > 0 else float(error == 0)
