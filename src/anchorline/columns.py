@@ -54,15 +54,20 @@ def readable_edges(edges: NDArray[np.float64], values: NDArray[np.float64], kind
     for step in _STEPS[kind]:
         rounded = np.ceil(edges / step) * step  # among whole values, v >= e exactly when v >= ceil(e)
         if not np.any(values % step) and np.unique(rounded).size == edges.size:
-            return [(float(edge), text_of(edge, kind)) for edge in rounded]
+            return [(float(edge), exact_text(edge, kind)) for edge in rounded]
     above = np.searchsorted(values, edges, side="left")
     texts = []
     for edge, low, high in zip(edges, values[above - 1], values[above], strict=True):
         roundings = (f"{edge:.{digits}g}" for digits in range(3, 18))  # 17 digits give any float back
         texts.append(plain_number(next(text for text in roundings if low < float(text) <= high)))
     if len(set(texts)) < len(texts):
-        return [(float(edge), level_of(edge, kind)) for edge in edges]
+        return [(float(edge), exact_text(edge, kind)) for edge in edges]
     return [(float(text), text) for text in texts]
+
+
+def exact_text(value: float, kind: str) -> str:
+    """Tell a number or date so that reading the text gives it back."""
+    return level_of(value, kind) if kind == NUMBER else text_of(value, kind)
 
 
 def text_of(value: Any, kind: str) -> str:
@@ -98,7 +103,7 @@ def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
         if isinstance(frame, nw.DataFrame):
             return frame, [str(name) for name in frame.columns]
     except nw.exceptions.DuplicateError as cause:
-        raise error(f"Column names must differ: {cause} Rename one.") from cause
+        raise error(f"Column names must differ: {' '.join(str(cause).split())}. Rename one.") from cause
     # A list of rows goes through object: numpy would turn [25, "red"] into two texts.
     array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
     if array.ndim != 2:
@@ -122,6 +127,8 @@ def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception])
         return _numeric(BOOLEAN if dtype == nw.Boolean else NUMBER, series.cast(nw.Float64).to_numpy())
     if isinstance(dtype, nw.Date | nw.Datetime):  # with a time zone: as UTC
         return _numeric(DATE, series.dt.timestamp("us").cast(nw.Float64).to_numpy())
+    if dtype == nw.String:
+        return Column(CATEGORY, np.array(series.to_list(), dtype=object), series.is_null().to_numpy())
     declared = isinstance(dtype, nw.Categorical | nw.Enum)  # then whole numbers are names, too
     return _column_of_objects(series.to_list(), name, error, declared)
 
@@ -141,25 +148,30 @@ def _column_of_objects(values: list[Any], name: str, error: type[Exception], dec
     missing = np.array([kind is None for kind in kinds], dtype=bool)
     present = {kind for kind in kinds if kind is not None}
     if not present <= {NUMBER, BOOLEAN, CATEGORY}:
+        dates = present <= {"date", "datetime", "Timestamp"}
+        convert = f"pandas.to_datetime(frame[{name!r}])" if dates else f"frame[{name!r}].astype(str)"
         raise error(
             f"Column {name!r} holds {listed(sorted(present))}; needed numbers, booleans, texts, or a "
-            f"column of dates. Convert it, e.g. `frame[{name!r}].astype(str)`, or leave it out."
+            f"column of dates. Convert it, e.g. `{convert}`, or leave it out."
         )
-    if present in ({NUMBER}, {BOOLEAN}) and not declared:
-        known = [math.nan if gone else float(v) for v, gone in zip(values, missing, strict=True)]
-        return _numeric(present.pop(), known)
-    texts = ["" if k is None else level_of(v, k) for v, k in zip(values, kinds, strict=True)]
+    try:
+        if present in ({NUMBER}, {BOOLEAN}) and not declared:
+            known = [math.nan if gone else float(v) for v, gone in zip(values, missing, strict=True)]
+            return _numeric(present.pop(), known)
+        texts = ["" if k is None else level_of(v, k) for v, k in zip(values, kinds, strict=True)]
+    except OverflowError:
+        raise error(f"Column {name!r} holds a number beyond 1e308; needed numbers a float can hold.") from None
     return Column(CATEGORY, np.array(texts, dtype=object), missing)
 
 
 def kind_of(value: Any) -> str | None:
     """Return the kind of a Python value, None if it is missing, or the name of a type we refuse."""
-    if isinstance(value, bool | np.bool_):
-        return BOOLEAN
     if isinstance(value, str):
         return CATEGORY
+    if isinstance(value, bool | np.bool_):
+        return BOOLEAN
     if isinstance(value, numbers.Real | decimal.Decimal):
-        return None if math.isnan(value) else NUMBER
+        return None if value != value else NUMBER  # noqa: PLR0124  isnan refuses integers beyond 1e308
     name = type(value).__name__
     return None if name in ("NoneType", "NAType", "NaTType") else name  # pandas' own, without importing it
 

@@ -1,26 +1,32 @@
 """Every error anchorline raises on purpose, in one tree.
 
-AnchorlineError
-|- InstanceError (ValueError)             the instance to explain is not one the space knows
-|- ParameterError (ValueError)            k, sigma, n_samples, ... out of range
-|- SampleError (ValueError)               flips, drops or weights that do not fit together
-|- PredictorError (RuntimeError)          the model raised
-|- PredictorOutputError (ValueError)      the model answered, but not with one finite number a row
-|- BudgetError (RuntimeError)             the work asked for needs more queries than `max_queries`
-|- NotOptimalError (RuntimeError)         a proved optimum was required and none was reached
-|- InfeasibleError (ArithmeticError)      no explanation satisfies box and anchoring
-|- NumericalError (ArithmeticError)       statistics too ill-conditioned to decide
-|- CertificateError (ArithmeticError)     a solver's claims contradict each other
-|- BackendError (RuntimeError)            an outside solver answered something we do not know
-|- MissingDependencyError (ImportError)   an optional package is not installed
-|- ModelFileError (ValueError)            a model cannot be loaded: not found, damaged, or of another kind
-|- UntrustedError (ValueError)            loading it would run code, or make types nobody vouched for
-|- ModelInputError (ValueError)           the rows have not the columns or values that the loaded model needs
-|- RemoteModelError (RuntimeError)        a model behind an address failed, or answered what cannot be used
-|- TableFileError (ValueError)            a file is not a table that can be read
-|- OutputFileError (OSError)              a file could not be written; nothing half-written is left
-|- FormatError (ValueError)               a text is not an explanation of a known schema
-`- TamperedError (FormatError)            it was one, and was changed
+::
+
+    AnchorlineError
+    |- InstanceError (ValueError)             the instance to explain is not one the space knows
+    |- ParameterError (ValueError)            k, sigma, n_samples, ... out of range
+    |- SampleError (ValueError)               flips, drops or weights that do not fit together
+    |- PredictorError (RuntimeError)          the model raised
+    |- PredictorOutputError (ValueError)      the model answered, but not with one finite number a row
+    |- BudgetError (RuntimeError)             the work asked for needs more queries than `max_queries`
+    |- NotOptimalError (RuntimeError)         a proved optimum was required and none was reached
+    |- InfeasibleError (ArithmeticError)      no explanation satisfies box and anchoring
+    |- NumericalError (ArithmeticError)       statistics too ill-conditioned to decide
+    |- CertificateError (ArithmeticError)     a solver's claims contradict each other
+    |- BackendError (RuntimeError)            an outside solver answered something we do not know
+    |- MissingDependencyError (ImportError)   an optional package is not installed
+    |- ModelFileError (ValueError)            a model cannot be loaded: not found, damaged, or of another kind
+    |- UntrustedError (ValueError)            loading it would run code, or make types nobody vouched for
+    |- ModelInputError (ValueError)           the rows have not the columns or values that the loaded model needs
+    |- RemoteModelError (RuntimeError)        a model behind an address failed, or answered what cannot be used
+    |- TableFileError (ValueError)            a file is not a table that can be read
+    |- OutputFileError (OSError)              a file could not be written; nothing half-written is left
+    |- RowError (RuntimeError)                one row of many has no explanation
+    |- WorkerError (RuntimeError)             worker processes died, and not because of one row
+    |  `- UnpackableError (RuntimeError)      a model cannot be sent to another process
+    |- JournalError (ValueError)              a batch cannot begin or go on with the files that are there
+    |- FormatError (ValueError)               a text is not an explanation of a known schema
+    `- TamperedError (FormatError)            it was one, and was changed
 
 Messages say what came, what is needed and what to type. All of them pickle.
 """
@@ -133,6 +139,22 @@ class TableFileError(AnchorlineError, ValueError):
 
 class OutputFileError(AnchorlineError, OSError):
     """A file could not be written; nothing half-written is left."""
+
+
+class RowError(AnchorlineError, RuntimeError):
+    """One row of many has no explanation."""
+
+
+class WorkerError(AnchorlineError, RuntimeError):
+    """Worker processes died, and not because of one row."""
+
+
+class UnpackableError(WorkerError):
+    """A model cannot be sent to another process."""
+
+
+class JournalError(AnchorlineError, ValueError):
+    """A batch cannot begin or go on with the files that are there."""
 
 
 class FormatError(AnchorlineError, ValueError):

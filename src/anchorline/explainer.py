@@ -1,27 +1,31 @@
 """Explainer and explain: what people type."""
 
-import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any, Unpack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from anchorline._version import __version__
 from anchorline.assembly import assemble
 from anchorline.assessment import Assessment, assess
-from anchorline.errors import ParameterError, PredictorOutputError
+from anchorline.errors import ParameterError
 from anchorline.explanation import Explanation, plain_label, texts_digest
 from anchorline.frontier import Frontier, trace_frontier
-from anchorline.investigation import investigate
+from anchorline.investigation import investigate, stream
 from anchorline.jsonform import canonical_json
+from anchorline.neighbors import NeighborSample, sample_neighbors
 from anchorline.outputs import resolve
-from anchorline.predictor import Predictor, checked_range, checked_threshold
+from anchorline.predictor import Predictor, ask, checked_range, checked_threshold
 from anchorline.sampling import stream_key
-from anchorline.settings import Keywords, Settings
+from anchorline.settings import Keywords, Settings, show_keywords
 from anchorline.spaces.base import Neighborhood, Space
 from anchorline.spaces.hypercube import Hypercube
+
+if TYPE_CHECKING:
+    from anchorline.batch.local import ManyKeywords
+    from anchorline.explanations import Explanations
 
 
 class Explainer:
@@ -81,7 +85,7 @@ class Explainer:
         self.asked = resolve(model, output=output, column=column, task=task, classes=classes, input=input)
         self.output_range = None if output_range is None else checked_range(output_range)
         self.threshold = checked_threshold(threshold)
-        self._learnt: dict[int | None, tuple[float, float]] = {}
+        self._learnt: tuple[list[float], list[float]] | None = None  # of every column
 
     def explain(self, instance: Any, **keywords: Unpack[Keywords]) -> Explanation:
         """Explain one prediction; see `anchorline.explain` for the keywords."""
@@ -124,26 +128,27 @@ class Explainer:
             raise ParameterError(
                 f"{len(asked.classes)} classes were given; the model answers with {n_columns} columns."
             )
-        if n_columns is not None and asked.classes is None and asked.column is None and asked.name is not None:
-            raise ParameterError(
-                f"output is {asked.name!r}, but which of the model's {n_columns} columns is that? Pass "
-                "classes=[...], the labels of all columns, or column=, its number."
-            )
+        if n_columns is not None and asked.classes is None and asked.column is None:
+            if asked.name is not None:
+                raise ParameterError(
+                    f"output is {asked.name!r}, but which of the model's {n_columns} columns is that? Pass "
+                    "classes=[...], the labels of all columns, or column=, its number."
+                )
+            if asked.task == "number" and not predictor.is_probability:
+                raise ParameterError(f"The model answers with {n_columns} numbers a row. Pass column=, from 0.")
         return neighborhood, predictor
 
     def _learn_range(self, column: int | None) -> tuple[float, float]:
         """Lowest and highest prediction on the training table; asked once."""
-        if column not in self._learnt:
+        if self._learnt is None:
             ends = []
             for inputs in self.space.examples():  # type: ignore[attr-defined]
-                answers = np.asarray(self.asked.ask(inputs), dtype=np.float64).reshape(len(inputs), -1)
-                ends += [answers[:, column or 0].min(), answers[:, column or 0].max()]
-            if not np.isfinite(ends).all():
-                raise PredictorOutputError(
-                    "The model's predictions on the training table are not all finite numbers."
-                )
-            self._learnt[column] = float(min(ends)), float(max(ends))
-        return self._learnt[column]
+                n_rows = len(inputs)
+                answers = ask(self.asked.ask, inputs, n_rows, self.asked.task or "number").reshape(n_rows, -1)
+                ends += [answers.min(axis=0), answers.max(axis=0)]
+            both = np.array(ends, dtype=np.float64)
+            self._learnt = both.min(axis=0).tolist(), both.max(axis=0).tolist()
+        return self._learnt[0][column or 0], self._learnt[1][column or 0]
 
     def frontier(self, instance: Any, ks: Sequence[int] = range(1, 9), **keywords: Unpack[Keywords]) -> Frontier:
         """The best sum for every k in ``ks``, on one search sample, certified by one fresh sample.
@@ -194,6 +199,33 @@ class Explainer:
             explanation = self.explain_with(instance, replace(settings, seed=settings.seed + i))
             counts.update(term.literal.text for term in explanation.terms)
         return {text: count / n_seeds for text, count in counts.most_common()}
+
+    def explain_many(
+        self,
+        frame: Any,
+        *,
+        n_jobs: int = 1,
+        progress: Callable[[Any], None] | bool | None = None,
+        errors: str = "raise",
+        **keywords: "Unpack[ManyKeywords]",
+    ) -> "Explanations":
+        """Explain every row of a frame, array or list in ``n_jobs`` processes (-1: all cores); see docs/batch.md.
+
+        ``errors="keep"`` has a `Failure` for a row that fails, such as one that takes more than ``row_timeout``
+        seconds; ``progress`` is True or a function of `Progress`; ``share_calls`` mixes rows in one model call.
+        """
+        from anchorline.batch.local import explain_many  # noqa: PLC0415  stands above
+
+        return explain_many(self, frame, n_jobs=n_jobs, progress=progress, errors=errors, **keywords)
+
+    __call__ = explain_many
+
+    def neighbors(self, explanation: Explanation, n_neighbors: int = 1000) -> NeighborSample:
+        """Fresh neighbors of an explained instance, to be looked at: `anchorline.render.plot.neighborhood`."""
+        settings = replace(Settings.from_dict(explanation.parameters), max_queries=None)
+        neighborhood, predictor = self.prepare(list(explanation.instance), settings)
+        flips = stream(neighborhood, settings, "look", n_neighbors)
+        return sample_neighbors(neighborhood, predictor, flips, explanation.contributions, explanation.output)
 
     def assess(
         self,
@@ -350,20 +382,6 @@ def _key_checksum(
     predictor.checksum_key = stream_key(settings.seed, neighborhood.key, "checksum:" + canonical_json(parameters))
 
 
-def _show_keywords(function: Callable[..., Any]) -> None:
-    """Put every keyword of `Settings`, with its default, into the signature that help() and editors show."""
-    signature = inspect.signature(function)
-    shown = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    defaults = {"sigma": 1.0} | {field.name: field.default for field in fields(Settings)}
-    defaults |= {"flip_probability": None, "n_samples": None}
-    named = {p.name for p in shown} | {"max_relevance_error"}
-    shown += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-        for name, default in defaults.items()
-        if name not in named
-    ]
-    function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
-
-
-for _function in (explain, Explainer.explain, Explainer.frontier, Explainer.shortest, Explainer.repeat):
-    _show_keywords(_function)
+for _name in ("explain", "explain_many", "frontier", "shortest", "repeat"):
+    show_keywords(getattr(Explainer, _name))
+show_keywords(explain)

@@ -54,9 +54,12 @@ class Frontier:
     confidence: float
 
     def __str__(self) -> str:
+        from anchorline.render.characters import printable  # noqa: PLC0415  pictures come after
+
         lines = [f"{'k':>3}  {'fidelity error':<26}{'relevance error':<26}terms"]
         for point in self.points:
-            terms = ", ".join(self.literals[j].text for j in np.flatnonzero(point.contributions)) or "(intercept)"
+            names = [printable(self.literals[j].text) for j in np.flatnonzero(point.contributions)]
+            terms = ", ".join(names) or "(intercept)"
             cells = (_cell(point.fidelity_error), _cell(point.relevance_error))
             lines.append(f"{point.k:>3}  {cells[0]:<26}{cells[1]:<26}{terms}")
         return "\n".join(lines)

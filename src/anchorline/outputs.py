@@ -33,7 +33,9 @@ class Asked:
             return self.name
         if column is None:
             return "f(x)"
-        return str(self.classes[column]) if self.classes is not None else f"class {column}"
+        if self.classes is not None:
+            return str(self.classes[column])
+        return f"output {column}" if self.task == "number" else f"class {column}"
 
 
 def resolve(
@@ -60,28 +62,34 @@ def resolve(
     if input not in INPUTS:
         raise ParameterError(f"input is {input!r}; needed one of {', '.join(INPUTS)}.")
     ask, task = _method(model, task)
-    told = classes if classes is not None else classes_of(model)
-    known = None if task == "label" or told is None else tuple(_listed_classes(told))
+    known = _known_classes(ask, task, classes if classes is not None else classes_of(model), classes is not None)
     if input == "array" or (input == "auto" and _wants_arrays(model)):
-        ask, input = _of_arrays(ask), "array"
+        ask, input = OfArrays(ask), "array"
     if column is not None and (isinstance(column, bool) or not isinstance(column, int | np.integer) or column < 0):
         raise ParameterError(f"column is {column!r}; needed the number of a column of the answers, from 0.")
     name = None if output is None else str(output)
     if column is None and known is not None and output is not None:
-        column = _column_of(output, known)
+        column, name = _column_of(output, known), None  # called as the model calls it: 1, "1" and 1.0 alike
     if column is not None and known is not None and column >= len(known):
         raise ParameterError(f"column is {column}; the model has {len(known)} classes: {_told(known)}.")
+    if task == "label" and name is not None and name in map(str, classes_of(model) or ()):
+        raise ParameterError(
+            f"output is {output!r}, a class; but labels are explained as they are predicted at the row: leave "
+            "it out. For a class of your choice the model needs `predict_proba`."
+        )
     return Asked(ask, task, known, None if column is None else int(column), name, input)
 
 
 def classes_of(model: Any) -> Any:
     """The labels of a model's columns, where it tells them; of a method, those of its object."""
-    return getattr(_estimator_of(model), "classes_", None)
+    told = getattr(_estimator_of(model), "classes_", None)
+    return _labels(told) if isinstance(told, Iterable) else None
 
 
 def _estimator_of(model: Any) -> Any:
     """The estimator behind ``model.predict_proba``; any other model is its own."""
-    return getattr(model, "__self__", None) or model
+    owner = getattr(model, "__self__", None)
+    return model if owner is None else owner
 
 
 def _method(model: Any, task: str | None) -> tuple[Callable[[Any], Any], str | None]:
@@ -118,8 +126,15 @@ def _wants_arrays(model: Any) -> bool:
     return hasattr(estimator, "n_features_in_") and not hasattr(estimator, "feature_names_in_")
 
 
-def _of_arrays(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda inputs: ask(as_array(inputs))
+@dataclass(frozen=True, slots=True)
+class OfArrays:
+    """A model that takes arrays, asked about any table."""
+
+    ask: Callable[[Any], Any]
+
+    def __call__(self, inputs: Any) -> Any:
+        """The model's answer to the table as an array."""
+        return self.ask(as_array(inputs))
 
 
 def as_array(inputs: Any) -> np.ndarray:
@@ -130,20 +145,36 @@ def as_array(inputs: Any) -> np.ndarray:
 
     frame = nw.from_native(inputs, eager_only=True)
     if all(dtype.is_numeric() or dtype == nw.Boolean for dtype in frame.schema.values()):
-        return np.column_stack([frame[name].cast(nw.Float64).to_numpy() for name in frame.columns])
+        # By position: frame[0] of whole-number labels would be a row.
+        columns = (frame[:, j].cast(nw.Float64) for j in range(frame.shape[1]))
+        return np.column_stack([column.to_numpy().astype(np.float64) for column in columns])
     array = np.empty(frame.shape, dtype=object)
-    for j, name in enumerate(frame.columns):
-        array[:, j] = frame[name].to_list()
+    for j in range(frame.shape[1]):
+        column = frame[:, j]
+        array[:, j] = column.to_list()
+        array[column.is_null().to_numpy(), j] = None if column.dtype == nw.String else np.nan  # never pandas.NA
     return array
 
 
-def _listed_classes(classes: Any) -> list[Any]:
-    if isinstance(classes, str) or not isinstance(classes, Iterable):
+def _known_classes(ask: Any, task: str | None, classes: Any, given: bool) -> tuple[Any, ...] | None:
+    """The labels of the columns of the answers; None where answers have no columns, or nobody told."""
+    if isinstance(classes, str) or (classes is not None and not isinstance(classes, Iterable)):
         raise ParameterError(f"classes is {classes!r}; needed a list of labels, one a column of the answers.")
-    told = [getattr(label, "item", lambda label=label: label)() for label in classes]
+    if task == "label" or classes is None:
+        return None
+    told = _labels(classes)
     if any(isinstance(label, list | tuple | np.ndarray) for label in told):
         raise ParameterError("The model has several outputs; needed one. Wrap it in a function that returns one.")
-    return told
+    if len(set(map(str, told))) < len(told):
+        raise ParameterError(f"classes are {_told(told)}; needed labels that differ.")
+    method = getattr(ask, "__name__", "")
+    one_number = method == "predict" or (method == "decision_function" and len(told) == 2)
+    return None if one_number and not given else tuple(told)
+
+
+def _labels(classes: Iterable[Any]) -> list[Any]:
+    """Labels as Python values: NumPy's own would not be found again in JSON."""
+    return [label.item() if isinstance(label, np.generic) else label for label in classes]
 
 
 def _column_of(output: Any, classes: tuple[Any, ...]) -> int:

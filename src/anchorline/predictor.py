@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import BudgetError, ParameterError, PredictorError, PredictorOutputError
+from anchorline.errors import AnchorlineError, BudgetError, ParameterError, PredictorError, PredictorOutputError
 
 BATCH_ROWS = 4096  # fixed, because a model's last bits may depend on the batch it sees
 _DROP_GRID = 2.0**26  # drops are multiples of 1 / this, so that their sums are exact
@@ -208,17 +208,24 @@ class Predictor:
                 "Lower n_samples or raise max_queries."
             )
         self.n_queries += n_rows
-        try:
-            answer = self._model(inputs)
-        except Exception as error:
-            raise PredictorError(_told(error, inputs, n_rows)) from error
-        checked = _checked_answer(answer, n_rows, self.task)
+        checked = ask(self._model, inputs, n_rows, self.task)
         if self.n_queries > n_rows:  # not the first: the kind of answer is known
             if checked.shape[1:] != (() if self.n_columns is None else (self.n_columns,)):
                 raise PredictorOutputError.wrong_shape(checked.shape, n_rows)
             if _is_text(checked) and self.task != "label":
                 raise PredictorOutputError.not_numbers(checked)
         return checked
+
+
+def ask(model: Callable[[Any], Any], inputs: Any, n_rows: int, task: str | None) -> np.ndarray:
+    """The model's checked answers to some rows; errors that say what was asked and what came."""
+    try:
+        answer = model(inputs)
+    except AnchorlineError:
+        raise  # a model of our own already says what is wrong
+    except Exception as error:
+        raise PredictorError(_told(error, inputs, n_rows)) from error
+    return _checked_answer(answer, n_rows, task)
 
 
 def _told(error: Exception, inputs: Any, n_rows: int) -> str:

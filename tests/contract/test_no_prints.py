@@ -9,7 +9,7 @@ import pytest
 import anchorline as al
 
 ROOT = pathlib.Path(al.__file__).parent
-SPEAKERS = {"bench", "cli.py", "__main__.py", "studio"}  # their job is to write to the terminal
+SPEAKERS = {"bench", "cli", "__main__.py", "studio"}  # their job is to write to the terminal
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).parts[0] not in SPEAKERS]
 FORBIDDEN = {
     "print",

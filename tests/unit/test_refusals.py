@@ -90,7 +90,13 @@ TABLE = {
     "threshold NaN": (explain(threshold=NAN), ParameterError, "threshold is nan", "number", None),
     "budget": (explain(max_queries=7), BudgetError, "max_queries is 7", "queries needed", "Lower n_samples"),
     "infeasible": (explain(k=1, box=0.01), InfeasibleError, "box", "reaches the prediction", "raise `k` or `box`"),
-    "no model": (explain(None), ParameterError, "NoneType", "a fitted estimator, or a function", "`model.predict`"),
+    "no model": (
+        explain(None),
+        ParameterError,
+        "NoneType",
+        "a fitted estimator, or a function",
+        "`model.predict`",
+    ),
     "model raises": (explain(raises), PredictorError, "KeyError: \"column 'age'\"", "(1, 21)", "`predict`"),
     "rows": (
         explain(array(lambda n: np.zeros(n + 1))),
@@ -157,7 +163,9 @@ def test_every_refusal_of_the_issue_says_what_to_type(case):
 
 
 FROM_THE_START = [
-    case for case, row in TABLE.items() if row[1] in (InstanceError, ParameterError) and case not in ("no model", "2-D")
+    case
+    for case, row in TABLE.items()
+    if row[1] in (InstanceError, ParameterError) and case not in ("no model", "2-D")
 ]
 
 
@@ -260,7 +268,7 @@ def test_every_error_is_ours_and_a_builtin(cls):
 
 
 def test_the_drawing_of_the_tree_is_complete():
-    drawn = dict(re.findall(r"^[|`]- (\w+) \((\w+)\)", errors.__doc__, flags=re.MULTILINE))
+    drawn = dict(re.findall(r"^ +[|` ]*- (\w+) \((\w+)\)", errors.__doc__, flags=re.MULTILINE))
     assert set(drawn) == {cls.__name__ for cls in CLASSES} - {"AnchorlineError"}
     for name, builtin in drawn.items():
         assert builtin in [base.__name__ for base in getattr(errors, name).__mro__]

@@ -4,17 +4,20 @@ Centre the statistics: ``S = cov F``, ``s = cov(F, t)``, ``b = mean F``, ``tbar 
 fidelity error is ``var t + u'Su - 2 s'u + (tbar - b'u)^2``, and the square, the only strong coupling,
 goes away by duality: for every eta, and every mu that prices the sum of the contributions,
 
-    q(u) >= var t + u'Su - 2 (s + eta b + mu 1)'u + 2 eta tbar - eta^2 + 2 min(mu low, mu high).
+.. math:: q(u) \ge \operatorname{var} t + u^\top S u - 2 (s + \eta b + \mu \mathbf 1)^\top u
+          + 2 \eta \bar t - \eta^2 + 2 \min(\mu\,\text{low}, \mu\,\text{high})
 
 Write ``Y = (1, eta, mu)``. Projecting chosen literals out of S leaves every remaining literal a
 vector ``a_j = (s~, b~, 1~)_j / sqrt(D~_j)`` in R^3, and the chosen ones the 3 x 3 matrix
 ``sum a a'`` that is taken from the *form* ``[[var t, tbar, 0], [tbar, -1, 0], [0, 0, 0]]``.
 For a set T of r more literals the bound is ``Y' form Y + 2 min(mu low, mu high) - sum_T g_j`` with
 
-    g_j = (a_j'Y)^2 / (1 - rho_j),    rho_j >= sum of the r - 1 largest |correlation~_ij|,
+.. math:: g_j = \frac{(a_j^\top Y)^2}{1 - \rho_j}, \qquad
+          \rho_j \ge \text{sum of the } r - 1 \text{ largest } |\tilde\kappa_{ij}|
 
-because a correlation matrix minus ``diag(1 - rho)`` is diagonally dominant. With r = 1, rho = 0 and
-the best Y, it is the exact value (`saddle`). The case without intercept is only low = high.
+where :math:`\tilde\kappa` are the correlations left: a correlation matrix minus ``diag(1 - rho)`` is
+diagonally dominant. With r = 1, rho = 0 and the best Y, it is the exact value (`saddle`). The case without
+intercept is only low = high.
 
 A literal whose projected variance vanishes (always flipped, a complement, a duplicate) gets the
 variance `RIDGE` instead: a penalty of at most ``RIDGE u_j^2``, and no special case anywhere.
@@ -138,7 +141,7 @@ def cheap_rho(centered: Centered, projection: Projection, candidates: np.ndarray
 
 
 def exact_rho(centered: Centered, projection: Projection, candidates: np.ndarray, others: int) -> np.ndarray:
-    """Sum of the ``others`` largest |correlation~| of each candidate with another candidate. Cost n^2."""
+    """Sum of the ``others`` largest correlations, in size, that each candidate has left with another. Cost n^2."""
     n = len(candidates)
     if others == 0 or n <= 1:
         return np.zeros(n)

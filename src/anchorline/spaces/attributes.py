@@ -4,6 +4,7 @@ A column's *codes* number the statements about it; rows of equal code make the s
 Everything else follows from codes: which rows break a statement, and which keep it.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.columns import BOOLEAN, CATEGORY, NUMBER, Column, level_of, readable_edges, text_of
+from anchorline.columns import BOOLEAN, CATEGORY, NUMBER, Column, exact_text, level_of, readable_edges, text_of
 from anchorline.errors import ParameterError
 
 UNSEEN = -1  # the code of a level that no training row has: every training row breaks it
+_EXACT = 2.0**53  # from here on, different whole numbers may be the same float
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Intervals:
     """Left-closed intervals between ``edges``; the outer two are unbounded, missing values stand apart.
 
     ``values`` are the distinct training values, sorted. An interval that holds only one of them is told
-    as that value, ``capital-gain = 0``, where the row has it.
+    as that value, ``capital-gain = 0``, where the row has it. ``zone`` follows every date.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Intervals:
     edges: np.ndarray
     texts: tuple[str, ...]
     values: np.ndarray
+    zone: str = ""
 
     def codes(self, column: Column) -> np.ndarray:
         """Number of the interval of every value, (n,); missing ones come last."""
@@ -50,9 +53,8 @@ class Intervals:
             return Statement(f"{self.name} is missing", lone=True)
         value = float(column.values[0])
         i = int(self.codes(column)[0])
-        low, high = np.searchsorted(self.values, (self._edge(i - 1), self._edge(i)))
-        if high - low == 1 and self.values[low] == value:
-            return Statement(f"{self.name} = {text_of(value, self.kind)}", lone=True)
+        if self.is_lone(i) and self.values[self._span(i)[0]] == value:
+            return Statement(f"{self.name} = {self._only(self._span(i)[0])}", lone=True)
         if not self.texts:
             return Statement(f"{self.name} is not missing", lone=False)
         if i == 0:
@@ -65,18 +67,26 @@ class Intervals:
         """Whether the training rows of this code share one value."""
         if code > len(self.edges):
             return True
-        low, high = np.searchsorted(self.values, (self._edge(code - 1), self._edge(code)))
-        return bool(high - low == 1)
+        low, high = self._span(code)
+        return high - low == 1 and not _EXACT <= abs(float(self.values[low])) < np.inf
 
     def value_text(self, column: Column) -> str:
         """The only value of a column, told."""
-        return text_of(column.values[0], self.kind)
+        return text_of(column.values[0], self.kind) + self.zone
 
-    def _edge(self, i: int) -> float:
-        """Edge i; beyond the first and the last there is none."""
-        if i < 0:
-            return -np.inf
-        return float(self.edges[i]) if i < len(self.edges) else np.inf
+    def _span(self, code: int) -> tuple[int, int]:
+        """First and last + 1 of the training values in an interval."""
+        low = 0 if code == 0 else int(np.searchsorted(self.values, self.edges[code - 1]))
+        last = code == len(self.edges)
+        return low, len(self.values) if last else int(np.searchsorted(self.values, self.edges[code]))
+
+    def _only(self, at: int) -> str:
+        """A training value told so that no other one reads the same."""
+        text = text_of(self.values[at], self.kind)
+        beside = [*self.values[max(0, at - 1) : at], *self.values[at + 1 : at + 2]]
+        if text in [text_of(value, self.kind) for value in beside]:
+            text = exact_text(float(self.values[at]), self.kind)
+        return text + self.zone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,27 +148,31 @@ def levels_of(name: str, column: Column, rare: float, shown: Mapping[str, str]) 
 
     Where every level is rare (a name, an id), each stands for itself: together they could not be broken.
     """
-    present = [text for text, gone in level_texts(column) if not gone]
-    levels, counts = np.unique(np.array(present, dtype=object), return_counts=True)
+    found = Counter(text for text, gone in level_texts(column) if not gone)
+    levels = sorted(found)
+    counts = np.array([found[level] for level in levels], dtype=np.intp)
     order = np.argsort(-counts, kind="stable")
     below = counts[order] < rare * len(column.values)
     n_rare = int(below.sum())
     together = 1 < n_rare < len(levels)
     first_rare = len(levels) - n_rare
-    codes = {str(levels[i]): min(at, first_rare) if together else at for at, i in enumerate(order)}
+    codes = {levels[i]: min(at, first_rare) if together else at for at, i in enumerate(order)}
     return Levels(name, codes, first_rare if together else None, n_rare if together else 0, shown)
 
 
-def intervals_of(name: str, column: Column, n_bins: int, cuts: Sequence[float] | None) -> Intervals:
+def intervals_of(
+    name: str, column: Column, n_bins: int, cuts: Sequence[float] | None, zone: str = ""
+) -> Intervals:
     """Cut at the quantiles, or where asked; a value that many rows share stands alone."""
     values = np.unique(column.values[~column.missing])
     if cuts is not None:
         edges = np.unique(np.asarray(cuts, dtype=np.float64))
-        return Intervals(name, column.kind, edges, tuple(text_of(edge, column.kind) for edge in edges), values)
+        texts = tuple(exact_text(float(edge), column.kind) + zone for edge in edges)
+        return Intervals(name, column.kind, edges, texts, values, zone)
     found = _quantile_edges(column.values[~column.missing], values, n_bins)
     pairs = readable_edges(found, values[np.isfinite(values)], column.kind) if len(found) else []
     edges = np.array([edge for edge, _ in pairs])
-    return Intervals(name, column.kind, edges, tuple(text for _, text in pairs), values)
+    return Intervals(name, column.kind, edges, tuple(text + zone for _, text in pairs), values, zone)
 
 
 def _quantile_edges(present: np.ndarray, values: np.ndarray, n_bins: int) -> np.ndarray:
@@ -200,8 +214,13 @@ class Attribute:
     @cached_property
     def _joint(self) -> tuple[dict[tuple[int, ...], int], np.ndarray]:
         """Number of every combination of codes, and the rows' numbers."""
-        found, codes = np.unique(np.column_stack(self.parts), axis=0, return_inverse=True)
-        return {tuple(row): i for i, row in enumerate(found.tolist())}, codes.ravel()
+        levels, codes = np.unique(self.parts[0], return_inverse=True)
+        found = levels[:, None]
+        for part in self.parts[1:]:  # column by column: sorting whole rows takes a hundred times as long
+            levels, at = np.unique(part, return_inverse=True)
+            pairs, codes = np.unique(codes * len(levels) + at, return_inverse=True)
+            found = np.column_stack([found[pairs // len(levels)], levels[pairs % len(levels)]])
+        return {tuple(row): i for i, row in enumerate(found.tolist())}, codes
 
     @cached_property
     def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -240,9 +259,14 @@ class Attribute:
         if len(each) == 1:
             return each[0]
         on = [i for i, column in enumerate(columns) if not column.missing[0] and column.values[0] == 1]
-        if len(on) == 1 and all(_is_indicator(encoding) for encoding in self.encodings):
+        if len(on) == 1 and all(map(_is_indicator, self.encodings)) and self._says_all(on[0], columns):
             return Statement(each[on[0]].text, lone)
         return Statement(" and ".join(statement.text for statement in each), lone)
+
+    def _says_all(self, i: int, columns: Sequence[Column]) -> bool:
+        """Whether every training row that agrees with the row in its column i agrees in all."""
+        own = self._codes(columns)
+        return not any(codes[i] == own[i] and codes != own for codes in self._joint[0])
 
     def kept(self, columns: Sequence[Column]) -> str:
         """What is true of a row that keeps its values here."""
@@ -266,7 +290,14 @@ def _is_indicator(encoding: Encoding) -> bool:
 
 
 def encode(
-    name: str, column: Column, *, n_bins: int, cuts: Any, rare: float, shown: Mapping[Any, str] | None
+    name: str,
+    column: Column,
+    *,
+    n_bins: int,
+    cuts: Any,
+    rare: float,
+    shown: Mapping[str, str] | None,
+    zone: str = "",
 ) -> Encoding:
     """Choose what can be said of a column: levels of categories and booleans, else intervals."""
     if shown is not None and column.kind == NUMBER:
@@ -277,8 +308,5 @@ def encode(
     if column.kind in (CATEGORY, BOOLEAN) or column.missing.all():
         if cuts is not None:
             raise ParameterError(f"cuts has {name!r}, which holds {column.kind}; needed numbers or dates there.")
-        names = {
-            level_of(key, NUMBER) if not isinstance(key, str) else key: str(v) for key, v in (shown or {}).items()
-        }
-        return levels_of(name, column, rare if column.kind == CATEGORY else 0.0, names)
-    return intervals_of(name, column, n_bins, cuts)
+        return levels_of(name, column, rare if column.kind == CATEGORY else 0.0, shown or {})
+    return intervals_of(name, column, n_bins, cuts, zone)

@@ -28,7 +28,7 @@ class Neighborhood(Protocol):
 
     @property
     def instance(self) -> list[Any]:
-        """The instance in plain Python values, for JSON."""
+        """The instance in plain Python values, for JSON; `Space.at` takes them back, so that others can verify."""
 
     def realize(self, flips: np.ndarray, rng: np.random.Generator | None) -> Any:
         """Model inputs, one a row of ``flips`` (n, d): literal j is broken where ``flips[i, j]``.

@@ -5,101 +5,220 @@ instance, which stands behind them. So data types, category sets, whole numbers 
 missing are kept without a word about any of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Natives:
-    """The columns of a table in the table's own library.
+class Natives(Protocol):
+    """The columns of a table in the table's own library; pickles, so that batches can be shared out."""
 
-    ``columns`` are native columns; ``one(j, value)`` makes a native column of one value with the type of
-    column j, or raises; ``behind(j, column)`` is column j followed by another of its type;
-    ``assemble(columns)`` makes a table of native columns; ``pick(column, rows)`` takes rows of one.
-    """
+    @property
+    def columns(self) -> Sequence[Any]:
+        """Native columns."""
 
-    columns: tuple[Any, ...]
-    one: Callable[[int, Any], Any]
-    behind: Callable[[int, Any], Any]
-    pick: Callable[[Any, np.ndarray], Any]
-    assemble: Callable[[Sequence[Any]], Any]
+    def one(self, j: int, value: Any) -> Any:
+        """A native column of one value (None: missing) with the type of column j, or any error."""
+
+    def behind(self, j: int, column: Any) -> Any:
+        """Column j followed by another of its type."""
+
+    def categories(self, j: int) -> list[Any]:
+        """The categories that the type of column j lists, those of no row included."""
+
+    def pick(self, column: Any, rows: np.ndarray) -> Any:
+        """Rows of a native column, copied."""
+
+    def assemble(self, columns: Sequence[Any]) -> Any:
+        """A table of native columns."""
+
+
+def snapshot(table: Any) -> Any:
+    """A copy where the user could change the table later; Polars and Arrow never change."""
+    return table.copy() if isinstance(table, np.ndarray) or _library(table) == "pandas" else table
 
 
 def natives_of(table: Any) -> Natives | None:
     """The native columns of a pandas, Polars or Arrow table or a 2-D array; None for anything else."""
-    library = type(table).__module__.partition(".")[0]
     if isinstance(table, np.ndarray):
-        return _of_array(table)
-    return {"pandas": _of_pandas, "polars": _of_polars, "pyarrow": _of_arrow}.get(library, lambda _: None)(table)
+        return ArrayNatives(table)
+    library = _library(table)
+    if library == "pandas":
+        columns = tuple(table.iloc[:, j].array for j in range(table.shape[1]))  # no index to carry along
+        return PandasNatives(columns, tuple(table.dtypes), table.columns)
+    if library == "polars":
+        return PolarsNatives(tuple(table.get_columns()))
+    return ArrowNatives(table) if library == "pyarrow" else None
 
 
-def _of_array(table: np.ndarray) -> Natives:
-    return Natives(
-        columns=tuple(table.T),
-        one=lambda j, value: np.array([value], dtype=None if table.dtype.kind in "US" else table.dtype),
-        behind=lambda j, column: np.concatenate([table[:, j], column]),
-        pick=lambda column, rows: column[rows],
-        assemble=np.column_stack,
-    )
+def _library(table: Any) -> str:
+    return type(table).__module__.partition(".")[0]
 
 
-def _of_pandas(table: Any) -> Natives:
-    import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+@dataclass(frozen=True, eq=False)
+class ArrayNatives:
+    """Columns of a 2-D array."""
 
-    dtypes, labels = list(table.dtypes), table.columns
-    columns = tuple(table.iloc[:, j].array for j in range(table.shape[1]))  # arrays: no index to carry along
+    table: np.ndarray
 
-    def behind(j: int, column: Any) -> Any:
-        return pd.concat([pd.Series(columns[j], copy=False), pd.Series(column)], ignore_index=True).array
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """Views of the columns."""
+        return tuple(self.table.T)
 
-    def assemble(picked: Sequence[Any]) -> Any:
-        frame = pd.DataFrame(dict(enumerate(picked)), index=pd.RangeIndex(len(picked[0])), copy=False)
-        frame.columns = labels
+    def one(self, j: int, value: Any) -> np.ndarray:
+        """Texts as long as they are; all else of the array's type."""
+        dtype = self.table.dtype
+        _check_nullable(value, dtype)
+        return np.array([value], dtype=None if dtype.kind in "US" else dtype)
+
+    def behind(self, j: int, column: np.ndarray) -> np.ndarray:
+        """One after the other."""
+        return np.concatenate([self.table[:, j], column])
+
+    def categories(self, j: int) -> list[Any]:
+        """None: an array lists no categories."""
+        return []
+
+    def pick(self, column: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """A copy of some rows."""
+        return np.asarray(column[rows])
+
+    def assemble(self, columns: Sequence[np.ndarray]) -> np.ndarray:
+        """A 2-D array."""
+        return np.column_stack(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class PandasNatives:
+    """Extension arrays, their types and the labels of the columns."""
+
+    columns: tuple[Any, ...]
+    dtypes: tuple[Any, ...]
+    labels: Any
+
+    def one(self, j: int, value: Any) -> Any:
+        """As pandas converts it, which refuses what the type cannot hold."""
+        _check_nullable(value, self.dtypes[j])
+        return self._series(j, [value]).array
+
+    def categories(self, j: int) -> list[Any]:
+        """As the column's type lists them."""
+        return list(self.columns[j].categories)
+
+    def behind(self, j: int, column: Any) -> Any:
+        """One after the other."""
+        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+
+        both = [self._series(j, self.columns[j]), self._series(j, column)]
+        return pd.concat(both, ignore_index=True).array
+
+    def pick(self, column: Any, rows: np.ndarray) -> Any:
+        """A copy of some rows."""
+        return column.take(rows)
+
+    def assemble(self, columns: Sequence[Any]) -> Any:
+        """A frame with the training table's labels and an index from 0."""
+        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+
+        series = {j: self._series(j, column) for j, column in enumerate(columns)}
+        frame = pd.DataFrame(series, index=pd.RangeIndex(len(columns[0])), copy=False)
+        frame.columns = self.labels
         return frame
 
-    return Natives(
-        columns=columns,
-        one=lambda j, value: pd.Series([value], dtype=dtypes[j]).array,
-        behind=behind,
-        pick=lambda column, rows: column.take(rows),
-        assemble=assemble,
-    )
+    def _series(self, j: int, values: Any) -> Any:
+        """With the type said: pandas takes objects that are all texts for its own texts, None for NaN."""
+        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+
+        return pd.Series(values, dtype=self.dtypes[j], copy=False)
 
 
-def _of_polars(table: Any) -> Natives:
-    import polars as pl  # noqa: PLC0415  heavy, and not a dependency
+@dataclass(frozen=True, eq=False)
+class PolarsNatives:
+    """Polars Series."""
 
-    columns = table.get_columns()
-    return Natives(
-        columns=tuple(columns),
-        one=lambda j, value: pl.Series(columns[j].name, [value], dtype=columns[j].dtype),
-        behind=lambda j, column: pl.concat([columns[j], column]),
-        pick=lambda column, rows: column.gather(rows),
-        assemble=pl.DataFrame,
-    )
+    columns: tuple[Any, ...]
+
+    def one(self, j: int, value: Any) -> Any:
+        """As Polars converts it; a column of the type Null would lose the value in silence."""
+        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
+
+        if value is not None and self.columns[j].dtype == pl.Null:
+            raise TypeError("the column's type is Null: it holds no values at all")
+        return pl.Series(self.columns[j].name, [value], dtype=self.columns[j].dtype)
+
+    def behind(self, j: int, column: Any) -> Any:
+        """One after the other."""
+        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
+
+        return pl.concat([self.columns[j], column])
+
+    def categories(self, j: int) -> list[Any]:
+        """Of an Enum, all; else those of the column."""
+        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
+
+        column = self.columns[j]
+        if isinstance(column.dtype, pl.Enum):
+            return column.dtype.categories.to_list()
+        return list(column.drop_nulls().unique(maintain_order=True))
+
+    def pick(self, column: Any, rows: np.ndarray) -> Any:
+        """A copy of some rows."""
+        return column.gather(rows)
+
+    def assemble(self, columns: Sequence[Any]) -> Any:
+        """A Polars frame."""
+        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
+
+        return pl.DataFrame(columns)
 
 
-def _of_arrow(table: Any) -> Natives:
-    import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
+@dataclass(frozen=True, eq=False)
+class ArrowNatives:
+    """Columns of an Arrow table."""
 
-    def one(j: int, value: Any) -> Any:
-        kind = table.schema.types[j]
+    table: Any
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """Chunked arrays."""
+        return tuple(self.table.columns)
+
+    def one(self, j: int, value: Any) -> Any:
+        """As Arrow converts it; categories are encoded as the column's are."""
+        import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
+
+        kind = self.table.schema.types[j]
         if pa.types.is_dictionary(kind):
             return pa.array([value], type=kind.value_type).dictionary_encode().cast(kind)
         return pa.array([value], type=kind)
 
-    def behind(j: int, column: Any) -> Any:
+    def behind(self, j: int, column: Any) -> Any:
+        """One after the other, categories numbered alike."""
+        import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
+
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        both = pa.chunked_array([*table.column(j).chunks, *chunks], type=table.schema.types[j])
+        both = pa.chunked_array([*self.table.column(j).chunks, *chunks], type=self.table.schema.types[j])
         return both.unify_dictionaries().combine_chunks()
 
-    return Natives(
-        columns=tuple(table.columns),
-        one=one,
-        behind=behind,
-        pick=lambda column, rows: column.take(rows),
-        assemble=lambda columns: pa.table(list(columns), schema=table.schema),
-    )
+    def categories(self, j: int) -> list[Any]:
+        """Those of all chunks."""
+        return [value for chunk in self.table.column(j).chunks for value in chunk.dictionary.to_pylist()]
+
+    def pick(self, column: Any, rows: np.ndarray) -> Any:
+        """A copy of some rows."""
+        return column.take(rows)
+
+    def assemble(self, columns: Sequence[Any]) -> Any:
+        """An Arrow table of the training table's schema."""
+        import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
+
+        return pa.table(list(columns), schema=self.table.schema)
+
+
+def _check_nullable(value: Any, dtype: Any) -> None:
+    """Refuse a missing value where NumPy would write False, or cannot write it."""
+    if value is None and isinstance(dtype, np.dtype) and dtype.kind in "iub":
+        raise TypeError(f"{dtype} has no missing values")

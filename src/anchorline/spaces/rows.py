@@ -3,7 +3,7 @@
 import datetime as dt
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,17 @@ from anchorline.spaces.natives import Natives
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """What a column's data type promises: whole numbers only, listed categories, a time zone."""
+    """What a column's data type promises: whole numbers only, listed categories, a time zone, no times.
+
+    ``categories`` are the listed ones by their texts, as the table writes them; None: any text will do.
+    ``loose``: it promises nothing, the values are Python objects.
+    """
 
     whole: bool = False
-    declared: bool = False
+    categories: Mapping[str, Any] | None = None
     zoned: bool = False
+    days: bool = False
+    loose: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +82,12 @@ class Schema:
             if column.kind == CATEGORY:
                 return self._level(j, value)
             to_plain = {NUMBER: _number, BOOLEAN: _boolean, DATE: _date}[column.kind]
-            return self.natives.one(j, to_plain(value, self.types[j]))
+            value = to_plain(value, self.types[j])
+            if self.types[j].loose:  # the training table's own value: 1 where it has 1, 1.0 where it has 1.0
+                where = np.flatnonzero(column.values == value)[:1]
+                if len(where):
+                    return self.natives.pick(self.natives.columns[j], where)
+            return self.natives.one(j, value)
         except InstanceError as error:
             raise InstanceError(f"Column {name!r}: {error}") from None
         except Exception as error:
@@ -89,27 +100,31 @@ class Schema:
         column = self.columns[j]
         if column.missing.any():
             return self.natives.pick(self.natives.columns[j], np.array([int(column.missing.argmax())]))
-        if column.kind == BOOLEAN or self.types[j].whole:
+        try:
+            return self.natives.one(j, None)
+        except Exception as error:
             raise InstanceError(
-                f"Column {self.names[j]!r} is missing in the row; in the training table it never is, and whole "
-                "numbers and booleans have no value for it. Fill it in."
-            )
-        return self.natives.one(j, math.nan if column.kind == NUMBER else None)
+                f"Column {self.names[j]!r} is missing in the row; in the training table it never is, and its "
+                f"type cannot say so ({error}). Fill it in."
+            ) from error
 
     def _level(self, j: int, value: Any) -> Any:
         """The training table's own value of the same text; a new one where the type lists no categories."""
         kind = kind_of(value)
-        text = level_of(value, kind) if kind in (NUMBER, BOOLEAN, CATEGORY) else str(value)
-        column = self.columns[j]
+        if kind not in (NUMBER, BOOLEAN, CATEGORY):
+            raise InstanceError(f"{value!r} is a {kind}; needed a text, or a number or boolean told as one.")
+        text, column = level_of(value, kind), self.columns[j]
         where = np.flatnonzero((column.values == text) & ~column.missing)
         if len(where):
             return self.natives.pick(self.natives.columns[j], where[:1])
-        if self.types[j].declared:
-            known = sorted({text for text, gone in level_texts(column) if not gone})
-            near = difflib.get_close_matches(text, known, 3)
-            hint = f"Did you mean {listed(near)}?" if near else f"Known are {listed(known)}."
+        categories = self.types[j].categories
+        if categories is None:
+            return self.natives.one(j, text)
+        if text not in categories:
+            near = difflib.get_close_matches(text, categories, 3)
+            hint = f"Did you mean {listed(near)}?" if near else f"Known are {listed(categories)}."
             raise InstanceError(f"{value!r} is no category of the training table. {hint}")
-        return self.natives.one(j, text)
+        return self.natives.one(j, categories[text])
 
 
 def plain(column: Column, native: Any) -> str | int | float | bool | None:
@@ -123,8 +138,17 @@ def plain(column: Column, native: Any) -> str | int | float | bool | None:
     if column.kind == BOOLEAN:
         return bool(column.values[0])
     value = native[0]
-    value = value.as_py() if hasattr(value, "as_py") else value
-    return int(value) if isinstance(value, int | np.integer) else float(value)
+    return _plain_number(value.as_py() if hasattr(value, "as_py") else value)
+
+
+def _plain_number(value: Any) -> str | int | float:
+    if isinstance(value, int | np.integer):
+        return int(value)
+    number = float(value)
+    if not math.isfinite(number):
+        return "Infinity" if number > 0 else "-Infinity"  # JSON has no number for it
+    # Whole floats are told as integers: whether a library holds a column as floats says nothing of the row.
+    return int(number) if abs(number) < 2**53 and str(number).endswith(".0") and str(number) != "-0.0" else number
 
 
 def as_kind(column: Column, kind: str) -> Column:
@@ -142,7 +166,8 @@ def _as_mapping(instance: Any) -> dict[str, Any] | None:
     if isinstance(frame, nw.DataFrame):
         if len(frame) != 1:
             raise InstanceError(f"The frame has {len(frame)} rows; needed one. Type, say, `frame[:1]`.")
-        return {str(name): frame[name].to_list()[0] for name in frame.columns}
+        # By position: frame[0] of whole-number labels would be a row.
+        return {str(name): frame[:, j].to_list()[0] for j, name in enumerate(frame.columns)}
     if isinstance(instance, Mapping) or (hasattr(instance, "index") and hasattr(instance, "items")):
         return {str(name): value for name, value in instance.items()}
     return None
@@ -169,13 +194,18 @@ def _is_missing(value: Any) -> bool:
 
 
 def _number(value: Any, column_type: Type) -> int | float:
-    if kind_of(value) not in (NUMBER, BOOLEAN):
+    if kind_of(value) not in (NUMBER, BOOLEAN) and not _is_told_infinity(value):
         raise InstanceError(f"{value!r} is no number; in the training table this column holds numbers.")
     if not column_type.whole:
         return float(value)
-    if float(value) != math.floor(float(value)):
+    if value in (math.inf, -math.inf) or int(value) != value:
         raise InstanceError(f"{value!r} is no whole number; this column holds whole numbers only.")
     return int(value)
+
+
+def _is_told_infinity(value: Any) -> bool:
+    """As `plain` tells it."""
+    return isinstance(value, str) and value in ("Infinity", "-Infinity")
 
 
 def _boolean(value: Any, column_type: Type) -> bool:
@@ -186,32 +216,48 @@ def _boolean(value: Any, column_type: Type) -> bool:
 
 def _date(value: Any, column_type: Type) -> Any:
     """A datetime; without time zone it is taken as UTC where the column has one."""
+    value, told = read_date(value), value
+    if not isinstance(value, dt.date):
+        raise InstanceError(f"{told!r} is no date; needed one like '2018-03-04' or '2018-03-04 12:30'.")
+    zoned = getattr(value, "tzinfo", None) is not None
+    if zoned and not column_type.zoned:
+        raise InstanceError(f"{told!r} has a time zone; in the training table this column has none. Leave it out.")
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime(value.year, value.month, value.day)
+    if column_type.days:
+        if value.time() != dt.time():
+            raise InstanceError(f"{told!r} has a time of day; this column holds days. Leave it out.")
+        return value.date()
+    return value.replace(tzinfo=dt.UTC) if column_type.zoned and not zoned else value
+
+
+def read_date(value: Any) -> Any:
+    """A text or NumPy date as Python's date; anything else as it is."""
     if isinstance(value, str):
         try:
-            value = dt.datetime.fromisoformat(value)
+            return dt.datetime.fromisoformat(value)
         except ValueError:
-            raise InstanceError(
-                f"{value!r} is no date; needed one like '2018-03-04' or '2018-03-04 12:30'."
-            ) from None
-    if isinstance(value, np.datetime64):
-        value = value.astype("datetime64[us]").item()
-    if not isinstance(value, dt.date):
-        raise InstanceError(f"{value!r} is no date; in the training table this column holds dates.")
-    if column_type.zoned and getattr(value, "tzinfo", None) is None:
-        return dt.datetime(*value.timetuple()[:6], getattr(value, "microsecond", 0), tzinfo=dt.UTC)
-    return value
+            return value
+    return value.astype("datetime64[us]").item() if isinstance(value, np.datetime64) else value
 
 
-def types_of(table: Any) -> tuple[Type, ...]:
+def types_of(table: Any, natives: Natives) -> tuple[Type, ...]:
     """What the columns' data types promise."""
     if isinstance(table, np.ndarray):
-        return (Type(whole=table.dtype.kind in "iu"),) * table.shape[1]
+        kind = table.dtype.kind
+        return tuple(Type(whole=kind in "iu", loose=kind == "O") for _ in range(table.shape[1]))
     dtypes: list[Any] = list(nw.from_native(table, eager_only=True).schema.values())
     return tuple(
         Type(
             whole=dtype.is_integer(),
-            declared=isinstance(dtype, nw.Categorical | nw.Enum),
+            categories=_by_text(natives.categories(j)) if isinstance(dtype, nw.Categorical | nw.Enum) else None,
             zoned=isinstance(dtype, nw.Datetime) and dtype.time_zone is not None,
+            days=isinstance(dtype, nw.Date),
+            loose=dtype == nw.Object,
         )
-        for dtype in dtypes
+        for j, dtype in enumerate(dtypes)
     )
+
+
+def _by_text(categories: Iterable[Any]) -> dict[str, Any]:
+    return {level_of(value, kind_of(value) or CATEGORY): value for value in categories}

@@ -13,10 +13,10 @@ from anchorline.columns import CATEGORY, DATE, Column, listed, read_column, read
 from anchorline.errors import InstanceError, ParameterError
 from anchorline.literals import Literal
 from anchorline.spaces.attributes import Attribute, encode
-from anchorline.spaces.natives import Natives, natives_of
+from anchorline.spaces.choices import check_choices, checked_groups, cut_points, known, level_text
+from anchorline.spaces.natives import Natives, natives_of, snapshot
 from anchorline.spaces.rows import Schema, as_kind, plain, types_of
 
-WITHIN = ("keep", "redraw")
 _MOST_EXAMPLES = 10_000  # training rows shown to a model to learn the range of its outputs
 _EXAMPLES_A_BATCH = 4096
 
@@ -74,20 +74,44 @@ class Table:
         rare: float = 0.01,
         categorical: Mapping[str, Mapping[Any, str]] | Iterable[str] = (),
     ) -> None:
-        _check_choices(n_bins, within, rare)
+        check_choices(n_bins, within, rare)
         self._schema = _schema_of(frame, names)
         self.names, self.within = self._schema.names, within
-        self.fixed = tuple(_known(fixed, self.names, "fixed"))
-        self.groups = _checked_groups(groups, self.names, self.fixed)
-        shown = dict(categorical) if isinstance(categorical, Mapping) else {name: {} for name in categorical}
-        cuts = dict(cuts or {})
-        _known(shown, self.names, "categorical")
-        _known(cuts, self.names, "cuts")
-        self._settings = [n_bins, cuts, self.groups, self.fixed, within, rare, shown]
-        self._attributes = self._encode(n_bins, cuts, rare, shown)
+        self.fixed = tuple(known(fixed, self.names, "fixed"))
+        self.groups = checked_groups(groups or {}, self.names, self.fixed)
+        shown, cuts = self._shown(categorical), cuts or {}
+        edges = {name: self._edges(name, cuts[name]) for name in known(cuts, self.names, "cuts")}
+        told = {name: points.tolist() for name, points in edges.items()}
+        self._settings = [int(n_bins), told, self.groups, self.fixed, within, float(rare), shown]
+        self._attributes = self._encode(int(n_bins), edges, rare, shown)
+
+    def _shown(self, categorical: Mapping[str, Mapping[Any, str]] | Iterable[str]) -> dict[str, dict[str, str]]:
+        """Columns to be read as categories, and what the text of each level is called."""
+        found = {}
+        for name in known(categorical, self.names, "categorical"):
+            kind = self._column(name).kind
+            if kind == DATE:
+                raise ParameterError(f"categorical has {name!r}, which holds dates; needed numbers or categories.")
+            called = categorical[name] if isinstance(categorical, Mapping) else {}
+            if not isinstance(called, Mapping):
+                raise ParameterError(
+                    f"categorical[{name!r}] is {called!r}; needed a mapping: {{0: 'female', ...}}."
+                )
+            found[name] = {level_text(key, kind): str(text) for key, text in called.items()}
+        return found
+
+    def _edges(self, name: str, cuts: Any) -> np.ndarray:
+        return cut_points(cuts, self._column(name), name)
+
+    def _column(self, name: str) -> Column:
+        return self._schema.columns[self.names.index(name)]
 
     def _encode(
-        self, n_bins: int, cuts: Mapping[str, Any], rare: float, shown: Mapping[str, Any]
+        self,
+        n_bins: int,
+        edges: Mapping[str, np.ndarray],
+        rare: float,
+        shown: Mapping[str, Mapping[str, str]],
     ) -> list[Attribute]:
         grouped = {name: group for group, members in self.groups.items() for name in members}
         members: dict[str, list[int]] = {}
@@ -96,12 +120,19 @@ class Table:
                 members.setdefault(grouped.get(name, name), []).append(j)
         attributes = []
         for attribute, positions in members.items():
-            encodings = []
-            for j in positions:
-                name, column = self.names[j], self._schema.columns[j]
-                edges = _cut_points(cuts[name], column, name) if name in cuts else None
-                encodings.append(encode(name, column, n_bins=n_bins, cuts=edges, rare=rare, shown=shown.get(name)))
             columns = [self._schema.columns[j] for j in positions]
+            encodings = [
+                encode(
+                    self.names[j],
+                    column,
+                    n_bins=n_bins,
+                    cuts=edges.get(self.names[j]),
+                    rare=rare,
+                    shown=shown.get(self.names[j]),
+                    zone=" UTC" if self._schema.types[j].zoned else "",
+                )
+                for j, column in zip(positions, columns, strict=True)
+            ]
             parts = tuple(e.codes(column) for e, column in zip(encodings, columns, strict=True))
             attributes.append(Attribute(attribute, tuple(positions), tuple(encodings), parts))
         return attributes
@@ -182,8 +213,8 @@ class TableNeighborhood:
 
     @property
     def original(self) -> Any:
-        """The row, as a table of one row of the training table's type."""
-        return self.natives.assemble(self.row)
+        """The row, as a table of one row of the training table's type; a copy, which the model may spoil."""
+        return self.natives.assemble([self.natives.pick(column, np.zeros(1, np.intp)) for column in self.row])
 
     @cached_property
     def deterministic(self) -> bool:
@@ -199,8 +230,10 @@ class TableNeighborhood:
         """Put every neighbor together: flipped attributes from a training row that breaks the literal.
 
         A draw is a 32-bit word scaled to the number of rows to draw from; the law is met to 2^-32 a row.
+        Every attribute of every neighbor has a word of its own, so the first n neighbors of a batch are the
+        same whatever its size.
         """
-        sources = self._sources(flips, rng)
+        sources = self._sources(np.asarray(flips, dtype=bool), rng)
         return self.natives.assemble(
             [
                 self.natives.pick(column, sources[at])
@@ -211,16 +244,25 @@ class TableNeighborhood:
     def _sources(self, flips: np.ndarray, rng: np.random.Generator | None) -> list[np.ndarray]:
         """For every breakable attribute, then once for all others: which row of the pool each neighbor takes."""
         own = self.attributes[0].n_rows  # the row itself stands behind the training rows
-        sources = []
+        words, sources = self._words(flips.shape, rng), []
         for j, (attribute, start, stop) in enumerate(self._breakable):
-            source = np.full(len(flips), own)
-            broken = flips[:, j]
-            outside = _draw(rng, int(broken.sum()), attribute.n_rows - (stop - start))
-            source[broken] = attribute.order[np.where(outside < start, outside, outside + (stop - start))]
-            if self.within == "redraw" and stop > start:
-                source[~broken] = attribute.order[start + _draw(rng, int((~broken).sum()), stop - start)]
+            source, broken, inside = np.full(len(flips), own), flips[:, j], stop - start
+            outside = _scaled(words[broken, j], attribute.n_rows - inside)
+            source[broken] = attribute.order[np.where(outside < start, outside, outside + inside)]
+            if self.within == "redraw" and inside:
+                source[~broken] = attribute.order[start + _scaled(words[~broken, j], inside)]
             sources.append(source)
         return [*sources, np.full(len(flips), own)]
+
+    def _words(self, shape: tuple[int, int], rng: np.random.Generator | None) -> np.ndarray:
+        """32 random bits for every flip, (n, d); without a generator zeros, where they decide nothing."""
+        if rng is None and not self.deterministic:
+            raise ParameterError("A table draws values: realize(flips, rng) needs a random generator.")
+        n, d = shape
+        if rng is None:
+            return np.zeros(shape, dtype=np.uint32)
+        words = rng.bit_generator.random_raw(n * (-(-d // 2)))  # raw: the same on every version of NumPy
+        return words.astype("<u8", copy=False).view("<u4").reshape(n, -1)[:, :d]
 
     @cached_property
     def _pool(self) -> list[Any]:
@@ -245,18 +287,17 @@ class TableNeighborhood:
         return [self.columns[j] for j in attribute.positions]
 
 
-def _draw(rng: np.random.Generator | None, size: int, n: int) -> np.ndarray:
-    """Whole numbers below n from raw words: the same on every version of NumPy."""
-    if rng is None:
-        raise ParameterError("A table draws values: realize(flips, rng) needs a random generator.")
-    words = rng.bit_generator.random_raw(size) >> np.uint64(32)
-    return ((words * np.uint64(n)) >> np.uint64(32)).astype(np.intp)
+def _scaled(words: np.ndarray, n: int) -> np.ndarray:
+    """Words of 32 bits as whole numbers below n."""
+    return ((words.astype(np.uint64) * np.uint64(n)) >> np.uint64(32)).astype(np.intp)
 
 
 def _schema_of(frame: Any, names: Sequence[str] | None) -> Schema:
     """Read the training table; `ParameterError` where it cannot be one."""
-    table, given = read_table(frame, ParameterError)
-    native = table if isinstance(table, np.ndarray) else table.to_native()
+    table, _ = read_table(frame, ParameterError)
+    # The user may change the frame later; what is known of it must stay true.
+    native = snapshot(table if isinstance(table, np.ndarray) else table.to_native())
+    table, given = read_table(native, ParameterError)
     natives = natives_of(native)
     if natives is None:
         raise ParameterError(
@@ -273,58 +314,4 @@ def _schema_of(frame: Any, names: Sequence[str] | None) -> Schema:
     if len(set(told)) < len(told):
         raise ParameterError(f"Column names must differ; given: {listed(told)}. Rename one.")
     columns = tuple(read_column(table, j, name, ParameterError) for j, name in enumerate(told))
-    return Schema(tuple(told), columns, natives, types_of(native))
-
-
-def _check_choices(n_bins: int, within: str, rare: float) -> None:
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 2:
-        raise ParameterError(f"n_bins is {n_bins!r}; needed a whole number >= 2. Type n_bins=4.")
-    if within not in WITHIN:
-        raise ParameterError(f"within is {within!r}; needed one of {', '.join(WITHIN)}.")
-    if isinstance(rare, bool) or not isinstance(rare, int | float) or not 0 <= rare < 1:
-        raise ParameterError(f"rare is {rare!r}; needed a share from 0 to below 1. Type rare=0.01.")
-
-
-def _known(given: Iterable[str], names: Sequence[str], what: str) -> list[str]:
-    """The names given, all of them columns."""
-    if isinstance(given, str):
-        raise ParameterError(f"{what} is {given!r}; needed a list of columns. Type {what}=[{given!r}].")
-    told = [str(name) for name in given]
-    unknown = [name for name in told if name not in names]
-    if unknown:
-        raise ParameterError(f"{what} has {listed(unknown)}, which the table lacks; it has {listed(names)}.")
-    return told
-
-
-def _checked_groups(
-    groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]], names: Sequence[str], fixed: Sequence[str]
-) -> dict[str, list[str]]:
-    """Group name to columns; every column in one group at most, and not fixed."""
-    if isinstance(groups, str):
-        raise ParameterError(f"groups is {groups!r}; needed e.g. groups={{'place': ['latitude', 'longitude']}}.")
-    named = (
-        dict(groups) if isinstance(groups, Mapping) else {", ".join(map(str, group)): group for group in groups}
-    )
-    found = {str(name): _known(members, names, f"groups[{name!r}]") for name, members in named.items()}
-    seen: set[str] = set(fixed)
-    for name, members in found.items():
-        twice = [member for member in members if member in seen]
-        if twice or len(set(members)) < len(members) or not members:
-            raise ParameterError(f"Group {name!r} is {members}; needed columns, each fixed or in one group only.")
-        seen |= set(members)
-        if name in names and name not in members:
-            raise ParameterError(f"Group {name!r} is called like a column that is not in it. Call it otherwise.")
-    return found
-
-
-def _cut_points(cuts: Sequence[Any], column: Column, name: str) -> np.ndarray:
-    """Cut points as numbers; dates count microseconds."""
-    try:
-        if column.kind == DATE:
-            return np.array([np.datetime64(str(cut), "us").astype(np.int64) for cut in cuts], dtype=np.float64)
-        points = np.asarray(cuts, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; needed {column.kind} ({error}).") from None
-    if points.ndim != 1 or not len(points) or not np.isfinite(points).all():
-        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; needed at least one finite number.")
-    return points
+    return Schema(tuple(told), columns, natives, types_of(native, natives))

@@ -1,0 +1,90 @@
+"""What the user may choose of a table, checked: each message names the choice and what to type."""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from anchorline.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, kind_of, level_of, listed
+from anchorline.errors import ParameterError
+from anchorline.spaces.rows import read_date
+
+WITHIN = ("keep", "redraw")
+
+
+def check_choices(n_bins: int, within: str, rare: float) -> None:
+    """Refuse numbers and words out of range."""
+    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 2:
+        raise ParameterError(f"n_bins is {n_bins!r}; needed a whole number >= 2. Type n_bins=4.")
+    if within not in WITHIN:
+        raise ParameterError(f"within is {within!r}; needed one of {', '.join(WITHIN)}.")
+    if isinstance(rare, bool) or not isinstance(rare, int | float) or not 0 <= rare < 1:
+        raise ParameterError(f"rare is {rare!r}; needed a share from 0 to below 1. Type rare=0.01.")
+
+
+def known(given: Iterable[str], names: Sequence[str], what: str) -> list[str]:
+    """The names given, all of them columns."""
+    if isinstance(given, str):
+        raise ParameterError(f"{what} is {given!r}; needed a list of columns. Type {what}=[{given!r}].")
+    told = [str(name) for name in given]
+    unknown = [name for name in told if name not in names]
+    if unknown:
+        raise ParameterError(f"{what} has {listed(unknown)}, which the table lacks; it has {listed(names)}.")
+    return told
+
+
+def checked_groups(
+    groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]], names: Sequence[str], fixed: Sequence[str]
+) -> dict[str, list[str]]:
+    """Group name to columns; every column in one group at most, and not fixed."""
+    if isinstance(groups, str):
+        raise ParameterError(f"groups is {groups!r}; needed e.g. groups={{'place': ['latitude', 'longitude']}}.")
+    if not isinstance(groups, Mapping):
+        loose = [group for group in groups if isinstance(group, str) or not isinstance(group, Iterable)]
+        if loose:
+            raise ParameterError(f"groups has {loose[0]!r}; needed lists of columns. Type groups=[['a', 'b']].")
+        groups = {", ".join(map(str, group)): group for group in groups}
+    found = {str(name): known(members, names, f"groups[{name!r}]") for name, members in groups.items()}
+    seen: set[str] = set(fixed)
+    for name, members in found.items():
+        twice = [member for member in members if member in seen]
+        if twice or len(set(members)) < len(members) or not members:
+            raise ParameterError(f"Group {name!r} is {members}; needed columns, each fixed or in one group only.")
+        seen |= set(members)
+        if name in names and name not in members:
+            raise ParameterError(f"Group {name!r} is called like a column that is not in it. Call it otherwise.")
+    return found
+
+
+def cut_points(cuts: Sequence[Any], column: Column, name: str) -> np.ndarray:
+    """Cut points as numbers; dates count microseconds."""
+    what = "dates, like ['2018-03-04']" if column.kind == DATE else "finite numbers, like [30, 40]"
+    try:
+        listed_cuts = [] if isinstance(cuts, str) else list(cuts)
+        points = np.array([_ticks(cut) if column.kind == DATE else float(cut) for cut in listed_cuts])
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; needed {what} ({error}).") from None
+    if not len(points) or not np.isfinite(points).all():
+        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; needed {what}.")
+    return points
+
+
+def _ticks(cut: Any) -> float:
+    """A date in microseconds; without time zone, as UTC."""
+    moment = read_date(cut)
+    if not isinstance(moment, dt.date) or moment != moment:  # noqa: PLR0124  NaT differs from itself
+        raise ValueError(f"{cut!r} is no date")
+    if isinstance(moment, dt.datetime) and moment.tzinfo is not None:
+        moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
+    return float(np.datetime64(moment, "us").astype(np.int64))
+
+
+def level_text(key: Any, kind: str) -> str:
+    """The text of a level, of what the user calls it by: 1, 1.0 and "1" alike."""
+    own = kind_of(key)
+    if own not in (NUMBER, BOOLEAN, CATEGORY):
+        raise ParameterError(
+            f"categorical names {key!r}; needed a value of the column: a number, text or boolean."
+        )
+    return level_of(key, own if CATEGORY in (own, kind) else kind)

@@ -1,0 +1,260 @@
+"""Generated mixed frames in four libraries, and an independent reader of what literals say."""
+
+import datetime as dt
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+from hypothesis import strategies as st
+
+LIBRARIES = ("pandas", "polars", "arrow", "numpy")
+HOSTILE_NAMES = (
+    *("age", "capital-gain", "é 年 🙂", "a <= b", "x = y", "new\nline", " ", "[b]", "1 < 2 and 3", "is missing"),
+    *("{0}", "%s", "'", '"', "NaN", "x0", "0", "a" * 300),
+)
+
+
+def _whole(rng, n):
+    return rng.integers(-50, 1000, n)
+
+
+def _ties(rng, n):
+    return np.where(rng.random(n) < 0.7, 0, rng.integers(0, 5, n))
+
+
+def _reals(rng, n):
+    return rng.normal(size=n) * 10.0 ** rng.integers(-8, 9)
+
+
+def _holed(rng, n):
+    return np.where(rng.random(n) < 0.3, np.nan, np.round(rng.normal(size=n), 1))
+
+
+def _close(rng, n):
+    """Numbers that differ after the sixth digit only."""
+    return 0.1234567 + rng.integers(0, 3, n) * 1e-9
+
+
+def _texts(rng, n):
+    return pd.Series(rng.choice(["Private", "", "'quoted'", "a = b", "née", "3", "nan", "None"], n), dtype="str")
+
+
+def _rare_texts(rng, n):
+    return pd.Series(np.where(rng.random(n) < 0.8, "often", [f"id {i % 37}" for i in range(n)]), dtype="str")
+
+
+def _holed_texts(rng, n):
+    return pd.Series(np.where(rng.random(n) < 0.3, None, rng.choice(["u", "v", "w"], n)), dtype="str")
+
+
+def _objects(rng, n):
+    return pd.Series(np.where(rng.random(n) < 0.3, None, rng.choice(["u", "v", "w"], n)), dtype=object)
+
+
+def _odd_objects(rng, n):
+    return pd.Series([[1, "a", 2.5, True, None, "é"][i] for i in rng.integers(0, 6, n)], dtype=object)
+
+
+def _ordered(rng, n):
+    categories = ["low", "middle", "high", "never used"]
+    return pd.Series(pd.Categorical(rng.choice(categories[:3], n), categories=categories, ordered=True))
+
+
+def _unordered(rng, n):
+    values = np.where(rng.random(n) < 0.2, None, rng.choice(["red", "blue"], n))
+    return pd.Series(pd.Categorical(values, categories=["unused", "red", "blue"]))
+
+
+def _dates(rng, n):
+    return pd.Series(pd.Timestamp("2018-03-04") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"))
+
+
+def _moments(rng, n):
+    moments = pd.Timestamp("1999-12-31 23:59:58") + pd.to_timedelta(rng.integers(0, 10**6, n), unit="s")
+    return pd.Series(moments).where(pd.Series(rng.random(n) < 0.8))
+
+
+KINDS = {
+    "whole": _whole,
+    "ties": _ties,
+    "reals": _reals,
+    "holed": _holed,
+    "close": _close,
+    "single": lambda rng, n: rng.normal(size=n).astype(np.float32),
+    "small": lambda rng, n: rng.integers(-128, 128, n).astype(np.int8),
+    "large": lambda rng, n: rng.integers(-(2**53), 2**53, n),
+    "texts": _texts,
+    "rare texts": _rare_texts,
+    "holed texts": _holed_texts,
+    "objects": _objects,
+    "odd objects": _odd_objects,
+    "whole objects": lambda rng, n: pd.Series(rng.integers(0, 9, n).tolist(), dtype=object),
+    "ordered": _ordered,
+    "unordered": _unordered,
+    "booleans": lambda rng, n: rng.random(n) < 0.4,
+    "Int64": lambda rng, n: pd.array(np.where(rng.random(n) < 0.3, None, rng.integers(0, 9, n)), dtype="Int64"),
+    "boolean": lambda rng, n: pd.array(np.where(rng.random(n) < 0.3, None, rng.random(n) < 0.5), dtype="boolean"),
+    "dates": _dates,
+    "moments": _moments,
+    "zoned": lambda rng, n: _dates(rng, n).dt.tz_localize("Europe/Paris"),
+    "missing": lambda rng, n: np.full(n, np.nan),
+    "constant": lambda rng, n: np.full(n, 7),
+    "infinite": lambda rng, n: np.where(rng.random(n) < 0.2, np.inf, rng.integers(0, 9, n)),
+}
+NUMERIC = ("whole", "ties", "reals", "holed", "close", "large", "missing", "constant", "infinite")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A generated table: ``frame`` in its library, and the names of its columns as texts."""
+
+    library: str
+    frame: object
+    names: tuple[str, ...]
+    n_rows: int
+
+
+@st.composite
+def sheets(draw, library, most_rows=60, most_columns=4, plain_names=False, portable=False):
+    """A mixed frame of one library, as people have them: odd names, odd index, few or many rows."""
+    n = draw(st.one_of(st.integers(1, 4), st.integers(5, most_rows)))
+    kinds = sorted(NUMERIC if library == "numpy" and draw(st.booleans()) else KINDS)
+    chosen = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=most_columns))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    names = [f"column {j}" for j in range(len(chosen))]
+    if not plain_names:
+        names = draw(st.permutations(HOSTILE_NAMES))[: len(chosen)]
+    if portable or library in ("polars", "arrow"):  # they have no columns of anything
+        chosen = [kind.replace("odd ", "") for kind in chosen]
+    columns = {name: KINDS[kind](rng, n) for name, kind in zip(names, chosen, strict=True)}
+    frame = pd.DataFrame(columns)
+    if library == "pandas":
+        frame.index = _index(draw(st.sampled_from(["range", "texts", "repeated", "two levels"])), n)
+        if not plain_names and draw(st.booleans()):
+            frame.columns = names = list(range(len(chosen)))
+    return Sheet(library, in_library(frame, library), tuple(map(str, names)), n)
+
+
+def _index(kind, n):
+    if kind == "texts":
+        return pd.Index([f"row {n - i}" for i in range(n)], name="odd")
+    if kind == "repeated":
+        return pd.Index([7] * n)
+    return pd.MultiIndex.from_product([[1], range(n)]) if kind == "two levels" else pd.RangeIndex(n)
+
+
+def in_library(frame, library):
+    """A pandas frame in another library; as an array, floats where all are numbers, else objects."""
+    if library == "pandas":
+        return frame
+    if library == "polars":
+        return pl.from_pandas(frame)
+    if library == "arrow":
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    if all(isinstance(dtype, np.dtype) and dtype.kind in "if" for dtype in frame.dtypes):
+        return frame.to_numpy(dtype=np.float64)
+    array = np.empty(frame.shape, dtype=object)
+    for j in range(frame.shape[1]):
+        column = frame.iloc[:, j]
+        array[:, j] = column.astype(str) if column.dtype.kind == "M" else column.tolist()
+    return array
+
+
+def cells(table, j):
+    """The values of column j as Python objects."""
+    if isinstance(table, pd.DataFrame):
+        return table.iloc[:, j].tolist()
+    if isinstance(table, pl.DataFrame):
+        return table.to_series(j).to_list()
+    return table.column(j).to_pylist() if isinstance(table, pa.Table) else table[:, j].tolist()
+
+
+def is_missing(cell):
+    return cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and math.isnan(cell))
+
+
+def identity(cell):
+    """Equal for equal bits: type and all digits."""
+    return type(cell).__name__, repr(cell)
+
+
+def assert_same_types(table, realised):
+    """Exactly the training table's types, labels, order and category sets; an index from 0."""
+    assert type(realised) is type(table)
+    if isinstance(table, pd.DataFrame):
+        assert realised.columns.equals(table.columns)
+        assert list(realised.dtypes) == list(table.dtypes)
+        for mine, theirs in zip(realised.dtypes, table.dtypes, strict=True):
+            if isinstance(mine, pd.CategoricalDtype):  # == is blind to order where unordered
+                assert list(mine.categories) == list(theirs.categories)
+                assert mine.ordered == theirs.ordered
+        assert list(realised.index) == list(range(len(realised)))
+    elif isinstance(table, np.ndarray):
+        assert realised.dtype == table.dtype
+        assert realised.shape[1:] == table.shape[1:]
+    else:
+        assert realised.schema == table.schema
+
+
+def holds(text, name, cell, column):  # noqa: PLR0911  one a form of literal
+    """Whether a literal's text is true of a value: read from the text alone, as a person would.
+
+    ``column`` are the training values, which "rare" refers to.
+    """
+    if text == f"{name} is missing":
+        return is_missing(cell)
+    if is_missing(cell):
+        return False
+    if text == f"{name} is not missing":
+        return True
+    if text.startswith(f"{name} is one of "):
+        return _is_rare(text, name, cell, column)
+    if text.startswith(f"{name} = "):
+        return _equals(text.removeprefix(f"{name} = "), cell)
+    if text.startswith(f"{name} < "):
+        return _plain(cell) < _read(text.removeprefix(f"{name} < "), cell)
+    if text.startswith(f"{name} >= "):
+        return _plain(cell) >= _read(text.removeprefix(f"{name} >= "), cell)
+    low, high = text.split(f" <= {name} < ")
+    return _read(low, cell) <= _plain(cell) < _read(high, cell)
+
+
+def _is_rare(text, name, cell, column):
+    known = [_level(value) for value in column if not is_missing(value)]
+    rare = {value for value in known if known.count(value) < 0.01 * len(column)}
+    assert text == f"{name} is one of {len(rare)} rare values"
+    return _level(cell) in rare
+
+
+def _level(cell):
+    return str(cell) if not isinstance(cell, float) or not cell.is_integer() else str(int(cell))
+
+
+def _equals(told, cell):
+    if isinstance(cell, str):
+        return told == (repr(cell) if cell[:1] in ("", "'") else cell)
+    if isinstance(cell, bool):
+        return told == str(cell)
+    if isinstance(cell, dt.date):
+        return _read(told, cell) == _plain(cell)
+    try:
+        return float(told) in (float(cell), float(f"{cell:.6g}"))  # six digits, or all of them
+    except ValueError:  # a text, in a column of anything
+        return False
+
+
+def _plain(cell):
+    if isinstance(cell, dt.date):
+        moment = pd.Timestamp(cell)
+        return moment.tz_convert("UTC").tz_localize(None) if moment.tzinfo else moment
+    return float(cell)
+
+
+def _read(told, cell):
+    if isinstance(cell, dt.date):
+        assert told.endswith(" UTC") == (getattr(cell, "tzinfo", None) is not None)
+        return pd.Timestamp(told.removesuffix(" UTC"))
+    return float(told)

@@ -1,0 +1,376 @@
+"""Table: what literals say, what is chosen, what is refused; nothing the user owns is touched."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+
+import anchorline as al
+from anchorline.errors import InstanceError, ParameterError
+
+
+def texts(table, row):
+    return [literal.text for literal in table.at(row).literals]
+
+
+def held(table, row):
+    return [literal.held for literal in table.at(row).literals]
+
+
+FRAME = pd.DataFrame(
+    {
+        "age": np.r_[np.arange(20, 64), 37, 48],
+        "workclass": ["Private"] * 30 + ["State-gov"] * 16,
+        "capital-gain": [0] * 40 + [2174, 3000, 5178, 7688, 14084, 99999],
+        "date": pd.date_range("2018-01-01", periods=46, freq="10D"),
+    }
+)
+
+# --- names read well -------------------------------------------------------------------------------------
+
+
+def test_names_read_well():
+    table = al.Table(FRAME, cuts={"age": [37, 48], "date": ["2018-03-04", "2018-06-01"]})
+    row = {"age": 41, "workclass": "Private", "capital-gain": 0, "date": "2018-04-01"}
+    assert texts(table, row) == [
+        "37 <= age < 48",
+        "workclass = Private",
+        "capital-gain = 0",
+        "2018-03-04 <= date < 2018-06-01",
+    ]
+    assert held(table, row) == [
+        "age keeps its value 41",
+        "workclass = Private",
+        "capital-gain = 0",
+        "date keeps its value 2018-04-01",
+    ]
+
+
+def test_redrawn_facts_are_told_as_they_are_tested():
+    table = al.Table(FRAME, cuts={"age": [37, 48]}, within="redraw")
+    assert held(table, 20) == texts(table, 20)
+
+
+def test_missing_values_are_told():
+    table = al.Table(pd.DataFrame({"age": [1.0, np.nan, 3.0, np.nan], "name": ["a", None, "b", "a"]}))
+    assert texts(table, 1) == ["age is missing", "name is missing"]
+    assert texts(al.Table(pd.DataFrame({"age": [5.0, np.nan]})), {"age": 9.0}) == ["age is not missing"]
+
+
+def test_times_of_day_are_told_only_where_there_are_any():
+    frame = pd.DataFrame({"at": pd.date_range("2018-01-01 00:00:07", periods=50, freq="37min")})
+    assert texts(al.Table(frame), 20) == ["2018-01-01 07:33:22 <= at < 2018-01-01 15:06:37"]
+    frame = pd.DataFrame({"at": pd.date_range("2018-01-01", periods=48, freq="h")})
+    (text,) = texts(al.Table(frame, cuts={"at": ["2018-01-01 06:00", "2018-01-02"]}), 7)
+    assert text == "2018-01-01 06:00 <= at < 2018-01-02"
+
+
+def test_moments_with_a_time_zone_are_told_in_utc():
+    frame = pd.DataFrame({"at": pd.date_range("2018-01-01", periods=48, freq="h", tz="Europe/Paris")})
+    cuts = {"at": [dt.datetime(2018, 1, 1, 12, tzinfo=dt.UTC), pd.Timestamp("2018-01-02", tz="Europe/Paris")]}
+    table = al.Table(frame, cuts=cuts)
+    assert texts(table, 15) == ["2018-01-01 12:00 UTC <= at < 2018-01-01 23:00 UTC"]
+    assert held(table, 15) == ["at keeps its value 2018-01-01 14:00 UTC"]
+
+
+@pytest.mark.parametrize(
+    ("values", "row", "expected"),
+    [
+        ([0.1234561, 0.5, 2.0], 0, "x = 0.123456"),
+        ([0.1234561, 0.1234562, 2.0], 0, "x = 0.1234561"),  # six digits would be true of both
+        ([123456.7, 5e-7, 3e20], 1, "x = 5e-07"),
+        ([1000000, 2500000, 7], 1, "x = 2500000"),
+        ([2**53, 2**53 + 2, 5], 0, "9007199254740992 <= x < 9007199254740994"),
+        ([np.inf, -np.inf, np.inf], 0, "x = inf"),
+    ],
+)
+def test_numbers_are_told_shortly_but_never_wrongly(values, row, expected):
+    (text,) = texts(al.Table(pd.DataFrame({"x": values})), row)
+    if expected.startswith("9007"):
+        low, high = text.split(" <= x < ")
+        assert float(low) <= values[row] < float(high)
+    else:
+        assert text == expected
+
+
+def test_edges_have_few_digits():
+    rng = np.random.default_rng(0)
+    (text,) = texts(al.Table(pd.DataFrame({"x": rng.normal(size=500)})), {"x": 0.1})
+    low, _, high = text.split(" ")[0], *text.split(" ")[-2:]
+    assert max(len(part.strip("-0.")) for part in (low, high)) <= 4
+
+
+def test_cut_points_are_told_as_given():
+    table = al.Table(FRAME, cuts={"age": [30.123456789, 40]})
+    assert texts(table, {**FRAME.iloc[0].to_dict(), "age": 35})[0] == "30.123456789 <= age < 40"
+
+
+def test_rare_values_go_together():
+    table = al.Table(pd.DataFrame({"job": ["a"] * 300 + ["b"] * 300 + ["r1", "r2", "r3"]}))
+    assert texts(table, {"job": "r2"}) == ["job is one of 3 rare values"]
+    assert held(table, {"job": "r2"}) == ["job keeps its value r2"]
+    assert texts(table, {"job": "new"}) == ["job = new"]
+    assert texts(al.Table(table_of_ids()), 3) == ["id = 3"]  # all rare: each stands for itself
+
+
+def table_of_ids():
+    return pd.DataFrame({"id": [str(i) for i in range(300)]})
+
+
+def test_numbers_as_categories_and_what_they_are_called():
+    frame = pd.DataFrame({"sex": [0, 1, 1, 0], "on": [True, False, True, False], "grade": list("abab")})
+    called = {"sex": {0: "female", np.int64(1): "male"}, "on": {True: "yes", 0: "no"}, "grade": {"a": "best"}}
+    assert texts(al.Table(frame, categorical=called), 0) == ["sex = female", "on = yes", "grade = best"]
+    assert texts(al.Table(frame, categorical=called), 1) == ["sex = male", "on = no", "grade = b"]
+    assert texts(al.Table(frame, categorical=["sex"]), 1)[0] == "sex = 1"
+
+
+# --- groups ----------------------------------------------------------------------------------------------
+
+
+def test_one_hot_blocks_are_told_by_the_column_that_is_on():
+    frame = pd.DataFrame({"red": [1, 0, 0, 1], "blue": [0, 1, 0, 0], "n": [1, 2, 3, 4]})
+    table = al.Table(frame, groups={"color": ["red", "blue"]})
+    assert texts(table, 0)[0] == "red = 1"
+    assert texts(table, 2)[0] == "red = 0 and blue = 0"
+
+
+def test_indicators_that_are_on_together_are_told_in_full():
+    """Here "red = 1" alone would stay true of a row that breaks the group."""
+    frame = pd.DataFrame({"red": [1, 0, 1, 1], "blue": [0, 1, 1, 0]})
+    neighborhood = al.Table(frame, groups={"color": ["red", "blue"]}).at(0)
+    assert neighborhood.literals[0].text == "red = 1 and blue = 0"
+    drawn = neighborhood.realize(np.ones((50, 1), bool), np.random.default_rng(0))
+    assert not ((drawn["red"] == 1) & (drawn["blue"] == 0)).any()
+
+
+def test_groups_are_told_by_all_their_columns():
+    table = al.Table(FRAME, groups={"who": ["age", "workclass"]}, cuts={"age": [37]})
+    assert texts(table, 0)[0] == "age < 37 and workclass = Private"
+    assert held(table, 0)[0] == "who keeps its values"
+
+
+# --- what never changes ----------------------------------------------------------------------------------
+
+
+def test_what_never_changes_is_told():
+    frame = FRAME.assign(constant=7, empty=np.nan)
+    neighborhood = al.Table(frame, fixed=["age"]).at(0)
+    assert neighborhood.fixed == {
+        "age": "held fixed as asked",
+        "constant": "no training row breaks 'constant = 7'",
+        "empty": "no training row breaks 'empty is missing'",
+    }
+    assert [literal.name for literal in neighborhood.literals] == ["workclass", "capital-gain", "date"]
+
+
+def test_a_row_that_nothing_differs_from():
+    table = al.Table(FRAME[:1])
+    with pytest.raises(InstanceError, match=r"no neighbors. Give a larger training table, more bins"):
+        _ = table.at(0).literals
+    assert texts(table, FRAME.iloc[0].to_dict() | {"workclass": "other"}) == ["workclass = other"]
+
+
+# --- all neighbors ---------------------------------------------------------------------------------------
+
+
+def test_where_flips_decide_all_neighbors_are_enumerated():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((50, 3)) < 0.4, columns=list("abc")).assign(n=rng.integers(0, 2, 50))
+    explainer = al.Explainer(lambda X: X["a"] * 0.5 - X["b"] * 0.25 + X["n"] * 0.1, al.Table(frame))
+    explanation = explainer.explain(0, k=4)
+    assert explanation.certificate.exhaustive
+    assert explanation.certificate.n_samples == 16
+    drawn = explainer.explain(0, k=4, sampling="draw", n_samples=20_000)
+    assert drawn.contributions == pytest.approx(explanation.contributions, abs=0.02)
+    assert not explainer.space.at(0).realize(np.zeros((1, 4)), None).empty
+
+
+@pytest.mark.parametrize("column", [[1, 2, 3, 1], [2.0**60, 1, 1, 1], ["a", "b", "c", "a"]])
+def test_where_values_are_drawn_a_generator_is_needed(column):
+    neighborhood = al.Table(pd.DataFrame({"x": column})).at(1)
+    assert not neighborhood.deterministic
+    with pytest.raises(ParameterError, match="needs a random generator"):
+        neighborhood.realize(np.ones((1, 1), bool), None)
+
+
+# --- nothing the user owns is touched, nor what we own ---------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["pandas", "numpy"])
+def test_later_changes_of_the_frame_do_not_reach_the_table(library):
+    frame = pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20.0) % 3})
+    frame = frame if library == "pandas" else frame.to_numpy(copy=True)
+    table, other = al.Table(frame), al.Table(frame.copy())
+    if library == "pandas":
+        frame.loc[:, "a"] = -1.0
+        frame.iloc[3, 1] = 99.0
+    else:
+        frame[:] = -1.0
+    assert table.fingerprint == other.fingerprint
+    flips = np.ones((30, 2), bool)
+    one, two = (t.at(5).realize(flips, np.random.default_rng(1)) for t in (table, other))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_the_frame_and_the_row_are_left_alone():
+    frame, copy = FRAME.copy(), FRAME.copy()
+    frame.index = copy.index = pd.Index([3] * len(frame))
+    row = frame.iloc[4]
+    before = row.copy()
+    neighborhood = al.Table(frame).at(row)
+    neighbors, original = (
+        neighborhood.realize(np.ones((9, 4), bool), np.random.default_rng(0)),
+        neighborhood.original,
+    )
+    neighbors.loc[:, "age"] = 0
+    original.loc[:, "age"] = 0
+    pd.testing.assert_frame_equal(frame, copy)
+    pd.testing.assert_series_equal(row, before)
+    assert neighborhood.original.iloc[0].tolist() == before.tolist()
+
+
+# --- fingerprints ----------------------------------------------------------------------------------------
+
+
+def test_equal_choices_have_equal_fingerprints():
+    def fingerprint(**choices):
+        return al.Table(FRAME, **choices).fingerprint
+
+    assert fingerprint(n_bins=np.int64(5)) == fingerprint(n_bins=5)
+    assert fingerprint(cuts={"age": np.array([30, 40.0])}) == fingerprint(cuts={"age": [30, 40]})
+    assert fingerprint(cuts={"date": [dt.date(2018, 3, 4)]}) == fingerprint(cuts={"date": ["2018-03-04"]})
+    assert fingerprint(groups=[("age", "date")]) == fingerprint(groups={"age, date": ["age", "date"]})
+    assert fingerprint(categorical={"age": {np.int64(20): "x"}}) == fingerprint(categorical={"age": {20: "x"}})
+
+
+def test_other_choices_have_other_fingerprints():
+    many, other = np.arange(3000.0), np.arange(3000.0)
+    other[1500] += 0.25  # in the middle: a shortened text would hide it
+    choices = [
+        {},
+        {"n_bins": 5},
+        {"cuts": {"age": many}},
+        {"cuts": {"age": other}},
+        {"fixed": ["age"]},
+        {"within": "redraw"},
+        {"rare": 0.5},
+        {"categorical": ["age"]},
+        {"groups": [["age", "date"]]},
+        {"groups": {"g": ["age", "date"]}},
+    ]
+    tables = [al.Table(FRAME, **choice) for choice in choices]
+    tables += [al.Table(FRAME.rename(columns={"age": "years"})), al.Table(FRAME.astype({"age": "str"}))]
+    assert len({table.fingerprint for table in tables}) == len(tables)
+
+
+# --- what is refused, by name ----------------------------------------------------------------------------
+
+BAD_TABLES = {
+    "lazy": (lambda: pl.DataFrame({"a": [1]}).lazy(), r"LazyFrame.*`X.collect\(\)`"),
+    "sparse": (lambda: scipy.sparse.csr_array(np.eye(3)), r"csr_array.*`X.toarray\(\)`"),
+    "none": (lambda: None, "NoneType.*needed a 2-D array"),
+    "one axis": (lambda: [1, 2, 3], r"shape \(3,\).*needed a 2-D array"),
+    "ragged": (lambda: [[1, 2], [3]], "needed a 2-D array"),
+    "a series": (lambda: pd.Series([1, 2]), "Series.*needed a 2-D array"),
+    "no rows": (lambda: pd.DataFrame({"a": []}), r"shape \(0, 1\); needed at least one row and one column"),
+    "no columns": (lambda: pd.DataFrame(index=[1]), r"shape \(1, 0\); needed at least one row"),
+    "twice": (lambda: pd.DataFrame([[1, 2]], columns=["a", "a"]), "Column names must differ.*'a'.*Rename one"),
+    "twice in Arrow": (lambda: pa.table([[1], [2]], names=["a", "a"]), "Column names must differ.*Rename one"),
+    "twice as texts": (lambda: pd.DataFrame([[1, 2]], columns=[1, "1"]), "Column names must differ"),
+    "lists": (lambda: pd.DataFrame({"a": [[1], [2]]}), r"Column 'a' holds 'list'; needed numbers"),
+    "structs": (lambda: pl.DataFrame({"a": [{"b": 1}]}), "Column 'a' holds 'dict'"),
+    "durations": (
+        lambda: pd.DataFrame({"a": pd.to_timedelta([1, 2])}),
+        r"'Timedelta'.*`frame\['a'\].astype\(str\)`",
+    ),
+    "times": (lambda: pl.DataFrame({"a": [dt.time(1)]}), "Column 'a' holds 'time'"),
+    "bytes": (lambda: pd.DataFrame({"a": [b"x"]}), "Column 'a' holds 'bytes'"),
+    "complex": (lambda: np.array([[1j]]), "Column 'x0' holds 'complex'"),
+    "loose dates": (lambda: pd.DataFrame({"a": [dt.date(2020, 1, 1)]}, dtype=object), r"`pandas.to_datetime\("),
+    "beyond floats": (lambda: pd.DataFrame({"a": [10**400, 1]}, dtype=object), "'a' holds a number beyond 1e308"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_TABLES)
+def test_a_bad_table_is_named(kind):
+    make, words = BAD_TABLES[kind]
+    with pytest.raises(ParameterError, match=words):
+        al.Table(make())
+
+
+BAD_CHOICES = [
+    ({"n_bins": 1}, "n_bins is 1; needed a whole number >= 2"),
+    ({"n_bins": True}, "n_bins is True"),
+    ({"within": "kept"}, "within is 'kept'; needed one of keep, redraw"),
+    ({"rare": 1}, "rare is 1; needed a share"),
+    ({"fixed": "age"}, r"Type fixed=\['age'\]"),
+    ({"fixed": ["agee"]}, "fixed has 'agee', which the table lacks; it has 'age'"),
+    ({"cuts": {"agee": [1]}}, "cuts has 'agee', which the table lacks"),
+    ({"cuts": {"age": []}}, r"cuts\['age'\] is \[\]; needed finite numbers"),
+    ({"cuts": {"age": 30}}, r"cuts\['age'\] is 30; needed finite numbers, like \[30, 40\]"),
+    ({"cuts": {"age": ["x"]}}, r"needed finite numbers.*could not convert"),
+    ({"cuts": {"age": [np.inf]}}, "needed finite numbers"),
+    ({"cuts": {"date": ["NaT"]}}, r"needed dates, like \['2018-03-04'\]"),
+    ({"cuts": {"date": [pd.NaT]}}, "needed dates"),
+    ({"cuts": {"date": "2018-03-04"}}, "needed dates, like"),
+    ({"cuts": {"date": []}}, "needed dates, like"),
+    ({"cuts": {"workclass": [1]}}, "cuts has 'workclass', which holds categories; needed numbers or dates"),
+    ({"categorical": ["date"]}, "categorical has 'date', which holds dates"),
+    ({"categorical": {"age": {(1, 2): "x"}}}, r"categorical names \(1, 2\)"),
+    ({"categorical": {"age": "x"}}, r"categorical\['age'\] is 'x'; needed a mapping"),
+    ({"groups": "age"}, "groups is 'age'; needed e.g."),
+    ({"groups": ["age"]}, "groups has 'age'; needed lists of columns"),
+    ({"groups": [["age", "agee"]]}, "'agee', which the table lacks"),
+    ({"groups": {"g": []}}, "Group 'g'"),
+    ({"groups": {"g": ["age"], "h": ["age"]}}, "each fixed or in one group only"),
+    ({"groups": {"g": ["age"]}, "fixed": ["age"]}, "each fixed or in one group only"),
+    ({"groups": {"age": ["date"]}}, "called like a column"),
+    ({"names": ["a"]}, "a frame has its own names"),
+]
+
+
+@pytest.mark.parametrize(("choice", "words"), BAD_CHOICES)
+def test_a_bad_choice_is_named(choice, words):
+    with pytest.raises(ParameterError, match=words):
+        al.Table(FRAME, **choice)
+
+
+def test_names_of_arrays():
+    assert al.Table(np.eye(3)).names == ("x0", "x1", "x2")
+    with pytest.raises(ParameterError, match="names has 2 entries; the array has 3 columns"):
+        al.Table(np.eye(3), names=["a", "b"])
+    with pytest.raises(ParameterError, match="Column names must differ"):
+        al.Table(np.eye(2), names=["a", "a"])
+
+
+def test_lists_of_rows_are_tables():
+    table = al.Table([[25, "red"], [30, "blue"], [31, "red"]], names=["age", "color"])
+    assert texts(table, {"age": 25, "color": "blue"}) == ["age = 25", "color = blue"]
+
+
+# --- the end of the line ---------------------------------------------------------------------------------
+
+
+def test_infinity_goes_through_json():
+    frame = pd.DataFrame({"x": [1.0, 2, np.inf, -np.inf, 3, 4, 5, 6], "y": range(8)})
+    table = al.Table(frame)
+
+    def model(rows):
+        return np.clip(rows["x"], -9, 9) / 9
+
+    for row, told in ((2, "Infinity"), (3, "-Infinity")):
+        explanation = al.Explainer(model, table, output_range=(-1, 1)).explain(row, k=2, n_samples=200)
+        assert explanation.instance[0] == told
+        assert al.verify(explanation.to_json(), model, table).holds
+
+
+def test_hostile_names_print():
+    frame = pd.DataFrame({"\x1b[31mred": [1, 2, 3, 4], "a\nb": [5, 6, 7, 7], "": [0, 1, 0, 1]})
+    explanation = al.Explainer(lambda X: X.sum(axis=1) / 20, al.Table(frame)).explain(0, k=3, n_samples=200)
+    assert "\x1b" not in str(explanation)
+    assert al.Explanation.from_json(explanation.to_json()) == explanation

@@ -1,0 +1,244 @@
+"""Rows: every form is read, everything else is refused by name, with what to type."""
+
+import datetime as dt
+import decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import anchorline as al
+from anchorline.errors import InstanceError
+
+FRAME = pd.DataFrame(
+    {
+        "age": [25, 38, 47, 52, 61, 30, 44],
+        "weight": [50.5, 60.0, 70.0, np.nan, 80.0, 90.0, 65.0],
+        "work": ["a", "b", "a", "c", "b", "a", "a"],
+        "plan": pd.Categorical(list("xyxyxyx"), categories=["x", "y", "unused"]),
+        "member": [True, False] * 3 + [True],
+        "since": pd.date_range("2018-03-04", periods=7),
+        "at": pd.date_range("2018-03-04", periods=7, tz="Europe/Paris"),
+    }
+)
+ROW = {
+    "age": 41,
+    "weight": 70.0,
+    "work": "a",
+    "plan": "x",
+    "member": True,
+    "since": "2018-03-04",
+    "at": "2018-03-04 12:00",
+}
+TABLES = {
+    "pandas": al.Table(FRAME),
+    "polars": al.Table(pl.from_pandas(FRAME)),
+    "arrow": al.Table(pa.Table.from_pandas(FRAME, preserve_index=False)),
+}
+
+
+@pytest.fixture(params=TABLES)
+def table(request):
+    return TABLES[request.param]
+
+
+def instance(table, **changes):
+    return table.at(ROW | changes).instance
+
+
+def test_a_row_in_plain_values(table):
+    assert instance(table) == [
+        *(41, 70, "a", "x", True),
+        *("2018-03-04T00:00:00.000000", "2018-03-04T12:00:00.000000"),
+    ]
+
+
+@pytest.mark.parametrize("value", [41, 41.0, np.int8(41), np.float32(41), decimal.Decimal(41), pd.array([41])[0]])
+def test_numbers_of_any_type(table, value):
+    assert instance(table, age=value)[0] == 41
+
+
+@pytest.mark.parametrize(
+    "value", [None, np.nan, pd.NA, pd.NaT, float("nan"), np.float32("nan"), decimal.Decimal("NaN")]
+)
+@pytest.mark.parametrize("name", ["weight", "work", "plan", "since", "at"])
+def test_holes_of_any_type(table, name, value):
+    neighborhood = table.at(ROW | {name: value})
+    assert f"{name} is missing" in [literal.text for literal in neighborhood.literals]
+    assert neighborhood.instance[list(ROW).index(name)] is None
+
+
+def test_holes_where_the_type_has_none():
+    for name in ("age", "member"):
+        with pytest.raises(
+            InstanceError, match=rf"'{name}' is missing in the row.*has no missing values.*Fill it in"
+        ):
+            TABLES["pandas"].at(ROW | {name: None})
+        for library in ("polars", "arrow"):
+            assert instance(TABLES[library], **{name: None})[list(ROW).index(name)] is None
+    with pytest.raises(InstanceError, match="'x0' is missing in the row"):
+        al.Table(np.eye(3) > 0).at([None, True, False])
+    nullable = al.Table(FRAME[["age"]].astype("Int64")).at({"age": None})
+    assert nullable.literals[0].text == "age is missing"
+
+
+@pytest.mark.parametrize("value", [True, 1, 1.0, np.True_])
+def test_booleans(table, value):
+    assert instance(table, member=value)[4] is True
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("2018-03-05", "2018-03-05T00:00:00", dt.date(2018, 3, 5), dt.datetime(2018, 3, 5)),
+        *(pd.Timestamp("2018-03-05"), np.datetime64("2018-03-05"), np.datetime64("2018-03-05T00:00:00", "ns")),
+    ],
+)
+def test_dates(table, value):
+    assert instance(table, since=value)[5] == "2018-03-05T00:00:00.000000"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("2018-03-05 11:00", "2018-03-05T12:00+01:00", pd.Timestamp("2018-03-05 12:00", tz="Europe/Paris")),
+        *(dt.datetime(2018, 3, 5, 11, tzinfo=dt.UTC), np.datetime64("2018-03-05T11:00")),
+    ],
+)
+def test_moments(table, value):
+    assert instance(table, at=value)[6] == "2018-03-05T11:00:00.000000"
+
+
+def test_days_have_no_times():
+    table = al.Table(pl.DataFrame({"day": [dt.date(2018, 3, i) for i in range(1, 20)]}))
+    assert table.at(["2018-03-04"]).instance == table.at([pd.Timestamp("2018-03-04")]).instance
+    with pytest.raises(InstanceError, match="has a time of day; this column holds days"):
+        table.at(["2018-03-04 05:00"])
+
+
+def test_categories(table):
+    assert instance(table, work="never seen")[2] == "never seen"
+    original = table.at(ROW | {"work": "never seen"}).original
+    assert type(original) is type(table.at(0).original)
+    with pytest.raises(InstanceError, match=r"Column 'plan': 'xx' is no category .*Did you mean 'x'\?"):
+        table.at(ROW | {"plan": "xx"})
+    with pytest.raises(InstanceError, match="Known are 'x', 'y'"):
+        table.at(ROW | {"plan": "something else"})
+
+
+def test_categories_of_no_training_row():
+    for frame in (FRAME, pl.from_pandas(FRAME).with_columns(pl.col("plan").cast(pl.Enum(["x", "y", "unused"])))):
+        neighborhood = al.Table(frame).at(ROW | {"plan": "unused"})
+        assert "plan = unused" in [literal.text for literal in neighborhood.literals]
+        assert list(neighborhood.original["plan"]) == ["unused"]
+
+
+def test_categories_that_are_numbers():
+    frame = pd.DataFrame({"code": pd.Categorical([1, 2, 2, 1], categories=[1, 2, 3])})
+    table = al.Table(frame)
+    for value in (3, 3.0, "3"):
+        original = table.at({"code": value}).original
+        assert original["code"].tolist() == [3]
+        assert original["code"].dtype == frame["code"].dtype
+
+
+BAD_VALUES = [
+    ("age", "old", "Column 'age': 'old' is no number; in the training table this column holds numbers"),
+    ("age", "41", "'41' is no number"),
+    ("age", 41.5, "41.5 is no whole number"),
+    ("age", np.inf, "inf is no whole number"),
+    ("age", [41], r"\[41\] is no number"),
+    ("age", np.array([1, 2]), "is no number"),
+    ("age", 2**70, "Column 'age' is 1180591620717411303424; needed numbers"),
+    ("weight", 10**400, "Column 'weight' is 1000.*needed numbers"),
+    ("weight", dt.date(2018, 3, 4), "is no number"),
+    ("member", "yes", "'yes' is neither true nor false"),
+    ("member", 2, "2 is neither true nor false"),
+    ("since", "tomorrow", "'tomorrow' is no date; needed one like '2018-03-04'"),
+    ("since", 5, "5 is no date"),
+    ("since", dt.timedelta(1), "is no date"),
+    (
+        "since",
+        dt.datetime(2018, 3, 4, tzinfo=dt.UTC),
+        "has a time zone; in the training table this column has none",
+    ),
+    ("work", ["x"], r"Column 'work': \['x'\] is a list; needed a text"),
+    ("work", {"x": 1}, "is a dict; needed a text"),
+    ("work", dt.timedelta(1), "is a timedelta; needed a text"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "words"), BAD_VALUES)
+def test_a_bad_value_is_named(table, name, value, words):
+    with pytest.raises(InstanceError, match=words):
+        table.at(ROW | {name: value})
+
+
+def without(name):
+    return {key: value for key, value in ROW.items() if key != name}
+
+
+BAD_ROWS = [
+    (without("work"), r"The row lacks 'work'; it has .*None where a value is missing"),
+    (without("work") | {"wrok": "a"}, "Did you mean 'work' by 'wrok'"),
+    (FRAME[:2], "The frame has 2 rows; needed one"),
+    (FRAME[:0], "The frame has 0 rows; needed one"),
+    ([1, 2], "The row has 2 values; needed 7, in this order: 'age', 'weight'"),
+    ([list(ROW.values())], "The row has 1 values; needed 7"),
+    (np.zeros((2, 7)), r"The row has shape \(2, 7\); needed one row"),
+    (np.array(3.0), r"The row has shape \(\); needed one row"),
+    ("row", "The row is a str; needed a dict, a Series"),
+    (None, "The row is a NoneType"),
+    (1.0, "The row is a float"),
+    (True, "The row is a bool"),
+    (7, "Row 7 was asked for; the table has rows 0 to 6"),
+    (-8, "Row -8 was asked for"),
+]
+
+
+@pytest.mark.parametrize(("row", "words"), BAD_ROWS)
+def test_a_bad_row_is_named(table, row, words):
+    with pytest.raises(InstanceError, match=words):
+        table.at(row)
+
+
+def test_values_are_never_lost_in_silence():
+    table = al.Table(pl.DataFrame({"a": [1, 2], "nothing": [None, None]}))
+    with pytest.raises(InstanceError, match=r"'nothing' is 'x'.*the column's type is Null"):
+        table.at({"a": 1, "nothing": "x"})
+    assert table.at({"a": 1, "nothing": None}).instance == [1, None]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_numbers_beyond_the_type_are_named(dtype):
+    frame = pd.DataFrame({"n": np.arange(6).astype(dtype)})
+    for one in (frame, pl.from_pandas(frame), frame.to_numpy()):
+        with pytest.raises(InstanceError, match="is 1000; needed numbers"):
+            al.Table(one).at([1000])
+
+
+def test_integers_beyond_floats_are_kept():
+    frame = pd.DataFrame({"n": [2**60 + 1, 5, 6, 7]})
+    for row in (0, {"n": 2**60 + 1}, frame.iloc[[0]]):
+        neighborhood = al.Table(frame).at(row)
+        assert neighborhood.instance == [2**60 + 1]
+        assert neighborhood.original["n"].tolist() == [2**60 + 1]
+
+
+def test_whole_numbers_as_column_labels():
+    frame = pd.DataFrame({1: [1, 2, 3], 0: [4.0, 5.0, 6.0]})
+    table = al.Table(frame)
+    for row in (1, frame.iloc[1], frame.iloc[[1]], {0: 5, 1: 2}, {"0": 5, "1": 2}, [2, 5]):
+        assert table.at(row).instance == [2, 5]
+        assert table.at(row).original.columns.tolist() == [1, 0]
+
+
+def test_columns_of_objects_keep_their_values():
+    frame = pd.DataFrame({"n": [1, 2, None], "s": ["a", None, "b"]}, dtype=object)
+    for row in (0, {"n": 1.0, "s": "a"}, [1, "a"]):
+        original = al.Table(frame).at(row).original
+        assert [type(value) for value in original.iloc[0]] == [int, str]
+        assert list(original.dtypes) == [object, object]
+    assert al.Table(frame).at({"n": None, "s": np.nan}).original.iloc[0].tolist() == [None, None]
