@@ -1,0 +1,11 @@
+"""``python -m anchorline``: the command line."""
+
+import sys
+
+if not sys.flags.safe_path and sys.path:
+    del sys.path[0]  # the working directory, which -m puts first: no module that lies there is a model
+
+from anchorline.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""``anchorline batch``."""
+
+import contextlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from anchorline.batch.partition import Work, rows_of
+from anchorline.batch.progress import Progress
+from anchorline.batch.run import RunChoices, file_digest, run_batch
+from anchorline.cli import options as opt
+from anchorline.cli.codes import Code
+from anchorline.cli.console import error_console, tell
+from anchorline.cli.inputs import ModelChoice, Question, TableChoice, keywords_of
+from anchorline.io import read_table
+
+SUMMARY = "Explain every row of a table into a file, and lose nothing on the way."
+EXAMPLES = """\
+anchorline batch declined.parquet --model model.skops --data train.parquet --out why.parquet
+anchorline batch declined.csv --model model.onnx --data train.csv --target approved --out why.parquet --jobs -1
+anchorline batch declined.csv --model model.onnx --data train.csv --target approved --out why.parquet --resume
+anchorline batch new.csv --model mypackage.scoring:score --data train.csv --out why.parquet --row-timeout 60"""
+
+
+def batch(
+    rows: Annotated[str, typer.Argument(metavar="ROWS", help="The table whose rows are explained, all of them.")],
+    model: Annotated[str, typer.Option("--model", metavar="MODEL", help="As of `anchorline explain`.")],
+    data: opt.Data,
+    out: Annotated[str, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")],
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Worker processes; -1: one a core.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with what was begun.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew; what is there is lost.")] = False,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first row that fails.")] = False,
+    row_timeout: Annotated[
+        float | None, typer.Option("--row-timeout", metavar="SECONDS", help="How long a row may take.")
+    ] = None,
+    share_calls: Annotated[
+        bool, typer.Option("--share-calls", help="Mix rows in one call to a model that does not mind.")
+    ] = False,
+    target: opt.Target = None,
+    k: opt.K = 5,
+    sigma: opt.Sigma = 1.0,
+    samples: opt.Samples = None,
+    objective: opt.ObjectiveOption = opt.Objective.fidelity,
+    output: opt.Output = None,
+    column: opt.Column = None,
+    task: opt.TaskOption = None,
+    classes: opt.Classes = None,
+    output_range: opt.OutputRange = None,
+    threshold: opt.Threshold = None,
+    bins: opt.Bins = 4,
+    fixed: opt.Fixed = None,
+    group: opt.Group = None,
+    within: opt.WithinOption = opt.Within.keep,
+    max_queries: opt.MaxQueries = None,
+    seed: opt.Seed = 0,
+    kind: opt.ModelKind = None,
+    trust: opt.Trust = None,
+    trust_pickle: opt.TrustPickle = False,
+    timeout: opt.Timeout = 60.0,
+    batch_rows: opt.BatchRows = 1000,
+    debug: opt.Debug = False,
+    verbose: opt.Verbose = False,
+) -> Code:
+    """Explain every row of a table, with checkpoints: a batch that was interrupted goes on with --resume.
+
+    A row that fails becomes a row with its error. The exit code is 0 unless all do; the report counts them.
+    """
+    frame = read_table(rows)
+    space = TableChoice(data, target or (), bins, fixed or (), group or (), within.value).space()
+    loaded = ModelChoice(model, kind, trust or (), trust_pickle, timeout, batch_rows).load()
+    question = Question(output, column, task, classes or (), output_range, threshold)
+    explainer = question.explainer(loaded, space)
+    keywords: dict[str, Any] = keywords_of(
+        sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed
+    )
+    work = Work.of(explainer, share_calls=share_calls, k=k, **keywords)
+    made_of = {"model": _digest_of_model(model), "data": file_digest(rows)}
+    with _bar() as progress:
+        choices = RunChoices(
+            n_jobs=jobs,
+            resume=resume,
+            overwrite=overwrite,
+            fail_fast=fail_fast,
+            row_timeout=row_timeout,
+            progress=progress,
+        )
+        report = run_batch(rows_of(frame, explainer), work, Path(out), made_of, choices)
+    for line in report.lines():
+        tell(line)
+    return Code.MODEL if report.n_failed == report.n_rows else Code.OK
+
+
+def _digest_of_model(spec: str) -> str:
+    """SHA-256 of the model's file, or of the module that holds the function; of an address, itself."""
+    if Path(spec).is_file():
+        return file_digest(spec)
+    with contextlib.suppress(ImportError, ValueError, AttributeError):
+        found = importlib.util.find_spec(spec.partition(":")[0])
+        if found is not None and found.origin is not None and Path(found.origin).is_file():
+            return f"{spec} {file_digest(found.origin)}"
+    return spec
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Any]:
+    """A bar on a terminal; elsewhere a line now and then would only be in the way."""
+    console = error_console()
+    if not (console.is_terminal and sys.stderr.isatty()):
+        yield None
+        return
+    text = TextColumn("{task.description}", markup=False)
+    with Bar(BarColumn(), text, console=console, transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(progress: Progress) -> None:
+            bar.update(task, description=str(progress), completed=progress.done, total=progress.total)
+
+        yield show

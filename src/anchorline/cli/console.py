@@ -1,0 +1,125 @@
+"""What is written, and where: results on standard output, all else on standard error, nothing interpreted."""
+
+import contextlib
+import logging
+import os
+import sys
+from typing import Any, TextIO
+
+import typer
+from rich.console import Console
+
+from anchorline.cli.codes import Code
+from anchorline.errors import OutputFileError
+from anchorline.io.files import reason_of
+from anchorline.render.text import printable
+
+PAGE_WIDTH = 100  # of a table that goes to a file or a pipe
+
+
+def prepare_streams() -> None:
+    """Characters that a terminal does not know become escapes instead of errors."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def say(text: str | bytes) -> None:
+    """Write a result to standard output; a reader that went away ends the process, as it does elsewhere."""
+    try:
+        if isinstance(text, bytes):
+            sys.stdout.buffer.write(text)
+            sys.stdout.buffer.flush()
+        else:
+            typer.echo(text, color=True)  # colours, if any, were asked for
+    except BrokenPipeError:
+        silence(sys.stdout)
+        raise SystemExit(Code.BROKEN_PIPE) from None
+    except OSError as error:
+        silence(sys.stdout)
+        raise OutputFileError(f"Standard output cannot be written: {reason_of(error)}.") from error
+
+
+def tell(text: str) -> None:
+    """Write one line to standard error, whatever is in the text."""
+    with contextlib.suppress(OSError):  # nobody there to tell
+        typer.echo(f"anchorline: {one_line(text)}", err=True)
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks and control codes."""
+    return printable(" ".join(text.split()))
+
+
+def lines_of(value: Any) -> str:
+    """A text of several lines without control codes."""
+    return "\n".join(printable(line) for line in str(value).split("\n"))
+
+
+def silence(stream: TextIO) -> None:
+    """Let what is left in a broken stream go nowhere, so that Python does not complain when it ends."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def is_terminal() -> bool:
+    """Whether somebody looks at standard output."""
+    return sys.stdout.isatty()
+
+
+def in_color() -> bool:
+    """Whether standard output is a terminal that wants colours."""
+    return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def in_ascii() -> bool:
+    """Whether standard output knows no block characters."""
+    try:
+        "█▒─│".encode(sys.stdout.encoding or "ascii")
+    except (LookupError, UnicodeEncodeError):
+        return True
+    return False
+
+
+def error_console() -> Console:
+    """For progress bars: silent unless standard error is a terminal."""
+    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+class _OneLine(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"anchorline: {record.levelname.lower()}: {one_line(record.getMessage())}"
+
+
+def prepare_logging(level: int) -> None:
+    """Warnings and logs, one line each, to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    logging.captureWarnings(True)
+
+
+class State:
+    """What was asked of all commands."""
+
+    debug: bool = False
+
+
+def set_debug(value: bool) -> bool:
+    """Remember ``--debug``."""
+    State.debug = State.debug or value
+    return value
+
+
+def set_verbose(value: bool) -> bool:
+    """Heed ``--verbose``."""
+    if value:
+        logging.getLogger().setLevel(logging.INFO)
+    return value
+
+
+def shown(value: Any) -> str:
+    """Any value as text that drives no terminal."""
+    return printable(str(value))

@@ -1,0 +1,49 @@
+"""Every command's errors, told in one line and as an exit code."""
+
+import functools
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from anchorline.cli.codes import Code, code_of, root_of
+from anchorline.cli.console import State, tell
+from anchorline.errors import AnchorlineError
+
+
+def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command, whose errors end in one line on standard error and in an exit code."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            code = command(*arguments, **options)
+        except (Exception, KeyboardInterrupt) as error:
+            if type(error).__module__.partition(".")[0] in ("typer", "click"):
+                raise  # wrong usage, or an exit that is meant
+            raise typer.Exit(report(error)) from None
+        raise typer.Exit(int(code or Code.OK))
+
+    return run
+
+
+def report(error: BaseException) -> Code:
+    """Tell what went wrong; with ``--debug`` where, too."""
+    if State.debug:
+        typer.echo("".join(traceback.format_exception(error)), err=True)
+    if isinstance(error, KeyboardInterrupt):
+        tell("Interrupted; nothing was left half-written.")
+        return Code.INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        return Code.BROKEN_PIPE
+    if isinstance(error, MemoryError):
+        tell("Not enough memory.")
+        return Code.BUG
+    error = root_of(error)
+    if isinstance(error, AnchorlineError):
+        tell(str(error))
+    else:
+        hint = "" if State.debug else " Please report it with what --debug shows."
+        tell(f"This is a bug: {type(error).__name__}: {error}.{hint}")
+    return code_of(error)

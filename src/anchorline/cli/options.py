@@ -1,0 +1,125 @@
+"""Arguments and options that commands share."""
+
+import enum
+from typing import Annotated
+
+import typer
+
+from anchorline.cli.console import set_debug, set_verbose
+from anchorline.models import KINDS
+
+Kind = enum.StrEnum("Kind", {name: name for name in KINDS})  # type: ignore[misc]
+
+
+class Within(enum.StrEnum):
+    """What an unflipped attribute does."""
+
+    keep = "keep"
+    redraw = "redraw"
+
+
+class Task(enum.StrEnum):
+    """What the model's answers are."""
+
+    label = "label"
+    number = "number"
+
+
+class Objective(enum.StrEnum):
+    """What the best sum is best at."""
+
+    fidelity = "fidelity"
+    relevance = "relevance"
+
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A file (.onnx, .skops, XGBoost's .json or .ubj, LightGBM's .txt), module:function, or an address "
+        "http(s)://... of an Open Inference or MLflow model (its token in ANCHORLINE_HTTP_TOKEN).",
+        show_default=False,
+    ),
+]
+ModelKind = Annotated[Kind | None, typer.Option("--kind", help="What MODEL is, if its name does not tell.")]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option("--trust", metavar="TYPE", help="A type that a skops file may make; repeat it for several."),
+]
+TrustPickle = Annotated[
+    bool, typer.Option("--trust-pickle", help="Load a pickle or joblib file, which runs the code in it.")
+]
+Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="How long an HTTP model may take.")]
+BatchRows = Annotated[int, typer.Option("--batch-rows", help="Rows a request to an HTTP model.")]
+Data = Annotated[
+    str,
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="The table the model was trained on: .csv, .tsv, .jsonl (also .gz), .parquet, .arrow, .feather.",
+        show_default=False,
+    ),
+]
+Target = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target", metavar="COLUMN", help="A column to leave out: the target, an identifier. Repeatable."
+    ),
+]
+Rows = Annotated[
+    list[int] | None,
+    typer.Option("--row", metavar="N", help="A row of the data, counted from 0. Repeatable."),
+]
+RowsFile = Annotated[
+    str | None, typer.Option("--rows", metavar="FILE", help="A table whose rows are explained, all of them.")
+]
+Bins = Annotated[int, typer.Option("--bins", help="Intervals that numbers and dates are cut into.")]
+Fixed = Annotated[
+    list[str] | None,
+    typer.Option("--fixed", metavar="COLUMN", help="A column that never changes. Repeatable."),
+]
+Group = Annotated[
+    list[str] | None,
+    typer.Option("--group", metavar="NAME=A,B", help="Columns that change together. Repeatable."),
+]
+WithinOption = Annotated[
+    Within,
+    typer.Option("--within", help="Whether an attribute that is not changed keeps its value, or its interval."),
+]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output", metavar="CLASS", help="The class explained (else the predicted), or the output's name."
+    ),
+]
+Column = Annotated[int | None, typer.Option("--column", help="The class explained, by its column from 0.")]
+TaskOption = Annotated[Task | None, typer.Option("--task", help="Whether whole numbers are labels or numbers.")]
+Classes = Annotated[
+    list[str] | None,
+    typer.Option("--class", metavar="LABEL", help="The label of the model's next column. Repeat it for all."),
+]
+OutputRange = Annotated[
+    tuple[float, float] | None,
+    typer.Option("--output-range", metavar="LOW HIGH", help="Lowest and highest output."),
+]
+Threshold = Annotated[float | None, typer.Option("--threshold", help="The decision is: output >= threshold.")]
+K = Annotated[int, typer.Option("-k", help="Most terms, the intercept included.")]
+Sigma = Annotated[float, typer.Option("--sigma", help="How local: the larger, the closer the neighbors.")]
+Samples = Annotated[
+    str | None, typer.Option("--samples", metavar="N|auto", help="Neighbors to search with. [default: 5000]")
+]
+ObjectiveOption = Annotated[
+    Objective, typer.Option("--objective", help="The sum that fits best, or facts that hold it.")
+]
+MaxQueries = Annotated[int | None, typer.Option("--max-queries", help="Most rows to show to the model.")]
+Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same bytes.")]
+Out = Annotated[
+    str | None,
+    typer.Option("--out", metavar="PATH", help="Write there, whole or not at all, instead of printing."),
+]
+Debug = Annotated[
+    bool, typer.Option("--debug", callback=set_debug, help="Show the whole trace of an error.", is_eager=True)
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", callback=set_verbose, help="Tell more while working.", is_eager=True)
+]

@@ -1,0 +1,97 @@
+"""LightGBM's own text files: numbers or class scores, as the objective says."""
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anchorline.errors import MissingDependencyError, ModelFileError
+from anchorline.models.loading import read_whole
+from anchorline.models.rows import Rows
+
+if TYPE_CHECKING:
+    from anchorline.models.loading import Options
+
+MAX_BYTES = 2**31 - 1
+
+
+def load(name: str, kind: str, options: "Options") -> "LightgbmModel":
+    """Read the file with LightGBM's own reader, after a look at its head and its end."""
+    try:
+        import lightgbm  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingDependencyError.of("lightgbm", "boosters") from error
+    try:
+        text = read_whole(Path(name), MAX_BYTES).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"{name!r} is no LightGBM model: it is no text.") from error
+    head = dict(line.split("=", 1) for line in text.partition("\nTree=")[0].splitlines() if "=" in line)
+    if not re.match(r"tree\r?\n", text) or "feature_names" not in head:
+        raise ModelFileError(f"{name!r} is no LightGBM model. Type: booster.save_model('model.txt')")
+    if "end of trees" not in text:  # LightGBM's reader would go on past the end
+        raise ModelFileError(f"{name!r} is cut off: it has no end of trees.")
+    try:
+        booster = lightgbm.Booster(model_str=text)
+    except Exception as error:
+        raise ModelFileError(f"LightGBM cannot read {name!r}: {error}") from error
+    return LightgbmModel(booster, head, _categories(text, head, name), name)
+
+
+class LightgbmModel:
+    """A callable on frames and 2-D arrays: probabilities (n, c) of the classes 0, 1, ..., or numbers (n,)."""
+
+    def __init__(self, booster: Any, head: dict[str, str], categories: dict[int, list[Any]], name: str) -> None:
+        self._booster, self._categories, self._name = booster, categories, name
+        self._names = list(booster.feature_name())
+        self._nameless = self._names == [f"Column_{i}" for i in range(len(self._names))]
+        self._objective = head.get("objective", "").split(" ")[0]
+        n_classes = int(head.get("num_class", "1"))
+        if self._objective == "binary":
+            n_classes = 2
+        self.classes_ = list(range(n_classes)) if n_classes > 1 else None
+
+    def __repr__(self) -> str:
+        return f"LightgbmModel({self._name!r})"
+
+    def __call__(self, inputs: Any) -> np.ndarray:
+        """Ask the model about rows."""
+        rows = Rows(inputs)
+        if self._nameless and not (rows.names and set(self._names) <= set(rows.names)):
+            positions = rows.exactly(len(self._names))
+        else:
+            positions = rows.positions(self._names, _as_written)
+        columns = [
+            rows.codes(position, self._categories[j]) if j in self._categories else rows.numbers(position)
+            for j, position in enumerate(positions)
+        ]
+        answer = np.asarray(self._booster.predict(np.column_stack(columns), num_threads=1), dtype=np.float64)
+        return np.column_stack([1 - answer, answer]) if self._objective == "binary" else answer
+
+
+def _as_written(name: str) -> str:
+    """How LightGBM writes a column's name."""
+    return re.sub(r"\s", "_", name)
+
+
+def _categories(text: str, head: dict[str, str], name: str) -> dict[int, list[Any]]:
+    """The categories of each categorical column, in the order of their codes; none where codes were given."""
+    lines = re.findall(r"^pandas_categorical:(.*)$", text, flags=re.MULTILINE)
+    try:
+        lists = json.loads(lines[-1]) if lines else None
+    except ValueError as error:
+        raise ModelFileError(f"{name!r} has a damaged list of categories: {error}") from error
+    if not lists:
+        return {}
+    told = re.findall(r"^\[categorical_feature: ([\d,]*)\]", text, flags=re.MULTILINE)
+    columns = [int(number) for number in told[-1].split(",") if number] if told else []
+    if len(columns) != len(lists):  # by what the file says of each column's values: no interval
+        kinds = head.get("feature_infos", "").split(" ")
+        columns = [j for j, kind in enumerate(kinds) if re.match(r"-?\d", kind)]
+    if len(columns) != len(lists):
+        raise ModelFileError(
+            f"{name!r} has {len(lists)} lists of categories and {len(columns)} columns for them; it cannot be "
+            "told which belong together. Save it again with a newer LightGBM."
+        )
+    return dict(zip(columns, lists, strict=True))
