@@ -4,25 +4,37 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/datasets
 N ?= 50000
+CHROMIUM ?= /usr/bin/chromium
 
-.PHONY: demo test check bench soak format clean
+.PHONY: demo test check docs bench soak format clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anchorline needs Python >= 3.11; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,plot]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,check]'
-	touch $@ $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,check,docs]'
+	touch $@ $(VENV)/.demo $(VENV)/.docs
 
-demo: $(VENV)/.core  ## train a model, explain some of its predictions
-	$(BIN)/python examples/demo.py
+$(CHROMIUM):  # pages are tested in a real browser
+	apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends chromium || \
+	{ echo "The tests need Chromium: install it (Debian: apt-get install chromium)."; exit 1; }
 
-test: $(VENV)/.dev  ## everything, from nothing, to green
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
+docs: $(VENV)/.docs  ## the documentation site, to build/site/index.html
+	$(BIN)/python -m sphinx -q -W --keep-going -E -b html -d build/doctrees docs build/site
+
+demo: $(VENV)/.demo  ## train a model, explain one of its answers, write report.html
+	$(BIN)/anchorline demo
+
+test: $(VENV)/.dev $(CHROMIUM)  ## everything, from nothing, to green
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/.dev  ## lint, format, strict types, import directions, doctests
@@ -43,4 +55,4 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
