@@ -13,7 +13,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,plot]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,plot,studio]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
@@ -33,6 +33,7 @@ docs: $(VENV)/.docs  ## the documentation site, to build/site/index.html
 
 demo: $(VENV)/.demo  ## train a model, explain one of its answers, write report.html
 	$(BIN)/anchorline demo
+	@echo "(that command is $(BIN)/anchorline serve --demo)"
 
 test: $(VENV)/.dev $(CHROMIUM)  ## everything, from nothing, to green
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal

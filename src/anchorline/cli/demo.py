@@ -50,3 +50,4 @@ def demo(
     say("")
     say(explanation.as_rule())
     say(f"The whole report: {shown(out)}")
+    say("To explore cases in a browser, type: anchorline serve --demo")

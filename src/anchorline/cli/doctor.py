@@ -22,6 +22,7 @@ _PURPOSES = {
     "skops": "skops models",
     "http": "models behind an address",
     "boosters": "XGBoost, LightGBM and CatBoost models",
+    "studio": "the page and the HTTP interface of `anchorline serve`",
     "scip": "the solver SCIP, as a referee",
     "gurobi": "the solver Gurobi, as a referee",
     "relax": "convex bounds by CVXPY",

@@ -1,0 +1,70 @@
+// The sum as a waterfall: a table whose cells say everything, with bars beside them that repeat it.
+
+import { h, own } from "./dom.js";
+import { minus, signed } from "./format.js";
+
+class Scale {
+  constructor(levels) {
+    const low = Math.min(...levels);
+    const high = Math.max(...levels);
+    const room = (high - low || Math.abs(high) || 1) * 0.04;
+    this.low = low - room;
+    this.width = high - low + 2 * room || 1;
+  }
+
+  percent(value) {
+    return (100 * (value - this.low)) / this.width;
+  }
+}
+
+const share = (number) => `${number.toFixed(3)}%`;
+const at = (left, width) => (width === undefined ? { left: share(left) } : { left: share(left), width: share(width) });
+
+function row(kind, text, number, parts) {
+  return h(
+    "tr",
+    { class: kind },
+    h("th", { scope: "row" }, text),
+    h("td", { class: "number" }, number),
+    h("td", { class: "track", "aria-hidden": "true" }, parts),
+  );
+}
+
+export function levels(sum) {
+  let level = sum.intercept ? sum.intercept.value : 0;
+  const steps = sum.terms.map((term) => {
+    const before = level;
+    level += term.value;
+    return { before, after: level };
+  });
+  return { base: sum.intercept ? sum.intercept.value : 0, steps };
+}
+
+export function waterfall(sum, literals, total, caption, range = []) {
+  const { base, steps } = levels(sum);
+  const scale = new Scale([base, sum.total.value, ...steps.map((step) => step.after), ...range]);
+  const mark = (name, value, width) => h("i", { class: name, style: at(scale.percent(value), width) });
+  const rows = [];
+  if (sum.intercept) {
+    const parts = [mark("dot", base), mark("down", base)];
+    rows.push(row("level", "starting level", minus(sum.intercept.number), parts));
+  }
+  sum.terms.forEach((term, i) => {
+    const { before, after } = steps[i];
+    const left = Math.min(before, after);
+    const width = scale.percent(Math.max(before, after)) - scale.percent(left);
+    const parts = [mark(`strip ${term.value >= 0 ? "plus" : "minus"}`, left, width), mark("down", after)];
+    if (i > 0 || sum.intercept) parts.unshift(mark("up", before));
+    rows.push(row("term", own(literals[term.index].text), signed(term.number), parts));
+  });
+  const end = sum.total.value;
+  rows.push(row("total", total, minus(sum.total.number), [mark("up", end), mark("dot", end)]));
+  const names = [h("th", { scope: "col" }, "because"), h("th", { scope: "col", class: "number" }, "adds")];
+  return h(
+    "table",
+    { class: "sum" },
+    h("caption", { class: "unseen" }, caption),
+    h("thead", null, h("tr", null, names, h("td", { "aria-hidden": "true" }))),
+    h("tbody", null, rows),
+  );
+}

@@ -1,0 +1,47 @@
+// What is shown, kept in the address: a link to it shows the same to whoever may see it.
+
+const DEFAULTS = { case: 0, k: 5, sigma: 1 };
+
+const whole = (text, otherwise) => (/^\d{1,15}$/.test(text ?? "") ? Number(text) : otherwise);
+
+function parsed(text, otherwise) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return otherwise;
+  }
+}
+
+export function read() {
+  const query = new URLSearchParams(location.search);
+  const sigma = Number(query.get("sigma") ?? NaN);
+  const edits = parsed(query.get("edits"), null);
+  const broken = parsed(query.get("broken"), null);
+  return {
+    case: whole(query.get("case"), DEFAULTS.case),
+    k: Math.max(1, whole(query.get("k"), DEFAULTS.k)),
+    sigma: Number.isFinite(sigma) && sigma >= 0 && sigma <= 4 && query.has("sigma") ? sigma : DEFAULTS.sigma,
+    compare: whole(query.get("compare"), null),
+    search: query.get("search") ?? "",
+    sort: ["high", "low"].includes(query.get("sort")) ? query.get("sort") : "position",
+    edits: edits && typeof edits === "object" && !Array.isArray(edits) ? edits : {},
+    broken: Array.isArray(broken) ? broken.filter((name) => typeof name === "string") : [],
+  };
+}
+
+export function address(state) {
+  const query = new URLSearchParams({ case: state.case, k: state.k, sigma: state.sigma });
+  if (state.compare !== null) query.set("compare", state.compare);
+  if (state.search) query.set("search", state.search);
+  if (state.sort !== "position") query.set("sort", state.sort);
+  if (Object.keys(state.edits).length) query.set("edits", JSON.stringify(state.edits));
+  if (state.broken.length) query.set("broken", JSON.stringify(state.broken));
+  return `${location.pathname}?${query}`;
+}
+
+export function write(state, isNewCase) {
+  const where = address(state);
+  if (where === location.pathname + location.search) return;
+  if (isNewCase) history.pushState(null, "", where);
+  else history.replaceState(null, "", where);
+}

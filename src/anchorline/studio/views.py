@@ -1,0 +1,181 @@
+"""An explanation as the page shows it: numbers rounded so that they add up, sentences made, nothing queried."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from anchorline.explanation import (
+    TRUSTWORTHY_CHANGE,
+    TRUSTWORTHY_STABILITY,
+    WEAK_CHANGE,
+    WEAK_STABILITY,
+    Certificate,
+    Explanation,
+)
+from anchorline.frontier import Frontier, FrontierPoint
+from anchorline.guarantees import Estimate
+from anchorline.literals import Literal
+from anchorline.render.characters import printable
+from anchorline.render.summands import adding_up, output_name, summands
+from anchorline.render.text import by_theorem, in_the_population, on_the_sample
+
+
+def explanation_view(explanation: Explanation) -> dict[str, Any]:
+    """Everything that the page says about one explanation, and its sealed text."""
+    certificate, total = explanation.certificate, summands(explanation)
+    values = [term.contribution for term in explanation.terms]
+    return {
+        "output": output_name(explanation),
+        "total": total.total.text,
+        "range": list(explanation.parameters["output_range"]),
+        "class": explanation.output if explanation.parameters["column"] is not None else None,
+        "label": None if explanation.label is None else printable(str(explanation.label)),
+        "is_probability": bool(explanation.parameters.get("probability")),
+        "sum": _sum(
+            [term.index for term in explanation.terms],
+            values,
+            explanation.intercept,
+            explanation.prediction,
+            total.total.number,
+            [part.number for part in total.parts],
+        ),
+        "literals": literals_view(explanation.literals),
+        "fixed": {printable(name): printable(why) for name, why in explanation.fixed.items()},
+        "rule": explanation.as_rule(),
+        "on_sample": on_the_sample(certificate),
+        "in_population": in_the_population(certificate),
+        "by_theorem": by_theorem(certificate),
+        "verdict": {"name": certificate.verdict.name.lower(), "meaning": certificate.verdict.value},
+        "is_proved": explanation.is_proved,
+        "gauges": _gauges(certificate),
+        "confidence": certificate.confidence,
+        "n_queries": certificate.n_queries,
+        "alternatives": [_alternative(explanation, number) for number in range(len(explanation.alternatives))],
+        "shares": [
+            {"text": printable(text), "share": share} for text, share in explanation.literal_shares.items()
+        ],
+        "json": explanation.to_json(),
+    }
+
+
+def frontier_view(frontier: Frontier) -> dict[str, Any]:
+    """The best sums for every k, ready to be drawn."""
+    return {
+        "prediction": frontier.prediction,
+        "confidence": frontier.confidence,
+        "literals": literals_view(frontier.literals),
+        "points": [_point(point, frontier.prediction) for point in frontier.points],
+    }
+
+
+def frontier_answer(frontier: Frontier) -> dict[str, Any]:
+    """The frontier in full, for programs."""
+    points = [
+        {
+            "k": point.k,
+            "contributions": point.contributions.tolist(),
+            "intercept": point.intercept,
+            "status": point.status.name,
+            "objective": point.objective,
+            "lower_bound": point.lower_bound,
+            "fidelity_error": estimate_view(point.fidelity_error),
+            "relevance_error": estimate_view(point.relevance_error),
+        }
+        for point in frontier.points
+    ]
+    return {
+        "prediction": frontier.prediction,
+        "literals": [asdict(literal) for literal in frontier.literals],
+        "points": points,
+        "n_queries": frontier.n_queries,
+        "confidence": frontier.confidence,
+    }
+
+
+def literals_view(literals: Sequence[Literal]) -> list[dict[str, str]]:
+    """Names and texts, printable; ``key`` is the name as the data have it."""
+    return [
+        {"key": one.name, "name": printable(one.name), "text": printable(one.text), "held": printable(one.held)}
+        for one in literals
+    ]
+
+
+def estimate_view(estimate: Estimate | None) -> dict[str, Any] | None:
+    """An estimate's fields."""
+    return None if estimate is None else asdict(estimate)
+
+
+def _point(point: FrontierPoint, prediction: float) -> dict[str, Any]:
+    support = np.flatnonzero(point.contributions)
+    support = support[np.argsort(-np.abs(point.contributions[support]), kind="stable")]
+    values = point.contributions[support].tolist()
+    parts = [*values, point.intercept] if point.intercept != 0 else values
+    numbers, total = adding_up(parts, prediction)
+    return {
+        "k": point.k,
+        "is_proved": point.status.name == "OPTIMAL",
+        "fidelity_error": estimate_view(point.fidelity_error),
+        "relevance_error": estimate_view(point.relevance_error),
+        "sum": _sum(support.tolist(), values, point.intercept, prediction, total, numbers),
+    }
+
+
+def _sum(
+    support: Sequence[int],
+    values: Sequence[float],
+    intercept: float,
+    prediction: float,
+    total: str,
+    numbers: Sequence[str],
+) -> dict[str, Any]:
+    """Terms, largest first, then the intercept, and what they add up to; ``number`` is what is printed."""
+    terms = [
+        {"index": index, "value": value, "number": number}
+        for index, value, number in zip(support, values, numbers, strict=False)
+    ]
+    level = {"value": intercept, "number": numbers[len(values)]} if intercept != 0 else None
+    return {"terms": terms, "intercept": level, "total": {"value": prediction, "number": total}}
+
+
+def _alternative(explanation: Explanation, number: int) -> dict[str, Any]:
+    other = explanation.alternatives[number]
+    pairs = sorted(zip(other.support, other.values, strict=True), key=lambda pair: -abs(pair[1]))
+    values = [value for _, value in pairs]
+    parts = [*values, other.intercept] if other.intercept != 0 else values
+    numbers, total = adding_up(parts, explanation.prediction)
+    return {
+        "sum": _sum([j for j, _ in pairs], values, other.intercept, explanation.prediction, total, numbers),
+        "excess": asdict(other.excess),
+    }
+
+
+def _gauges(certificate: Certificate) -> list[dict[str, Any]]:
+    """What was measured, with and without the facts: shares of cases, or changes as shares of the output range.
+
+    ``good`` and ``fair`` are where the verdict's limits are; ``up`` says that more is better.
+    """
+    gauges = []
+    if certificate.stability is not None:
+        stable = {"kind": "stability", "up": True, "good": TRUSTWORTHY_STABILITY, "fair": WEAK_STABILITY}
+        gauges.append(
+            stable
+            | {"found": asdict(certificate.stability), "baseline": estimate_view(certificate.baseline_stability)}
+        )
+    if certificate.relevance_error is not None:
+        change = {"kind": "change", "up": False, "good": TRUSTWORTHY_CHANGE, "fair": WEAK_CHANGE}
+        gauges.append(
+            change
+            | {
+                "found": _root(certificate.relevance_error),
+                "baseline": None if certificate.baseline_error is None else _root(certificate.baseline_error),
+                "typical_change": estimate_view(certificate.typical_change),
+            }
+        )
+    return gauges
+
+
+def _root(error: Estimate) -> dict[str, Any]:
+    """A mean square's root: a typical change as a share of the output range."""
+    return asdict(error) | {end: float(np.sqrt(getattr(error, end))) for end in ("value", "low", "high")}

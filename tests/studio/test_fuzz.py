@@ -1,0 +1,101 @@
+"""Whatever fits the schema, and much that does not: no answer of 500 or more, and every answer as described."""
+
+import httpx
+import hypothesis
+import pytest
+import schemathesis
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi import checks
+
+from anchorline.studio.app import Studio, api_of
+from anchorline.studio.demo import demo_explainer
+from anchorline.studio.limits import Limits
+from helpers.studio import SlowModel, live, slow_explainer
+
+CHECKS = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+]
+# The schema is that of the program, whatever model it serves.
+EXAMPLES = 10
+SETTINGS = hypothesis.settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+)
+SCHEMA = schemathesis.openapi.from_dict(api_of(Studio(slow_explainer(SlowModel(0)), token=None)).openapi())
+OPERATIONS = {found.ok().label: found.ok() for found in SCHEMA.get_all_operations()}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with live(demo_explainer(200), limits=Limits(max_samples=120, timeout=20)) as running:
+        yield running
+
+
+def test_all_operations_are_known():
+    assert {"POST /explain", "POST /verify", "GET /rows", "POST /v1/models/{name}:explain"} <= set(OPERATIONS)
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["fitting", "odd"])
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_no_request_breaks_it(server, label, mode):
+    headers = {"Authorization": f"Bearer {server.token}"}
+
+    @SETTINGS
+    @hypothesis.given(case=OPERATIONS[label].as_strategy(generation_mode=mode))
+    def ask(case):
+        case.call_and_validate(base_url=server.base, headers=headers, checks=CHECKS)
+
+    try:
+        ask()
+    except hypothesis.errors.Unsatisfiable:
+        assert mode is GenerationMode.NEGATIVE  # nothing about it can be wrong
+    assert server.studio.work.n_waiting == 0
+
+
+NUMBERS = st.one_of(st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans())
+TEXTS = st.one_of(st.none(), st.text(max_size=20), st.sampled_from(["car", "home", "north", "", "nan", "None"]))
+ROWS = st.fixed_dictionaries(
+    {
+        "age": st.one_of(st.integers(-(10**6), 10**6), NUMBERS),
+        "income": NUMBERS,
+        "debt": st.one_of(st.integers(-(2**63), 2**63 - 1), NUMBERS),
+        "employed_years": NUMBERS,
+        "purpose": TEXTS,
+        "owner": st.booleans(),
+        "applied": st.one_of(st.dates().map(str), st.datetimes().map(str), TEXTS),
+        "branch": st.one_of(TEXTS, NUMBERS),
+    }
+)
+CHOICES = st.fixed_dictionaries(
+    {
+        "k": st.integers(1, 20),
+        "sigma": st.floats(0, 8),
+        "n_samples": st.integers(1, 120),
+        "n_certify": st.sampled_from([0, 2, 120]),
+        "alternatives": st.integers(0, 10),
+        "seed": st.integers(0, 2**53 - 1),
+    }
+)
+
+
+@hypothesis.settings(SETTINGS, max_examples=2 * EXAMPLES)
+@hypothesis.given(row=st.one_of(st.integers(0, 199), ROWS), choices=CHOICES, edits=ROWS, broken=st.sets(TEXTS))
+def test_odd_rows_are_explained_or_refused(server, row, choices, edits, broken):
+    with httpx.Client(base_url=server.base, headers={"Authorization": f"Bearer {server.token}"}) as client:
+        got = client.post("/explain", json={"row": row, **choices}, timeout=30)
+        assert got.status_code in (200, 422), got.text
+        if got.status_code == 200:
+            verified = client.post("/verify", json={"explanation": got.text}, timeout=30)
+            assert verified.json()["outcome"] in ("holds", "cannot tell")  # an unlucky interval now and then
+            changed = {"row": row, "edits": edits, "broken": [name for name in broken if name], **choices}
+            assert client.post("/what-if", json=changed, timeout=30).status_code in (200, 422)
+            assert client.post("/page/explain", json={"row": row, **choices}, timeout=30).status_code == 200
