@@ -47,7 +47,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
     (errors.RowError, Code.MODEL),
     (errors.WorkerError, Code.MODEL),
     (errors.PredictorOutputError, Code.MODEL),
-    (errors.BudgetError, Code.MODEL),
+    (errors.BudgetError, Code.USAGE),
     (errors.ParameterError, Code.USAGE),
     (errors.AnchorlineError, Code.CANNOT_TELL),
 )

@@ -1,0 +1,34 @@
+"""Dask DataFrames: every partition explained by the one partition function."""
+
+from typing import Any, Unpack
+
+from anchorline.batch.partition import Parcel, Work, explain_partition
+from anchorline.errors import MissingDependencyError
+from anchorline.explainer import Explainer
+from anchorline.settings import Keywords
+
+
+def explain(
+    frame: Any,
+    explainer: Explainer,
+    *,
+    id: str | None = None,
+    share_calls: bool = False,
+    **keywords: Unpack[Keywords],
+) -> Any:
+    """A lazy Dask DataFrame of explanations, in the partitions of ``frame``; see `explain_partition`.
+
+    The explainer travels to each worker once. A worker that dies is Dask's to replace: its partitions are
+    computed again, and give the same bytes.
+    """
+    try:
+        from dask.delayed import delayed  # noqa: PLC0415  heavy
+    except ImportError:
+        raise MissingDependencyError.of("dask", "dask") from None
+    work = Work.of(explainer, share_calls=share_calls, **keywords).learnt()
+    meta = explain_partition(frame._meta, work, id)
+    return frame.map_partitions(_explain, delayed(Parcel(work), pure=True), id, meta=meta)
+
+
+def _explain(frame: Any, parcel: Parcel, id: str | None) -> Any:
+    return parcel.explain(frame, id)

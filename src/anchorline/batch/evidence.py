@@ -1,0 +1,148 @@
+"""One very large explanation, split: each worker asks about a part of the sample, and the evidence is added up.
+
+`Evidence` is a sum of exact numbers, so the parts give the same bytes as one process, in any order, up to
+2^27 (134 million) neighbors.
+"""
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from anchorline.assembly import assemble
+from anchorline.batch.local import effective_jobs
+from anchorline.batch.partition import Work, learn_ranges, packed
+from anchorline.errors import ParameterError, SampleError
+from anchorline.evidence import Evidence
+from anchorline.explainer import Explainer, _key_checksum
+from anchorline.explanation import Explanation, texts_digest
+from anchorline.investigation import Findings, check_budget, gather, plan, pose, solve_posed, stream
+from anchorline.investigation import _certify as certify
+from anchorline.predictor import BATCH_ROWS, Predictor
+from anchorline.sampling import DrawnFlips
+from anchorline.settings import Keywords, Settings
+from anchorline.spaces.base import Neighborhood
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What one worker found out about the neighbors from ``start`` to ``stop``."""
+
+    start: int
+    stop: int
+    evidence: Evidence
+    n_clipped: int
+    checksum: int
+
+    def __add__(self, other: "Part") -> "Part":
+        first, second = sorted((self, other), key=lambda part: part.start)
+        if first.stop != second.start:
+            raise SampleError(
+                f"Parts {first.start} to {first.stop} and {second.start} to {second.stop} do not meet: rows would "
+                "be missing, or counted twice. Add neighbors."
+            )
+        return Part(
+            start=first.start,
+            stop=second.stop,
+            evidence=first.evidence + second.evidence,
+            n_clipped=first.n_clipped + second.n_clipped,
+            checksum=first.checksum + second.checksum,
+        )
+
+
+def parts_of(n_samples: int, n_parts: int) -> list[tuple[int, int]]:
+    """Where to cut a sample into so many parts of about the same size, on the boundaries of model calls.
+
+    Examples
+    --------
+    >>> parts_of(10_000, 2)
+    [(0, 4096), (4096, 10000)]
+    """
+    n_batches = -(-n_samples // BATCH_ROWS)
+    ends = sorted({n_batches * i // n_parts * BATCH_ROWS for i in range(n_parts)} | {n_samples})
+    return list(itertools.pairwise(ends))
+
+
+def gather_part(explainer: Explainer, instance: Any, start: int, stop: int, **keywords: Unpack[Keywords]) -> Part:
+    """Ask about the neighbors ``start`` to ``stop`` of a sample; cuts as of `parts_of`. One query more, for x."""
+    settings = _checked(Settings.of(**keywords))
+    if start % BATCH_ROWS or not 0 <= start < stop:
+        raise ParameterError(f"A part from {start} to {stop}; needed cuts as of `parts_of`.")
+    neighborhood, predictor, _ = _prepared(explainer, instance, settings)
+    predictor.n_queries = 1 + start  # the checksum weighs every answer by its place in the whole
+    evidence, _ = gather(neighborhood, predictor, stream(neighborhood, settings, "search", stop), start=start)
+    return Part(
+        start=start, stop=stop, evidence=evidence, n_clipped=predictor.n_clipped, checksum=predictor._checksum
+    )
+
+
+def explain_parts(
+    explainer: Explainer, instance: Any, parts: Iterable[Part], **keywords: Unpack[Keywords]
+) -> Explanation:
+    """The explanation of all the parts: byte for byte that of one process. Its certificate is measured here."""
+    settings = _checked(Settings.of(**keywords))
+    ordered = sorted(parts, key=lambda part: part.start)
+    if not ordered or ordered[0].start != 0:
+        raise SampleError("The first part, from neighbor 0 on, is missing.")
+    whole = ordered[0]
+    for part in ordered[1:]:
+        whole = whole + part
+    if whole.stop != settings.n_samples:
+        raise SampleError(f"The parts end at {whole.stop}; n_samples is {settings.n_samples}.")
+    neighborhood, predictor, parameters = _prepared(explainer, instance, settings)
+    predictor.n_queries, predictor.n_clipped = 1 + whole.stop, whole.n_clipped
+    predictor._checksum = whole.checksum
+    problem = pose(whole.evidence, predictor, settings)
+    solution = solve_posed(problem, settings)
+    assessment, why = certify(neighborhood, predictor, settings, solution, None)
+    findings = Findings(problem, solution, assessment, False, why)
+    output = explainer.asked.name_of(predictor.column)
+    return assemble(output, neighborhood, predictor, settings, findings, parameters)
+
+
+def explain_split(
+    explainer: Explainer, instance: Any, *, n_jobs: int = -1, **keywords: Unpack[Keywords]
+) -> Explanation:
+    """One explanation of a large sample by several processes of this machine.
+
+    Examples
+    --------
+    >>> import anchorline as al
+    >>> explainer = al.Explainer(lambda z: 0.5 * z[:, 0] - 0.2 * z[:, 1], al.Hypercube())
+    >>> e = explain_split(explainer, [1] * 30, n_samples=20_000, n_jobs=1)
+    >>> e == explainer.explain([1] * 30, n_samples=20_000)
+    True
+    """
+    n_jobs = effective_jobs(n_jobs)
+    n_samples = int(_checked(Settings.of(**keywords)).n_samples)
+    cuts = parts_of(n_samples, 4 * n_jobs)
+    if n_jobs == 1:
+        parts = [gather_part(explainer, instance, start, stop, **keywords) for start, stop in cuts]
+        return explain_parts(explainer, instance, parts, **keywords)
+    from joblib import Parallel, delayed, parallel_config  # noqa: PLC0415  heavy
+
+    learn_ranges(explainer)
+    packed(Work(explainer))  # an error that says so, where it cannot be sent
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        tasks = (delayed(gather_part)(explainer, instance, start, stop, **keywords) for start, stop in cuts)
+        parts = Parallel(n_jobs=n_jobs)(tasks)
+    return explain_parts(explainer, instance, parts, **keywords)
+
+
+def _checked(settings: Settings) -> Settings:
+    if settings.objective != "fidelity" or settings.alternatives or settings.n_samples == "auto":
+        raise ParameterError("To split a sample: objective='fidelity', no alternatives, n_samples a number.")
+    return settings
+
+
+def _prepared(
+    explainer: Explainer, instance: Any, settings: Settings
+) -> tuple[Neighborhood, Predictor, dict[str, Any]]:
+    """As every explanation begins; refuses where a single process would enumerate instead of draw."""
+    neighborhood, predictor = explainer.prepare(instance, settings)
+    if not isinstance(plan(neighborhood, settings), DrawnFlips):
+        raise ParameterError("All neighbors are fewer than n_samples: there is nothing to split. Use `explain`.")
+    check_budget(settings, int(settings.n_samples), exhaustive=False)
+    parameters = explainer.parameters(settings, predictor) | {"texts": texts_digest(neighborhood.literals)}
+    _key_checksum(predictor, neighborhood, settings, parameters)
+    return neighborhood, predictor, parameters

@@ -1,0 +1,106 @@
+"""Explanations as Parquet files: written row group by row group, whole or not at all, the same bytes always."""
+
+import contextlib
+import itertools
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from anchorline.errors import FormatError, MissingDependencyError, OutputFileError
+from anchorline.explanations import COLUMNS, Record
+from anchorline.io.files import reason_of
+
+ROWS_A_GROUP = 256  # fixed, for the same bytes; few, so that memory does not grow with long explanations
+_IDENTITY = b"anchorline.batch"
+
+
+def write_parquet(
+    path: str | PathLike[str], records: Iterable[Mapping[str, Any]], identity: Mapping[str, Any] | None = None
+) -> None:
+    """Write records, as they come, beside the place; then rename. `OutputFileError` says what went wrong."""
+    pa, pq = _arrow()
+    schema = _schema(pa, identity)
+    told = [name for name in schema.names if name != "explanation"]  # no two are alike: nothing to sum up
+    layout = {"compression": "zstd", "write_statistics": told, "use_dictionary": told}
+    with _replacing(path) as file, pq.ParquetWriter(file, schema, **layout) as writer:
+        remaining = iter(records)
+        while group := list(itertools.islice(remaining, ROWS_A_GROUP)):
+            columns = [pa.array([record[field.name] for record in group], field.type) for field in schema]
+            writer.write_table(pa.table(columns, schema=schema), row_group_size=ROWS_A_GROUP)
+
+
+def read_parquet(path: str | PathLike[str]) -> Iterator[Record]:
+    """The records of a file, a row group at a time."""
+    pa, pq = _arrow()
+    try:
+        with pq.ParquetFile(fspath(path)) as file:
+            missing = [name for name in ("row", *COLUMNS) if name not in file.schema_arrow.names]
+            if missing:
+                raise FormatError(f"{fspath(path)!r} has no column {missing[0]!r}: it does not hold explanations.")
+            for i in range(file.num_row_groups):
+                yield from file.read_row_group(i, columns=["row", *COLUMNS]).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise FormatError(f"{fspath(path)!r} cannot be read: {error}") from error
+
+
+def identity_of(path: Path) -> dict[str, Any] | None:
+    """What the batch that wrote this file was made of; None if no batch did."""
+    pa, pq = _arrow()
+    try:
+        kept = (pq.read_schema(path).metadata or {}).get(_IDENTITY)
+        return None if kept is None else dict(json.loads(kept))
+    except (OSError, ValueError, pa.ArrowException):
+        return None
+
+
+def _schema(pa: Any, identity: Mapping[str, Any] | None) -> Any:
+    types = {"text": pa.string(), "number": pa.float64()}
+    fields = [("row", pa.int64()), *((name, types[kind]) for name, kind in COLUMNS.items())]
+    kept = None if identity is None else {_IDENTITY: json.dumps(identity, sort_keys=True).encode()}
+    return pa.schema(fields, metadata=kept)
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow  # noqa: PLC0415  heavy, and not a dependency
+        import pyarrow.parquet  # noqa: PLC0415
+    except ImportError:
+        raise MissingDependencyError.of("pyarrow", "batch") from None
+    return pyarrow, pyarrow.parquet
+
+
+@contextlib.contextmanager
+def _replacing(path: str | PathLike[str]) -> Iterator[Any]:
+    """A file to write to; it takes its place when all went well, and is gone when not."""
+    place = Path(os.path.realpath(fspath(path)))
+    beside = place.with_name(f".anchorline-{secrets.token_hex(8)}.part")
+    try:
+        try:
+            with beside.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(place)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise
+        _sync_folder(place.parent)
+    except OSError as error:
+        if isinstance(error, OutputFileError):
+            raise
+        raise OutputFileError(f"{fspath(path)!r} cannot be written: {reason_of(error)}.") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the new name to the disk, where folders can be opened."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

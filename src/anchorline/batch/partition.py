@@ -1,0 +1,196 @@
+"""The one function of all engines: a frame of rows in, a frame of explanations out."""
+
+import contextlib
+import hashlib
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Unpack
+
+import numpy as np
+
+from anchorline.batch.sharing import share_calls
+from anchorline.errors import ParameterError, UnpackableError
+from anchorline.explainer import Explainer
+from anchorline.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
+from anchorline.settings import Keywords, Settings
+
+SHARED_ROWS = 16  # whose queries go to the model together, where asked for
+Ranges = tuple[list[float], list[float]] | None  # lowest and highest, a column each
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done to every row: an explainer, the settings, and what was learnt before the rows were spread.
+
+    ``share`` is the number of rows whose queries go to the model together; 1: every row asks alone.
+    """
+
+    explainer: Explainer
+    settings: Settings = field(default_factory=Settings)
+    share: int = 1
+
+    @classmethod
+    def of(cls, explainer: Explainer, *, share_calls: bool = False, **keywords: Unpack[Keywords]) -> "Work":
+        """The work that these keywords ask for."""
+        return cls(explainer, Settings.of(**keywords), SHARED_ROWS if share_calls else 1)
+
+    def record(self, row: Any) -> Record:
+        """Explain one row; whatever goes wrong becomes part of the record, and the next row goes on."""
+        return _record(self.explainer, self.settings, row)
+
+    def records(self, rows: Sequence[Any]) -> list[Record]:
+        """Explain rows, in order."""
+        if self.share == 1:
+            return [self.record(row) for row in rows]
+        return share_calls(self.explainer, lambda one, row: _record(one, self.settings, row), rows, self.share)
+
+    def learnt(self) -> "Work":
+        """The same, knowing the range of the model's outputs, so that no worker has to ask for it again."""
+        learn_ranges(self.explainer)
+        return self
+
+
+def _record(explainer: Explainer, settings: Settings, row: Any) -> Record:
+    try:
+        return record_of(explainer.explain_with(row, settings))
+    except Exception as error:
+        return failed_record(key_of(explainer, row), type(error).__name__, str(error))
+
+
+def key_of(explainer: Explainer, row: Any) -> str:
+    """The row's identity where it has no explanation: by the space's reading of it, else by its texts."""
+    try:
+        return content_key(explainer.space.at(row).instance)
+    except Exception:  # it cannot be read: that is why it failed
+        names = getattr(explainer.space, "names", None)
+        if isinstance(row, Mapping):
+            row = [row.get(name) for name in names] if names else list(row.values())
+        values = row if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]
+        return content_key(["unreadable", *(str(value) for value in values)])
+
+
+def learn_ranges(explainer: Explainer) -> Ranges:
+    """The range of every output the model has, asked on the training table; None where none is needed."""
+    if explainer.output_range is None and hasattr(explainer.space, "examples"):
+        with contextlib.suppress(Exception):  # every row will tell, each as its own error
+            explainer.prepare(0, Settings())
+    return explainer._learnt
+
+
+def packed(work: Work) -> bytes:
+    """The work as bytes, functions typed at a prompt included; `UnpackableError` where that cannot be."""
+    try:
+        import cloudpickle  # noqa: PLC0415  comes with joblib
+    except ImportError:  # joblib before 1.6 had it inside
+        from joblib.externals import cloudpickle  # noqa: PLC0415
+    try:
+        packed: bytes = cloudpickle.dumps(work)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise UnpackableError(f"The model cannot be packed for another process ({told}).") from error
+    return packed
+
+
+class Parcel:
+    """Work as bytes, to be sent anywhere and unpacked once a process, however many frames it meets there."""
+
+    _opened: ClassVar[dict[bytes, Work]] = {}
+
+    def __init__(self, work: Work) -> None:
+        self._content = packed(work)
+        self._digest = hashlib.sha256(self._content).digest()
+
+    def explain(self, frame: Any, id: str | None = None) -> Any:
+        """`explain_partition`, with the work inside."""
+        if self._digest not in self._opened:
+            self._opened.clear()  # one is enough, and models are large
+            self._opened[self._digest] = pickle.loads(self._content)
+        return explain_partition(frame, self._opened[self._digest], id)
+
+
+def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
+    """Explain every row of a frame; a frame of the same library, with the column ``id`` and `COLUMNS`.
+
+    A row that fails has its error in the columns ``error_type`` and ``error``. Without ``id`` a row is known
+    by ``key``, a digest of its values.
+
+    Examples
+    --------
+    >>> import anchorline as al, polars as pl
+    >>> train = pl.DataFrame({"age": [25, 31, 47, 52], "name": ["a", "b", "c", "d"]})
+    >>> explainer = al.Explainer(lambda f: f["age"].to_numpy() / 100, al.Table(train.select("age")))
+    >>> explain_partition(train[:2], Work(explainer), id="name").select("name", "prediction").rows()
+    [('a', 0.25), ('b', 0.31)]
+    """
+    import narwhals as nw  # noqa: PLC0415  heavy
+
+    rows = rows_of(frame, work.explainer)
+    with one_blas_thread():
+        records = work.records(rows.take(0, len(rows)))
+    given = nw.from_native(frame, eager_only=True)
+    found = nw.from_native(frame_of(records, [], given.implementation), eager_only=True)
+    if id is None:
+        return found.to_native()
+    if id not in given.columns:
+        raise ParameterError(f"id is {id!r}; the frame has {', '.join(map(repr, given.columns))}.")
+    if id in COLUMNS:
+        raise ParameterError(f"id is {id!r}, the name of a column of the answer. Rename yours.")
+    native = found.to_native()
+    if hasattr(native, "insert") and hasattr(native, "index"):  # pandas aligns by index: give it the same
+        native.index = frame.index
+        native.insert(0, id, frame[id])
+        return native
+    return found.with_columns(given[id]).select(id, *COLUMNS).to_native()
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread: a model's last bits may depend on their number."""
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415  comes with scikit-learn
+
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+class FrameRows:
+    """Rows of a frame or array or list, some at a time, as the space reads them."""
+
+    def __init__(self, frame: Any, by_name: bool) -> None:
+        self._frame, self._by_name = frame, by_name
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def take(self, start: int, stop: int) -> list[Any]:
+        """The rows from ``start`` to ``stop``."""
+        part = self._frame[start:stop]
+        if isinstance(part, np.ndarray | list | tuple):
+            return list(part)
+        columns = {str(name): part[name].to_list() for name in part.columns}
+        if self._by_name:
+            return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        return [list(values) for values in zip(*columns.values(), strict=True)]
+
+
+def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
+    """The rows of a pandas, Polars or Arrow frame, a 2-D array or a list of rows."""
+    by_name = hasattr(explainer.space, "names")
+    if isinstance(frame, np.ndarray):
+        if frame.ndim != 2:
+            raise ParameterError(f"The array has shape {frame.shape}; needed (n, d). For one row: `explain`.")
+        return FrameRows(frame, by_name)
+    if isinstance(frame, list | tuple):
+        return FrameRows(frame, by_name)
+    import narwhals as nw  # noqa: PLC0415  heavy
+
+    table = nw.from_native(frame, pass_through=True)
+    if isinstance(table, nw.LazyFrame):
+        raise ParameterError(
+            f"Got a lazy {type(frame).__name__}. Collect it, or see anchorline.batch.dask, .ray and .spark."
+        )
+    if not isinstance(table, nw.DataFrame):
+        raise ParameterError(
+            f"Got a {type(frame).__name__}; needed a pandas, Polars or Arrow frame, a 2-D array or a list of rows."
+        )
+    return FrameRows(table, by_name)

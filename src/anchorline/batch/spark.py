@@ -1,0 +1,45 @@
+"""Spark DataFrames: every batch of rows explained by the one partition function (``mapInPandas``)."""
+
+from collections.abc import Iterator
+from typing import Any, Unpack
+
+from anchorline.batch.partition import Parcel, Work
+from anchorline.errors import ParameterError
+from anchorline.explainer import Explainer
+from anchorline.explanations import COLUMNS
+from anchorline.settings import Keywords
+
+_TYPES = {"text": "string", "number": "double"}
+
+
+def explain(
+    frame: Any,
+    explainer: Explainer,
+    *,
+    id: str | None = None,
+    share_calls: bool = False,
+    **keywords: Unpack[Keywords],
+) -> Any:
+    """A lazy Spark DataFrame of explanations; see `explain_partition`.
+
+    A Python worker that dies is Spark's to replace, as often as ``spark.task.maxFailures`` says (in local mode:
+    ``local[cores, failures]``): its task is done again, and gives the same bytes.
+    """
+    parcel = Parcel(Work.of(explainer, share_calls=share_calls, **keywords).learnt())
+
+    def explain_batches(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            yield parcel.explain(batch, id)
+
+    return frame.mapInPandas(explain_batches, _schema(frame, id))
+
+
+def _schema(frame: Any, id: str | None) -> str:
+    """The columns of the answer, as Spark wants to be told beforehand."""
+    told = [f"{name} {_TYPES[kind]}" for name, kind in COLUMNS.items()]
+    if id is None:
+        return ", ".join(told)
+    if id not in frame.columns:
+        raise ParameterError(f"id is {id!r}; the frame has {', '.join(map(repr, frame.columns))}.")
+    kind = frame.schema[id].dataType.simpleString()
+    return ", ".join([f"`{id.replace('`', '``')}` {kind}", *told])

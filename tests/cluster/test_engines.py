@@ -1,0 +1,165 @@
+"""The same bytes from Dask, Ray and Spark, whole and with a worker killed in the middle; each is started once."""
+
+import os
+import sys
+
+import cloudpickle
+import pandas as pd
+import psutil
+import pytest
+
+import anchorline as al
+from anchorline.errors import ParameterError
+from helpers import batch_models
+from helpers.batch_models import DIES, FAILS, Trouble, people
+
+TRAIN = people(120)
+ROWS = people(24, seed=1).assign(id=[f"row {i}" for i in range(24)])
+ROWS.loc[3, "age"] = FAILS
+ROWS.loc[17, "age"] = DIES  # where a model that was told so kills its worker, the first time
+SHUFFLED = ROWS.sample(frac=1, random_state=0)
+CHEAP = {"k": 3, "n_samples": 60}
+HOME = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
+    pytest.mark.filterwarnings("ignore:The copy keyword is deprecated"),  # Spark's own calls of pandas 3
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of workers that were killed
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _by_value():
+    """The model of this test is no module that a worker could import."""
+    cloudpickle.register_pickle_by_value(batch_models)
+    yield
+    cloudpickle.unregister_pickle_by_value(batch_models)
+
+
+@pytest.fixture(autouse=True)
+def _nobody_is_left():
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    yield
+    left = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
+    left = [child for child in left if "resource_tracker" not in " ".join(child.cmdline())]  # Python's own
+    _, alive = psutil.wait_procs(left, timeout=10)
+    assert not alive
+
+
+def explainer_of(model):
+    return al.Explainer(model, al.Table(TRAIN), output="score")
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Explanation and kind of error by id, of one process of this machine, where nothing dies."""
+    never = explainer_of(Trouble(once=os.devnull))
+    records = never.explain_many(ROWS, errors="keep", **CHEAP).records
+    return {id: (r["key"], r["explanation"], r["error_type"]) for id, r in zip(ROWS["id"], records, strict=True)}
+
+
+def found_in(frame):
+    """The same of an engine's answer, and that no row is there twice."""
+    assert frame["id"].is_unique
+    names = ("key", "explanation", "error_type")
+    columns = [[None if pd.isna(value) else value for value in frame[name]] for name in names]
+    return dict(zip(frame["id"], zip(*columns, strict=True), strict=True))
+
+
+def test_dask(expected, tmp_path, monkeypatch):
+    import dask
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    from anchorline.batch.dask import explain
+
+    for name, value in HOME.items():
+        monkeypatch.setenv(name, value)
+    quiet = {"distributed.worker.daemon": True, "distributed.admin.tick.limit": "1h"}
+    with (
+        dask.config.set(quiet),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+        Client(cluster) as client,
+    ):
+        assert len({*client.run(os.getpid).values(), os.getpid()}) == 3
+        frame = dd.from_pandas(SHUFFLED.reset_index(drop=True), npartitions=4).repartition(npartitions=3)
+        assert found_in(explain(frame, explainer_of(Trouble(os.devnull)), id="id", **CHEAP).compute()) == expected
+
+        marker = tmp_path / "killed"
+        answer = explain(frame, explainer_of(Trouble(once=str(marker))), id="id", **CHEAP)
+        assert found_in(answer.compute()) == expected
+        assert marker.exists()
+        with pytest.raises(ParameterError, match="id is 'name'"):
+            explain(frame, explainer_of(Trouble()), id="name", **CHEAP)
+
+
+def test_ray(expected, tmp_path, monkeypatch):
+    for name, value in {**HOME, "RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}.items():
+        monkeypatch.setenv(name, value)
+    import ray
+
+    from anchorline.batch.ray import explain
+
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        configure_logging=False,
+        object_store_memory=100 * 2**20,
+    )
+    try:
+        data = ray.data.from_pandas(SHUFFLED).repartition(3)
+        answer = explain(data, explainer_of(Trouble(os.devnull)), id="id", batch_size=5, **CHEAP)
+        assert found_in(answer.to_pandas()) == expected
+
+        marker = tmp_path / "killed"
+        answer = explain(data, explainer_of(Trouble(once=str(marker))), id="id", batch_size=5, **CHEAP)
+        assert found_in(answer.to_pandas()) == expected
+        assert marker.exists()
+    finally:
+        ray.shutdown()
+
+
+def test_spark(expected, tmp_path, monkeypatch):
+    for name, value in {**HOME, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}.items():
+        monkeypatch.setenv(name, value)
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    from anchorline.batch.spark import explain
+
+    options = {
+        "spark.master": "local[2,4]",  # a task may fail three times
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "512m",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",
+        "spark.local.dir": str(tmp_path),
+        "spark.sql.warehouse.dir": str(tmp_path),
+    }
+    builder = SparkSession.builder
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    try:
+        frame = session.createDataFrame(SHUFFLED).repartition(3)
+        assert found_in(explain(frame, explainer_of(Trouble(os.devnull)), id="id", **CHEAP).toPandas()) == expected
+
+        marker = tmp_path / "killed"
+        answer = explain(frame, explainer_of(Trouble(once=str(marker))), id="id", **CHEAP)
+        assert found_in(answer.toPandas()) == expected
+        assert marker.exists()
+        with pytest.raises(ParameterError, match="id is 'name'"):
+            explain(frame, explainer_of(Trouble()), id="name", **CHEAP)
+    finally:
+        gateway = SparkContext._gateway
+        session.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # the Java process ends with it
+        gateway.proc.wait(20)
+        SparkContext._gateway = SparkContext._jvm = None

@@ -1,0 +1,209 @@
+"""``anchorline batch`` as a process that is killed, starved of disk and given bad models: nothing is lost."""
+
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from anchorline.cli.app import app
+from anchorline.explanations import Explanations
+from helpers import batch_models
+from helpers.batch_models import DIES, FAILS, HANGS, people
+
+TESTS = Path(batch_models.__file__).parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+N_KILLS, N_ROWS = 20, 150
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    people(120).to_csv(folder / "train.csv", index=False)
+    rows = people(N_ROWS, seed=1)
+    rows.to_parquet(folder / "rows.parquet")
+    rows.loc[4, "age"] = FAILS
+    rows.loc[9, "age"] = DIES
+    rows.loc[14, "age"] = HANGS
+    rows[:20].to_csv(folder / "bad.csv", index=False)
+    return folder
+
+
+def command(tables, out, *more, rows="rows.parquet", model="score", data="train.csv"):
+    return [
+        *(sys.executable, "-m", "anchorline", "batch", str(tables / rows), "--data", str(tables / data)),
+        *("--model", f"helpers.batch_models:{model}", "--out", str(out), "--samples", "60", "-k", "3", *more),
+    ]
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        command(*arguments, **options), env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tables, tmp_path_factory):
+    out = tmp_path_factory.mktemp("undisturbed") / "why.parquet"
+    done = run(tables, out)
+    assert done.returncode == 0, done.stderr
+    assert f"{N_ROWS} of {N_ROWS} rows explained" in done.stderr
+    return out.read_bytes()
+
+
+def lines_in(journal):
+    try:
+        return max(0, journal.read_bytes().count(b"\n") - 1)
+    except FileNotFoundError:
+        return 0
+
+
+def test_killed_at_twenty_moments_it_ends_with_the_same_bytes(tables, undisturbed, tmp_path):
+    moments = random.Random(8)
+    out, journal = tmp_path / "why.parquet", tmp_path / "why.parquet.journal"
+    n_done, orphans = 0, []
+    for kill in range(N_KILLS):
+        process = subprocess.Popen(
+            command(tables, out, "--jobs", str(1 + kill % 2), "--resume"),  # as many workers as one likes
+            env=ENVIRONMENT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        # Some die at any moment at all, most in the middle of rows, wherever the journal then is.
+        patience = moments.uniform(0, 2.5) if kill % 4 == 0 else 60
+        target, end = n_done + moments.randint(1, 7), time.monotonic() + patience
+        while time.monotonic() < end and process.poll() is None and lines_in(journal) < target:
+            time.sleep(0.005)
+        time.sleep(moments.uniform(0, 0.02))
+        orphans += psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert lines_in(journal) >= n_done, "a finished row was lost"
+        n_done = lines_in(journal)
+    assert 0 < n_done <= N_ROWS
+    _, alive = psutil.wait_procs(orphans, timeout=10)
+    assert not alive, "workers outlive the command"
+
+    done = run(tables, out, "--jobs", "2", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "rows were finished before" in done.stderr
+    assert out.read_bytes() == undisturbed
+    assert os.listdir(tmp_path) == ["why.parquet"]
+    assert [record["row"] for record in Explanations.from_parquet(out).records] == list(range(N_ROWS))
+
+
+def test_rows_that_fail_kill_and_hang(tables, tmp_path):
+    out = tmp_path / "why.parquet"
+    done = run(tables, out, "--row-timeout", "2.5", rows="bad.csv", model="trouble")
+    assert done.returncode == 0, done.stderr
+    many = Explanations.from_parquet(out)
+    assert {f.row: f.error_type for f in many.failures} == {
+        4: "PredictorError",
+        9: "WorkerError",
+        14: "RowTimeout",
+    }
+    assert len(many.explained) == 17
+    told = ["17 of 20 rows explained", "3 rows failed", "nobody is that old", "started again", "no row was lost"]
+    assert not [text for text in told if text not in done.stderr]
+
+
+def test_fail_fast_stops_and_another_batch_is_refused(tables, tmp_path):
+    """Data, training table, model, parameters: each has to be the one it began with."""
+    out, journal = tmp_path / "why.parquet", tmp_path / "why.parquet.journal"
+    done = run(tables, out, "--fail-fast", rows="bad.csv", model="trouble")
+    assert done.returncode == 4
+    assert "Row 4 has no explanation" in done.stderr
+    assert os.listdir(tmp_path) == ["why.parquet.journal"]
+    assert lines_in(journal) == 4
+
+    kept, other = journal.read_bytes(), tmp_path / "other"
+    shutil.copytree(tables, other)
+    people(120, seed=5).to_csv(other / "train.csv", index=False)
+    same = {"rows": "bad.csv", "model": "trouble"}
+    refusals = {
+        "exists: go on with resume": command(tables, out, **same),
+        "settings k was 3, is 2": command(tables, out, "--resume", "-k", "2", **same),
+        "data was": command(tables, out, "--resume", model="trouble"),
+        "table was": command(other, out, "--resume", **same),
+        "model was": command(tables, out, "--resume", rows="bad.csv"),
+    }
+    for told, words in refusals.items():
+        ended = CliRunner().invoke(app, words[3:])
+        assert ended.exit_code == 3
+        assert told in " ".join(ended.stderr.split())
+    assert journal.read_bytes() == kept
+
+
+def test_a_disk_that_fills_up(tables, undisturbed, tmp_path):
+    """A file system of 200 kB, in a name space of its own; then it grows, and the batch goes on."""
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("needs the right to mount")
+    disk, kept = tmp_path / "disk", tmp_path / "kept"
+    disk.mkdir()
+    batch = " ".join(f"'{word}'" for word in command(tables, disk / "why.parquet"))
+    script = f"""
+        mount -t tmpfs -o size=200k none {disk} || exit 99
+        {batch}; echo "first $?"; ls -A {disk}
+        mount -o remount,size=100m none {disk}
+        {batch} --resume; echo "second $?"; ls -A {disk}
+        cp {disk}/why.parquet {kept}
+    """
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if done.returncode == 99 or "unshare" in done.stderr:
+        pytest.skip("mounting is not allowed here")
+    assert done.stdout.split() == ["first", "5", "why.parquet.journal", "second", "0", "why.parquet"], done.stderr
+    assert "the disk is full" in done.stderr
+    assert "--resume" in done.stderr
+    assert kept.read_bytes() == undisturbed
+
+
+def test_a_file_that_may_not_grow(tables, undisturbed, tmp_path):
+    """The last file is refused too, and leaves nothing behind; the journal has it all."""
+    out = tmp_path / "why.parquet"
+    limit = 64 * 2**10
+    done = subprocess.run(
+        command(tables, out),
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert done.returncode == 5
+    assert "larger than allowed" in done.stderr
+    assert os.listdir(tmp_path) == ["why.parquet.journal"]
+    assert run(tables, out, "--resume").returncode == 0
+    assert out.read_bytes() == undisturbed
+
+
+def test_ctrl_c_leaves_the_journal_and_no_workers(tables, tmp_path):
+    out = tmp_path / "why.parquet"
+    process = subprocess.Popen(
+        command(tables, out, "--jobs", "2"), env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    )
+    while process.poll() is None and lines_in(tmp_path / "why.parquet.journal") < 3:
+        time.sleep(0.01)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in told
+    _, alive = psutil.wait_procs(workers, timeout=10)
+    assert not alive
+    assert lines_in(tmp_path / "why.parquet.journal") >= 3
