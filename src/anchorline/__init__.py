@@ -12,6 +12,7 @@ from anchorline._version import __version__
 from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer, explain
 from anchorline.explanation import Alternative, Certificate, Explanation, Verdict
+from anchorline.explanations import Explanations, Failure
 from anchorline.frontier import Frontier
 from anchorline.literals import Literal
 from anchorline.optimize.solution import Status
@@ -32,6 +33,8 @@ __all__ = [
     "Certificate",
     "Explainer",
     "Explanation",
+    "Explanations",
+    "Failure",
     "Frontier",
     "Hypercube",
     "Literal",

@@ -3,7 +3,7 @@
 import sys
 
 if not sys.flags.safe_path and sys.path:
-    del sys.path[0]  # the working directory, which -m puts first: no module that lies there is a model
+    del sys.path[0]  # the working directory, which -m puts first: a model is not looked for there
 
 from anchorline.cli import main
 

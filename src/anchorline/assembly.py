@@ -52,6 +52,7 @@ def assemble(
         theorem_epsilon=epsilon,
         answers_checksum=predictor.checksum,
         stopped_because=findings.stopped_because,
+        decision=predictor.decision,
         keeps_values=any(neighborhood.literals[j].held != neighborhood.literals[j].text for j in support),
         **_measurements(findings.assessment, predictor),
     )

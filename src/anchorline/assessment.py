@@ -1,6 +1,6 @@
 """Fidelity error, relevance error and stability of given contributions, by definition and measured."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ class Assessment:
     ``fidelity_error``: of the sum, over all neighbors. ``relevance_error``: of "the output stays as it
     is", over neighbors in the event. ``baseline_error``: the same without any condition. ``stability``:
     share of neighbors in the event whose decision is unchanged, where there is a decision;
+    ``n_clipped_inside``: outputs in the event that left the output range and were clipped;
     ``baseline_stability`` the same without condition. The limits of all of them hold together.
     """
 
@@ -41,6 +42,7 @@ class Assessment:
     baseline_stability: Estimate | None
     event_probability: float
     event_is_literal: bool
+    n_clipped_inside: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,8 +82,10 @@ def assess(
     )
     samples = samples.enumerated(most_enumerated) if neighborhood.deterministic else samples
     everywhere = measure(neighborhood, predictor, samples.wide, contributions)
+    clipped = predictor.n_clipped
     inside = measure(neighborhood, predictor, samples.narrow, contributions)
-    return _summarize(predictor, contributions, anchoring_gap, samples.event, (everywhere, inside), confidence)
+    found = _summarize(predictor, contributions, anchoring_gap, samples.event, (everywhere, inside), confidence)
+    return replace(found, n_clipped_inside=predictor.n_clipped - clipped)
 
 
 def assess_exactly(
@@ -94,7 +98,8 @@ def assess_exactly(
     inside = np.abs(sums) <= CANCELS * np.abs(contributions).sum()
     stays = None if rows.stays is None else rows.stays[inside]
     within = Measured(rows.row_weights[inside], rows.drops[inside], sums[inside], stays)
-    return _summarize(predictor, contributions, 0.0, event, (everywhere, within), confidence=0.5)
+    found = _summarize(predictor, contributions, 0.0, event, (everywhere, within), confidence=0.5)
+    return replace(found, n_clipped_inside=predictor.n_clipped)  # at most: it was not counted apart
 
 
 def assess_until(
@@ -112,17 +117,19 @@ def assess_until(
 
     The failure probability is split over the looks, so stopping by looking keeps the coverage.
     """
-    look, n = 1, min(1000, most_samples // 2)
+    look, n, clipped = 1, min(1000, most_samples // 2), 0
     everywhere = inside = None
     while True:
         done = 0 if inside is None else len(inside.drops)
         samples = _Samples.of(neighborhood, contributions, flip_probability, (n, n), seed, "certify")
         everywhere = measure(neighborhood, predictor, samples.wide, contributions, everywhere, done)
+        before = predictor.n_clipped
         inside = measure(neighborhood, predictor, samples.narrow, contributions, inside, done)
+        clipped += predictor.n_clipped - before
         each = 1 - split_delta(1 - confidence, look)
         found = _summarize(predictor, contributions, 0.0, samples.event, (everywhere, inside), each)
         if found.relevance_error.width <= tolerance or 4 * n > most_samples:
-            return found, found.relevance_error.width <= tolerance
+            return replace(found, n_clipped_inside=clipped), found.relevance_error.width <= tolerance
         look, n = look + 1, 2 * n
 
 

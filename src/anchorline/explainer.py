@@ -10,7 +10,7 @@ import numpy as np
 from anchorline._version import __version__
 from anchorline.assembly import assemble
 from anchorline.assessment import Assessment, assess
-from anchorline.errors import ParameterError
+from anchorline.errors import BudgetError, ParameterError
 from anchorline.explanation import Explanation, plain_label, texts_digest
 from anchorline.frontier import Frontier, trace_frontier
 from anchorline.investigation import investigate, stream
@@ -40,7 +40,7 @@ class Explainer:
         What an instance can be: `anchorline.Table`, `anchorline.Hypercube`, or your own (see
         `anchorline.spaces`). A bare training frame is taken as ``Table(frame)``.
     output
-        The class to explain, by its label; by default the one predicted at the instance. Of anything but
+        The class to explain, by its label; by default the most probable one. Of anything but
         classes: what the output is called.
     column
         The class to explain, by its column in the answers.
@@ -121,25 +121,33 @@ class Explainer:
             column=asked.column,
             threshold=self.threshold,
             max_queries=settings.max_queries,
-            learn=self._learn_range if hasattr(self.space, "examples") else None,
+            learn=self._learner(settings.max_queries) if hasattr(self.space, "examples") else None,
         )
         n_columns = predictor.n_columns
         if n_columns is not None and asked.classes is not None and len(asked.classes) != n_columns:
             raise ParameterError(
                 f"{len(asked.classes)} classes were given; the model answers with {n_columns} columns."
             )
-        if n_columns is not None and asked.classes is None and asked.column is None:
-            if asked.name is not None:
-                raise ParameterError(
-                    f"output is {asked.name!r}, but which of the model's {n_columns} columns is that? Pass "
-                    "classes=[...], the labels of all columns, or column=, its number."
-                )
-            if asked.task == "number" and not predictor.is_probability:
-                raise ParameterError(f"The model answers with {n_columns} numbers a row. Pass column=, from 0.")
+        if n_columns is not None and asked.classes is None and asked.column is None and asked.name is not None:
+            raise ParameterError(
+                f"output is {asked.name!r}, but which of the model's {n_columns} columns is that? Pass "
+                "classes=[...], the labels of all columns, or column=, its number."
+            )
         return neighborhood, predictor
 
-    def _learn_range(self, column: int | None) -> tuple[float, float]:
-        """Lowest and highest prediction on the training table; asked once."""
+    def _learner(self, max_queries: int | None) -> Callable[[int | None], tuple[float, float]]:
+        """How the range is learnt; not at all where queries are counted and it would take some."""
+
+        def refused(column: int | None) -> tuple[float, float]:
+            raise BudgetError(
+                "The range of the outputs is not known; learning it from the training table takes queries beyond "
+                "max_queries. Pass output_range=(lowest, highest), or call explainer.learn_range() once before."
+            )
+
+        return self.learn_range if max_queries is None or self._learnt is not None else refused
+
+    def learn_range(self, column: int | None = None) -> tuple[float, float]:
+        """Lowest and highest prediction on the training table, at most 10,000 rows of it; asked once."""
         if self._learnt is None:
             ends = []
             for inputs in self.space.examples():  # type: ignore[attr-defined]

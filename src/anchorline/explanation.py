@@ -39,7 +39,10 @@ class Term:
 class Verdict(enum.Enum):
     """Whether a reader may rely on the reasons; the value of each member is what it means."""
 
-    TRUSTWORTHY = "While the reasons stay, the output hardly ever changes."
+    TRUSTWORTHY = (
+        "While the reasons stay, the decision stays in at least 95% of neighbors; a number moves by less than a "
+        "tenth of its range."
+    )
     WEAK = "The reasons help, but other things decide too; or too few samples were drawn to tell."
     UNRELIABLE = "The output often changes although the reasons stay: do not rely on this explanation."
     UNKNOWN = "Not measured: ask for a certificate (n_certify)."
@@ -62,7 +65,9 @@ class Certificate:
     (None: not measured), ``typical_change``, the root of the relevance error in the output's own units, and
     their baselines, under no condition. By theorem: ``theorem_epsilon``, what the uniform-convergence
     theorem adds to the objective at this sample size (vacuous above 1). ``keeps_values``: the condition was
-    that the facts' values stay as they are, not only that the facts hold. ``answers_checksum`` is a random
+    that the facts' values stay as they are, not only that the facts hold. ``decision``: what is decided, see
+    `Predictor.decision`. ``n_clipped_inside``: outputs clipped while the condition held; with any, what was
+    measured is less than the truth. ``answers_checksum`` is a random
     weighted sum of all the model's answers, tied to the parameters.
     """
 
@@ -88,6 +93,8 @@ class Certificate:
     event_probability: float | None = None
     event_is_literal: bool | None = None
     keeps_values: bool = False
+    decision: str | None = None
+    n_clipped_inside: int = 0
     theorem_epsilon: float | None = None
     answers_checksum: float
     stopped_because: str | None = None
@@ -120,7 +127,9 @@ class Certificate:
             good, bad = TRUSTWORTHY_CHANGE, WEAK_CHANGE
         if best > bad:
             return Verdict.UNRELIABLE
-        return Verdict.TRUSTWORTHY if worst <= good else Verdict.WEAK
+        # Clipped outputs moved further than was measured, unless what counts is a decision on the raw ones.
+        understated = self.n_clipped_inside > 0 and self.stability is None
+        return Verdict.TRUSTWORTHY if worst <= good and not understated else Verdict.WEAK
 
     def details(self) -> str:
         """The figures behind the sentences, and what theory alone says."""
@@ -217,7 +226,7 @@ class Explanation:
     def literal_shares(self) -> dict[str, float]:
         """In which share of the sums that cannot be told apart (this one and `alternatives`) a literal is.
 
-        1 means: certain to be among the reasons. It is not a probability.
+        1 means: in every sum that the evidence allows, among those listed. It is not a probability.
         """
         sums = [self.support.tolist(), *(list(other.support) for other in self.alternatives)]
         counts = Counter(j for support in sums for j in support)

@@ -58,8 +58,8 @@ class Explanations(Sequence["Explanation | Failure"]):
     >>> many = explainer.explain_many([[1, 1, 1], [-1, 1, -1], [1, 0, 1]], k=2, errors="keep")
     >>> many
     Explanations(2 rows explained, 1 failed)
-    >>> [term.literal.text for term in many[1].terms]
-    ['a = -1']
+    >>> many[1].terms[0].literal.text
+    'a = -1'
     >>> many[2].error_type
     'InstanceError'
     """

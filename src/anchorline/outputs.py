@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import ParameterError
+from anchorline.errors import ParameterError, PredictorError
 from anchorline.predictor import TASKS
 
 INPUTS = ("auto", "frame", "array")
@@ -17,7 +17,7 @@ class Asked:
     """What to ask a model, and what of its answer.
 
     ``classes`` are the labels of the answer's columns, if known; ``column`` is the one explained (None: that
-    of the class predicted at the instance); ``name`` what the output is called (None: after its class).
+    of the most probable class at the instance); ``name`` what the output is called (None: after its class).
     """
 
     ask: Callable[[Any], Any]
@@ -68,8 +68,13 @@ def resolve(
     if column is not None and (isinstance(column, bool) or not isinstance(column, int | np.integer) or column < 0):
         raise ParameterError(f"column is {column!r}; needed the number of a column of the answers, from 0.")
     name = None if output is None else str(output)
-    if column is None and known is not None and output is not None:
-        column, name = _column_of(output, known), None  # called as the model calls it: 1, "1" and 1.0 alike
+    if known is not None and output is not None:
+        named, name = _column_of(output, known), None  # called as the model calls it: 1, "1" and 1.0 alike
+        if column is not None and column != named:
+            raise ParameterError(
+                f"output is {output!r}, which is column {named}, but column is {column}. Give one."
+            )
+        column = named
     if column is not None and known is not None and column >= len(known):
         raise ParameterError(f"column is {column}; the model has {len(known)} classes: {_told(known)}.")
     if task == "label" and name is not None and name in map(str, classes_of(model) or ()):
@@ -134,7 +139,14 @@ class OfArrays:
 
     def __call__(self, inputs: Any) -> Any:
         """The model's answer to the table as an array."""
-        return self.ask(as_array(inputs))
+        array = as_array(inputs)
+        try:
+            return self.ask(array)
+        except Exception as error:
+            raise PredictorError(
+                f"The model raised {type(error).__name__}: {error} (given an array of shape {array.shape}). "
+                "If it takes frames, pass input='frame'; else try it on such an array by hand."
+            ) from error
 
 
 def as_array(inputs: Any) -> np.ndarray:

@@ -37,10 +37,10 @@ class Predictor:
         "label": the output is +1 where the label equals the one at the instance, else -1. "number":
         integers are numbers. None: texts are labels; integers only if they are -1 or +1.
     column
-        Which of several scores is explained; None: that of the class predicted at the instance.
+        Which of several scores is explained; None: that of the most probable class at the instance.
     threshold
-        The decision is "output >= threshold". None: whether the explained class is the predicted one, or the
-        label; of a single number, no decision.
+        The decision is "output >= threshold". None: which class is the most probable, or the label; of a
+        number, no decision.
     max_queries
         Hard limit of rows shown to the model.
     checksum_key
@@ -78,9 +78,10 @@ class Predictor:
         self.column = self._choose_column(answer, column)
         self.is_label = self.task == "label" or (task is None and answer.ndim == 1 and answer.dtype.kind in "iub")
         self.label = getattr(answer[0], "item", lambda: answer[0])() if self.is_label else None
+        self._class = int(answer[0].argmax()) if answer.ndim == 2 and self.task != "number" else None
         self._decision = self._decide(answer)
         self.prediction = 1.0 if self.task == "label" else float(self._one(answer)[0])
-        self.is_probability = answer.ndim == 2 and _are_probabilities(answer)
+        self.is_probability = self._class is not None and _are_probabilities(answer)
         if self.is_label and (threshold is not None or output_range not in (None, (-1.0, 1.0))):
             raise ParameterError(
                 "The answers are labels: they have no threshold and no output_range. Leave both out, or say that "
@@ -99,7 +100,7 @@ class Predictor:
             )
 
     def _choose_column(self, answer: np.ndarray, column: int | None) -> int | None:
-        """The column asked for, or that of the class predicted."""
+        """The column asked for, or that of the most probable class."""
         if answer.ndim == 1:
             if column is not None:
                 raise ParameterError(
@@ -109,6 +110,8 @@ class Predictor:
         self.n_columns = answer.shape[1]
         if column is not None and column >= self.n_columns:
             raise ParameterError(f"column is {column}; the model answers with {self.n_columns} columns, from 0.")
+        if column is None and self.task == "number":
+            raise ParameterError(f"The model answers with {self.n_columns} numbers a row. Pass column=, from 0.")
         return int(answer[0].argmax()) if column is None else column
 
     def _range(
@@ -166,6 +169,11 @@ class Predictor:
         """``(f(x) - f(z)) / 2`` for every row, rounded to multiples of 2^-26, and where the decision stays."""
         position = self.n_queries
         raw = self._ask(inputs, n_rows)
+        if self.is_probability and not _are_probabilities(raw):
+            raise PredictorOutputError(
+                "The model's scores add up to 1 at x, but not everywhere: they are no probabilities. Pass "
+                "output_range=(lowest, highest) and column=, or task='number'."
+            )
         if self.task == "label":
             outputs = np.where(raw == self.label, 1.0, -1.0)
         else:
@@ -186,10 +194,19 @@ class Predictor:
         return answer if answer.ndim == 1 else answer[:, self.column]
 
     def _decide(self, answer: np.ndarray) -> np.ndarray | None:
-        """The decision in every row: reaching the threshold, or being the class predicted."""
+        """The decision in every row: whether the threshold is reached, or which class is the most probable."""
         if self._threshold is not None and not self.is_label:
             return np.asarray(self._one(answer) >= self._threshold)
-        return None if answer.ndim == 1 else np.asarray(answer.argmax(axis=1) == self.column)
+        return None if self._class is None else np.asarray(answer.argmax(axis=1) == self._class)
+
+    @property
+    def decision(self) -> str | None:
+        """What is decided: "label", "threshold", "class" (the most probable), "own class" (the one explained)."""
+        if self.is_label:
+            return "label"
+        if self._threshold is not None:
+            return "threshold"
+        return None if self._class is None else "own class" if self._class == self.column else "class"
 
     def _note(self, ticks: np.ndarray, position: int) -> None:
         """Add the rows' drops to the checksum, each weighted by 16 random bits of its own; exact integers."""
@@ -308,5 +325,5 @@ def _is_text(array: np.ndarray) -> bool:
 
 
 def _are_probabilities(answer: np.ndarray) -> bool:
-    """Whether the scores of one row are probabilities, up to float32."""
-    return bool((answer >= 0).all() and abs(float(answer.sum()) - 1) <= 1e-4)
+    """Whether the scores of every row are probabilities, up to float32."""
+    return bool((answer >= 0).all() and (np.abs(answer.sum(axis=1) - 1) <= 1e-4).all())

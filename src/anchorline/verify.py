@@ -45,7 +45,10 @@ class Verification:
         return self.outcome is Outcome.HOLDS
 
     def __str__(self) -> str:
-        return f"The explanation {self.outcome.value}: {'; '.join(self.reasons).removesuffix('.')}."
+        told = "; ".join(self.reasons).removesuffix(".")
+        if self.outcome is Outcome.CANNOT_TELL:
+            return f"Whether the explanation holds cannot be told: {told}."
+        return f"The explanation {self.outcome.value}: {told}."
 
 
 def verify(
@@ -107,6 +110,13 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
     foreign = _foreign(claimed, predict, space)
     if foreign is not None:
         return Verification(Outcome.DOES_NOT_HOLD, (foreign,))
+    _, predictor = explainer.prepare(list(claimed.instance), replace(settings, max_queries=None))
+    now = explainer.parameters(settings, predictor) | {"texts": texts_digest(claimed.literals)}
+    told = [name for name in now if name != "versions" and not _equal(now[name], parameters.get(name))]
+    if space is None:
+        told = [name for name in told if name != "space"]
+    if told:
+        return Verification(Outcome.DOES_NOT_HOLD, (f"the model and the space do not give its {', '.join(told)}",))
     again = explainer.explain_with(list(claimed.instance), settings, parameters)
     differences = list(_differences(_claims(claimed, space is not None), _claims(again, space is not None)))
     if not differences:
@@ -134,7 +144,19 @@ def _foreign(claimed: Explanation, predict: Any, space: Space | None) -> str | N
     classes = parameters["classes"]
     if classes is not None and own is not None and [plain_label(label) for label in own] != list(classes):
         return "its classes are not the model's"
+    column = parameters["column"]
+    if column is not None and own is not None and (column >= len(own) or str(own[column]) != claimed.output):
+        return "its output is not called as the model's class"
     return None
+
+
+def _equal(now: Any, claimed: Any) -> bool:
+    """Whether a parameter is what was recorded; JSON has made tuples of lists."""
+    if isinstance(now, list | tuple) and isinstance(claimed, list | tuple):
+        return len(now) == len(claimed) and all(map(_equal, now, claimed))
+    if isinstance(now, float) and isinstance(claimed, int | float):
+        return math.isclose(now, claimed, rel_tol=ROUNDING, abs_tol=ROUNDING)
+    return bool(now == claimed)
 
 
 def _contradicts_itself(explainer: Explainer, claimed: Explanation) -> bool:

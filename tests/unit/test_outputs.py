@@ -84,9 +84,15 @@ def test_a_label_is_taken_before_its_text():
     assert resolve(np.tanh, classes=[10, 1], output=1).column == 1
 
 
-def test_a_column_may_be_called_anything():
-    asked = resolve(CLASSIFIER, column=np.int64(0), output="refusal")
+def test_a_column_of_unknown_class_may_be_called_anything():
+    asked = resolve(lambda rows: rows, column=np.int64(0), output="refusal")
     assert (asked.column, asked.name_of(0)) == (0, "refusal")
+
+
+def test_column_and_class_must_agree():
+    assert resolve(CLASSIFIER, column=1, output="yes").name_of(1) == "yes"
+    with pytest.raises(ParameterError, match="which is column 1, but column is 0"):
+        resolve(CLASSIFIER, column=0, output="yes")
 
 
 BAD = [

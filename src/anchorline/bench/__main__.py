@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from anchorline.bench import engine, relevance, tables
+from anchorline.bench import batch, engine, relevance, studio, tables
 from anchorline.bench.report import write_json, write_page
 from anchorline.bench.tasks import CACHE, SYNTHETIC, Benchmark, load_benchmarks
 
@@ -29,9 +29,12 @@ def sections(benchmarks: Sequence[Benchmark], time_limit: float, data: Path) -> 
         "race_lime": lambda: engine.race_lime(benchmarks),
         "memory": lambda: [engine.memory()],
         "import_time": lambda: [engine.import_time()],
+        "batch": batch.speed,
+        "batch_memory": batch.memory,
         "frontier_cost": lambda: relevance.frontier_cost(benchmarks),
         "relevance": lambda: relevance.compare_relevance(real),
         "tables": lambda: tables.compare_on_tables(data),
+        "studio": lambda: studio.measure(data),
         "nearby": lambda: grid(engine.NEARBY),
         "beyond": lambda: grid(engine.BEYOND),
     }

@@ -1,9 +1,10 @@
-"""The paper's data sets, read from a directory of ``<OpenML id>-<name>.csv.gz`` files.
+"""The paper's data sets, read from a directory of ``<OpenML id>-<name>.csv.gz`` files, or fetched by id.
 
 One header row, the target in the last column, named ``target``; an empty field is a missing value and
 nothing else is. Text columns are categories, all others numbers.
 """
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,8 +91,10 @@ def published(dataset_id: int) -> Published:
     raise ParameterError(f"{dataset_id!r} is no data set of the paper; needed one of {known}.")
 
 
-def available(directory: Path) -> list[Published]:
-    """Return the rows of Table 1 whose file is in ``directory``, in the paper's order."""
+def available(directory: Path | None) -> list[Published]:
+    """Return the rows of Table 1 whose file is in ``directory`` (None: all, on OpenML), in the paper's order."""
+    if directory is None:
+        return list(PUBLISHED)
     return [row for row in PUBLISHED if list(Path(directory).glob(f"{row.id}-*.csv.gz"))]
 
 
@@ -117,6 +120,31 @@ def read_dataset(directory: Path, dataset_id: int) -> Dataset:
     if table["target"].isna().any():
         raise ParameterError(f"{file.name} has rows without a target; needed one in every row.")
     return Dataset(row.id, row.name, row.kind, table.drop(columns="target"), table["target"].to_numpy())
+
+
+def fetch_dataset(dataset_id: int) -> Dataset:
+    """Fetch one data set of the paper from OpenML by its id; needs the network, once."""
+    from sklearn.datasets import fetch_openml
+
+    row = published(dataset_id)
+    bunch = fetch_openml(data_id=row.id, as_frame=True, parser="auto")
+    # Categories as texts, so that a fetched table and a file are read the same way.
+    categories = bunch.data.select_dtypes(include=["category"]).columns
+    frame = bunch.data.astype(dict.fromkeys(categories, object))
+    target = bunch.target.astype(float if row.kind == "regression" else str)
+    return Dataset(row.id, row.name, row.kind, frame, target.to_numpy())
+
+
+def load_dataset(directory: Path | None, dataset_id: int) -> Dataset:
+    """Read a data set from a directory, or fetch it from OpenML where there is none."""
+    return fetch_dataset(dataset_id) if directory is None else read_dataset(directory, dataset_id)
+
+
+def source_digest(directory: Path | None, dataset_id: int) -> str:
+    """What tells versions of a table apart: a hash of its file, or its OpenML id, which never changes."""
+    if directory is None:
+        return f"openml{published(dataset_id).id}"
+    return hashlib.blake2b(locate(directory, dataset_id).read_bytes(), digest_size=6).hexdigest()
 
 
 def read_datasets(directory: Path) -> Iterator[Dataset]:

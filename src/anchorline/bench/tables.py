@@ -111,7 +111,7 @@ def _compare(task: RawTask) -> dict[str, Any]:
 def _one(task: RawTask, space: Table, lime: "_LimeSide", position: int) -> dict[str, Any]:
     """Explain one row by both, each timed, then measure both on the same fresh neighbors."""
     watch = Stopwatch(resolve(task.model).ask)
-    explainer = Explainer(lambda frame: watch(frame), space, **_options(task))
+    explainer = Explainer(watch.__call__, space, **_options(task))  # not its predict, which does not watch
     explainer.explain(position, n_samples=100)  # learns the range of a regressor, imports on first use
     watch.seconds, start = 0.0, time.perf_counter()
     explanation = explainer.explain(position, k=K)

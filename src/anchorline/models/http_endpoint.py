@@ -13,7 +13,6 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _AGAIN = {429, 502, 503, 504}
 _SHOWN_CHARACTERS = 200
-_private_addresses: dict[str, str] = {}  # with their queries, and as they may be shown
 
 
 def load(name: str, kind: str, options: "Options") -> "HttpModel":
@@ -284,7 +282,6 @@ def _hide_query(address: str) -> None:
     """Keep an address's query, which may be a key, out of what httpx logs."""
     if not urlsplit(address).query:
         return
-    _private_addresses[address] = shown(address)
     logger = logging.getLogger("httpx")
     if _hide not in logger.filters:
         logger.addFilter(_hide)
@@ -292,6 +289,6 @@ def _hide_query(address: str) -> None:
 
 def _hide(record: logging.LogRecord) -> bool:
     if isinstance(record.args, tuple):
-        show: Callable[[Any], Any] = lambda part: _private_addresses.get(str(part), part)  # noqa: E731
-        record.args = tuple(show(part) for part in record.args)
+        # Any address, because a protocol asks at several below the one that was typed.
+        record.args = tuple(shown(str(part)) if "://" in str(part) else part for part in record.args)
     return True

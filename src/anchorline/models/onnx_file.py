@@ -140,10 +140,19 @@ def _cast(rows: Rows, position: int, kind: str) -> np.ndarray:
         with np.errstate(over="ignore"):
             return rows.numbers(position).astype(_FLOATS[kind])
     if kind in _INTEGERS:
-        return rows.integers(position).astype(_INTEGERS[kind])
+        return _fitting(rows.integers(position), _INTEGERS[kind], position)
     if kind == "tensor(bool)":
-        return rows.integers(position).astype(bool)
+        return _fitting(rows.integers(position), np.dtype(bool), position)
     raise ModelInputError(f"The model's input has type {kind}; needed numbers, booleans or texts.")
+
+
+def _fitting(values: np.ndarray, dtype: np.dtype[Any], position: int) -> np.ndarray:
+    """The values in a narrower type; refused where it does not hold them."""
+    cast = values.astype(dtype)
+    wrong = np.flatnonzero(cast.astype(values.dtype) != values)
+    if len(wrong):
+        raise ModelInputError(f"Column {position} holds {values[wrong[0]]}; the model's input is of type {dtype}.")
+    return cast
 
 
 def _choose_outputs(outputs: Sequence[Any], name: str) -> tuple[list[str], str]:

@@ -148,7 +148,7 @@ def claims(explanation: "Explanation") -> list[tuple[str, list[str]]]:
 
 
 def comparison(explanation: "Explanation") -> str:
-    """Two bars that repeat the measurement: while the facts hold, and without them."""
+    """Two bars that repeat the measurement: while the facts hold, and over all neighbors."""
     certificate = explanation.certificate
     is_share = certificate.stability is not None
     within = certificate.stability if is_share else certificate.typical_change
@@ -157,7 +157,7 @@ def comparison(explanation: "Explanation") -> str:
         return ""
     largest = 1.0 if is_share else max(within.high, without.high) or 1.0
     bars = ""
-    for label, found in ((short_condition(certificate), within), ("without that", without)):
+    for label, found in ((short_condition(certificate), within), ("over all neighbors", without)):
         bars += f'<span class="al-what">{label}</span><span class="al-meter">'
         bars += f'<i style="width:{100 * found.value / largest:.2f}%"></i></span>'
         bars += f"<span>{f'{100 * found.value:.1f}%' if is_share else f'{found.value:.3g}'}</span>"

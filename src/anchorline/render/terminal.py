@@ -70,7 +70,7 @@ def table(
     Proven best 2-term explanation on all 4
     neighbors.
     While these 2 facts hold, the output
-    stays; without them it moves by 0.5.
+    stays; over all neighbors it moves by 0.5.
     Verdict: trustworthy.
     """
     room = width

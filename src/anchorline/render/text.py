@@ -36,7 +36,7 @@ def rule(explanation: "Explanation", shown: Callable[[str], str] = printable) ->
 
 
 def if_then(explanation: "Explanation") -> str:
-    """The support as a rule: ``If a and b then vote stays 1 (in 97.9% of cases, 95% interval ...)``."""
+    """The support as a rule: ``If a and b then vote stays 1 (in 97.9% of neighbors, 95% interval ...)``."""
     return f"If {' and '.join(facts(explanation)) or 'anything goes'}{consequence(explanation)}"
 
 
@@ -62,6 +62,10 @@ def consequence(explanation: "Explanation", shown: Callable[[str], str] = printa
     broken = "" if certificate.event_is_literal is not False else ", or contributions of broken ones cancel,"
     if explanation.label is None and certificate.stability is None:
         told = f"{shown(output_name(explanation))} stays {explanation.prediction:.4g}"
+    elif certificate.decision == "own class":
+        told = f"{shown(explanation.output)} stays the most probable class"
+    elif certificate.decision == "class":
+        told = "the most probable class stays the same"
     elif explanation.label is None:  # what stays so often is the decision; the number itself moves
         told = f"the decision by {shown(output_name(explanation))} = {explanation.prediction:.4g} stays"
     else:
@@ -73,7 +77,7 @@ def consequence(explanation: "Explanation", shown: Callable[[str], str] = printa
         if stability.exact and stability.value == 1:
             return f"{then}."
         ends = "" if stability.exact else f", {confidence} {_percent(stability.low)} to {_percent(stability.high)}"
-        return f"{then} in {_percent(stability.value)}% of cases{ends}."
+        return f"{then} in {_percent(stability.value)}% of neighbors{ends}."
     if change is None or change.high == 0:
         return f"{then}."
     ends = "" if change.exact else f", {confidence} {change.low:.3g} to {change.high:.3g}"
@@ -102,7 +106,11 @@ def clipping(certificate: "Certificate") -> str:
     if not certificate.n_clipped:
         return ""
     told = f"{certificate.n_clipped:,} of {certificate.n_queries:,} outputs were beyond output_range and clipped"
-    return f"{told}: pass a wider output_range=(lowest, highest)." if _clipped_much(certificate) else f"{told}."
+    inside = certificate.n_clipped_inside
+    if inside and certificate.stability is None:
+        told += f", {inside:,} of them while the reasons stayed: the output moves further than is told here"
+    wider = _clipped_much(certificate) or (inside and certificate.stability is None)
+    return f"{told}: pass a wider output_range=(lowest, highest)." if wider else f"{told}."
 
 
 def _clipped_much(certificate: "Certificate") -> bool:
@@ -114,7 +122,7 @@ def short_claim(certificate: "Certificate") -> str:
     verdict, condition = certificate.verdict.name.capitalize(), short_condition(certificate)
     stability, change = certificate.stability, certificate.typical_change
     if stability is not None:
-        return f"{verdict}: the decision stays in {_percent(stability.value)}% of cases {condition}"
+        return f"{verdict}: {_decided(certificate)} stays in {_percent(stability.value)}% of neighbors {condition}"
     if change is not None:
         told = f"typically changes by {change.value:.2g}" if change.high > 0 else "stays"
         return f"{verdict}: the output {told} {condition}"
@@ -173,24 +181,34 @@ def on_the_sample(certificate: "Certificate") -> str:
 
 
 def in_the_population(certificate: "Certificate") -> str:
-    """How often, or how far, the output moves while the facts hold; and without them."""
+    """How often, or how far, the output moves while the facts hold; and over all neighbors."""
     change, baseline_change = certificate.typical_change, certificate.baseline_change
     stability, baseline = certificate.stability, certificate.baseline_stability
     if change is None or baseline_change is None:
         return "How far it can be trusted was not measured."
     if stability is not None and baseline is not None:
-        told = f"the decision stays the same in {_percent(stability.value)}% of cases"
+        told = f"{_decided(certificate)} stays the same in {_percent(stability.value)}% of neighbors"
         ends = "" if stability.exact else f"{_percent(stability.low)} to {_percent(stability.high)}"
-        without = f"in {_percent(baseline.value)}%"
+        overall = f"in {_percent(baseline.value)}%"
+        alike = stability.low <= baseline.high
     else:
         told = f"the output typically changes by {change.value:.3g}" if change.high > 0 else "the output stays"
         ends = "" if change.exact else f"{change.low:.3g} to {change.high:.3g}"
-        without = (
+        overall = (
             f"by {baseline_change.value:.3g}" if change.high > 0 else f"it moves by {baseline_change.value:.3g}"
         )
+        alike = change.high >= baseline_change.low
     interval = f" ({100 * certificate.confidence:g}% interval {ends})" if ends else ""
-    against = f"; without {_them(certificate)} {without}" if certificate.n_facts else ""
-    return f"{_while(certificate)} {told}{interval}{against}."
+    against = f"; over all neighbors {overall}" if certificate.n_facts else ""
+    matters = " No difference was measured: the facts may not matter." if certificate.n_facts and alike else ""
+    return f"{_while(certificate)} {told}{interval}{against}.{matters}"
+
+
+def _decided(certificate: "Certificate") -> str:
+    """What a decision is about."""
+    if certificate.decision in ("class", "own class"):
+        return "the most probable class"
+    return "the label" if certificate.decision == "label" else "the decision"
 
 
 def by_theorem(certificate: "Certificate") -> list[str]:
@@ -225,10 +243,6 @@ def _while(certificate: "Certificate") -> str:
     if not certificate.event_is_literal:
         return f"While {facts}, or contributions of broken ones cancel each other,"
     return f"While {facts},"
-
-
-def _them(certificate: "Certificate") -> str:
-    return "it" if certificate.n_facts == 1 else "them"
 
 
 def _percent(share: float) -> str:

@@ -281,7 +281,9 @@ class TableNeighborhood:
     def _literal(self, attribute: Attribute) -> Literal:
         columns = self._of(attribute)
         text = attribute.statement(columns).text
-        return Literal(attribute.name, text, attribute.kept(columns) if self.within == "keep" else text)
+        start, stop = attribute.block(columns)
+        kept = self.within == "keep" or start == stop  # no training row to draw from: the value stays
+        return Literal(attribute.name, text, attribute.kept(columns) if kept else text)
 
     def _of(self, attribute: Attribute) -> list[Column]:
         return [self.columns[j] for j in attribute.positions]

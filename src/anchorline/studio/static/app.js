@@ -109,7 +109,7 @@ function drawOthers(view) {
   });
   const others = n === 1 ? "one other sum" : `${n} other sums`;
   const told = n
-    ? `The evidence cannot tell ${others} from this one. A fact in all of them is certain to be among the reasons:`
+    ? `The evidence cannot tell ${others} from this one. A fact in all of them is the surest:`
     : "Yes: the evidence tells it from every other sum of this length.";
   const rows = view.alternatives.map(({ sum, excess }) => {
     const parts = sum.terms.map((term) => own(`${minus(term.number)} [${view.literals[term.index].text}]`));

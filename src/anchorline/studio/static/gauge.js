@@ -41,15 +41,15 @@ function stability(gauge, confidence) {
   const ends = exact ? "" : `${percent(low)} to ${percent(high)}`;
   const without = gauge.baseline ? percent(gauge.baseline.value) : "";
   const described = [
-    `The decision stays in ${percent(value)} of cases while the reasons stay`,
+    `The decision stays in ${percent(value)} of neighbors while the reasons stay`,
     ends ? `, ${percent(confidence, 0)} interval ${ends}` : "",
-    without ? `; without them in ${without}.` : ".",
+    without ? `; over all neighbors in ${without}.` : ".",
   ].join("");
   return h(
     "div",
     { class: "measure" },
     figure(percent(value), "of similar cases get the same decision while these reasons stay"),
-    meter(gauge, 1, without ? `without them ${without}` : "", described),
+    meter(gauge, 1, without ? `over all ${without}` : "", described),
     h("p", { class: "note" }, ends ? `${percent(confidence, 0)} interval ${ends}` : "computed over all cases"),
   );
 }
@@ -66,7 +66,7 @@ function change(gauge, confidence, isMain) {
     "div",
     { class: "measure" },
     figure(`\u00b1${two(typical.value)}`, "is how far the answer typically moves while these reasons stay"),
-    meter(gauge, 0.5, without ? `without them ${without} of the range` : "", `${told}.`),
+    meter(gauge, 0.5, without ? `over all ${without} of the range` : "", `${told}.`),
     h("p", { class: "note" }, `${ends ? `${percent(confidence, 0)} interval ${ends}; ` : ""}${error}.`),
   );
 }
