@@ -367,7 +367,7 @@ def explain(
     >>> print(e)
     0.50 [x0 = +1] - 0.25 [x2 = -1] -> f(x) = 0.25
     Proven best 2-term explanation on all 8 neighbors.
-    While these 2 facts hold, the output stays; without them it moves by 0.514.
+    While these 2 facts hold, the output stays; over all neighbors it moves by 0.514.
     Verdict: trustworthy.
     """
     explainer = Explainer(

@@ -70,7 +70,8 @@ def table(
     Proven best 2-term explanation on all 4
     neighbors.
     While these 2 facts hold, the output
-    stays; over all neighbors it moves by 0.5.
+    stays; over all neighbors it moves by
+    0.5.
     Verdict: trustworthy.
     """
     room = width

@@ -157,9 +157,14 @@ def hundred_samples(results: Results, protocol: str) -> Finding:
     parts, agrees = [], bool(lime)
     for name in ("iht", "exact"):
         ours = _curves(results, name, "sweep_m", protocol)
-        wins = [published(i).name for i in lime if ours[i].iloc[0] < lime[i].iloc[-1]]
-        agrees &= len(wins) == len(lime)
-        parts.append(f"{name} {len(wins)}/{len(lime)}" + (f" ({', '.join(wins)})" if wins else ""))
+        losses = [
+            f"{published(i).name} {ours[i].iloc[0]:.4f} against {lime[i].iloc[-1]:.4f}"
+            for i in lime
+            if ours[i].iloc[0] >= lime[i].iloc[-1]
+        ]
+        agrees &= not losses
+        failing = f" (not on {', '.join(losses)})" if losses else ""
+        parts.append(f"{name} {len(lime) - len(losses)}/{len(lime)}{failing}")
     return Finding("; ".join(parts), agrees) if lime else NOT_MEASURED
 
 

@@ -117,7 +117,8 @@ def _coverage(coverage: Coverage) -> str:
     if left:
         lines += ["| Series | Explainers | Protocol | Finished |", "|---|---|---|---|"]
         lines += [f"| {a} | {b} | {c} | {done} of {planned} |" for (a, b, c), (done, planned) in left.items()]
-        lines += ["", "All other series are complete. The same command does what is left.", ""]
+        told = "All other series are complete. Figures on these rest on what is done; the command does the rest."
+        lines += ["", told, ""]
     return "\n".join(lines)
 
 
