@@ -48,14 +48,17 @@ class _Inside:
     row_timeout: float | None = None
 
 
-def begin(payload: bytes, folder: str, row_timeout: float | None) -> None:
-    """Start a worker: the work is unpacked once, not with every row."""
+def begin(payload: bytes, folder: str, row_timeout: float | None, parent: int) -> None:
+    """Start a worker: the work is unpacked once, not with every row.
+
+    ``parent`` is told, not asked for: it may be gone before this runs.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to heed; it ends its workers
     place = Path(folder) / str(os.getpid())
     _Inside.flight = os.open(place.with_suffix(".flight"), os.O_WRONLY | os.O_CREAT, 0o600)
     _Inside.trace = place.with_suffix(".trace").open("wb", buffering=0)
     _Inside.row_timeout = row_timeout
-    threading.Thread(target=_end_with_parent, args=(os.getppid(), folder), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(parent, folder), daemon=True).start()
     try:
         _Inside.work = pickle.loads(payload)
         _warm_up(_Inside.work)
@@ -135,7 +138,10 @@ class Crew:
         self.n_workers, self._unfinished = n_workers, set[Future[Any]]()
         self._folder = Path(tempfile.mkdtemp(prefix="anchorline-batch-"))
         self._pool = ProcessPoolExecutor(
-            n_workers, initializer=begin, initargs=(payload, str(self._folder), row_timeout), env=ONE_THREAD
+            n_workers,
+            initializer=begin,
+            initargs=(payload, str(self._folder), row_timeout, os.getpid()),
+            env=ONE_THREAD,
         )
 
     def submit(self, function: Any, *arguments: Any) -> Future[Any]:
