@@ -1,5 +1,6 @@
 """The command line's own help, as the reference of the command line."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from docutils import nodes
@@ -22,15 +23,21 @@ class CommandHelp(SphinxDirective):
         settings: dict[str, Any] = {"terminal_width": _WIDTH, "max_content_width": _WIDTH}
         top = command.make_context("anchorline", [], resilient_parsing=True, **settings)
         shown: list[nodes.Node] = [self._literal(command.get_help(top))]
-        for name in command.list_commands(top):
-            below = command.get_command(top, name)
-            context = below.make_context(name, [], parent=top, resilient_parsing=True, **settings)
-            section = nodes.section(ids=[f"anchorline-{name}"], names=[f"anchorline {name}"])
-            section += nodes.title("", "", nodes.literal("", f"anchorline {name}"))
+        return [*shown, *self._sections(command, top, settings)]
+
+    def _sections(self, group: Any, above: Any, settings: dict[str, Any]) -> Iterator[nodes.Node]:
+        """A section for each command of a group, and for those below it."""
+        for name in group.list_commands(above):
+            below = group.get_command(above, name)
+            context = below.make_context(name, [], parent=above, resilient_parsing=True, **settings)
+            title = context.command_path
+            section = nodes.section(ids=[title.replace(" ", "-")], names=[title])
+            section += nodes.title("", "", nodes.literal("", title))
             section += self._literal(below.get_help(context))
             self.state.document.note_explicit_target(section)
-            shown.append(section)
-        return shown
+            yield section
+            if hasattr(below, "list_commands"):
+                yield from self._sections(below, context, settings)
 
     @staticmethod
     def _literal(text: str) -> nodes.literal_block:

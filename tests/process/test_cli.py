@@ -369,12 +369,12 @@ def test_doctor_says_what_to_type(monkeypatch, capsys):
 
 def test_help_has_examples_and_exit_codes():
     runner = CliRunner()
-    for command in COMMANDS:
-        text = runner.invoke(app, [command, "--help"]).output
+    for command in (*COMMANDS, "bench paper", "bench peers"):
+        text = runner.invoke(app, [*command.split(), "--help"]).output
         assert f"anchorline {command}" in text.split("Examples:")[1]
         assert "Exit codes:" in text
     text = runner.invoke(app, ["--help"]).output
-    assert all(command in text for command in COMMANDS)
+    assert all(command in text for command in (*COMMANDS, "bench"))
     assert "130  Ctrl-C" in text
 
 
@@ -426,6 +426,10 @@ def test_cannot_tell(run, tmp_path):
         (explain("scorer:score", "--row", 0, "--format", "png"), "A picture needs a file"),
         (explain("scorer:score", "--row", 0, "--row", 1, "--out", "a.html"), "'explanation-{row}.html'"),
         (("paint",), "No such command"),
+        (("bench",), "Missing command"),
+        (("bench", "paper", "--protocol", "mine"), "Invalid value for '--protocol'"),
+        (("bench", "paper", "--workers", 0), "Invalid value for '--workers'"),
+        (("bench", "peers"), "Missing option '--data'"),
         ((), "Missing command"),
     ],
 )
@@ -447,6 +451,8 @@ def test_wrong_usage_of_the_process(run):
         (explain("scorer:score", "--row", 9999), "rows 0 to 119"),
         (explain("scorer:score", "--row", 0, "--target", "none"), "no column 'none'"),
         (explain("model.txt", "--row", 0, "--target", "note"), "needs the columns 'note'"),
+        (("bench", "paper", "--data", "modules"), "No data set of the paper is in 'modules'"),
+        (("bench", "peers", "--data", "none"), "Type `--data DIR`"),
         (("verify", "none.json", "scorer:score", "--data=train.csv"), "No such file"),
         (("verify", "train.csv", "scorer:score", "--data=train.csv"), "Not JSON"),
     ],
@@ -713,3 +719,33 @@ def test_terminals_without_block_characters(run):
     done = run(*explain("scorer:score", "--row", 0), env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.isascii()
+
+
+# --- benchmarks --------------------------------------------------------------------------------------
+
+
+def test_bench_paper_has_a_second_door(environment, place):
+    """``python -m anchorline.bench paper`` is the same command, with the same errors."""
+    command = [sys.executable, "-m", "anchorline.bench", "paper", "--data", "none"]
+    done = subprocess.run(
+        command, env=environment, cwd=place, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "No data set of the paper is in 'none'" in told(done, Code.INPUT)
+
+
+def test_what_a_benchmark_needs_is_loaded_when_it_runs():
+    script = "import sys, anchorline.cli.app\nprint(*sorted({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert not {"sklearn", "pandas", "matplotlib", "lime", "shap", "joblib"} & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("command", [("bench", "paper"), ("bench", "peers")])
+def test_a_package_that_a_benchmark_lacks(run_here, monkeypatch, command):
+    from anchorline.bench import needs
+
+    def version(name):
+        raise needs.PackageNotFoundError(name)
+
+    monkeypatch.setattr(needs, "version", version)
+    line = told(run_here(*command, "--data", "none"), Code.MISSING)
+    assert re.search(r"needs `pandas and .*lime.*Type: pip install 'anchorline\[bench,.*peers.*\]'", line)

@@ -6,14 +6,15 @@ import json
 import math
 import re
 import types
+from urllib.error import URLError
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from anchorline.assessment import assess
-from anchorline.bench import datasets, tasks
-from anchorline.bench.__main__ import main
+from anchorline.bench import datasets, needs, tasks
 from anchorline.bench.datasets import PUBLISHED
 from anchorline.bench.paper import command, explainers, figures, page, protocol, published, runner, series
 from anchorline.bench.paper.claims import CLAIMS
@@ -26,6 +27,8 @@ from anchorline.bench.paper.results import Results
 from anchorline.bench.paper.runner import Store, run
 from anchorline.bench.paper.tables import Table
 from anchorline.bench.tasks import Benchmark
+from anchorline.cli.app import app
+from anchorline.errors import MissingDependencyError, OutputFileError, TableFileError
 from anchorline.optimize import solve
 
 TINY = dataclasses.replace(
@@ -317,9 +320,42 @@ def test_scip_and_gurobi_stop_at_their_limits():
     assert [explainers.can_solve("gurobi", d) for d in (99, 100)] == [True, False]
 
 
-def test_nothing_to_plan_says_what_to_type(tmp_path, capsys):
-    assert main(["paper", "--data", str(tmp_path)]) == 2
-    assert "Type `--data DIR`" in capsys.readouterr().err
+def test_nothing_to_plan_says_what_to_type(tmp_path):
+    with pytest.raises(TableFileError, match="Type `--data DIR`"):
+        command.repeat_paper(tmp_path)
+
+
+def test_a_missing_package_is_named_before_anything_is_measured(data, tmp_path, monkeypatch):
+    def version(name):
+        if name in ("slise", "gurobipy"):
+            raise needs.PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr(needs, "version", version)
+    with pytest.raises(MissingDependencyError, match=r"`slise and gurobipy`.*anchorline\[gurobi,peers\]"):
+        command.repeat_paper(data, cache=tmp_path)
+
+
+def test_without_a_network_it_is_said_once(tmp_path, monkeypatch):
+    def unreachable(**_):
+        raise URLError("no network")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", unreachable)
+    monkeypatch.setattr(runner, "run_unit", None)
+    with pytest.raises(TableFileError, match=r"OpenML 29 .* cannot be fetched: .*no network.* `--data DIR`"):
+        command.repeat_paper(None, cache=tmp_path)
+
+
+def test_a_report_on_nothing_is_none(data, tmp_path, capsys):
+    assert not command.repeat_paper(data, cache=tmp_path / "cache", out=tmp_path / "out", report_only=True)
+    assert "Nothing is measured yet" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputFileError, match="not a folder"):
+        Store(tmp_path / "file").write(unit(), [])
 
 
 def test_a_stopped_run_goes_on_where_it_was(data, tmp_path, monkeypatch, capsys):
@@ -412,14 +448,15 @@ def runs(data, tmp_path_factory):
     found = []
     for name in ("first", "again"):
         folder = tmp_path_factory.mktemp(name)
-        arguments = ["paper", "--data", str(data), "--quick", "--protocol", "paper", "--workers", "1"]
+        arguments = ["bench", "paper", "--data", str(data), "--quick", "--protocol", "paper", "--workers", "1"]
         places = ["--out", str(folder / "out"), "--cache", str(folder / "cache")]
         series._benchmark.cache_clear()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(command, "QUICK", TINY)
             if name == "again":
                 patch.setattr(command, "draw_all", lambda *_: [])
-            assert main([*arguments, *places]) == 0
+            done = CliRunner().invoke(app, [*arguments, *places])
+        assert done.exit_code == 0, done.output
         found.append((pd.read_parquet(folder / "out" / "results.parquet"), folder / "out"))
     return found
 
@@ -454,7 +491,7 @@ def test_every_figure_and_table_is_there(runs):
         assert (out / "tables" / f"{name}.md").exists()
         assert r"\toprule" in (out / "tables" / f"{name}.tex").read_text()
     assert (out / "table.csv").exists()
-    assert "python -m anchorline.bench paper --data DIR --quick" in (out / "README.md").read_text()
+    assert "    anchorline bench paper --data DIR --quick\n" in (out / "README.md").read_text()
 
 
 def test_the_page_has_every_claim_and_names_what_is_missing(runs):
@@ -472,9 +509,8 @@ def test_a_second_command_measures_nothing_again(runs, data, monkeypatch):
     monkeypatch.setattr(command, "QUICK", TINY)
     monkeypatch.setattr(runner, "run_unit", None)
     folder = runs[0][1].parent
-    arguments = ["--data", str(data), "--quick", "--protocol", "paper", "--cache", str(folder / "cache")]
-    monkeypatch.setattr(command, "report", lambda *_: None)
-    assert command.main(arguments) == 0
+    monkeypatch.setattr(command, "report", lambda *_: True)
+    assert command.repeat_paper(data, quick=True, protocol="paper", cache=folder / "cache")
 
 
 def test_metrics_of_every_method_are_in_the_results(runs):

@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from anchorline.bench import peers
-from anchorline.bench.__main__ import main
 from anchorline.bench.report import NOTES, TITLES
 from anchorline.bench.tasks import Benchmark
+from anchorline.cli.app import app
 from anchorline.errors import ParameterError
 
 
@@ -56,12 +57,14 @@ def test_too_few_queries_for_kernel_shap():
         next(peers.race_peers([benchmark()], n_queries=99))
 
 
-def test_the_command_writes_its_section(tmp_path, monkeypatch, capsys):
+def test_the_command_writes_its_section(tmp_path, monkeypatch):
+    (tmp_path / "29-made.csv.gz").touch()
     monkeypatch.setattr(peers, "load_benchmarks", lambda data, cache: iter([benchmark()]))
-    arguments = ["peers", "--data", str(tmp_path), "--out", str(tmp_path), "--queries", "200", "--instances", "1"]
-    assert main(arguments) == 0
+    few = ["--queries", "200", "--instances", "1"]
+    done = CliRunner().invoke(app, ["bench", "peers", "--data", str(tmp_path), "--out", str(tmp_path), *few])
+    assert done.exit_code == 0, done.output
     written = json.loads((tmp_path / "peers.json").read_text())
     assert written["rows"][0]["benchmark"] == "made"
     assert TITLES["peers"] in (tmp_path / "README.md").read_text()
     assert "peers" in NOTES
-    assert "shap_overhead_ratio" in capsys.readouterr().out
+    assert "shap_overhead_ratio" in done.output

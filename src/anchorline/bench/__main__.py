@@ -1,6 +1,6 @@
 """``python -m anchorline.bench --data DIR``: run the benchmarks, write figures and a page.
 
-``python -m anchorline.bench paper`` repeats the paper's experiments, ``... peers`` races LIME and KernelSHAP.
+``python -m anchorline.bench paper`` and ``peers`` are the commands ``anchorline bench paper`` and ``peers``.
 """
 
 import argparse
@@ -43,14 +43,10 @@ def sections(benchmarks: Sequence[Benchmark], time_limit: float, data: Path) -> 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the sections asked for, telling each row as it comes."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    if arguments[:1] == ["paper"]:
-        from anchorline.bench.paper.command import main as repeat_paper
+    if arguments[:1] in (["paper"], ["peers"]):
+        from anchorline.cli.app import run
 
-        return repeat_paper(arguments[1:])
-    if arguments[:1] == ["peers"]:
-        from anchorline.bench.peers import main as race_peers
-
-        return race_peers(arguments[1:])
+        return run(["bench", *arguments])
     parser = argparse.ArgumentParser(prog="python -m anchorline.bench", description=main.__doc__)
     parser.add_argument("--data", type=Path, required=True, help="directory of <id>-<name>.csv.gz files")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where trained models go (%(default)s)")

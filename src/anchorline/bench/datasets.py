@@ -5,7 +5,7 @@ nothing else is. Text columns are categories, all others numbers.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from anchorline.errors import MissingDependencyError, ParameterError
+from anchorline.errors import MissingDependencyError, ParameterError, TableFileError
 
 Kind = Literal["classification", "regression"]
 
@@ -98,6 +98,17 @@ def available(directory: Path | None) -> list[Published]:
     return [row for row in PUBLISHED if list(Path(directory).glob(f"{row.id}-*.csv.gz"))]
 
 
+def require_any(directory: Path | None, ids: Collection[int]) -> list[Published]:
+    """`available`, of these ids; an error that says what to type where there are none."""
+    found = [row for row in available(directory) if row.id in ids]
+    if not found:
+        raise TableFileError(
+            f"No data set of the paper is in {str(directory)!r}; needed files named <OpenML id>-<name>.csv.gz. "
+            "Type `--data DIR` with their directory."
+        )
+    return found
+
+
 def locate(directory: Path, dataset_id: int) -> Path:
     """Return the one file of a data set."""
     row = published(dataset_id)
@@ -127,7 +138,13 @@ def fetch_dataset(dataset_id: int) -> Dataset:
     from sklearn.datasets import fetch_openml
 
     row = published(dataset_id)
-    bunch = fetch_openml(data_id=row.id, as_frame=True, parser="auto")
+    try:
+        bunch = fetch_openml(data_id=row.id, as_frame=True, parser="auto")
+    except OSError as error:  # urllib's errors are of this kind
+        raise TableFileError(
+            f"OpenML {row.id} ({row.name}) cannot be fetched: {error}. Type `--data DIR` with a directory of "
+            "files named <OpenML id>-<name>.csv.gz."
+        ) from error
     # Categories as texts, so that a fetched table and a file are read the same way.
     categories = bunch.data.select_dtypes(include=["category"]).columns
     frame = bunch.data.astype(dict.fromkeys(categories, object))

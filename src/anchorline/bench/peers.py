@@ -1,16 +1,17 @@
-"""``python -m anchorline.bench peers``: ours, LIME and KernelSHAP at equal queries, in one run, as ratios."""
+"""What ``anchorline bench peers`` does: ours, LIME and KernelSHAP at equal queries, in one run, as ratios."""
 
-import argparse
 import functools
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from anchorline.bench.datasets import PUBLISHED, require_any
+from anchorline.bench.needs import PEERS, READING, require
 from anchorline.bench.paper.explainers import (
     N_BACKGROUND,
     largest,
@@ -163,20 +164,21 @@ def _ours(instance: np.ndarray, n_queries: int, seed: int) -> Side:
     return run
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Race LIME and KernelSHAP at equal queries: overhead, end-to-end time and relevance, as ratios."""
-    parser = argparse.ArgumentParser(prog="python -m anchorline.bench peers", description=main.__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="directory of <id>-<name>.csv.gz files")
-    parser.add_argument("--cache", type=Path, default=CACHE, help="where trained models go (%(default)s)")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="(%(default)s)")
-    parser.add_argument("--queries", type=int, default=5000, help="rows a side may ask (%(default)s)")
-    parser.add_argument("--instances", type=int, default=5, help="of each benchmark (%(default)s)")
-    chosen = parser.parse_args(arguments)
-    benchmarks = sorted(load_benchmarks(chosen.data, cache=chosen.cache), key=lambda b: b.dimension)
+def race(
+    data: Path,
+    *,
+    cache: Path | None = None,
+    out: Path = Path("benchmarks/results"),
+    n_queries: int = 5000,
+    n_instances: int = 5,
+) -> None:
+    """Race LIME and KernelSHAP on every benchmark at hand, telling each row as it comes."""
+    require(READING | PEERS)
+    require_any(data, [row.id for row in PUBLISHED])
+    benchmarks = sorted(load_benchmarks(data, cache=cache or CACHE), key=lambda b: b.dimension)
     rows: list[dict[str, Any]] = []
-    for row in race_peers(benchmarks, chosen.queries, chosen.instances):
+    for row in race_peers(benchmarks, n_queries, n_instances):
         rows.append(row)
         print("  ", ", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-        write_json(chosen.out, "peers", rows)
-        write_page(chosen.out)
-    return 0
+        write_json(out, "peers", rows)
+        write_page(out)

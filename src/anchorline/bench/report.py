@@ -34,7 +34,7 @@ NOTES = {
     "race_lime": "Same model, same number of queries, one BLAS thread for both, k = 5 (LIME: 4 features and its "
     "intercept). Overhead is total time less the time inside the model; ratios are LIME's over ours. "
     "Certified: half of the queries go to the certificate.",
-    "peers": "Made by `python -m anchorline.bench peers`. Same model, exactly as many queries each, sigma = 1, "
+    "peers": "Made by `anchorline bench peers`. Same model, exactly as many queries each, sigma = 1, "
     "k = 5 (LIME and KernelSHAP: 4 literals and an intercept; 20 background rows), one thread, processor seconds. "
     "Overhead is time less that inside the model; relevance errors by 50,000 draws, by the definition. Ratios are "
     "theirs over ours: of median times, of mean relevance errors.",

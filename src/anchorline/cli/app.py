@@ -3,13 +3,14 @@
 import logging
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from types import FrameType, ModuleType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from anchorline._version import __version__
-from anchorline.cli import batch, demo, doctor, explain, frontier, serve, verify
+from anchorline.cli import batch, bench, demo, doctor, explain, frontier, serve, verify
 from anchorline.cli.codes import HELP, Code
 from anchorline.cli.console import prepare_logging, prepare_streams, say, silence, tell
 from anchorline.cli.guard import guarded, report
@@ -52,19 +53,26 @@ def _all(
     pass
 
 
+def _add(group: typer.Typer, command: Callable[..., Any], summary: str, examples: str) -> None:
+    shown = "\b\nExamples:\n" + "".join(f"  {line}\n" for line in examples.splitlines())
+    group.command(short_help=summary, epilog=f"{shown}\n{HELP}")(guarded(command))
+
+
 for _name, _module in COMMANDS.items():
-    _examples = "\b\nExamples:\n" + "".join(f"  {line}\n" for line in _module.EXAMPLES.splitlines())
-    _command = app.command(_name, short_help=_module.SUMMARY, epilog=f"{_examples}\n{HELP}")
-    _command(guarded(getattr(_module, _name)))
+    _add(app, getattr(_module, _name), _module.SUMMARY, _module.EXAMPLES)
+_benches = typer.Typer(name="bench", help=bench.SUMMARY, epilog=HELP, rich_markup_mode=None)
+for _command, (_summary, _examples) in bench.COMMANDS.items():
+    _add(_benches, _command, _summary, _examples)
+app.add_typer(_benches)
 
 
-def run() -> int:
-    """Run the command line and return the exit code."""
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line, by default with what was typed, and return the exit code."""
     prepare_streams()
     prepare_logging(logging.WARNING)
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        return int(app(prog_name="anchorline", standalone_mode=False) or 0)
+        return int(app(arguments, prog_name="anchorline", standalone_mode=False) or 0)
     except SystemExit as ended:
         if ended.code == 1:  # typer's own, where help was cut off by `| head`
             silence(sys.stdout)

@@ -1,5 +1,6 @@
 """The paper's five figures and three of ours, as SVG and PNG: colours that colour-blind readers tell apart."""
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import numpy as np
 
 from anchorline.bench.datasets import PUBLISHED, published
 from anchorline.bench.paper.protocol import SWEPT
-from anchorline.bench.paper.results import Results, replace_with
+from anchorline.bench.paper.results import Results, write
 from anchorline.errors import MissingDependencyError
 
 
@@ -41,7 +42,6 @@ SWEPT_LABELS = {"sweep_k": "terms k", "sweep_sigma": "concentration sigma", "swe
 
 def draw_all(results: Results, directory: Path) -> list[str]:
     """Draw every figure for every protocol; return the names of the files, without suffix."""
-    directory.mkdir(parents=True, exist_ok=True)
     drawings: dict[str, Callable[[Results, str], Any]] = {
         "figure-1-anchoring": anchoring,
         "figure-2-runtime": runtime,
@@ -260,8 +260,10 @@ def _missing_in(results: Results, kind: str) -> str:
 
 
 def _save(figure: Any, stem: Path) -> None:
-    replace_with(stem.with_suffix(".svg"), lambda aside: figure.savefig(aside, metadata={"Date": None}))
-    replace_with(stem.with_suffix(".png"), lambda aside: figure.savefig(aside, dpi=110))
+    for suffix, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 110})):
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=suffix, **options)
+        write(stem.with_suffix(f".{suffix}"), drawn.getvalue())
 
 
 @contextmanager

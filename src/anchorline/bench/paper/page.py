@@ -8,7 +8,7 @@ from anchorline.bench.paper.claims import CLAIMS, Claim
 from anchorline.bench.paper.finding import Finding
 from anchorline.bench.paper.protocol import SYNTHETIC_ID, Scale
 from anchorline.bench.paper.reasons import CHOICES, DATA, REASONS
-from anchorline.bench.paper.results import Results, write_text
+from anchorline.bench.paper.results import Results, write
 from anchorline.bench.paper.tables import Table
 from anchorline.bench.tasks import CORRELATED
 
@@ -51,8 +51,7 @@ def write_page(
         *(f"- {text}" for text in (*DATA, *CHOICES)),
         "",
     ]
-    page.parent.mkdir(parents=True, exist_ok=True)
-    write_text(page, "\n".join(parts))
+    write(page, "\n".join(parts))
 
 
 def write_index(out: Path, results: Results, scale: Scale) -> None:
@@ -62,13 +61,13 @@ def write_index(out: Path, results: Results, scale: Scale) -> None:
 
 Made by
 
-    python -m anchorline.bench paper --data DIR{_quick(scale)}
+    anchorline bench paper --data DIR{_quick(scale)}
 
 `results.parquet` holds every row of every series, with its seed; {series} the same, a series each. `tables/` has
 Markdown and LaTeX, `figures/` SVG and PNG. {len(results.frame):,} rows, {len(results.measured)} data sets,
 protocols: {" and ".join(results.protocols)}.
 """
-    write_text(out / "README.md", text)
+    write(out / "README.md", text)
 
 
 def _quick(scale: Scale) -> str:
@@ -90,7 +89,7 @@ def _head(results: Results, scale: Scale) -> str:
             "# The paper's experiments, repeated\n",
             "Made from the results by",
             "",
-            f"    python -m anchorline.bench paper --data DIR{_quick(scale)}",
+            f"    anchorline bench paper --data DIR{_quick(scale)}",
             "",
             f"which resumes where it was stopped. {len(results.measured)} of the paper's 16 data sets were at "
             f"hand; missing and never faked: {missing or 'none'}.{beside}",

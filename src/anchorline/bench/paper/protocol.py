@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
-from anchorline.bench.datasets import PUBLISHED, available, source_digest
+from anchorline.bench.datasets import PUBLISHED, require_any, source_digest
 from anchorline.bench.tasks import CORRELATED, N_INSTANCES, SEED, Protocol
-from anchorline.errors import ParameterError
 
 #: Part of every unit's key: change it with anything that changes what a unit measures.
 VERSION = "paper-1"
@@ -149,13 +148,8 @@ class Plan:
     @classmethod
     def of(cls, data: Path | None, scale: Scale, protocols: Sequence[Protocol]) -> "Plan":
         """Plan what the data at hand allow."""
-        at_hand = [row.id for row in available(data) if row.id in scale.ids]
-        if not at_hand:
-            raise ParameterError(
-                f"No data set of the paper is in {str(data)!r}. Type `--data DIR` with its directory."
-            )
-        digests = {dataset_id: source_digest(data, dataset_id) for dataset_id in at_hand}
-        return cls(scale, tuple(protocols), digests)
+        at_hand = require_any(data, scale.ids)
+        return cls(scale, tuple(protocols), {row.id: source_digest(data, row.id) for row in at_hand})
 
     def __iter__(self) -> Iterator[Unit]:
         at_hand = tuple(self.digests)

@@ -1,7 +1,7 @@
 """All rows of a run in one frame, and the few ways in which tables, figures and claims look at it."""
 
-import os
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from anchorline.bench.datasets import PUBLISHED, Published
 from anchorline.bench.paper.protocol import SYNTHETIC_ID
 from anchorline.bench.paper.series import Row
 from anchorline.errors import MissingDependencyError
+from anchorline.io import write_atomically
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +26,10 @@ class Results:
 
     def write(self, directory: Path) -> None:
         """Everything as Parquet, and a CSV for every series."""
-        directory.mkdir(parents=True, exist_ok=True)
-        replace_with(directory / "results.parquet", lambda aside: self.frame.to_parquet(aside, index=False))
+        write(directory / "results.parquet", self.frame.to_parquet(index=False))
         for series, rows in self.frame.groupby("series"):
             table = rows.dropna(axis="columns", how="all")
-            write_text(directory / f"{series}.csv", table.to_csv(index=False, float_format="%.9g"))
+            write(directory / f"{series}.csv", table.to_csv(index=False, float_format="%.9g"))
 
     def series(self, name: str, protocol: str | None = None, *, synthetic: bool = False) -> Any:
         """Rows of one series; the synthetic task only where asked for."""
@@ -88,19 +88,11 @@ class Results:
         return sorted(set(self.series("table")["protocol"]), reverse=True)
 
 
-def replace_with(file: Path, write: Callable[[Path], object]) -> None:
-    """Write a file aside and rename it, so that a reader never sees half of it."""
-    aside = file.with_name(f".{os.getpid()}.{file.name}")
-    try:
-        write(aside)
-        os.replace(aside, file)
-    finally:
-        aside.unlink(missing_ok=True)
-
-
-def write_text(file: Path, text: str) -> None:
-    """Write a text, whole or not at all."""
-    replace_with(file, lambda aside: aside.write_text(text, encoding="utf-8"))
+def write(file: Path, content: str | bytes) -> None:
+    """Write a file whole or not at all, and its folder if there is none."""
+    with contextlib.suppress(OSError):  # what is wrong with the folder is told of the file
+        file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, content)
 
 
 def _pandas() -> Any:

@@ -2,7 +2,6 @@
 
 import json
 import multiprocessing
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from anchorline.bench.paper.protocol import Unit
+from anchorline.bench.paper.results import write
 from anchorline.bench.paper.series import Row, run_unit
 
 
@@ -27,15 +27,8 @@ class Store:
         return self._file(unit).exists()
 
     def write(self, unit: Unit, rows: Sequence[Row]) -> None:
-        """Keep the rows for good: written aside, flushed to the disk, then renamed."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        file = self._file(unit)
-        aside = file.with_suffix(f".{os.getpid()}.tmp")
-        with aside.open("w", encoding="utf-8") as stream:
-            json.dump({"unit": unit.title, "rows": list(rows)}, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(aside, file)
+        """Keep the rows for good, whatever happens next."""
+        write(self._file(unit), json.dumps({"unit": unit.title, "rows": list(rows)}))
 
     def rows(self, units: Iterable[Unit]) -> list[Row]:
         """The rows of those units that are finished, in the units' order."""

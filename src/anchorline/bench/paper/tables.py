@@ -9,7 +9,7 @@ from typing import Any
 from anchorline.bench.datasets import Published
 from anchorline.bench.paper.protocol import SYNTHETIC_ID
 from anchorline.bench.paper.published import FIDELITY, GENERALIZATION, SHAPES, TABLE_2, TABLE_3, Mean
-from anchorline.bench.paper.results import Results, write_text
+from anchorline.bench.paper.results import Results, write
 from anchorline.bench.tasks import CORRELATED
 
 LABELS = {
@@ -67,10 +67,9 @@ class Table:
 
     def write(self, directory: Path) -> None:
         """Write both forms."""
-        directory.mkdir(parents=True, exist_ok=True)
         text = f"# {self.title}\n\n{self.note}\n\n{self.to_markdown()}\n"
         for suffix, content in ((".md", text), (".tex", self.to_latex())):
-            write_text(directory / f"{self.name}{suffix}", content)
+            write(directory / f"{self.name}{suffix}", content)
 
 
 def all_tables(results: Results) -> list[Table]:
