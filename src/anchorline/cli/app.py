@@ -15,6 +15,7 @@ from anchorline.cli.codes import HELP, Code
 from anchorline.cli.console import prepare_logging, prepare_streams, say, silence, tell
 from anchorline.cli.guard import guarded, report
 from anchorline.cli.options import Debug, Verbose
+from anchorline.cli.signature import spread
 
 COMMANDS: dict[str, ModuleType] = {
     "explain": explain,
@@ -55,7 +56,7 @@ def _all(
 
 def _add(group: typer.Typer, command: Callable[..., Any], summary: str, examples: str) -> None:
     shown = "\b\nExamples:\n" + "".join(f"  {line}\n" for line in examples.splitlines())
-    group.command(short_help=summary, epilog=f"{shown}\n{HELP}")(guarded(command))
+    group.command(short_help=summary, epilog=f"{shown}\n{HELP}")(guarded(spread(command)))
 
 
 for _name, _module in COMMANDS.items():

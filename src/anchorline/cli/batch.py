@@ -17,7 +17,7 @@ from anchorline.batch.run import RunChoices, file_digest, run_batch
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 from anchorline.cli.console import error_console, tell
-from anchorline.cli.inputs import ModelChoice, Question, TableChoice, keywords_of
+from anchorline.cli.inputs import Intervals, Loading, Question, keywords_of
 from anchorline.io import read_table
 
 SUMMARY = "Explain every row of a table into a file, and lose nothing on the way."
@@ -29,6 +29,7 @@ anchorline batch new.csv --model mypackage.scoring:score --data train.csv --out 
 
 
 def batch(
+    *,
     rows: Annotated[str, typer.Argument(metavar="ROWS", help="The table whose rows are explained, all of them.")],
     model: Annotated[str, typer.Option("--model", metavar="MODEL", help="As of `anchorline explain`.")],
     data: opt.Data,
@@ -48,34 +49,19 @@ def batch(
     sigma: opt.Sigma = 1.0,
     samples: opt.Samples = None,
     objective: opt.ObjectiveOption = opt.Objective.fidelity,
-    output: opt.Output = None,
-    column: opt.Column = None,
-    task: opt.TaskOption = None,
-    classes: opt.Classes = None,
-    output_range: opt.OutputRange = None,
-    threshold: opt.Threshold = None,
-    bins: opt.Bins = 4,
-    fixed: opt.Fixed = None,
-    group: opt.Group = None,
-    within: opt.WithinOption = opt.Within.keep,
+    question: Question,
+    intervals: Intervals,
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
-    kind: opt.ModelKind = None,
-    trust: opt.Trust = None,
-    trust_pickle: opt.TrustPickle = False,
-    timeout: opt.Timeout = 60.0,
-    batch_rows: opt.BatchRows = 1000,
-    debug: opt.Debug = False,
-    verbose: opt.Verbose = False,
+    loading: Loading,
 ) -> Code:
     """Explain every row of a table, with checkpoints: a batch that was interrupted goes on with --resume.
 
     A row that fails becomes a row with its error. The exit code is 0 unless all do; the report counts them.
     """
     frame = read_table(rows)
-    space = TableChoice(data, target or (), bins, fixed or (), group or (), within.value).space()
-    loaded = ModelChoice(model, kind, trust or (), trust_pickle, timeout, batch_rows).load()
-    question = Question(output, column, task, classes or (), output_range, threshold)
+    space = intervals.space(data, target)
+    loaded = loading.load(model)
     explainer = question.explainer(loaded, space)
     keywords: dict[str, Any] = keywords_of(
         sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed

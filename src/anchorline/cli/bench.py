@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 
 SUMMARY = "Repeat the paper's experiments, or race other explainers."
@@ -58,8 +57,6 @@ def paper(
         typer.Option("--page", metavar="FILE", help="The claims. [default: docs/paper.md, or in --out if quick]"),
     ] = None,
     cache: _Cache = None,
-    debug: opt.Debug = False,
-    verbose: opt.Verbose = False,
 ) -> Code:
     """Repeat the paper's experiments: results, tables, figures, and a page that says claim by claim what agrees.
 
@@ -90,8 +87,6 @@ def peers(
         "benchmarks/results"
     ),
     cache: _Cache = None,
-    debug: opt.Debug = False,
-    verbose: opt.Verbose = False,
 ) -> None:
     """Race LIME and KernelSHAP at equal queries: overhead, end-to-end time and relevance, as ratios."""
     from anchorline.bench.peers import race  # noqa: PLC0415  heavy

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from anchorline.cli import options as opt
 from anchorline.cli.console import PAGE_WIDTH, in_ascii, in_color, is_terminal, say, shown
 from anchorline.cli.progress import Meter
 from anchorline.io import write_atomically
@@ -18,8 +17,6 @@ def demo(
     out: Annotated[
         str, typer.Option("--out", metavar="PATH", help="Where the report is written.")
     ] = "report.html",
-    debug: opt.Debug = False,
-    verbose: opt.Verbose = False,
 ) -> None:
     """Train a small model on data that come with scikit-learn, explain a prediction, write a report."""
     from sklearn.datasets import load_breast_cancer  # noqa: PLC0415  heavy

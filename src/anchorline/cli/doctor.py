@@ -11,7 +11,6 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from anchorline._version import __version__
-from anchorline.cli import options as opt
 from anchorline.cli.console import in_color, say, shown
 
 _PURPOSES = {
@@ -67,7 +66,7 @@ EXAMPLES = """\
 anchorline doctor"""
 
 
-def doctor(debug: opt.Debug = False, verbose: opt.Verbose = False) -> None:
+def doctor() -> None:
     """Say what is installed, what is missing, and what to type to get it."""
     needs = _needs()
     python = f"Python {platform.python_version()} ({shown(sys.executable)})"

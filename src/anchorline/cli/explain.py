@@ -6,7 +6,7 @@ import typer
 
 from anchorline.cli import options as opt
 from anchorline.cli.formats import Format, chosen_format, deliver, rendered
-from anchorline.cli.inputs import ModelChoice, Question, TableChoice, instances, keywords_of
+from anchorline.cli.inputs import Intervals, Loading, Question, instances, keywords_of
 from anchorline.cli.progress import Meter, expected_rows
 
 SUMMARY = "Why is the answer to this row what it is?"
@@ -19,6 +19,7 @@ anchorline explain http://localhost:8080/v2/models/credit/infer --data train.csv
 
 
 def explain(
+    *,
     model: opt.Model,
     data: opt.Data,
     row: opt.Rows = None,
@@ -29,29 +30,15 @@ def explain(
     samples: opt.Samples = None,
     objective: opt.ObjectiveOption = opt.Objective.fidelity,
     alternatives: Annotated[int, typer.Option("--alternatives", help="List so many other sums as good.")] = 0,
-    output: opt.Output = None,
-    column: opt.Column = None,
-    task: opt.TaskOption = None,
-    classes: opt.Classes = None,
-    output_range: opt.OutputRange = None,
-    threshold: opt.Threshold = None,
-    bins: opt.Bins = 4,
-    fixed: opt.Fixed = None,
-    group: opt.Group = None,
-    within: opt.WithinOption = opt.Within.keep,
+    question: Question,
+    intervals: Intervals,
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
     form: Annotated[
         Format | None, typer.Option("--format", help="What to make. [default: by --out, else text]")
     ] = None,
     out: opt.Out = None,
-    kind: opt.ModelKind = None,
-    trust: opt.Trust = None,
-    trust_pickle: opt.TrustPickle = False,
-    timeout: opt.Timeout = 60.0,
-    batch_rows: opt.BatchRows = 1000,
-    debug: opt.Debug = False,
-    verbose: opt.Verbose = False,
+    loading: Loading,
 ) -> None:
     """Explain predictions: why the model's answer to a row is what it is.
 
@@ -63,9 +50,8 @@ def explain(
         sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed
     )
     keywords |= {"alternatives": alternatives}
-    space = TableChoice(data, target or (), bins, fixed or (), group or (), within.value).space()
-    loaded = ModelChoice(model, kind, trust or (), trust_pickle, timeout, batch_rows).load()
-    question = Question(output, column, task, classes or (), output_range, threshold)
+    space = intervals.space(data, target)
+    loaded = loading.load(model)
     several, parts = len(asked) > 1, []
     with Meter("Explaining", expected_rows(keywords, len(asked))) as meter:
         explainer = question.explainer(meter.counted(loaded), space)

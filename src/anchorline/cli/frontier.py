@@ -9,7 +9,7 @@ import typer
 from anchorline.cli import options as opt
 from anchorline.cli.console import lines_of, say
 from anchorline.cli.formats import picture
-from anchorline.cli.inputs import ModelChoice, Question, TableChoice, instances, keywords_of
+from anchorline.cli.inputs import Intervals, Loading, Question, instances, keywords_of
 from anchorline.cli.progress import Meter, expected_rows
 from anchorline.errors import ParameterError
 from anchorline.io import write_atomically
@@ -29,6 +29,7 @@ anchorline frontier model.onnx --data train.parquet --row 3 -k 12 --out frontier
 
 
 def frontier(
+    *,
     model: opt.Model,
     data: opt.Data,
     row: Annotated[int, typer.Option("--row", metavar="N", help="A row of the data, from 0.", show_default=False)],
@@ -36,29 +37,15 @@ def frontier(
     most: Annotated[int, typer.Option("-k", help="Most terms: 1, 2, ... up to so many are tried.")] = 8,
     sigma: opt.Sigma = 1.0,
     samples: opt.Samples = None,
-    output: opt.Output = None,
-    column: opt.Column = None,
-    task: opt.TaskOption = None,
-    classes: opt.Classes = None,
-    output_range: opt.OutputRange = None,
-    threshold: opt.Threshold = None,
-    bins: opt.Bins = 4,
-    fixed: opt.Fixed = None,
-    group: opt.Group = None,
-    within: opt.WithinOption = opt.Within.keep,
+    question: Question,
+    intervals: Intervals,
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
     form: Annotated[
         FrontierFormat | None, typer.Option("--format", help="What to make. [default: by --out, else text]")
     ] = None,
     out: opt.Out = None,
-    kind: opt.ModelKind = None,
-    trust: opt.Trust = None,
-    trust_pickle: opt.TrustPickle = False,
-    timeout: opt.Timeout = 60.0,
-    batch_rows: opt.BatchRows = 1000,
-    debug: opt.Debug = False,
-    verbose: opt.Verbose = False,
+    loading: Loading,
 ) -> None:
     """How many reasons are needed: the best sum of 1, 2, ... terms, and what each is worth."""
     ((_, instance),) = instances((row,), None, ())
@@ -68,9 +55,8 @@ def frontier(
     if most < 1:
         raise ParameterError(f"-k is {most}; needed at least 1.")
     keywords = keywords_of(sigma=sigma, samples=samples, objective="fidelity", max_queries=max_queries, seed=seed)
-    space = TableChoice(data, target or (), bins, fixed or (), group or (), within.value).space()
-    loaded = ModelChoice(model, kind, trust or (), trust_pickle, timeout, batch_rows).load()
-    question = Question(output, column, task, classes or (), output_range, threshold)
+    space = intervals.space(data, target)
+    loaded = loading.load(model)
     with Meter("Tracing", expected_rows(keywords, 1)) as meter:
         explainer = question.explainer(meter.counted(loaded), space)
         found = explainer.frontier(instance, range(1, most + 1), **keywords)

@@ -1,62 +1,61 @@
-"""From what was typed to a model, a space and rows."""
+"""Options that several commands share, and what becomes of them: a model, a space, a question, rows."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from anchorline.cli import options as opt
 from anchorline.errors import ParameterError, TableFileError
 from anchorline.explainer import Explainer
 from anchorline.io import read_table
 from anchorline.models import HttpLimits, load_model
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
-    """Which model, and what is allowed to load it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loading:
+    """Options: what a model is, and what is allowed to load it."""
 
-    spec: str
-    kind: str | None
-    trust: Sequence[str]
-    trust_pickle: bool
-    timeout: float
-    batch_rows: int
+    kind: opt.ModelKind = None
+    trust: opt.Trust = None
+    trust_pickle: opt.TrustPickle = False
+    timeout: opt.Timeout = 60.0
+    batch_rows: opt.BatchRows = 1000
 
-    def load(self) -> Any:
+    def load(self, spec: str) -> Any:
         """The model."""
         limits = HttpLimits(read_timeout=self.timeout, total_timeout=5 * self.timeout, batch_rows=self.batch_rows)
-        return load_model(self.spec, kind=self.kind, trust=self.trust, trust_pickle=self.trust_pickle, http=limits)
+        trust = self.trust or ()
+        return load_model(spec, kind=self.kind, trust=trust, trust_pickle=self.trust_pickle, http=limits)
 
 
-@dataclass(frozen=True, slots=True)
-class TableChoice:
-    """Which table, and how it is read as a space."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals:
+    """Options: how a table is read as a space."""
 
-    path: str
-    target: Sequence[str]
-    bins: int
-    fixed: Sequence[str]
-    group: Sequence[str]
-    within: str
+    bins: opt.Bins = 4
+    fixed: opt.Fixed = None
+    group: opt.Group = None
+    within: opt.WithinOption = opt.Within.keep
 
-    def space(self) -> Any:
-        """The table as a space."""
+    def space(self, path: str, target: Sequence[str] | None) -> Any:
+        """The table as a space, without its target."""
         from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
 
-        frame = _without(read_table(self.path), self.target, self.path, strict=True)
-        return Table(frame, n_bins=self.bins, fixed=self.fixed, groups=_groups(self.group), within=self.within)
+        frame = _without(read_table(path), target or (), path, strict=True)
+        groups = _groups(self.group or ())
+        return Table(frame, n_bins=self.bins, fixed=self.fixed or (), groups=groups, within=self.within.value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is explained of the model's answers, and how."""
+    """Options: what is explained of the model's answers."""
 
-    output: str | None
-    column: int | None
-    task: str | None
-    classes: Sequence[str]
-    output_range: tuple[float, float] | None
-    threshold: float | None
-    keywords: dict[str, Any] = field(default_factory=dict)
+    output: opt.Output = None
+    column: opt.Column = None
+    task: opt.TaskOption = None
+    classes: opt.Classes = None
+    output_range: opt.OutputRange = None
+    threshold: opt.Threshold = None
 
     def explainer(self, model: Any, space: Any) -> Explainer:
         """The explainer that answers it."""
@@ -66,7 +65,7 @@ class Question:
             output=self.output,
             column=self.column,
             task=self.task,
-            classes=list(self.classes) or None,
+            classes=self.classes or None,
             output_range=self.output_range,
             threshold=self.threshold,
         )

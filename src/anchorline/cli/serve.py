@@ -8,7 +8,7 @@ import typer
 
 from anchorline.cli import options as opt
 from anchorline.cli.console import say
-from anchorline.cli.inputs import ModelChoice, Question, TableChoice
+from anchorline.cli.inputs import Intervals, Loading, Question
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.explainer import Explainer
 
@@ -25,6 +25,7 @@ _Data = Annotated[str | None, typer.Option("--data", metavar="FILE", help="The t
 
 
 def serve(
+    *,
     model: _Model = None,
     model_option: _ModelOption = None,
     data: _Data = None,
@@ -48,23 +49,9 @@ def serve(
         float, typer.Option("--time-limit", min=0.1, metavar="SECONDS", help="How long a request may take.")
     ] = 60.0,
     target: opt.Target = None,
-    output: opt.Output = None,
-    column: opt.Column = None,
-    task: opt.TaskOption = None,
-    classes: opt.Classes = None,
-    output_range: opt.OutputRange = None,
-    threshold: opt.Threshold = None,
-    bins: opt.Bins = 4,
-    fixed: opt.Fixed = None,
-    group: opt.Group = None,
-    within: opt.WithinOption = opt.Within.keep,
-    kind: opt.ModelKind = None,
-    trust: opt.Trust = None,
-    trust_pickle: opt.TrustPickle = False,
-    timeout: opt.Timeout = 60.0,
-    batch_rows: opt.BatchRows = 1000,
-    debug: opt.Debug = False,
-    verbose: opt.Verbose = False,
+    question: Question,
+    intervals: Intervals,
+    loading: Loading,
 ) -> None:
     """Open a page where anybody can pick a case and understand the decision; programs are answered, too.
 
@@ -85,9 +72,8 @@ def serve(
     else:
         if spec is None or data is None:
             raise ParameterError("A MODEL needs its --data, and --data a MODEL.")
-        space = TableChoice(data, target or (), bins, fixed or (), group or (), within.value).space()
-        loaded = ModelChoice(spec, kind, trust or (), trust_pickle, timeout, batch_rows).load()
-        question = Question(output, column, task, classes or (), output_range, threshold)
+        space = intervals.space(data, target)
+        loaded = loading.load(spec)
         explainer, called = question.explainer(loaded, space), Path(spec).stem
     _warm(explainer)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)

@@ -7,7 +7,7 @@ import typer
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 from anchorline.cli.console import one_line, say
-from anchorline.cli.inputs import ModelChoice, TableChoice
+from anchorline.cli.inputs import Intervals, Loading
 from anchorline.cli.progress import Meter
 from anchorline.errors import TamperedError
 from anchorline.explanation import Explanation
@@ -28,21 +28,13 @@ anchorline verify why.json model.skops --data train.csv --target approved && ech
 
 
 def verify(
+    *,
     explanation: Annotated[str, typer.Argument(metavar="EXPLANATION", help="The JSON file.", show_default=False)],
     model: opt.Model,
     data: opt.Data,
     target: opt.Target = None,
-    bins: opt.Bins = 4,
-    fixed: opt.Fixed = None,
-    group: opt.Group = None,
-    within: opt.WithinOption = opt.Within.keep,
-    kind: opt.ModelKind = None,
-    trust: opt.Trust = None,
-    trust_pickle: opt.TrustPickle = False,
-    timeout: opt.Timeout = 60.0,
-    batch_rows: opt.BatchRows = 1000,
-    debug: opt.Debug = False,
-    verbose: opt.Verbose = False,
+    intervals: Intervals,
+    loading: Loading,
 ) -> Code:
     """Check somebody's explanation with the model and the data: find every figure again.
 
@@ -53,8 +45,8 @@ def verify(
         n_queries: float | None = 4.0 * Explanation.from_json(text).certificate.n_queries
     except TamperedError:
         n_queries = None  # `check` says so
-    space = TableChoice(data, target or (), bins, fixed or (), group or (), within.value).space()
-    loaded = ModelChoice(model, kind, trust or (), trust_pickle, timeout, batch_rows).load()
+    space = intervals.space(data, target)
+    loaded = loading.load(model)
     with Meter("Verifying", n_queries) as meter:
         found = check(text, meter.counted(loaded), space)
     say(one_line(str(found)))
