@@ -117,8 +117,14 @@ def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
 
 def read_column(table: Any, position: int, name: str, error: type[Exception]) -> Column:
     """Read one column of what `read_table` returned."""
-    values = table[:, position]
-    return (_column_of_array if isinstance(table, np.ndarray) else _column_of_series)(values, name, error)
+    return read_values(table[:, position], name, error)
+
+
+def read_values(values: Any, name: str, error: type[Exception]) -> Column:
+    """Read a column alone: a 1-D array, or a Series of any library."""
+    if isinstance(values, np.ndarray):
+        return _column_of_array(values, name, error)
+    return _column_of_series(nw.from_native(values, series_only=True), name, error)
 
 
 def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception]) -> Column:

@@ -7,7 +7,6 @@ Everything else follows from codes: which rows break a statement, and which keep
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,8 +30,9 @@ class Statement:
 class Intervals:
     """Left-closed intervals between ``edges``; the outer two are unbounded, missing values stand apart.
 
-    ``values`` are the distinct training values, sorted. An interval that holds only one of them is told
-    as that value, ``capital-gain = 0``, where the row has it. ``zone`` follows every date.
+    ``values`` are the distinct training values, sorted; those of interval i begin at ``firsts[i]``. An interval
+    that holds only one of them is told as that value, ``capital-gain = 0``, where the row has it. ``zone``
+    follows every date.
     """
 
     name: str
@@ -40,21 +40,30 @@ class Intervals:
     edges: np.ndarray
     texts: tuple[str, ...]
     values: np.ndarray
+    firsts: tuple[int, ...]
     zone: str = ""
+
+    @classmethod
+    def between(
+        cls, name: str, kind: str, pairs: Sequence[tuple[float, str]], values: np.ndarray, zone: str
+    ) -> "Intervals":
+        """The intervals between edges, each told with its text."""
+        edges = np.array([edge for edge, _ in pairs], dtype=np.float64)
+        firsts = (0, *values.searchsorted(edges).tolist(), len(values))
+        return cls(name, kind, edges, tuple(text + zone for _, text in pairs), values, firsts, zone)
 
     def codes(self, column: Column) -> np.ndarray:
         """Number of the interval of every value, (n,); missing ones come last."""
-        found = np.searchsorted(self.edges, column.values, side="right")  # a value on an edge goes above it
+        found = self.edges.searchsorted(column.values, side="right")  # a value on an edge goes above it
         return np.where(column.missing, len(self.edges) + 1, found)
 
-    def statement(self, column: Column) -> Statement:
-        """What is true of a column's only value."""
+    def statement(self, column: Column, code: int) -> Statement:
+        """What is true of a column's only value, of this code."""
         if column.missing[0]:
             return Statement(f"{self.name} is missing", lone=True)
-        value = float(column.values[0])
-        i = int(self.codes(column)[0])
-        if self.is_lone(i) and self.values[self._span(i)[0]] == value:
-            return Statement(f"{self.name} = {self._only(self._span(i)[0])}", lone=True)
+        i, at = code, self.firsts[code]
+        if self.is_lone(i) and self.values[at] == float(column.values[0]):
+            return Statement(f"{self.name} = {self._only(at)}", lone=True)
         if not self.texts:
             return Statement(f"{self.name} is not missing", lone=False)
         if i == 0:
@@ -67,18 +76,12 @@ class Intervals:
         """Whether the training rows of this code share one value."""
         if code > len(self.edges):
             return True
-        low, high = self._span(code)
+        low, high = self.firsts[code : code + 2]
         return high - low == 1 and not _EXACT <= abs(float(self.values[low])) < np.inf
 
     def value_text(self, column: Column) -> str:
         """The only value of a column, told."""
         return text_of(column.values[0], self.kind) + self.zone
-
-    def _span(self, code: int) -> tuple[int, int]:
-        """First and last + 1 of the training values in an interval."""
-        low = 0 if code == 0 else int(np.searchsorted(self.values, self.edges[code - 1]))
-        last = code == len(self.edges)
-        return low, len(self.values) if last else int(np.searchsorted(self.values, self.edges[code]))
 
     def _only(self, at: int) -> str:
         """A training value told so that no other one reads the same."""
@@ -109,11 +112,10 @@ class Levels:
         known = [self._missing if gone else self.codes_of.get(t, UNSEEN) for t, gone in texts]
         return np.array(known, dtype=np.intp)
 
-    def statement(self, column: Column) -> Statement:
-        """What is true of a column's only value."""
+    def statement(self, column: Column, code: int) -> Statement:
+        """What is true of a column's only value, of this code."""
         if column.missing[0]:
             return Statement(f"{self.name} is missing", lone=True)
-        code = int(self.codes(column)[0])
         if code == self.rare:
             return Statement(f"{self.name} is one of {self.n_rare} rare values", lone=False)
         return Statement(f"{self.name} = {self.value_text(column)}", lone=True)
@@ -167,12 +169,11 @@ def intervals_of(
     values = np.unique(column.values[~column.missing])
     if cuts is not None:
         edges = np.unique(np.asarray(cuts, dtype=np.float64))
-        texts = tuple(exact_text(float(edge), column.kind) + zone for edge in edges)
-        return Intervals(name, column.kind, edges, texts, values, zone)
+        exact = [(float(edge), exact_text(float(edge), column.kind)) for edge in edges]
+        return Intervals.between(name, column.kind, exact, values, zone)
     found = _quantile_edges(column.values[~column.missing], values, n_bins)
     pairs = readable_edges(found, values[np.isfinite(values)], column.kind) if len(found) else []
-    edges = np.array([edge for edge, _ in pairs])
-    return Intervals(name, column.kind, edges, tuple(text + zone for _, text in pairs), values, zone)
+    return Intervals.between(name, column.kind, pairs, values, zone)
 
 
 def _quantile_edges(present: np.ndarray, values: np.ndarray, n_bins: int) -> np.ndarray:
@@ -199,87 +200,77 @@ def _splitting(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.asarray(edges[kept][first])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Attribute:
     """One column, or several that go together: what a literal speaks of.
 
-    ``positions`` are its columns; ``codes`` (n,) number the statements true of every training row.
+    ``positions`` are its columns. ``numbers`` counts the combinations of codes that training rows have; in the
+    order of `sorted_rows` the rows of combination i are those from ``starts[i]`` to ``starts[i + 1]``.
     """
 
     name: str
     positions: tuple[int, ...]
     encodings: tuple[Encoding, ...]
-    parts: tuple[np.ndarray, ...]  # codes of each column, (n,)
+    numbers: Mapping[tuple[int, ...], int]
+    starts: tuple[int, ...]
 
-    @cached_property
-    def _joint(self) -> tuple[dict[tuple[int, ...], int], np.ndarray]:
-        """Number of every combination of codes, and the rows' numbers."""
-        levels, codes = np.unique(self.parts[0], return_inverse=True)
-        found = levels[:, None]
-        for part in self.parts[1:]:  # column by column: sorting whole rows takes a hundred times as long
-            levels, at = np.unique(part, return_inverse=True)
-            pairs, codes = np.unique(codes * len(levels) + at, return_inverse=True)
-            found = np.column_stack([found[pairs // len(levels)], levels[pairs % len(levels)]])
-        return {tuple(row): i for i, row in enumerate(found.tolist())}, codes
+    def block(self, codes: tuple[int, ...]) -> tuple[int, int]:
+        """Start and stop, among the sorted rows, of those that make the same statement true."""
+        number = self.numbers.get(codes)
+        return (0, 0) if number is None else (self.starts[number], self.starts[number + 1])
 
-    @cached_property
-    def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
-        """Training rows by code, and where every code starts; then rows of a code lie in one block."""
-        numbers, codes = self._joint
-        order = np.argsort(codes, kind="stable")
-        return order, np.r_[np.searchsorted(codes[order], np.arange(len(numbers))), len(codes)]
+    def codes(self, columns: Sequence[Column]) -> tuple[int, ...]:
+        """The codes of a row, a column each."""
+        pairs = zip(self.encodings, columns, strict=True)
+        return tuple(int(encoding.codes(column)[0]) for encoding, column in pairs)
 
-    @property
-    def n_rows(self) -> int:
-        """Training rows."""
-        return len(self.parts[0])
-
-    def block(self, columns: Sequence[Column]) -> tuple[int, int]:
-        """Start and stop, in `order`, of the training rows that make the row's statement true."""
-        number = self._joint[0].get(self._codes(columns))
-        return (0, 0) if number is None else (int(self._sorted[1][number]), int(self._sorted[1][number + 1]))
-
-    @property
-    def order(self) -> np.ndarray:
-        """Training rows, those of one statement side by side, (n,)."""
-        return self._sorted[0]
-
-    def breaks_one_way(self, columns: Sequence[Column]) -> bool:
-        """Whether all training rows that break the row's statement have the same values."""
-        own = self._codes(columns)
-        others = [codes for codes in self._joint[0] if codes != own]
+    def breaks_one_way(self, own: tuple[int, ...]) -> bool:
+        """Whether all training rows that break the statement of these codes have the same values."""
+        others = [codes for codes in self.numbers if codes != own]
         return len(others) == 1 and all(
             encoding.is_lone(code) for encoding, code in zip(self.encodings, others[0], strict=True)
         )
 
-    def statement(self, columns: Sequence[Column]) -> Statement:
+    def statement(self, columns: Sequence[Column], codes: tuple[int, ...]) -> Statement:
         """What is true of the row: of a group, everything its columns say; of indicators, the one that is on."""
-        each = [encoding.statement(column) for encoding, column in zip(self.encodings, columns, strict=True)]
-        lone = all(statement.lone for statement in each)
+        triples = zip(self.encodings, columns, codes, strict=True)
+        each = [encoding.statement(column, code) for encoding, column, code in triples]
         if len(each) == 1:
             return each[0]
+        lone = all(statement.lone for statement in each)
         on = [i for i, column in enumerate(columns) if not column.missing[0] and column.values[0] == 1]
-        if len(on) == 1 and all(map(_is_indicator, self.encodings)) and self._says_all(on[0], columns):
+        if len(on) == 1 and all(map(_is_indicator, self.encodings)) and self._says_all(on[0], codes):
             return Statement(each[on[0]].text, lone)
         return Statement(" and ".join(statement.text for statement in each), lone)
 
-    def _says_all(self, i: int, columns: Sequence[Column]) -> bool:
+    def _says_all(self, i: int, own: tuple[int, ...]) -> bool:
         """Whether every training row that agrees with the row in its column i agrees in all."""
-        own = self._codes(columns)
-        return not any(codes[i] == own[i] and codes != own for codes in self._joint[0])
+        return not any(codes[i] == own[i] and codes != own for codes in self.numbers)
 
-    def kept(self, columns: Sequence[Column]) -> str:
-        """What is true of a row that keeps its values here."""
-        statement = self.statement(columns)
+    def kept(self, columns: Sequence[Column], statement: Statement) -> str:
+        """What is true of a row that makes the statement true and keeps its values here."""
         if statement.lone:
             return statement.text
         if len(columns) == 1:
             return f"{self.name} keeps its value {self.encodings[0].value_text(columns[0])}"
         return f"{self.name} keeps its values"
 
-    def _codes(self, columns: Sequence[Column]) -> tuple[int, ...]:
-        pairs = zip(self.encodings, columns, strict=True)
-        return tuple(int(encoding.codes(column)[0]) for encoding, column in pairs)
+
+def sorted_rows(
+    name: str, positions: Sequence[int], encodings: Sequence[Encoding], columns: Sequence[Column]
+) -> tuple[Attribute, np.ndarray]:
+    """An attribute, and the training rows (n,) in an order in which those of equal codes lie side by side."""
+    parts = [encoding.codes(column) for encoding, column in zip(encodings, columns, strict=True)]
+    levels, codes = np.unique(parts[0], return_inverse=True)
+    found = levels[:, None]
+    for part in parts[1:]:  # column by column: sorting whole rows takes a hundred times as long
+        levels, at = np.unique(part, return_inverse=True)
+        pairs, codes = np.unique(codes * len(levels) + at, return_inverse=True)
+        found = np.column_stack([found[pairs // len(levels)], levels[pairs % len(levels)]])
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(len(found) + 1))
+    numbers = {tuple(row): i for i, row in enumerate(found.tolist())}
+    return Attribute(name, tuple(positions), tuple(encodings), numbers, tuple(starts.tolist())), order
 
 
 def _is_indicator(encoding: Encoding) -> bool:

@@ -1,38 +1,65 @@
 """Rows in the table's own types: pandas, Polars, Arrow or NumPy, never converted, only picked.
 
-A neighbor is put together by picking each column's value from one of the table's rows, or from the
-instance, which stands behind them. So data types, category sets, whole numbers and the way of being
-missing are kept without a word about any of them.
+A neighbor is the instance with some cells taken from training rows. So data types, category sets, whole
+numbers and the way of being missing are kept without a word about any of them.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
 
-class Natives(Protocol):
-    """The columns of a table in the table's own library; pickles, so that batches can be shared out."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """The cells of ``n_rows`` neighbors that are drawn from the table; all others are the instance's own.
 
-    @property
-    def columns(self) -> Sequence[Any]:
-        """Native columns."""
+    Each is told by its neighbor, its column and the row of the table it is drawn from.
+    """
+
+    n_rows: int
+    rows: np.ndarray
+    columns: np.ndarray
+    sources: np.ndarray
+
+    @classmethod
+    def none(cls) -> "Cells":
+        """One neighbor, the instance itself."""
+        nothing = np.zeros(0, dtype=np.intp)
+        return cls(1, nothing, nothing, nothing)
+
+    def by_column(self, n_columns: int) -> np.ndarray:
+        """The row that every cell is drawn from, -1 for the instance's own, (n_columns, n_rows)."""
+        found = np.full((n_columns, self.n_rows), -1, dtype=np.intp)
+        found[self.columns, self.rows] = self.sources
+        return found
+
+
+class Natives(Protocol):
+    """A table in its own library; pickles, so that batches can be shared out."""
+
+    def pick(self, j: int, rows: np.ndarray) -> Any:
+        """Rows of column j, copied: a native column."""
 
     def one(self, j: int, value: Any) -> Any:
         """A native column of one value (None: missing) with the type of column j, or any error."""
 
-    def behind(self, j: int, column: Any) -> Any:
-        """Column j followed by another of its type."""
+    def readable(self, column: Any) -> Any:
+        """A native column as a Series of its library, or an array."""
 
     def categories(self, j: int) -> list[Any]:
         """The categories that the type of column j lists, those of no row included."""
 
-    def pick(self, column: Any, rows: np.ndarray) -> Any:
-        """Rows of a native column, copied."""
+    def rows(self, rows: np.ndarray) -> Any:
+        """A table of some rows."""
 
-    def assemble(self, columns: Sequence[Any]) -> Any:
-        """A table of native columns."""
+    def arranged(self, orders: Sequence[np.ndarray]) -> "Natives":
+        """The same with every column in an order of its own, which may name a row more than once."""
+
+    def neighbors(self, row: Sequence[Any], cells: Cells) -> Any:
+        """A table of neighbors of the instance ``row``, native columns of one value each."""
 
 
 def snapshot(table: Any) -> Any:
@@ -41,16 +68,18 @@ def snapshot(table: Any) -> Any:
 
 
 def natives_of(table: Any) -> Natives | None:
-    """The native columns of a pandas, Polars or Arrow table or a 2-D array; None for anything else."""
+    """The natives of a pandas, Polars or Arrow table or a 2-D array; None of anything else."""
     if isinstance(table, np.ndarray):
-        return ArrayNatives(table)
+        return ArrayNatives(np.asfortranarray(table))
     library = _library(table)
     if library == "pandas":
-        columns = tuple(table.iloc[:, j].array for j in range(table.shape[1]))  # no index to carry along
-        return PandasNatives(columns, tuple(table.dtypes), table.columns)
+        dtypes = set(table.dtypes)
+        if len(dtypes) == 1 and all(isinstance(dtype, np.dtype) for dtype in dtypes):
+            return FrameOfOneType(np.asfortranarray(table.to_numpy()), table.columns)
+        return PandasNatives(tuple(_bare(table.iloc[:, j]) for j in range(table.shape[1])), table.columns)
     if library == "polars":
         return PolarsNatives(tuple(table.get_columns()))
-    return ArrowNatives(table) if library == "pyarrow" else None
+    return ArrowNatives(tuple(table.columns), table.schema) if library == "pyarrow" else None
 
 
 def _library(table: Any) -> str:
@@ -59,14 +88,14 @@ def _library(table: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ArrayNatives:
-    """Columns of a 2-D array."""
+    """A 2-D array, kept column by column: all cells are of one type, so neighbors are put together at once."""
 
     table: np.ndarray
+    order: ClassVar[Literal["C", "F"]] = "C"
 
-    @property
-    def columns(self) -> tuple[np.ndarray, ...]:
-        """Views of the columns."""
-        return tuple(self.table.T)
+    def pick(self, j: int, rows: np.ndarray) -> np.ndarray:
+        """A copy of some rows."""
+        return np.asarray(self.table[rows, j])
 
     def one(self, j: int, value: Any) -> np.ndarray:
         """Texts as long as they are; all else of the array's type."""
@@ -74,69 +103,147 @@ class ArrayNatives:
         _check_nullable(value, dtype)
         return np.array([value], dtype=None if dtype.kind in "US" else dtype)
 
-    def behind(self, j: int, column: np.ndarray) -> np.ndarray:
-        """One after the other."""
-        return np.concatenate([self.table[:, j], column])
+    def readable(self, column: np.ndarray) -> np.ndarray:
+        """An array is read as it is."""
+        return column
 
     def categories(self, j: int) -> list[Any]:
         """None: an array lists no categories."""
         return []
 
-    def pick(self, column: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """A copy of some rows."""
-        return np.asarray(column[rows])
-
-    def assemble(self, columns: Sequence[np.ndarray]) -> np.ndarray:
+    def rows(self, rows: np.ndarray) -> Any:
         """A 2-D array."""
-        return np.column_stack(columns)
+        return np.asarray(self.table[rows], order=self.order)
+
+    def arranged(self, orders: Sequence[np.ndarray]) -> "ArrayNatives":
+        """Column by column."""
+        found = np.empty((len(orders[0]), len(orders)), dtype=self.table.dtype, order="F")
+        for j, order in enumerate(orders):
+            found[:, j] = self.table[order, j]
+        return replace(self, table=found)
+
+    def neighbors(self, row: Sequence[np.ndarray], cells: Cells) -> Any:
+        """The instance over and over, then the cells that differ."""
+        own, n, (n_sources, d) = np.concatenate(row), cells.n_rows, self.table.shape
+        found = np.empty((n, d), dtype=np.result_type(own, self.table), order=self.order)
+        found[:] = own
+        down, across = (1, n) if self.order == "F" else (d, 1)  # one number a cell: twice as fast as two
+        at = cells.rows * down + cells.columns * across
+        drawn = self.table.reshape(-1, order="F").take(cells.sources + cells.columns * n_sources)
+        found.reshape(-1, order=self.order)[at] = drawn
+        return found
 
 
 @dataclass(frozen=True, eq=False)
-class PandasNatives:
-    """Extension arrays, their types and the labels of the columns."""
+class FrameOfOneType(ArrayNatives):
+    """A pandas frame whose columns share one NumPy type: an array with labels, laid out as pandas does."""
+
+    labels: Any
+    order = "F"
+
+    def one(self, j: int, value: Any) -> Any:
+        """As pandas converts it."""
+        return _one(value, self.table.dtype)
+
+    def rows(self, rows: np.ndarray) -> Any:
+        """A frame with an index from 0."""
+        return self._frame(super().rows(rows))
+
+    def neighbors(self, row: Sequence[np.ndarray], cells: Cells) -> Any:
+        """A frame with the training table's labels and an index from 0."""
+        return self._frame(super().neighbors(row, cells))
+
+    def _frame(self, values: np.ndarray) -> Any:
+        """With the type said: pandas takes objects that are all texts for its own texts."""
+        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+
+        return pd.DataFrame(values, columns=self.labels, dtype=self.table.dtype, copy=False)
+
+
+class _Columns(ABC):
+    """A table column by column, each of a type of its own."""
 
     columns: tuple[Any, ...]
-    dtypes: tuple[Any, ...]
+
+    def pick(self, j: int, rows: np.ndarray) -> Any:
+        """A copy of some rows."""
+        return self._taken(self.columns[j], rows)
+
+    def rows(self, rows: np.ndarray) -> Any:
+        """A table of some rows."""
+        return self._assembled([self.pick(j, rows) for j in range(len(self.columns))])
+
+    def arranged(self, orders: Sequence[np.ndarray]) -> Any:
+        """Column by column."""
+        columns = tuple(self.pick(j, order) for j, order in enumerate(orders))
+        return replace(self, columns=columns)  # type: ignore[type-var]  # every kind is a dataclass
+
+    def neighbors(self, row: Sequence[Any], cells: Cells) -> Any:
+        """Of every column the instance's value and those drawn, each put where it belongs."""
+        columns = []
+        for j, sources in enumerate(cells.by_column(len(self.columns))):
+            drawn = sources >= 0
+            both = self._joined(j, row[j], self.pick(j, sources[drawn]))
+            columns.append(self._taken(both, np.where(drawn, np.cumsum(drawn), 0)))
+        return self._assembled(columns)
+
+    @abstractmethod
+    def _taken(self, column: Any, rows: np.ndarray) -> Any:
+        """Rows of a native column, copied."""
+
+    @abstractmethod
+    def _joined(self, j: int, first: Any, second: Any) -> Any:
+        """Two native columns of the type of column j, one after the other."""
+
+    @abstractmethod
+    def _assembled(self, columns: Sequence[Any]) -> Any:
+        """A table of native columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class PandasNatives(_Columns):
+    """A pandas frame: NumPy arrays, or pandas' own where the type is; and the labels of the columns."""
+
+    columns: tuple[Any, ...]
     labels: Any
 
     def one(self, j: int, value: Any) -> Any:
         """As pandas converts it, which refuses what the type cannot hold."""
-        _check_nullable(value, self.dtypes[j])
-        return self._series(j, [value]).array
+        return _one(value, self.columns[j].dtype)
+
+    def readable(self, column: Any) -> Any:
+        """An array, or a Series of an array of pandas' own."""
+        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+
+        return column if isinstance(column, np.ndarray) else pd.Series(column, copy=False)
 
     def categories(self, j: int) -> list[Any]:
         """As the column's type lists them."""
         return list(self.columns[j].categories)
 
-    def behind(self, j: int, column: Any) -> Any:
-        """One after the other."""
-        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
-
-        both = [self._series(j, self.columns[j]), self._series(j, column)]
-        return pd.concat(both, ignore_index=True).array
-
-    def pick(self, column: Any, rows: np.ndarray) -> Any:
-        """A copy of some rows."""
+    def _taken(self, column: Any, rows: np.ndarray) -> Any:
         return column.take(rows)
 
-    def assemble(self, columns: Sequence[Any]) -> Any:
-        """A frame with the training table's labels and an index from 0."""
+    def _joined(self, j: int, first: Any, second: Any) -> Any:
+        if isinstance(first, np.ndarray):
+            return np.concatenate([first, second])
+        return type(first)._concat_same_type([first, second])
+
+    def _assembled(self, columns: Sequence[Any]) -> Any:
+        """A frame with an index from 0; objects with their type said, else texts become pandas' own."""
         import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
 
-        series = {j: self._series(j, column) for j, column in enumerate(columns)}
-        frame = pd.DataFrame(series, index=pd.RangeIndex(len(columns[0])), copy=False)
+        told = {
+            j: pd.Series(column, dtype=object, copy=False) if column.dtype == object else column
+            for j, column in enumerate(columns)
+        }
+        frame = pd.DataFrame(told, index=pd.RangeIndex(len(columns[0])), copy=False)
         frame.columns = self.labels
         return frame
 
-    def _series(self, j: int, values: Any) -> Any:
-        """With the type said: pandas takes objects that are all texts for its own texts, None for NaN."""
-        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
-
-        return pd.Series(values, dtype=self.dtypes[j], copy=False)
-
 
 @dataclass(frozen=True, eq=False)
-class PolarsNatives:
+class PolarsNatives(_Columns):
     """Polars Series."""
 
     columns: tuple[Any, ...]
@@ -149,11 +256,9 @@ class PolarsNatives:
             raise TypeError("the column's type is Null: it holds no values at all")
         return pl.Series(self.columns[j].name, [value], dtype=self.columns[j].dtype)
 
-    def behind(self, j: int, column: Any) -> Any:
-        """One after the other."""
-        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
-
-        return pl.concat([self.columns[j], column])
+    def readable(self, column: Any) -> Any:
+        """A Series is read as it is."""
+        return column
 
     def categories(self, j: int) -> list[Any]:
         """Of an Enum, all; else those of the column."""
@@ -164,58 +269,73 @@ class PolarsNatives:
             return column.dtype.categories.to_list()
         return list(column.drop_nulls().unique(maintain_order=True))
 
-    def pick(self, column: Any, rows: np.ndarray) -> Any:
-        """A copy of some rows."""
+    def _taken(self, column: Any, rows: np.ndarray) -> Any:
         return column.gather(rows)
 
-    def assemble(self, columns: Sequence[Any]) -> Any:
-        """A Polars frame."""
+    def _joined(self, j: int, first: Any, second: Any) -> Any:
+        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
+
+        return pl.concat([first, second])
+
+    def _assembled(self, columns: Sequence[Any]) -> Any:
         import polars as pl  # noqa: PLC0415  heavy, and not a dependency
 
         return pl.DataFrame(columns)
 
 
 @dataclass(frozen=True, eq=False)
-class ArrowNatives:
-    """Columns of an Arrow table."""
+class ArrowNatives(_Columns):
+    """Chunked arrays of an Arrow table, and its schema."""
 
-    table: Any
-
-    @property
-    def columns(self) -> tuple[Any, ...]:
-        """Chunked arrays."""
-        return tuple(self.table.columns)
+    columns: tuple[Any, ...]
+    schema: Any
 
     def one(self, j: int, value: Any) -> Any:
         """As Arrow converts it; categories are encoded as the column's are."""
         import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
 
-        kind = self.table.schema.types[j]
+        kind = self.schema.types[j]
         if pa.types.is_dictionary(kind):
-            return pa.array([value], type=kind.value_type).dictionary_encode().cast(kind)
-        return pa.array([value], type=kind)
+            return pa.chunked_array([pa.array([value], type=kind.value_type).dictionary_encode().cast(kind)])
+        return pa.chunked_array([pa.array([value], type=kind)])
 
-    def behind(self, j: int, column: Any) -> Any:
-        """One after the other, categories numbered alike."""
-        import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
-
-        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        both = pa.chunked_array([*self.table.column(j).chunks, *chunks], type=self.table.schema.types[j])
-        return both.unify_dictionaries().combine_chunks()
+    def readable(self, column: Any) -> Any:
+        """A chunked array is read as it is."""
+        return column
 
     def categories(self, j: int) -> list[Any]:
         """Those of all chunks."""
-        return [value for chunk in self.table.column(j).chunks for value in chunk.dictionary.to_pylist()]
+        return [value for chunk in self.columns[j].chunks for value in chunk.dictionary.to_pylist()]
 
-    def pick(self, column: Any, rows: np.ndarray) -> Any:
-        """A copy of some rows."""
+    def _taken(self, column: Any, rows: np.ndarray) -> Any:
         return column.take(rows)
 
-    def assemble(self, columns: Sequence[Any]) -> Any:
-        """An Arrow table of the training table's schema."""
+    def _joined(self, j: int, first: Any, second: Any) -> Any:
+        """With categories numbered alike."""
         import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
 
-        return pa.table(list(columns), schema=self.table.schema)
+        both = pa.chunked_array([*first.chunks, *second.chunks], type=self.schema.types[j])
+        return both.unify_dictionaries()
+
+    def _assembled(self, columns: Sequence[Any]) -> Any:
+        import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
+
+        return pa.table(list(columns), schema=self.schema)
+
+
+def _bare(series: Any) -> Any:
+    """A pandas Series without its index: a NumPy array where the type is NumPy's."""
+    return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
+
+
+def _one(value: Any, dtype: Any) -> Any:
+    """An array of one value, as pandas converts it, which refuses more than NumPy; numbers alike, only faster."""
+    import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+
+    _check_nullable(value, dtype)
+    if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
+        return np.array([value], dtype=dtype)
+    return _bare(pd.Series([value], dtype=dtype))
 
 
 def _check_nullable(value: Any, dtype: Any) -> None:

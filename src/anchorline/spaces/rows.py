@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from anchorline.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, kind_of, level_of, listed
+from anchorline.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, kind_of, level_of, listed, read_values
 from anchorline.errors import InstanceError
 from anchorline.spaces.attributes import level_texts
 from anchorline.spaces.natives import Natives
@@ -40,16 +40,24 @@ class Schema:
     natives: Natives
     types: tuple["Type", ...]
 
-    def read(self, instance: Any) -> tuple[Any, ...]:
-        """The row's native columns, one value each; `InstanceError` if it is not a row of this table."""
-        n_rows = len(self.columns[0].values)
+    @property
+    def n_rows(self) -> int:
+        """Training rows."""
+        return len(self.columns[0].values)
+
+    def read(self, instance: Any) -> tuple[tuple[Any, ...], tuple[Column, ...]]:
+        """The row's columns of one value each, native and as read; `InstanceError` if this is no row."""
         if isinstance(instance, int | np.integer) and not isinstance(instance, bool):
-            if not -n_rows <= instance < n_rows:
-                raise InstanceError(f"Row {instance} was asked for; the table has rows 0 to {n_rows - 1}.")
-            at = np.array([int(instance) % n_rows])
-            return tuple(self.natives.pick(column, at) for column in self.natives.columns)
-        values = self._values(instance)
-        return tuple(self._cast(j, value) for j, value in enumerate(values))
+            if not -self.n_rows <= instance < self.n_rows:
+                raise InstanceError(f"Row {instance} was asked for; the table has rows 0 to {self.n_rows - 1}.")
+            at = np.array([int(instance) % self.n_rows])
+            natives = tuple(self.natives.pick(j, at) for j in range(len(self.names)))
+            read = [Column(column.kind, column.values[at], column.missing[at]) for column in self.columns]
+        else:
+            natives = tuple(self._cast(j, value) for j, value in enumerate(self._values(instance)))
+            values = map(self.natives.readable, natives)
+            read = [read_values(*pair, InstanceError) for pair in zip(values, self.names, strict=True)]
+        return natives, tuple(as_kind(one, own.kind) for one, own in zip(read, self.columns, strict=True))
 
     def _values(self, instance: Any) -> list[Any]:
         """The row's values in the order of the columns."""
@@ -86,7 +94,7 @@ class Schema:
             if self.types[j].loose:  # the training table's own value: 1 where it has 1, 1.0 where it has 1.0
                 where = np.flatnonzero(column.values == value)[:1]
                 if len(where):
-                    return self.natives.pick(self.natives.columns[j], where)
+                    return self.natives.pick(j, where)
             return self.natives.one(j, value)
         except InstanceError as error:
             raise InstanceError(f"Column {name!r}: {error}") from None
@@ -99,7 +107,7 @@ class Schema:
         """A missing value, as the training column writes it."""
         column = self.columns[j]
         if column.missing.any():
-            return self.natives.pick(self.natives.columns[j], np.array([int(column.missing.argmax())]))
+            return self.natives.pick(j, np.array([int(column.missing.argmax())]))
         try:
             return self.natives.one(j, None)
         except Exception as error:
@@ -116,7 +124,7 @@ class Schema:
         text, column = level_of(value, kind), self.columns[j]
         where = np.flatnonzero((column.values == text) & ~column.missing)
         if len(where):
-            return self.natives.pick(self.natives.columns[j], where[:1])
+            return self.natives.pick(j, where[:1])
         categories = self.types[j].categories
         if categories is None:
             return self.natives.one(j, text)

@@ -12,10 +12,10 @@ import numpy as np
 from anchorline.columns import CATEGORY, DATE, Column, listed, read_column, read_table
 from anchorline.errors import InstanceError, ParameterError
 from anchorline.literals import Literal
-from anchorline.spaces.attributes import Attribute, encode
+from anchorline.spaces.attributes import Attribute, Statement, encode, sorted_rows
 from anchorline.spaces.choices import check_choices, checked_groups, cut_points, known, level_text
-from anchorline.spaces.natives import Natives, natives_of, snapshot
-from anchorline.spaces.rows import Schema, as_kind, plain, types_of
+from anchorline.spaces.natives import Cells, Natives, natives_of, snapshot
+from anchorline.spaces.rows import Schema, plain, types_of
 
 _MOST_EXAMPLES = 10_000  # training rows shown to a model to learn the range of its outputs
 _EXAMPLES_A_BATCH = 4096
@@ -83,7 +83,9 @@ class Table:
         edges = {name: self._edges(name, cuts[name]) for name in known(cuts, self.names, "cuts")}
         told = {name: points.tolist() for name, points in edges.items()}
         self._settings = [int(n_bins), told, self.groups, self.fixed, within, float(rare), shown]
-        self._attributes = self._encode(int(n_bins), edges, rare, shown)
+        pairs = self._encode(int(n_bins), edges, rare, shown)
+        self._attributes = tuple(attribute for attribute, _ in pairs)
+        self._pool = self._schema.natives.arranged(self._orders(pairs))
 
     def _shown(self, categorical: Mapping[str, Mapping[Any, str]] | Iterable[str]) -> dict[str, dict[str, str]]:
         """Columns to be read as categories, and what the text of each level is called."""
@@ -112,7 +114,7 @@ class Table:
         edges: Mapping[str, np.ndarray],
         rare: float,
         shown: Mapping[str, Mapping[str, str]],
-    ) -> list[Attribute]:
+    ) -> list[tuple[Attribute, np.ndarray]]:
         grouped = {name: group for group, members in self.groups.items() for name in members}
         members: dict[str, list[int]] = {}
         for j, name in enumerate(self.names):
@@ -133,9 +135,19 @@ class Table:
                 )
                 for j, column in zip(positions, columns, strict=True)
             ]
-            parts = tuple(e.codes(column) for e, column in zip(encodings, columns, strict=True))
-            attributes.append(Attribute(attribute, tuple(positions), tuple(encodings), parts))
+            attributes.append(sorted_rows(attribute, positions, encodings, columns))
         return attributes
+
+    def _orders(self, pairs: Sequence[tuple[Attribute, np.ndarray]]) -> list[np.ndarray]:
+        """For every column the training rows as its attribute sorts them, twice in a row.
+
+        Then, wherever a block of rows begins and ends, all others lie in one block, too.
+        """
+        found = [np.arange(self._schema.n_rows)] * len(self.names)
+        for attribute, order in pairs:
+            for j in attribute.positions:
+                found[j] = order
+        return [np.r_[order, order] for order in found]
 
     @cached_property
     def fingerprint(self) -> str:
@@ -149,43 +161,51 @@ class Table:
 
     def at(self, instance: Any) -> "TableNeighborhood":
         """The neighborhood of a row: dict, Series, frame of one row, list, or the position of a training row."""
-        natives = self._schema.read(instance)
-        table, _ = read_table(self._schema.natives.assemble(natives), InstanceError)
-        columns = [
-            as_kind(read_column(table, j, name, InstanceError), self._schema.columns[j].kind)
-            for j, name in enumerate(self.names)
-        ]
+        row, columns = self._schema.read(instance)
         return TableNeighborhood(
-            self._schema.natives, tuple(self._attributes), natives, columns, self.fixed, self.within
+            self._pool, self._attributes, self._schema.n_rows, row, columns, self.fixed, self.within
         )
 
     def examples(self) -> Iterator[Any]:
         """Training rows as model inputs, in batches; evenly spread where there are more than 10,000."""
-        n = len(self._schema.columns[0].values)
+        n = self._schema.n_rows
         rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_EXAMPLES)).astype(np.intp))
-        natives = self._schema.natives
         for start in range(0, len(rows), _EXAMPLES_A_BATCH):
-            some = rows[start : start + _EXAMPLES_A_BATCH]
-            yield natives.assemble([natives.pick(column, some) for column in natives.columns])
+            yield self._schema.natives.rows(rows[start : start + _EXAMPLES_A_BATCH])
 
 
 @dataclass(frozen=True, eq=False)
 class TableNeighborhood:
-    """A row of a table, and the rows that break some of its literals."""
+    """A row of a table, and the rows that break some of its literals.
 
-    natives: Natives
+    ``pool`` has every column of the ``n_training`` rows sorted by what is true of them, twice in a row.
+    """
+
+    pool: Natives
     attributes: tuple[Attribute, ...]
+    n_training: int
     row: tuple[Any, ...]
-    columns: list[Column]
+    columns: tuple[Column, ...]
     held: tuple[str, ...]
     within: str
 
     @cached_property
-    def _breakable(self) -> list[tuple[Attribute, int, int]]:
-        """Attributes whose literal some training row breaks, with the block of rows that do not."""
-        found = [(attribute, *attribute.block(self._of(attribute))) for attribute in self.attributes]
-        kept = [entry for entry in found if entry[2] - entry[1] < entry[0].n_rows]
-        if not kept:
+    def _codes(self) -> list[tuple[int, ...]]:
+        """The row's codes, an attribute each."""
+        return [attribute.codes(self._of(attribute)) for attribute in self.attributes]
+
+    @cached_property
+    def _blocks(self) -> np.ndarray:
+        """Start and stop, in the pool, of the training rows that keep an attribute's literal: (2, attributes)."""
+        blocks = [a.block(codes) for a, codes in zip(self.attributes, self._codes, strict=True)]
+        return np.array(blocks, dtype=np.intp).T
+
+    @cached_property
+    def _breakable(self) -> np.ndarray:
+        """The attributes whose literal some training row breaks: (d,) of their numbers."""
+        start, stop = self._blocks
+        kept = np.flatnonzero(stop - start < self.n_training)
+        if not len(kept):
             raise InstanceError(
                 "No training row differs from this row in any literal: there are no neighbors. Give a larger "
                 "training table, more bins (n_bins), cuts, or fewer fixed columns."
@@ -195,16 +215,15 @@ class TableNeighborhood:
     @cached_property
     def fixed(self) -> dict[str, str]:
         """Attributes that never change here, and why."""
-        breakable = {attribute.name for attribute, _, _ in self._breakable}
-        unbroken = [a for a in self.attributes if a.name not in breakable]
+        unbroken = sorted(set(range(len(self.attributes))) - {*self._breakable.tolist()})
         return {name: "held fixed as asked" for name in self.held} | {
-            a.name: f"no training row breaks {a.statement(self._of(a)).text!r}" for a in unbroken
+            self.attributes[i].name: f"no training row breaks {self._statement(i).text!r}" for i in unbroken
         }
 
     @cached_property
     def literals(self) -> tuple[Literal, ...]:
         """One a breakable attribute, in the order of the columns."""
-        return tuple(self._literal(attribute) for attribute, _, _ in self._breakable)
+        return tuple(self._literal(i) for i in self._breakable.tolist())
 
     @cached_property
     def key(self) -> bytes:
@@ -214,12 +233,14 @@ class TableNeighborhood:
     @property
     def original(self) -> Any:
         """The row, as a table of one row of the training table's type; a copy, which the model may spoil."""
-        return self.natives.assemble([self.natives.pick(column, np.zeros(1, np.intp)) for column in self.row])
+        return self.pool.neighbors(self.row, Cells.none())
 
     @cached_property
     def deterministic(self) -> bool:
         """Whether every literal can be broken in one way only: then all neighbors can be enumerated."""
-        return self.within == "keep" and all(a.breaks_one_way(self._of(a)) for a, _, _ in self._breakable)
+        return self.within == "keep" and all(
+            self.attributes[i].breaks_one_way(self._codes[i]) for i in self._breakable
+        )
 
     @cached_property
     def instance(self) -> list[Any]:
@@ -230,68 +251,71 @@ class TableNeighborhood:
         """Put every neighbor together: flipped attributes from a training row that breaks the literal.
 
         A draw is a 32-bit word scaled to the number of rows to draw from; the law is met to 2^-32 a row.
-        Every attribute of every neighbor has a word of its own, so the first n neighbors of a batch are the
-        same whatever its size.
+        Neighbors take their words one after the other, so the first n neighbors of a batch are the same
+        whatever its size.
         """
-        sources = self._sources(np.asarray(flips, dtype=bool), rng)
-        return self.natives.assemble(
-            [
-                self.natives.pick(column, sources[at])
-                for column, at in zip(self._pool, self._source_of, strict=True)
-            ]
-        )
+        (n, d), (begin, size) = flips.shape, self._law
+        flips = np.ascontiguousarray(flips, dtype=bool)
+        at = np.flatnonzero(flips if self.within == "keep" else flips | (size[:d] > 0))
+        rows = at // d
+        literals = at - rows * d
+        law = literals + (d if self.within == "keep" else d * flips.reshape(-1).take(at))
+        drawn = begin.take(law) + _scaled(self._words(len(at), rng), size.take(law))
+        draws = Cells(n, rows, literals, drawn)
+        return self.pool.neighbors(self.row, self._spread(draws))
 
-    def _sources(self, flips: np.ndarray, rng: np.random.Generator | None) -> list[np.ndarray]:
-        """For every breakable attribute, then once for all others: which row of the pool each neighbor takes."""
-        own = self.attributes[0].n_rows  # the row itself stands behind the training rows
-        words, sources = self._words(flips.shape, rng), []
-        for j, (attribute, start, stop) in enumerate(self._breakable):
-            source, broken, inside = np.full(len(flips), own), flips[:, j], stop - start
-            outside = _scaled(words[broken, j], attribute.n_rows - inside)
-            source[broken] = attribute.order[np.where(outside < start, outside, outside + inside)]
-            if self.within == "redraw" and inside:
-                source[~broken] = attribute.order[start + _scaled(words[~broken, j], inside)]
-            sources.append(source)
-        return [*sources, np.full(len(flips), own)]
+    @cached_property
+    def _law(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where in the pool the rows to draw from begin, and how many: of unflipped literals, then of flipped."""
+        start, stop = self._blocks[:, self._breakable]
+        kept = stop - start if self.within == "redraw" else np.zeros_like(start)
+        return np.r_[start, stop], np.r_[kept, self.n_training - (stop - start)].astype(np.uint64)
 
-    def _words(self, shape: tuple[int, int], rng: np.random.Generator | None) -> np.ndarray:
-        """32 random bits for every flip, (n, d); without a generator zeros, where they decide nothing."""
+    def _words(self, n: int, rng: np.random.Generator | None) -> np.ndarray:
+        """So many times 32 random bits; without a generator zeros, where they decide nothing."""
         if rng is None and not self.deterministic:
             raise ParameterError("A table draws values: realize(flips, rng) needs a random generator.")
-        n, d = shape
         if rng is None:
-            return np.zeros(shape, dtype=np.uint32)
-        words = rng.bit_generator.random_raw(n * (-(-d // 2)))  # raw: the same on every version of NumPy
-        return words.astype("<u8", copy=False).view("<u4").reshape(n, -1)[:, :d]
+            return np.zeros(n, dtype=np.uint32)
+        words = rng.bit_generator.random_raw(-(-n // 2))  # raw: the same on every version of NumPy
+        return words.astype("<u8", copy=False).view("<u4")[:n]
+
+    def _spread(self, draws: Cells) -> Cells:
+        """Draws of literals as cells of columns: of all that the literal speaks of."""
+        d, literal_of = len(self._breakable), self._literal_of
+        if np.array_equal(literal_of, np.arange(d)):  # every column has its own literal
+            return draws
+        drawn = np.full((draws.n_rows, d + 1), -1, dtype=np.intp)
+        drawn[draws.rows, draws.columns] = draws.sources
+        rows, columns = np.nonzero(drawn[:, literal_of] >= 0)
+        return Cells(draws.n_rows, rows, columns, drawn[rows, literal_of[columns]])
 
     @cached_property
-    def _pool(self) -> list[Any]:
-        """Native columns: all training rows, then the row itself."""
-        return [self.natives.behind(j, value) for j, value in enumerate(self.row)]
-
-    @cached_property
-    def _source_of(self) -> list[int]:
-        """For every column, which of `_sources` it is picked by."""
-        found = [len(self._breakable)] * len(self.row)
-        for i, (attribute, _, _) in enumerate(self._breakable):
-            for j in attribute.positions:
-                found[j] = i
+    def _literal_of(self) -> np.ndarray:
+        """The literal that speaks of every column; d where none does."""
+        found = np.full(len(self.row), len(self._breakable))
+        for i, attribute in enumerate(self._breakable):
+            found[list(self.attributes[attribute].positions)] = i
         return found
 
-    def _literal(self, attribute: Attribute) -> Literal:
-        columns = self._of(attribute)
-        text = attribute.statement(columns).text
-        start, stop = attribute.block(columns)
+    def _literal(self, i: int) -> Literal:
+        attribute, statement, (start, stop) = self.attributes[i], self._statement(i), self._blocks[:, i]
         kept = self.within == "keep" or start == stop  # no training row to draw from: the value stays
-        return Literal(attribute.name, text, attribute.kept(columns) if kept else text)
+        held = attribute.kept(self._of(attribute), statement) if kept else statement.text
+        return Literal(attribute.name, statement.text, held)
+
+    def _statement(self, i: int) -> Statement:
+        return self.attributes[i].statement(self._of(self.attributes[i]), self._codes[i])
 
     def _of(self, attribute: Attribute) -> list[Column]:
         return [self.columns[j] for j in attribute.positions]
 
 
-def _scaled(words: np.ndarray, n: int) -> np.ndarray:
-    """Words of 32 bits as whole numbers below n."""
-    return ((words.astype(np.uint64) * np.uint64(n)) >> np.uint64(32)).astype(np.intp)
+def _scaled(words: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Words of 32 bits as whole numbers below n (uint64)."""
+    product: np.ndarray = words * n
+    product >>= np.uint64(32)
+    return product.view(np.intp)
 
 
 def _schema_of(frame: Any, names: Sequence[str] | None) -> Schema:
