@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import json
 import math
+import pathlib
 import re
 import types
 from urllib.error import URLError
@@ -16,10 +17,10 @@ from typer.testing import CliRunner
 from anchorline.assessment import assess
 from anchorline.bench import datasets, needs, tasks
 from anchorline.bench.datasets import PUBLISHED
-from anchorline.bench.paper import command, explainers, figures, page, protocol, published, runner, series
+from anchorline.bench.paper import command, explainers, figures, page, probes, protocol, published, runner, series
 from anchorline.bench.paper.claims import CLAIMS
 from anchorline.bench.paper.explainers import METHODS, Answer, Task, ask
-from anchorline.bench.paper.finding import Finding
+from anchorline.bench.paper.finding import Finding, interval
 from anchorline.bench.paper.metrics import Meter
 from anchorline.bench.paper.protocol import FULL, GROUPS, QUICK, Plan, Setting, Unit
 from anchorline.bench.paper.reasons import REASONS
@@ -439,6 +440,16 @@ def test_protocol_code_trains_on_the_whole_table(data):
     assert whole["model"].coefs_[0].tolist() != tasks._train(dataset, 48)["model"].coefs_[0].tolist()
 
 
+def test_an_interrupt_keeps_no_half_trained_network(data, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sklearn.neural_network._multilayer_perceptron.MLPClassifier._backprop", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tasks.load_benchmark(data, 42192, cache=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 # The whole command, twice
 
 
@@ -550,15 +561,18 @@ def check(name, results):
 
 def test_a_plateau_is_where_the_curve_stays():
     flat = results_of(exact=[0.2, 0.101, 0.1])
-    assert check("plateaus", flat) == Finding("1000 / 1000 / 1000 / 1000", True)
-    assert check("plateaus", results_of(exact=[0.3, 0.2, 0.1])) == Finding("10000 / 10000 / 10000 / 10000", False)
+    late = "; from m = 1000 on within {} of the last"
+    assert check("plateaus", flat) == Finding("1000 / 1000 / 1000 / 1000" + late.format("1.0%"), True)
+    falling = Finding("10000 / 10000 / 10000 / 10000" + late.format("100.0%"), False)
+    assert check("plateaus", results_of(exact=[0.3, 0.2, 0.1])) == falling
 
 
 def test_few_samples_of_ours_against_many_of_limes():
     wins = results_of(exact=[0.1, 0.1, 0.1], iht=[0.1, 0.1, 0.1], lime=[0.3, 0.3, 0.2])
     assert check("hundred", wins).agrees
-    loses = results_of(exact=[0.25, 0.1, 0.1], iht=[0.1, 0.1, 0.1], lime=[0.3, 0.3, 0.2])
-    assert not check("hundred", loses).agrees
+    loses = check("hundred", results_of(exact=[0.25, 0.1, 0.1], iht=[0.1, 0.1, 0.1], lime=[0.3, 0.3, 0.2]))
+    assert not loses.agrees
+    assert "COMPAS 0.2500 against 0.2000, +0.0500" in loses.text
 
 
 def test_what_was_not_measured_is_no_verdict():
@@ -577,6 +591,64 @@ def test_claims_have_names_of_their_own_and_reasons_belong_to_them():
     names = [claim.name for claim in CLAIMS]
     assert len(set(names)) == len(names)
     assert set(REASONS) <= set(names)
+    assert all(claim.agrees_if for claim in CLAIMS)
+
+
+def test_every_claim_that_disagrees_on_the_committed_page_has_its_reason():
+    committed = pathlib.Path(__file__).parents[2] / "benchmarks" / "paper" / "results.parquet"
+    results = Results(pd.read_parquet(committed))
+    assert results.protocols == ["paper", "code"]
+    for claim in CLAIMS:
+        disagrees = page.verdict_of(page.findings_of(claim, results)) in ("disagrees", "in part")
+        assert disagrees == (claim.name in REASONS), claim.name
+
+
+def test_instances_drawn_again_move_a_figure_by_as_much_as_they_differ():
+    assert interval([np.full((10, 2), 3.0)], lambda means: means[0, 0]) == "3.0 to 3.0"
+    low, high = interval([np.array([[0.0], [10.0]] * 5)], lambda means: means[0, 0]).split(" to ")
+    assert 1 <= float(low) <= 3
+    assert 7 <= float(high) <= 9
+
+
+# The experiments behind the reasons
+
+
+def test_adult_is_coded_as_openml_has_it():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.integers(1, 90, size=400) for name in probes.CODED} | {"sex": "F"})
+    frame["capital-gain"] *= rng.random(400) > 0.9
+    coded = probes.coded_adult(datasets.Dataset(179, "Adult", "classification", frame, np.zeros(400))).frame
+    assert [coded[name].nunique() for name in frame] == [5, 6, 5, 5, 1]
+    assert (coded["capital-gain"][frame["capital-gain"] == 0] == "bin 0").all()
+    assert frame["age"].dtype.kind == "i"  # the caller's table is left alone
+
+
+def test_probes_are_measured_and_told(task):
+    made = probes.Probe("COMPAS", task.benchmark, "code", 7, [Setting(k=3, m=500)], ("exact", "lime"))
+    rows = pd.DataFrame(made.rows())
+    assert set(rows["method"]) == {"exact", "lime"}
+    assert (rows["network"] == 7).all()
+    points = [(k, 1.0) for k in (1, 5)] + [(5, sigma) for sigma in (0.0, 1.75)]
+    adult = pd.DataFrame(
+        {
+            "probe": "coded Adult",
+            "protocol": "code",
+            "d": 42,
+            "k": k,
+            "sigma": s,
+            "method": m,
+            "relevance": 0.4 - s / 7,
+        }
+        for k, s in points
+        for m in ("exact", "iht")
+    )
+    nomao = pd.concat([rows.assign(probe="Nomao", instance=i) for i in range(5)])
+    first, second = probes.summary(pd.concat([adult, rows, nomao]))
+    assert (
+        "d = 42 (published: 42); by protocol code the relevance error falls from sigma = 0 to 1.75 by 2.7" in first
+    )
+    assert "largest rise from one k to the next is exact 0.0000, iht 0.0000" in first
+    assert "over 1 networks" in second
 
 
 def test_latex_is_escaped():

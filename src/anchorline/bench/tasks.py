@@ -123,6 +123,14 @@ def load_benchmark(
     return _benchmark(row.name, row.kind, _trained(data, dataset_id, cache, seed, protocol))
 
 
+def load_own(
+    dataset: Dataset, key: str, *, cache: Path = CACHE, seed: int = SEED, protocol: Protocol = "paper"
+) -> Benchmark:
+    """Return a benchmark on a table of one's own, trained now or before under this key."""
+    trained = _cached(cache, f"{key}-{protocol}", seed, lambda: _train(dataset, seed, protocol))
+    return _benchmark(dataset.name, dataset.kind, trained)
+
+
 def load_correlated(*, cache: Path = CACHE, seed: int = SEED) -> Benchmark:
     """Return the paper's regressor on 413 correlated attributes of 475 rows: d = 1652.
 
@@ -211,7 +219,12 @@ def fitted(kind: Kind, rows: Rows, target: NDArray[Any], seed: int = SEED) -> An
     with warnings.catch_warnings():
         # The paper's limits of 200 and 500 iterations are part of the protocol, converged or not.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(rows, target)
+        # Interrupted, scikit-learn would only warn, and a half-trained network would go into the cache for good.
+        warnings.filterwarnings("error", message="Training interrupted by user")
+        try:
+            model.fit(rows, target)
+        except UserWarning as interrupted:
+            raise KeyboardInterrupt from interrupted
     return model
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.bench.datasets import published
-from anchorline.bench.paper.finding import NOT_MEASURED, Finding
+from anchorline.bench.paper.finding import NOT_MEASURED, Finding, interval
 from anchorline.bench.paper.protocol import SWEPT
 from anchorline.bench.paper.results import Results
 
@@ -29,14 +29,17 @@ def lime_worse(results: Results, protocol: str) -> Finding:
     lime, exact = (results.means(name, "relevance", protocol).round(3) for name in ("lime", "exact"))
     worse, ties = int((lime > exact).sum()), int((lime == exact).sum())
     better = [published(int(i)).name for i in lime.index[lime < exact]]
-    text = f"{worse}/{len(lime)}, {ties} ties" + (f"; better on {', '.join(better)}" if better else "")
+    text = f"{worse}/{len(lime)}, {ties} tied" + (f"; better on {', '.join(better)}" if better else "")
     return Finding(text, (worse + ties) == len(lime))
 
 
 def lime_ratio(results: Results, protocol: str) -> Finding:
     """Median over data sets of LIME's mean relevance error over ours."""
     ratio = _ratio(results.means("lime", "relevance", protocol), results.means("exact", "relevance", protocol))
-    text = f"{ratio.median():.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
+    both = [results.method(name, protocol)["relevance"].rename(name) for name in ("lime", "exact")]
+    pairs = both[0].to_frame().join(both[1]).groupby(level="dataset_id")
+    other = interval([pair.to_numpy() for _, pair in pairs], lambda means: np.nanmedian(means[:, 0] / means[:, 1]))
+    text = f"{ratio.median():.2f} ({ratio.min():.2f} to {ratio.max():.2f}); with other instances {other}"
     return Finding(text, bool(abs(ratio.median() - 1.3) <= 0.15))
 
 
@@ -97,11 +100,7 @@ def monotone(results: Results, protocol: str) -> Finding:
         falls = {i: bool((np.diff(curve.round(3)) <= 0).all()) for i, curve in curves.items()}
         agrees &= bool(falls) and all(falls.values())
         parts.append(f"{name} {sum(falls.values())}/{len(falls)}")
-        rises += [
-            f"{name} on {published(i).name} by up to {np.diff(curves[i]).max():.4f}"
-            for i, fell in falls.items()
-            if not fell
-        ]
+        rises += [_largest_rise(results, i, name, protocol) for i, fell in falls.items() if not fell]
     if not rises and not agrees:
         return NOT_MEASURED
     return Finding(", ".join(parts) + (f"; rises: {'; '.join(rises)}" if rises else ""), agrees)
@@ -125,7 +124,9 @@ def lime_compas(results: Results, protocol: str) -> Finding:
     lime, exact = (float(curve.iloc[-1]) for curve in curves if curve is not None)
     if exact == 0:
         return Finding(f"ours is 0, LIME's {lime:.4f}", lime > 0)
-    return Finding(f"{lime / exact:.1f} ({lime:.4f} / {exact:.4f})", bool(2.5 <= lime / exact <= 6))
+    points = _by_instance(results, "sweep_k", 42192, "exact", protocol).iloc[:, -1]
+    share = f"one instance has {points.max() / points.sum():.0%} of ours"
+    return Finding(f"{lime / exact:.1f} ({lime:.4f} / {exact:.4f}; {share})", bool(2.5 <= lime / exact <= 6))
 
 
 def sigma_factors(results: Results, protocol: str) -> Finding:
@@ -135,8 +136,10 @@ def sigma_factors(results: Results, protocol: str) -> Finding:
     if not set(wanted) <= set(curves):
         return NOT_MEASURED
     factors = {i: float(curves[i].iloc[0] / curves[i].iloc[-1]) for i in curves}
-    text = " / ".join(f"{factors[i]:.1f}" for i in wanted)
-    also = f" (COMPAS, the paper's exception: {factors[42192]:.1f})" if 42192 in factors else ""
+    ends = [_by_instance(results, "sweep_sigma", i, "exact", protocol).to_numpy()[:, [0, -1]] for i in wanted]
+    others = " / ".join(interval([each], lambda means: means[0, 0] / means[0, 1]) for each in ends)
+    text = " / ".join(f"{factors[i]:.1f}" for i in wanted) + f"; with other instances {others}"
+    also = f"; COMPAS, the paper's exception: {factors[42192]:.1f}" if 42192 in factors else ""
     close = all(0.6 * wanted[i] <= factors[i] <= 1.5 * wanted[i] for i in wanted)
     return Finding(text + also, close)
 
@@ -148,7 +151,9 @@ def plateaus(results: Results, protocol: str) -> Finding:
         return NOT_MEASURED
     wanted = {42192: 5000, 179: 5000, 44024: 1000, 42352: 1000}
     found = {i: _plateau(curves[i]) for i in SWEPT}
-    return Finding(" / ".join(str(found[i]) for i in SWEPT), all(found[i] <= wanted[i] for i in SWEPT))
+    late = max(float((c[c.index >= 1000] / c.iloc[-1] - 1).abs().max()) for c in curves.values())
+    text = " / ".join(str(found[i]) for i in SWEPT) + f"; from m = 1000 on within {late:.1%} of the last"
+    return Finding(text, all(found[i] <= wanted[i] for i in SWEPT))
 
 
 def hundred_samples(results: Results, protocol: str) -> Finding:
@@ -158,7 +163,8 @@ def hundred_samples(results: Results, protocol: str) -> Finding:
     for name in ("iht", "exact"):
         ours = _curves(results, name, "sweep_m", protocol)
         losses = [
-            f"{published(i).name} {ours[i].iloc[0]:.4f} against {lime[i].iloc[-1]:.4f}"
+            f"{published(i).name} {ours[i].iloc[0]:.4f} against {lime[i].iloc[-1]:.4f}, "
+            f"{_paired(results, i, name, protocol)}"
             for i in lime
             if ours[i].iloc[0] >= lime[i].iloc[-1]
         ]
@@ -213,6 +219,27 @@ def _curves(results: Results, name: str, series: str, protocol: str) -> dict[int
     """Mean relevance error along a sweep, for every data set that has it."""
     curves = {i: results.curve(i, name, series, protocol) for i in SWEPT}
     return {i: curve for i, curve in curves.items() if len(curve) > 1}
+
+
+def _by_instance(results: Results, series: str, dataset_id: int, name: str, protocol: str) -> Any:
+    """Relevance errors along a sweep, a row for each instance and a column for each swept value."""
+    rows = results.series(series, protocol)
+    rows = rows[(rows["dataset_id"] == dataset_id) & (rows["method"] == name)]
+    return rows.pivot(index="instance", columns=series.removeprefix("sweep_"), values="relevance")
+
+
+def _largest_rise(results: Results, dataset_id: int, name: str, protocol: str) -> str:
+    """Where the mean rises most with k, with the standard error of that difference over the instances."""
+    steps = _by_instance(results, "sweep_k", dataset_id, name, protocol).diff(axis="columns")
+    k = steps.mean().idxmax()
+    return f"{name} on {published(dataset_id).name} at k = {k:g} by {steps[k].mean():.4f} ± {steps[k].sem():.4f}"
+
+
+def _paired(results: Results, dataset_id: int, name: str, protocol: str) -> str:
+    """The difference with its standard error over the instances, and on how many ours is the larger."""
+    few, many = (_by_instance(results, "sweep_m", dataset_id, each, protocol) for each in (name, "lime"))
+    less = few.iloc[:, 0] - many.iloc[:, -1]
+    return f"{less.mean():+.4f} ± {less.sem():.4f}, worse on {int((less > 0).sum())}/{len(less)}"
 
 
 def _plateau(curve: Any) -> int:

@@ -92,9 +92,8 @@ def anchoring(results: Results, protocol: str) -> Any:
                 edgecolor="white",
                 linewidth=0.4,
             )
-        r = correlation(chosen)
-        missing = _missing_in(results, kind)
-        axis.set_title(f"{title}: {len(chosen)} tasks, r = {r:.2f}" + (f"\n({missing})" if missing else ""))
+        axis.set_title(f"{title}: {len(chosen)} tasks, r = {correlation(chosen):.2f}")
+        _say_without(axis, results, kind)
         axis.set_xlabel("LIME's anchoring gap |w.x - f(x)|")
     axes[0].set_ylabel("LIME's relative fidelity advantage")
     if shown is not None:
@@ -119,14 +118,13 @@ def runtime(results: Results, protocol: str) -> Any:
             )
             if len(by_dataset):
                 _log_line(axis, by_dataset["d"].to_numpy(), by_dataset["cpu_seconds"].to_numpy(), style)
-        missing = _missing_in(results, kind)
-        axis.set(xscale="log", yscale="log", xlabel="literals d")
+        axis.set(xscale="log", yscale="log", xlabel="literals d", title=title)
+        _say_without(axis, results, kind)
         axis.set_xticks(
             [t for t in (10, 20, 50, 100, 200, 500, 1000) if axis.get_xlim()[0] <= t <= axis.get_xlim()[1]]
         )
         axis.xaxis.set_major_formatter("{x:g}")
         axis.xaxis.set_minor_formatter("")
-        axis.set_title(title + (f"\n({missing})" if missing else ""))
     axes[0].set_ylabel("processor seconds an explanation")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False)
@@ -143,6 +141,8 @@ def _log_line(axis: Any, x: np.ndarray, y: np.ndarray, style: Style) -> None:
 
 def sweep(results: Results, protocol: str, series: str) -> Any:
     """Figures 3 to 5: relevance error along one parameter, with the standard error over instances."""
+    from matplotlib.patches import Patch
+
     figure, axes = _subplots(2, 2, (9, 6.4))
     column = series.removeprefix("sweep_")
     rows = results.series(series, protocol)
@@ -162,8 +162,9 @@ def sweep(results: Results, protocol: str, series: str) -> Any:
             axis.set_xscale("log")
         axis.set_xlabel(SWEPT_LABELS[series])
         axis.set_ylabel("relevance error R")
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    handles, _ = axes.flat[0].get_legend_handles_labels()
+    band = Patch(color="0.5", alpha=0.3, linewidth=0, label="one standard error over instances")
+    figure.legend(handles=[*handles, band], loc="outside lower center", ncols=4, frameon=False)
     return figure
 
 
@@ -175,7 +176,7 @@ def anchoring_by_dataset(results: Results, protocol: str) -> Any:
         chosen = points[points.index.get_level_values("dataset_id") == dataset_id]
         axis.axhline(0, color="0.6", linewidth=0.8)
         axis.plot(chosen["anchoring_gap"], chosen["advantage"], "o", color=STYLES["lime"].color, markersize=4)
-        axis.set_xlim(left=0)
+        axis.set_xlim(left=-0.04 * chosen["anchoring_gap"].max() if len(chosen) else 0)  # marks at zero stay whole
         return len(chosen) > 0
 
     return _sixteen(draw, "LIME's anchoring gap |w.x - f(x)|", "LIME's relative fidelity advantage")
@@ -219,6 +220,7 @@ def anytime(results: Results) -> Any:
                 _anytime_lines(axis, rows[(rows["dataset"] == name) & (rows["k"] == k)], k, style)
         axis.set(xscale="log", yscale="log", ylim=(_CLOSED / 2, 1.5))
         axis.set(xlabel="nodes of the search", ylabel="relative gap left")
+        axis.set_yticks([_CLOSED, 1e-3, 1e-2, 1e-1, 1], ["closed", "0.001", "0.01", "0.1", "1"])
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure
@@ -254,9 +256,12 @@ def _say_missing(axis: Any, text: str) -> None:
     axis.text(0.5, 0.5, text, ha="center", va="center", transform=axis.transAxes, color="0.35", fontsize=9)
 
 
-def _missing_in(results: Results, kind: str) -> str:
+def _say_without(axis: Any, results: Results, kind: str) -> None:
+    """Name what is missing in the corner that these figures leave empty."""
     names = [row.name for row in results.missing if row.kind == kind]
-    return f"without {', '.join(names)}" if 0 < len(names) <= 2 else f"without {len(names)} sets" if names else ""
+    if names:
+        text = f"without {', '.join(names) if len(names) <= 2 else f'{len(names)} data sets'}"
+        axis.text(0.02, 0.98, text, va="top", transform=axis.transAxes, color="0.35", fontsize=8)
 
 
 def _save(figure: Any, stem: Path) -> None:

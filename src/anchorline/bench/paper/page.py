@@ -6,6 +6,7 @@ from pathlib import Path
 
 from anchorline.bench.paper.claims import CLAIMS, Claim
 from anchorline.bench.paper.finding import Finding
+from anchorline.bench.paper.probes import summary
 from anchorline.bench.paper.protocol import SYNTHETIC_ID, Scale
 from anchorline.bench.paper.reasons import CHOICES, DATA, REASONS
 from anchorline.bench.paper.results import Results, write
@@ -22,7 +23,7 @@ FIGURES = {
     "convergence": "IHT over the optimum, against sigma",
     "anytime": "The exact solver stopped early: the gap left after so many nodes, a mark where it is closed",
 }
-
+PROBES = "python -m anchorline.bench.paper.probes --data DIR"
 
 Coverage = Mapping[tuple[str, str, str], tuple[int, int]]  # (series, group, protocol): units finished, planned
 
@@ -42,7 +43,8 @@ def write_page(
         _head(results, scale),
         _coverage(coverage),
         _claims(results),
-        _reasons(results),
+        _reasons(results, scale),
+        _probes(out / "probes.csv"),
         "## Tables\n",
         *(f"### {table.title}\n\n{table.note}\n\n{table.to_markdown()}\n" for table in tables),
         "## Figures\n",
@@ -66,7 +68,15 @@ Made by
 `results.parquet` holds every row of every series, with its seed; {series} the same, a series each. `tables/` has
 Markdown and LaTeX, `figures/` SVG and PNG. {len(results.frame):,} rows, {len(results.measured)} data sets,
 protocols: {" and ".join(results.protocols)}.
-"""
+{
+        f'''
+`probes.csv`, small experiments behind the reasons on the page, is made by
+
+    {PROBES}
+'''
+        if (out / "probes.csv").exists()
+        else ""
+    }"""
     write(out / "README.md", text)
 
 
@@ -75,7 +85,8 @@ def _quick(scale: Scale) -> str:
 
 
 def _head(results: Results, scale: Scale) -> str:
-    missing = ", ".join(f"{row.name} (OpenML {row.id})" for row in results.missing)
+    missing = ", ".join(f"{row.name} (OpenML {row.id})" for row in results.missing if row.id in scale.ids)
+    asked = "of the paper's 16" if scale.name == "full" else f"of the {len(scale.ids)} chosen for a quick look"
     table = results.series("table")
     n_tasks = {protocol: len(results.method("exact", protocol)) for protocol in results.protocols}
     synthetic = SYNTHETIC_ID in set(results.series("table", synthetic=True)["dataset_id"])
@@ -91,8 +102,8 @@ def _head(results: Results, scale: Scale) -> str:
             "",
             f"    anchorline bench paper --data DIR{_quick(scale)}",
             "",
-            f"which resumes where it was stopped. {len(results.measured)} of the paper's 16 data sets were at "
-            f"hand; missing and never faked: {missing or 'none'}.{beside}",
+            f"which resumes where it was stopped. {len(results.measured)} data sets {asked} were at hand; missing "
+            f"and never faked: {missing or 'none'}.{beside}",
             "",
             f"Tasks at the common point (k = 5, m = 5000, sigma = 1): "
             f"{', '.join(f'{n} by protocol {protocol}' for protocol, n in n_tasks.items())}; "
@@ -123,17 +134,20 @@ def _coverage(coverage: Coverage) -> str:
 
 def _claims(results: Results) -> str:
     protocols = results.protocols
-    header = ["Claim", "Published", *(f"Ours ({name})" for name in protocols), "Verdict"]
+    header = ["Claim", "Published", *(f"Ours ({name})" for name in protocols), "Agrees if", "Verdict"]
     lines = ["## Claim by claim\n", "| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     counts = {"agrees": 0, "disagrees": 0, "in part": 0, "-": 0}
     for claim in CLAIMS:
         findings = findings_of(claim, results)
         verdict = verdict_of(findings)
         counts[verdict] += 1
-        cells = [claim.statement, claim.published, *(finding.text for finding in findings.values()), verdict]
+        ours = [finding.text for finding in findings.values()]
+        cells = [claim.statement, claim.published, *ours, claim.agrees_if, verdict]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    total = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n and verdict != "-")
-    return "\n".join([*lines, "", f'In sum: {total}. "In part": by one protocol and not by the other.', ""])
+    total = f"{counts['agrees']} agree, {counts['in part']} agree in part, {counts['disagrees']} disagree"
+    beyond = sum(claim.published == "-" for claim in CLAIMS)
+    told = f"Of {len(CLAIMS)} claims, {beyond} of them beyond the paper, {total}. In part: by one protocol only."
+    return "\n".join([*lines, "", told, ""])
 
 
 def findings_of(claim: Claim, results: Results) -> dict[str, Finding]:
@@ -149,13 +163,25 @@ def verdict_of(findings: dict[str, Finding]) -> str:
     return "in part" if len(known) == 2 else "agrees" if known == {True} else "disagrees"
 
 
-def _reasons(results: Results) -> str:
+def _reasons(results: Results, scale: Scale) -> str:
     lines = ["## What disagrees, and why\n"]
+    if scale.name != "full":
+        lines.append("The reasons are those of the full run on the tables described below.\n")
     for claim in CLAIMS:
         if verdict_of(findings_of(claim, results)) in ("disagrees", "in part"):
             why = REASONS.get(claim.name, "No reason is known; the figures stand as measured.")
             lines.append(f"- **{claim.statement}.** {why}")
     return "\n".join([*lines, ""])
+
+
+def _probes(file: Path) -> str:
+    """The experiments behind the reasons, where they were made."""
+    if not file.exists():
+        return ""
+    import pandas as pd
+
+    lines = ["## Experiments behind these reasons\n", "Made by", "", f"    {PROBES}", ""]
+    return "\n".join([*lines, *(f"- {text}" for text in summary(pd.read_csv(file))), ""])
 
 
 def _figure(name: str, folder: str) -> str:

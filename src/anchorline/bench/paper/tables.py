@@ -156,12 +156,12 @@ def admissibility_table(results: Results, protocol: str) -> Table:
     for name, label in LABELS.items():
         found = results.method(name, protocol)
         if not found.empty:
-            gaps = found.groupby(level="dataset_id")["anchoring_gap"].mean()
+            gaps, terms = found.groupby(level="dataset_id")["anchoring_gap"].mean(), found["n_terms"]
             rows.append(
                 (
                     label,
                     str(len(found)),
-                    f"{found['n_terms'].mean():.1f} ({found['n_terms'].min()} to {found['n_terms'].max()})",
+                    f"{terms.mean():.1f} ({terms.min():.0f} to {terms.max():.0f})",
                     f"{100 * found['violated'].mean():.0f}%",
                     f"{gaps.min():.3f} to {gaps.max():.3f}",
                     f"{found['anchoring_gap'].max():.3f}",
