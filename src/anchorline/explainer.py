@@ -24,8 +24,9 @@ from anchorline.spaces.base import Neighborhood, Space
 from anchorline.spaces.hypercube import Hypercube
 
 if TYPE_CHECKING:
-    from anchorline.batch.local import ManyKeywords
     from anchorline.explanations import Explanations
+
+Ranges = tuple[list[float], list[float]] | None  # lowest and highest output, a column each
 
 
 class Explainer:
@@ -85,7 +86,7 @@ class Explainer:
         self.asked = resolve(model, output=output, column=column, task=task, classes=classes, input=input)
         self.output_range = None if output_range is None else checked_range(output_range)
         self.threshold = checked_threshold(threshold)
-        self._learnt: tuple[list[float], list[float]] | None = None  # of every column
+        self.learnt: Ranges = None
 
     def explain(self, instance: Any, **keywords: Unpack[Keywords]) -> Explanation:
         """Explain one prediction; see `anchorline.explain` for the keywords."""
@@ -98,7 +99,7 @@ class Explainer:
         neighborhood, predictor = self._meet(instance, settings)
         if parameters is None:
             parameters = self.parameters(settings, predictor) | {"texts": texts_digest(neighborhood.literals)}
-        _key_checksum(predictor, neighborhood, settings, parameters)
+        key_checksum(predictor, neighborhood, settings, parameters)
         findings = investigate(neighborhood, predictor, settings)
         return assemble(
             self.asked.name_of(predictor.column), neighborhood, predictor, settings, findings, parameters
@@ -107,7 +108,7 @@ class Explainer:
     def prepare(self, instance: Any, settings: Settings) -> tuple[Neighborhood, Predictor]:
         """The instance's neighborhood, and the model as seen from there; asks one query."""
         neighborhood, predictor = self._meet(instance, settings)
-        _key_checksum(predictor, neighborhood, settings, self.parameters(settings, predictor))
+        key_checksum(predictor, neighborhood, settings, self.parameters(settings, predictor))
         return neighborhood, predictor
 
     def _meet(self, instance: Any, settings: Settings) -> tuple[Neighborhood, Predictor]:
@@ -144,19 +145,19 @@ class Explainer:
                 "max_queries. Pass output_range=(lowest, highest), or call explainer.learn_range() once before."
             )
 
-        return self.learn_range if max_queries is None or self._learnt is not None else refused
+        return self.learn_range if max_queries is None or self.learnt is not None else refused
 
     def learn_range(self, column: int | None = None) -> tuple[float, float]:
         """Lowest and highest prediction on the training table, at most 10,000 rows of it; asked once."""
-        if self._learnt is None:
+        if self.learnt is None:
             ends = []
             for inputs in self.space.examples():  # type: ignore[attr-defined]
                 n_rows = len(inputs)
                 answers = ask(self.asked.ask, inputs, n_rows, self.asked.task or "number").reshape(n_rows, -1)
                 ends += [answers.min(axis=0), answers.max(axis=0)]
             both = np.array(ends, dtype=np.float64)
-            self._learnt = both.min(axis=0).tolist(), both.max(axis=0).tolist()
-        return self._learnt[0][column or 0], self._learnt[1][column or 0]
+            self.learnt = both.min(axis=0).tolist(), both.max(axis=0).tolist()
+        return self.learnt[0][column or 0], self.learnt[1][column or 0]
 
     def frontier(self, instance: Any, ks: Sequence[int] = range(1, 9), **keywords: Unpack[Keywords]) -> Frontier:
         """The best sum for every k in ``ks``, on one search sample, certified by one fresh sample.
@@ -215,16 +216,19 @@ class Explainer:
         n_jobs: int = 1,
         progress: Callable[[Any], None] | bool | None = None,
         errors: str = "raise",
-        **keywords: "Unpack[ManyKeywords]",
+        row_timeout: float | None = None,
+        share_calls: bool = False,
+        **keywords: Unpack[Keywords],
     ) -> "Explanations":
         """Explain every row of a frame, array or list in ``n_jobs`` processes (-1: all cores); see docs/batch.md.
 
         ``errors="keep"`` has a `Failure` for a row that fails, such as one that takes more than ``row_timeout``
         seconds; ``progress`` is True or a function of `Progress`; ``share_calls`` mixes rows in one model call.
         """
-        from anchorline.batch.local import explain_many  # noqa: PLC0415  stands above
+        from anchorline.batch.local import Plan, explain_many  # noqa: PLC0415  stands above
 
-        return explain_many(self, frame, n_jobs=n_jobs, progress=progress, errors=errors, **keywords)
+        how = Plan(n_jobs=n_jobs, row_timeout=row_timeout)
+        return explain_many(self, frame, how, progress, errors=errors, share_calls=share_calls, **keywords)
 
     __call__ = explain_many
 
@@ -383,7 +387,7 @@ def _table(frame: Any) -> Space:
     return Table(frame)
 
 
-def _key_checksum(
+def key_checksum(
     predictor: Predictor, neighborhood: Neighborhood, settings: Settings, parameters: Mapping[str, Any]
 ) -> None:
     """Tie the checksum of the answers to all that was chosen."""

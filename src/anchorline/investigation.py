@@ -54,7 +54,7 @@ def investigate(neighborhood: Neighborhood, predictor: Predictor, settings: Sett
         _, chooser = gather(neighborhood, predictor, fresh, keep=True)
     solution = _choose(problem, rows, chooser, settings)
     rivals = find_rivals(problem, solution, chooser, settings) if settings.alternatives else ()
-    assessment, why = _certify(neighborhood, predictor, settings, solution, rows if exhaustive else None)
+    assessment, why = certify(neighborhood, predictor, settings, solution, rows if exhaustive else None)
     return Findings(problem, solution, assessment, exhaustive, why, rivals)
 
 
@@ -77,7 +77,7 @@ def _choose(problem: Problem, rows: Rows | None, chooser: Rows | None, settings:
     return most_relevant(rows, chooser or rows, problem, solve_posed(problem, settings), settings)
 
 
-def _certify(
+def certify(
     neighborhood: Neighborhood, predictor: Predictor, settings: Settings, solution: Solution, rows: Rows | None
 ) -> tuple[Assessment | None, str | None]:
     """Measure the solution on fresh neighbors, or exactly on ``rows`` that are all of them; or say why not."""
@@ -190,7 +190,7 @@ def _investigate_until_clear(neighborhood: Neighborhood, predictor: Predictor, s
             break
         n, look = 2 * n, look + 1
     if np.count_nonzero(solution.contributions) > MOST_PATTERNS:
-        _, why_not = _certify(neighborhood, predictor, settings, solution, None)
+        _, why_not = certify(neighborhood, predictor, settings, solution, None)
         return Findings(problem, solution, None, False, why_not)
     assessment, narrow = assess_until(
         neighborhood,

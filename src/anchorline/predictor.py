@@ -70,7 +70,7 @@ class Predictor:
         if task not in TASKS:
             raise ParameterError(f"task is {task!r}; needed 'label', 'number' or None.")
         self._model, self.task, self._max_queries = model, task, max_queries
-        self._threshold, self.checksum_key, self._checksum = checked_threshold(threshold), checksum_key, 0
+        self._threshold, self.checksum_key, self.checksum_ticks = checked_threshold(threshold), checksum_key, 0
         self.n_queries = self.n_clipped = 0
         self.n_columns: int | None = None  # of the answers; None: one number a row
         answer = self._ask(original, 1)
@@ -158,7 +158,7 @@ class Predictor:
     @property
     def checksum(self) -> float:
         """A random weighted sum of all drops so far: another answer to any query gives another number."""
-        return self._checksum / (_DROP_GRID * 2.0**16)
+        return self.checksum_ticks / (_DROP_GRID * 2.0**16)
 
     def in_own_units(self, contributions: np.ndarray, intercept: float) -> tuple[np.ndarray, float]:
         """A sum on the scale [-1, +1] in the output's own units, anchored again; no intercept stays none."""
@@ -211,7 +211,7 @@ class Predictor:
     def _note(self, ticks: np.ndarray, position: int) -> None:
         """Add the rows' drops to the checksum, each weighted by 16 random bits of its own; exact integers."""
         words = np.random.Philox(key=self.checksum_key).advance(position).random_raw(4 * len(ticks))[::4]
-        self._checksum += int((ticks * (words >> np.uint64(48)).astype(np.int64)).sum())
+        self.checksum_ticks += int((ticks * (words >> np.uint64(48)).astype(np.int64)).sum())
 
     def _scale(self, outputs: np.ndarray) -> np.ndarray:
         if (self._low, self._high) == (-1.0, 1.0):

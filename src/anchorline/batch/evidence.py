@@ -14,10 +14,9 @@ from anchorline.batch.local import effective_jobs
 from anchorline.batch.partition import Work, learn_ranges, packed
 from anchorline.errors import ParameterError, SampleError
 from anchorline.evidence import Evidence
-from anchorline.explainer import Explainer, _key_checksum
+from anchorline.explainer import Explainer, key_checksum
 from anchorline.explanation import Explanation, texts_digest
-from anchorline.investigation import Findings, check_budget, gather, plan, pose, solve_posed, stream
-from anchorline.investigation import _certify as certify
+from anchorline.investigation import Findings, certify, check_budget, gather, plan, pose, solve_posed, stream
 from anchorline.predictor import BATCH_ROWS, Predictor
 from anchorline.sampling import DrawnFlips
 from anchorline.settings import Keywords, Settings
@@ -72,7 +71,7 @@ def gather_part(explainer: Explainer, instance: Any, start: int, stop: int, **ke
     predictor.n_queries = 1 + start  # the checksum weighs every answer by its place in the whole
     evidence, _ = gather(neighborhood, predictor, stream(neighborhood, settings, "search", stop), start=start)
     return Part(
-        start=start, stop=stop, evidence=evidence, n_clipped=predictor.n_clipped, checksum=predictor._checksum
+        start=start, stop=stop, evidence=evidence, n_clipped=predictor.n_clipped, checksum=predictor.checksum_ticks
     )
 
 
@@ -91,7 +90,7 @@ def explain_parts(
         raise SampleError(f"The parts end at {whole.stop}; n_samples is {settings.n_samples}.")
     neighborhood, predictor, parameters = _prepared(explainer, instance, settings)
     predictor.n_queries, predictor.n_clipped = 1 + whole.stop, whole.n_clipped
-    predictor._checksum = whole.checksum
+    predictor.checksum_ticks = whole.checksum
     problem = pose(whole.evidence, predictor, settings)
     solution = solve_posed(problem, settings)
     assessment, why = certify(neighborhood, predictor, settings, solution, None)
@@ -144,5 +143,5 @@ def _prepared(
         raise ParameterError("All neighbors are fewer than n_samples: there is nothing to split. Use `explain`.")
     check_budget(settings, int(settings.n_samples), exhaustive=False)
     parameters = explainer.parameters(settings, predictor) | {"texts": texts_digest(neighborhood.literals)}
-    _key_checksum(predictor, neighborhood, settings, parameters)
+    key_checksum(predictor, neighborhood, settings, parameters)
     return neighborhood, predictor, parameters

@@ -10,11 +10,11 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
-from anchorline.batch.partition import FrameRows, Ranges, Work, key_of, one_blas_thread, packed, rows_of
+from anchorline.batch.partition import FrameRows, Work, key_of, one_blas_thread, packed, rows_of
 from anchorline.batch.progress import Meter, Progress
 from anchorline.batch.workers import Crew, explain_rows, learn
 from anchorline.errors import ParameterError, RowError, UnpackableError, WorkerError
-from anchorline.explainer import Explainer
+from anchorline.explainer import Explainer, Ranges
 from anchorline.explanations import Explanations, Failure, Record, failed_record
 from anchorline.settings import Keywords
 
@@ -51,21 +51,13 @@ class Plan:
     tick: Callable[[], None] = lambda: None
 
 
-class ManyKeywords(Keywords, total=False):
-    """What can be typed after the frame, besides what is typed after every instance."""
-
-    row_timeout: float | None
-    share_calls: bool
-
-
 def explain_many(
     explainer: Explainer,
     frame: Any,
-    *,
-    n_jobs: int = 1,
+    plan: Plan,
     progress: Callable[[Progress], None] | bool | None = None,
+    *,
     errors: str = "raise",
-    row_timeout: float | None = None,
     share_calls: bool = False,
     **keywords: Unpack[Keywords],
 ) -> Explanations:
@@ -75,7 +67,6 @@ def explain_many(
     rows = rows_of(frame, explainer)
     work = Work.of(explainer, share_calls=share_calls, **keywords)
     meter = Meter(len(rows), progress)
-    plan = Plan(n_jobs=n_jobs, row_timeout=row_timeout)
     records = []
     with contextlib.closing(stream(rows, work, plan, Events())) as found:
         for place, record in found:

@@ -11,12 +11,11 @@ import numpy as np
 
 from anchorline.batch.sharing import share_calls
 from anchorline.errors import ParameterError, UnpackableError
-from anchorline.explainer import Explainer
+from anchorline.explainer import Explainer, Ranges
 from anchorline.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
 from anchorline.settings import Keywords, Settings
 
 SHARED_ROWS = 16  # whose queries go to the model together, where asked for
-Ranges = tuple[list[float], list[float]] | None  # lowest and highest, a column each
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def learn_ranges(explainer: Explainer) -> Ranges:
     if explainer.output_range is None and hasattr(explainer.space, "examples"):
         with contextlib.suppress(Exception):  # every row will tell, each as its own error
             explainer.prepare(0, Settings())
-    return explainer._learnt
+    return explainer.learnt
 
 
 def packed(work: Work) -> bytes:

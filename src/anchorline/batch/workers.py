@@ -20,9 +20,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from anchorline.batch.partition import Ranges, Work, learn_ranges
+from anchorline.batch.partition import Work, learn_ranges
 from anchorline.errors import UnpackableError
-from anchorline.explainer import explain
+from anchorline.explainer import Ranges, explain
 from anchorline.explanations import Record
 
 _log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ def explain_rows(places: Sequence[int], rows: Sequence[Any], ranges: Ranges) -> 
     """Explain the rows at some places; the records, and how long they took."""
     _check_unpacked()
     work, start = _Inside.work, time.monotonic()
-    work.explainer._learnt = ranges if ranges is not None else work.explainer._learnt
+    work.explainer.learnt = ranges or work.explainer.learnt
     if work.share > 1:
         _note(places[0], places[-1] + 1)
         records = work.records(rows)

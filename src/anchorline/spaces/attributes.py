@@ -224,6 +224,11 @@ class Attribute:
         pairs = zip(self.encodings, columns, strict=True)
         return tuple(int(encoding.codes(column)[0]) for encoding, column in pairs)
 
+    def breaks(self, columns: Sequence[Column], own: tuple[int, ...]) -> np.ndarray:
+        """Where rows, of these columns, break the statement of these codes."""
+        parts = [encoding.codes(column) for encoding, column in zip(self.encodings, columns, strict=True)]
+        return np.asarray(np.any([part != code for part, code in zip(parts, own, strict=True)], axis=0))
+
     def breaks_one_way(self, own: tuple[int, ...]) -> bool:
         """Whether all training rows that break the statement of these codes have the same values."""
         others = [codes for codes in self.numbers if codes != own]

@@ -75,8 +75,8 @@ class Table:
         categorical: Mapping[str, Mapping[Any, str]] | Iterable[str] = (),
     ) -> None:
         check_choices(n_bins, within, rare)
-        self._schema = _schema_of(frame, names)
-        self.names, self.within = self._schema.names, within
+        self.schema = _schema_of(frame, names)
+        self.names, self.within = self.schema.names, within
         self.fixed = tuple(known(fixed, self.names, "fixed"))
         self.groups = checked_groups(groups or {}, self.names, self.fixed)
         shown, cuts = self._shown(categorical), cuts or {}
@@ -85,7 +85,7 @@ class Table:
         self._settings = [int(n_bins), told, self.groups, self.fixed, within, float(rare), shown]
         pairs = self._encode(int(n_bins), edges, rare, shown)
         self._attributes = tuple(attribute for attribute, _ in pairs)
-        self._pool = self._schema.natives.arranged(self._orders(pairs))
+        self._pool = self.schema.natives.arranged(self._orders(pairs))
 
     def _shown(self, categorical: Mapping[str, Mapping[Any, str]] | Iterable[str]) -> dict[str, dict[str, str]]:
         """Columns to be read as categories, and what the text of each level is called."""
@@ -106,7 +106,7 @@ class Table:
         return cut_points(cuts, self._column(name), name)
 
     def _column(self, name: str) -> Column:
-        return self._schema.columns[self.names.index(name)]
+        return self.schema.columns[self.names.index(name)]
 
     def _encode(
         self,
@@ -122,7 +122,7 @@ class Table:
                 members.setdefault(grouped.get(name, name), []).append(j)
         attributes = []
         for attribute, positions in members.items():
-            columns = [self._schema.columns[j] for j in positions]
+            columns = [self.schema.columns[j] for j in positions]
             encodings = [
                 encode(
                     self.names[j],
@@ -131,7 +131,7 @@ class Table:
                     cuts=edges.get(self.names[j]),
                     rare=rare,
                     shown=shown.get(self.names[j]),
-                    zone=" UTC" if self._schema.types[j].zoned else "",
+                    zone=" UTC" if self.schema.types[j].zoned else "",
                 )
                 for j, column in zip(positions, columns, strict=True)
             ]
@@ -143,7 +143,7 @@ class Table:
 
         Then, wherever a block of rows begins and ends, all others lie in one block, too.
         """
-        found = [np.arange(self._schema.n_rows)] * len(self.names)
+        found = [np.arange(self.schema.n_rows)] * len(self.names)
         for attribute, order in pairs:
             for j in attribute.positions:
                 found[j] = order
@@ -153,7 +153,7 @@ class Table:
     def fingerprint(self) -> str:
         """SHA-256 of names, kinds, values and choices; the same for equal pandas, Polars and Arrow tables."""
         digest = hashlib.sha256(json.dumps([self.names, self._settings], default=str).encode())
-        for column in self._schema.columns:
+        for column in self.schema.columns:
             digest.update(column.kind.encode() + column.missing.tobytes())
             values = np.where(column.missing, "" if column.kind == CATEGORY else 0.0, column.values)
             digest.update(json.dumps(values.tolist()).encode() if column.kind == CATEGORY else values.tobytes())
@@ -161,17 +161,17 @@ class Table:
 
     def at(self, instance: Any) -> "TableNeighborhood":
         """The neighborhood of a row: dict, Series, frame of one row, list, or the position of a training row."""
-        row, columns = self._schema.read(instance)
+        row, columns = self.schema.read(instance)
         return TableNeighborhood(
-            self._pool, self._attributes, self._schema.n_rows, row, columns, self.fixed, self.within
+            self._pool, self._attributes, self.schema.n_rows, row, columns, self.fixed, self.within
         )
 
     def examples(self) -> Iterator[Any]:
         """Training rows as model inputs, in batches; evenly spread where there are more than 10,000."""
-        n = self._schema.n_rows
+        n = self.schema.n_rows
         rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_EXAMPLES)).astype(np.intp))
         for start in range(0, len(rows), _EXAMPLES_A_BATCH):
-            yield self._schema.natives.rows(rows[start : start + _EXAMPLES_A_BATCH])
+            yield self.schema.natives.rows(rows[start : start + _EXAMPLES_A_BATCH])
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, read_column, read_table, text_of
+from anchorline.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, text_of
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.predictor import ask
@@ -38,10 +38,7 @@ class Catalogue:
         if not isinstance(space, Table):
             raise ParameterError(f"The studio shows tables; the space is a {type(space).__name__}.")
         self._explainer, self.names = explainer, list(space.names)
-        self._natives = space.at(0).natives
-        frame, _ = read_table(self._natives.assemble(self._natives.columns), ParameterError)
-        self._columns = [read_column(frame, j, name, ParameterError) for j, name in enumerate(self.names)]
-        self.n_rows = len(self._columns[0].values)
+        self._natives, self._columns, self.n_rows = space.schema.natives, space.schema.columns, space.schema.n_rows
         self.is_ranked = self.n_rows <= MOST_RANKED
         self._lock, self._answers = threading.Lock(), dict[int, Answers]()
 
@@ -54,8 +51,7 @@ class Catalogue:
         for block in sorted({position // _AT_ONCE for position in positions}):
             if block not in self._answers:
                 rows = np.arange(block * _AT_ONCE, min(self.n_rows, (block + 1) * _AT_ONCE))
-                columns = [self._natives.pick(column, rows) for column in self._natives.columns]
-                found = self.told(self.ask(self._natives.assemble(columns), len(rows)))
+                found = self.told(self.ask(self._natives.rows(rows), len(rows)))
                 with self._lock:
                     self._answers[block] = found
         texts, values = [], []
@@ -124,8 +120,8 @@ class Catalogue:
         """
         for attribute in neighborhood.attributes:
             if attribute.name == name:
-                start, stop = attribute.block([neighborhood.columns[j] for j in attribute.positions])
-                rows = np.sort(np.r_[attribute.order[:start], attribute.order[stop:]])
+                own = attribute.codes([neighborhood.columns[j] for j in attribute.positions])
+                rows = np.flatnonzero(attribute.breaks([self._columns[j] for j in attribute.positions], own))
                 if len(rows):
                     row = self._typical(rows, attribute.positions)
                     return {self.names[j]: _plain(self._columns[j], row) for j in attribute.positions}
