@@ -176,6 +176,7 @@ def test_a_report_is_one_page(client):
 def test_health_and_metrics(client, server):
     assert httpx.get(f"{server.base}/health").json() == {"status": "ok"}
     assert client.get("/health").json()["rows"] == 400
+    assert client.post("/explain", json={"row": 3, **QUICK}).status_code == 200  # so that there is one to count
     text = client.get("/metrics").text
     assert re.search(r'anchorline_requests_total\{route="/explain",method="POST",status="200"\} \d+', text)
     assert re.search(r"anchorline_model_rows_total \d+", text)
