@@ -374,3 +374,35 @@ def test_hostile_names_print():
     explanation = al.Explainer(lambda X: X.sum(axis=1) / 20, al.Table(frame)).explain(0, k=3, n_samples=200)
     assert "\x1b" not in str(explanation)
     assert al.Explanation.from_json(explanation.to_json()) == explanation
+
+
+def test_frames_of_one_type_and_of_several_give_the_same_neighbors():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 5)), columns=list("abcde"))
+    groups = {"pair": ["b", "d"]}
+    flips = rng.random((3000, 4)) < 0.3  # more than are drawn at once
+    for within in ("keep", "redraw"):
+        alone = al.Table(frame, groups=groups, within=within).at(3)
+        beside = al.Table(frame.assign(name="x"), groups=groups, within=within, fixed=["name"]).at(3)
+        one, two = (there.realize(flips, np.random.default_rng(1)) for there in (alone, beside))
+        pd.testing.assert_frame_equal(one, two[list("abcde")])
+        kept = one.to_numpy() == frame.iloc[3].to_numpy()
+        assert (kept[:, [1, 3]].all(axis=1) | ~kept[:, [1, 3]].any(axis=1)).all()  # the pair moves together
+
+
+def test_objects_stay_objects_in_a_frame_of_nothing_else():
+    frame = pd.DataFrame({"a": ["x", "y", None], "b": ["u", "u", "v"]}, dtype=object)
+    drawn = al.Table(frame).at(0).realize(np.ones((9, 2), bool), np.random.default_rng(0))
+    assert list(drawn.dtypes) == [object, object]
+    assert set(drawn["a"]) == {"y", None}
+    assert list(drawn.columns) == ["a", "b"]
+
+
+def test_a_spoiled_input_leaves_the_table_as_it_was():
+    frame = pd.DataFrame(np.arange(12.0).reshape(6, 2), columns=["a", "b"])
+    table = al.Table(frame)
+    there = table.at(0)
+    for spoiled in (there.original, there.realize(np.ones((4, 2), bool), np.random.default_rng(0))):
+        spoiled.iloc[:] = -1.0
+    assert there.original.to_numpy().tolist() == [[0.0, 1.0]]
+    assert min(batch.to_numpy().min() for batch in table.examples()) == 0.0

@@ -5,7 +5,7 @@ numbers and the way of being missing are kept without a word about any of them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -14,27 +14,11 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """The cells of ``n_rows`` neighbors that are drawn from the table; all others are the instance's own.
+    """Cells of neighbors that are drawn from the table: neighbor, column, and the row it is drawn from."""
 
-    Each is told by its neighbor, its column and the row of the table it is drawn from.
-    """
-
-    n_rows: int
     rows: np.ndarray
     columns: np.ndarray
     sources: np.ndarray
-
-    @classmethod
-    def none(cls) -> "Cells":
-        """One neighbor, the instance itself."""
-        nothing = np.zeros(0, dtype=np.intp)
-        return cls(1, nothing, nothing, nothing)
-
-    def by_column(self, n_columns: int) -> np.ndarray:
-        """The row that every cell is drawn from, -1 for the instance's own, (n_columns, n_rows)."""
-        found = np.full((n_columns, self.n_rows), -1, dtype=np.intp)
-        found[self.columns, self.rows] = self.sources
-        return found
 
 
 class Natives(Protocol):
@@ -58,8 +42,8 @@ class Natives(Protocol):
     def arranged(self, orders: Sequence[np.ndarray]) -> "Natives":
         """The same with every column in an order of its own, which may name a row more than once."""
 
-    def neighbors(self, row: Sequence[Any], cells: Cells) -> Any:
-        """A table of neighbors of the instance ``row``, native columns of one value each."""
+    def neighbors(self, row: Sequence[Any], n: int, drawn: Iterable[Cells]) -> Any:
+        """A table of n times the instance ``row``, native columns of one value each, but for the cells drawn."""
 
 
 def snapshot(table: Any) -> Any:
@@ -122,15 +106,17 @@ class ArrayNatives:
             found[:, j] = self.table[order, j]
         return replace(self, table=found)
 
-    def neighbors(self, row: Sequence[np.ndarray], cells: Cells) -> Any:
+    def neighbors(self, row: Sequence[np.ndarray], n: int, drawn: Iterable[Cells]) -> Any:
         """The instance over and over, then the cells that differ."""
-        own, n, (n_sources, d) = np.concatenate(row), cells.n_rows, self.table.shape
+        own, (n_sources, d) = np.concatenate(row), self.table.shape
         found = np.empty((n, d), dtype=np.result_type(own, self.table), order=self.order)
         found[:] = own
-        down, across = (1, n) if self.order == "F" else (d, 1)  # one number a cell: twice as fast as two
-        at = cells.rows * down + cells.columns * across
-        drawn = self.table.reshape(-1, order="F").take(cells.sources + cells.columns * n_sources)
-        found.reshape(-1, order=self.order)[at] = drawn
+        # One number a cell: twice as fast as two.
+        flat, table = found.reshape(-1, order=self.order), self.table.reshape(-1, order="F")
+        down, across = (1, n) if self.order == "F" else (d, 1)
+        for cells in drawn:
+            values = table.take(cells.sources + cells.columns * n_sources)
+            flat[cells.rows * down + cells.columns * across] = values
         return found
 
 
@@ -149,9 +135,9 @@ class FrameOfOneType(ArrayNatives):
         """A frame with an index from 0."""
         return self._frame(super().rows(rows))
 
-    def neighbors(self, row: Sequence[np.ndarray], cells: Cells) -> Any:
+    def neighbors(self, row: Sequence[np.ndarray], n: int, drawn: Iterable[Cells]) -> Any:
         """A frame with the training table's labels and an index from 0."""
-        return self._frame(super().neighbors(row, cells))
+        return self._frame(super().neighbors(row, n, drawn))
 
     def _frame(self, values: np.ndarray) -> Any:
         """With the type said: pandas takes objects that are all texts for its own texts."""
@@ -178,14 +164,18 @@ class _Columns(ABC):
         columns = tuple(self.pick(j, order) for j, order in enumerate(orders))
         return replace(self, columns=columns)  # type: ignore[type-var]  # every kind is a dataclass
 
-    def neighbors(self, row: Sequence[Any], cells: Cells) -> Any:
+    def neighbors(self, row: Sequence[Any], n: int, drawn: Iterable[Cells]) -> Any:
         """Of every column the instance's value and those drawn, each put where it belongs."""
-        columns = []
-        for j, sources in enumerate(cells.by_column(len(self.columns))):
-            drawn = sources >= 0
-            both = self._joined(j, row[j], self.pick(j, sources[drawn]))
-            columns.append(self._taken(both, np.where(drawn, np.cumsum(drawn), 0)))
-        return self._assembled(columns)
+        sources = np.full((len(self.columns), n), -1, dtype=np.intp)
+        for cells in drawn:
+            sources[cells.columns, cells.rows] = cells.sources
+        return self._assembled([self._mixed(j, own, sources[j]) for j, own in enumerate(row)])
+
+    def _mixed(self, j: int, own: Any, sources: np.ndarray) -> Any:
+        """Column j of neighbors: the instance's own value where sources are -1."""
+        drawn = sources >= 0
+        both = self._joined(j, own, self.pick(j, sources[drawn]))
+        return self._taken(both, np.where(drawn, np.cumsum(drawn), 0))
 
     @abstractmethod
     def _taken(self, column: Any, rows: np.ndarray) -> Any:

@@ -1,6 +1,7 @@
 """Raw tables: numbers, categories, dates and holes, as pandas, Polars or Arrow frames or arrays."""
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from anchorline.spaces.rows import Schema, plain, types_of
 
 _MOST_EXAMPLES = 10_000  # training rows shown to a model to learn the range of its outputs
 _EXAMPLES_A_BATCH = 4096
+_CELLS_AT_ONCE = 100_000  # drawn together: what is computed on the way stays in the processor's cache
 
 
 class Table:
@@ -233,7 +235,7 @@ class TableNeighborhood:
     @property
     def original(self) -> Any:
         """The row, as a table of one row of the training table's type; a copy, which the model may spoil."""
-        return self.pool.neighbors(self.row, Cells.none())
+        return self.pool.neighbors(self.row, 1, ())
 
     @cached_property
     def deterministic(self) -> bool:
@@ -254,15 +256,24 @@ class TableNeighborhood:
         Neighbors take their words one after the other, so the first n neighbors of a batch are the same
         whatever its size.
         """
-        (n, d), (begin, size) = flips.shape, self._law
-        flips = np.ascontiguousarray(flips, dtype=bool)
-        at = np.flatnonzero(flips if self.within == "keep" else flips | (size[:d] > 0))
-        rows = at // d
-        literals = at - rows * d
-        law = literals + (d if self.within == "keep" else d * flips.reshape(-1).take(at))
-        drawn = begin.take(law) + _scaled(self._words(len(at), rng), size.take(law))
-        draws = Cells(n, rows, literals, drawn)
-        return self.pool.neighbors(self.row, self._spread(draws))
+        return self.pool.neighbors(self.row, len(flips), self._drawn(np.asarray(flips, dtype=bool), rng))
+
+    def _drawn(self, flips: np.ndarray, rng: np.random.Generator | None) -> Iterator[Cells]:
+        """The cells to draw, some neighbors at a time."""
+        d, (begin, size) = flips.shape[1], self._law
+        step = max(1, _CELLS_AT_ONCE // d)
+        for first in range(0, len(flips), step):
+            some = flips[first : first + step]
+            at = np.flatnonzero(some if self.within == "keep" else some | (size[:d] > 0))
+            rows = at // d
+            literals = at - rows * d
+            law = literals + (d if self.within == "keep" else d * some.reshape(-1).take(at))
+            sources = begin.take(law) + _scaled(self._words(len(at), rng), size.take(law))
+            rows += first
+            for column_of in self._members:
+                columns = column_of.take(literals)
+                known = slice(None) if column_of.min() >= 0 else columns >= 0
+                yield Cells(rows[known], columns[known], sources[known])
 
     @cached_property
     def _law(self) -> tuple[np.ndarray, np.ndarray]:
@@ -280,23 +291,11 @@ class TableNeighborhood:
         words = rng.bit_generator.random_raw(-(-n // 2))  # raw: the same on every version of NumPy
         return words.astype("<u8", copy=False).view("<u4")[:n]
 
-    def _spread(self, draws: Cells) -> Cells:
-        """Draws of literals as cells of columns: of all that the literal speaks of."""
-        d, literal_of = len(self._breakable), self._literal_of
-        if np.array_equal(literal_of, np.arange(d)):  # every column has its own literal
-            return draws
-        drawn = np.full((draws.n_rows, d + 1), -1, dtype=np.intp)
-        drawn[draws.rows, draws.columns] = draws.sources
-        rows, columns = np.nonzero(drawn[:, literal_of] >= 0)
-        return Cells(draws.n_rows, rows, columns, drawn[rows, literal_of[columns]])
-
     @cached_property
-    def _literal_of(self) -> np.ndarray:
-        """The literal that speaks of every column; d where none does."""
-        found = np.full(len(self.row), len(self._breakable))
-        for i, attribute in enumerate(self._breakable):
-            found[list(self.attributes[attribute].positions)] = i
-        return found
+    def _members(self) -> np.ndarray:
+        """The first column that every literal speaks of, the second ..., -1 where it has fewer: (most, d)."""
+        positions = [self.attributes[i].positions for i in self._breakable]
+        return np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
 
     def _literal(self, i: int) -> Literal:
         attribute, statement, (start, stop) = self.attributes[i], self._statement(i), self._blocks[:, i]
