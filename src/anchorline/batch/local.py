@@ -181,7 +181,7 @@ class _Foreman:
             self._learn()
             while window or nxt < n:
                 while nxt < n and len(window) < self._plan.n_jobs * _CHUNKS_A_WORKER:
-                    window.append(_Chunk(nxt, min(n, nxt + self._size)))
+                    window.append(_Chunk(nxt, min(n, nxt + self._next_size(n - nxt))))
                     nxt = window[-1].stop
                     self._send(window[-1])
                 records = self._result(window[0])
@@ -191,6 +191,12 @@ class _Foreman:
                 yield from enumerate(records, window.popleft().first)
         finally:
             self._crew.close()
+
+    def _next_size(self, n_left: int) -> int:
+        """Rows to send next: fewer towards the end, so that no worker waits long for the last one."""
+        if self._work.share > 1:
+            return self._size
+        return min(self._size, max(1, n_left // (2 * self._plan.n_jobs)))
 
     def _learn(self) -> None:
         """Ask for output ranges once, in a worker: a model that crashes there does no harm here."""

@@ -15,6 +15,7 @@ from anchorline.explainer import Explainer, Ranges
 from anchorline.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
 from anchorline.settings import Keywords, Settings
 
+_VALUES_AT_ONCE = 50_000  # read of a frame, a few megabytes
 SHARED_ROWS = 16  # whose queries go to the model together, where asked for
 
 
@@ -153,16 +154,28 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class FrameRows:
-    """Rows of a frame or array or list, some at a time, as the space reads them."""
+    """Rows of a frame or array or list, some at a time, as the space reads them.
+
+    More are read than are asked for: reading a column takes as long for one value as for a thousand.
+    """
 
     def __init__(self, frame: Any, by_name: bool) -> None:
         self._frame, self._by_name = frame, by_name
+        self._first, self._read = 0, list[Any]()
 
     def __len__(self) -> int:
         return len(self._frame)
 
     def take(self, start: int, stop: int) -> list[Any]:
         """The rows from ``start`` to ``stop``."""
+        stop = min(stop, len(self))
+        if not self._first <= start <= stop <= self._first + len(self._read):
+            n_columns = self._frame.shape[1] if hasattr(self._frame, "shape") else 1
+            more = start + _VALUES_AT_ONCE // max(1, n_columns)
+            self._first, self._read = start, self._rows(start, max(stop, more))
+        return self._read[start - self._first : stop - self._first]
+
+    def _rows(self, start: int, stop: int) -> list[Any]:
         part = self._frame[start:stop]
         if isinstance(part, np.ndarray | list | tuple):
             return list(part)

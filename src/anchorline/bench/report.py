@@ -57,7 +57,8 @@ NOTES = {
     "import_time": "Fresh processes, medians.",
     "batch": "Gradient boosting (scikit-learn's histogram regressor, 100 trees) on a pandas frame, default "
     "settings: 5,000 samples and 5,000 to certify; one thread in every process. Rates are from the first row to "
-    "the last of worker processes; seconds a row are processor time, medians of 20 rows.",
+    "the last of worker processes, medians of three turns; two apart: two batches of one process each at the same "
+    "time, which is what the machine gives; seconds a row are processor time, medians of 20 rows.",
     "batch_memory": "A whole batch, checkpoints and file included, 2 worker processes; d = 4, a quick model, 32 "
     "samples a row.",
 }
