@@ -134,7 +134,9 @@ def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception])
     if isinstance(dtype, nw.Date | nw.Datetime):  # with a time zone: as UTC
         return _numeric(DATE, series.dt.timestamp("us").cast(nw.Float64).to_numpy())
     if dtype == nw.String:
-        return Column(CATEGORY, np.array(series.to_list(), dtype=object), series.is_null().to_numpy())
+        values, missing = np.array(series.to_list(), dtype=object), series.is_null().to_numpy()
+        values[missing] = ""  # pandas.NA equals nothing, not even itself
+        return Column(CATEGORY, values, missing)
     declared = isinstance(dtype, nw.Categorical | nw.Enum)  # then whole numbers are names, too
     return _column_of_objects(series.to_list(), name, error, declared)
 

@@ -643,12 +643,13 @@ def test_probes_are_measured_and_told(task):
         for m in ("exact", "iht")
     )
     nomao = pd.concat([rows.assign(probe="Nomao", instance=i) for i in range(5)])
-    first, second = probes.summary(pd.concat([adult, rows, nomao]))
+    first, second = probes.summary(pd.concat([adult, rows, rows.assign(protocol="paper"), nomao]))
     assert (
         "d = 42 (published: 42); by protocol code the relevance error falls from sigma = 0 to 1.75 by 2.7" in first
     )
     assert "largest rise from one k to the next is exact 0.0000, iht 0.0000" in first
     assert "over 1 networks" in second
+    assert "by protocol paper, with 1 seeds" in second
 
 
 def test_latex_is_escaped():

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from anchorline.bench import peers
+from anchorline.bench import engine, peers
+from anchorline.bench.__main__ import main
 from anchorline.bench.report import NOTES, TITLES
 from anchorline.bench.tasks import Benchmark
 from anchorline.cli.app import app
 from anchorline.errors import ParameterError
+from anchorline.explainer import Explainer
+from anchorline.spaces.hypercube import Hypercube
 
 
 def bent(z):
@@ -68,3 +71,28 @@ def test_the_command_writes_its_section(tmp_path, monkeypatch):
     assert TITLES["peers"] in (tmp_path / "README.md").read_text()
     assert "peers" in NOTES
     assert "shap_overhead_ratio" in done.output
+
+
+def test_the_race_against_lime_counts_every_query():
+    (found,) = engine.race_lime([benchmark()], n_queries=1000, repeats=1)  # it refuses unequal numbers
+    assert found["queries"] == 1000
+    assert found["overhead_ratio"] > 0
+
+
+def test_a_stopwatch_is_asked_itself():
+    watch = engine.Stopwatch(bent)
+    e = Explainer(watch, Hypercube()).explain([1] * 10, n_samples=500)
+    assert watch.n_rows == e.certificate.n_queries
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--data", "nowhere"], "No data set of the paper is in 'nowhere'"),
+        (["--data", ".", "--only", "nosuch"], "invalid choice: 'nosuch'"),
+    ],
+)
+def test_the_benchmarks_say_what_is_wrong_before_they_measure(words, told, capsys):
+    with pytest.raises(SystemExit):
+        main(words)
+    assert told in capsys.readouterr().err

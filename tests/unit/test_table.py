@@ -406,3 +406,36 @@ def test_a_spoiled_input_leaves_the_table_as_it_was():
         spoiled.iloc[:] = -1.0
     assert there.original.to_numpy().tolist() == [[0.0, 1.0]]
     assert min(batch.to_numpy().min() for batch in table.examples()) == 0.0
+
+
+def test_a_table_of_fixed_columns_only_says_what_to_do():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    with pytest.raises(InstanceError, match="fewer fixed columns"):
+        _ = al.Table(frame, fixed=["a", "b"]).at(0).literals
+
+
+@pytest.mark.parametrize("dtype", ["string", "string[pyarrow]", "str", object])
+def test_texts_with_holes_are_found_by_their_text(dtype):
+    frame = pd.DataFrame({"a": pd.Series(["x", None, "y", "x"], dtype=dtype), "b": [1, 2, 3, 4]})
+    table = al.Table(frame)
+    assert [literal.text for literal in table.at({"a": "x", "b": 1}).literals] == ["a = x", "b = 1"]
+    assert table.at({"a": None, "b": 2}).literals[0].text == "a is missing"
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        (np.array(["2020-01-01", "2021-01-01"], dtype="M8[ns]"), "3020-05-05"),
+        (np.array(["2020-01-01", "2021-01-01"], dtype="M8[s]"), "2020-05-05 12:00:00.500000"),
+        (np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"), "2020-05-05 12:00"),
+        (np.array([1, 2], dtype=np.float32), 1e40),
+        (np.array([1, 2], dtype=np.float16), 70_000.0),
+    ],
+)
+def test_values_that_the_type_cannot_hold_are_refused(column, value):
+    with pytest.raises(InstanceError, match="cannot hold it"):
+        al.Table(column[:, None]).at([value])
+    if column.dtype.kind == "f":
+        with pytest.raises(InstanceError, match="cannot hold it"):
+            al.Table(pd.DataFrame({"a": column})).at({"a": value})
+        assert al.Table(column[:, None]).at([np.inf]).literals

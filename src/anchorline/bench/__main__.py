@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from anchorline.bench import batch, engine, relevance, studio, tables
+from anchorline.bench.datasets import PUBLISHED, require_any
 from anchorline.bench.report import write_json, write_page
 from anchorline.bench.tasks import CACHE, SYNTHETIC, Benchmark, load_benchmarks
+from anchorline.errors import TableFileError
 
 Rows = Iterable[dict[str, Any]]
 
@@ -47,13 +49,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from anchorline.cli.app import run
 
         return run(["bench", *arguments])
-    parser = argparse.ArgumentParser(prog="python -m anchorline.bench", description=main.__doc__)
+    names = list(sections([], 0.0, Path()))
+    parser = argparse.ArgumentParser(
+        prog="python -m anchorline.bench",
+        description=main.__doc__,
+        epilog="The paper's experiments and the race of the peers: anchorline bench paper | peers.",
+    )
     parser.add_argument("--data", type=Path, required=True, help="directory of <id>-<name>.csv.gz files")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where trained models go (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="(%(default)s)")
-    parser.add_argument("--only", nargs="*", help="sections; all of them if left out")
+    parser.add_argument("--only", nargs="*", choices=names, metavar="SECTION", help=f"of {', '.join(names)}")
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds a task (%(default)s)")
     chosen = parser.parse_args(arguments)
+    try:
+        require_any(chosen.data, [row.id for row in PUBLISHED])
+    except TableFileError as error:
+        parser.error(str(error))
     benchmarks = sorted(load_benchmarks(chosen.data, cache=chosen.cache), key=lambda b: b.dimension)
     todo = sections(benchmarks, chosen.time_limit, chosen.data)
     for name in chosen.only or todo:

@@ -26,15 +26,18 @@ NEARBY = (
 
 
 class Stopwatch:
-    """A model that knows how long it was asked for, and how many rows."""
+    """A model that knows how long it was asked for, and how many rows.
+
+    Its model is private: an explainer asks an object that has a ``predict`` there, past the watch.
+    """
 
     def __init__(self, predict: Callable[[np.ndarray], np.ndarray]) -> None:
-        self.predict, self.seconds, self.n_rows = predict, 0.0, 0
+        self._predict, self.seconds, self.n_rows = predict, 0.0, 0
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """Predict, and count the time."""
         start = time.perf_counter()
-        answer = self.predict(rows)
+        answer = self._predict(rows)
         self.seconds += time.perf_counter() - start
         self.n_rows += len(rows)
         return answer

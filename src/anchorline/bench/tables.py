@@ -110,14 +110,15 @@ def _compare(task: RawTask) -> dict[str, Any]:
 
 def _one(task: RawTask, space: Table, lime: "_LimeSide", position: int) -> dict[str, Any]:
     """Explain one row by both, each timed, then measure both on the same fresh neighbors."""
-    watch = Stopwatch(resolve(task.model).ask)
-    explainer = Explainer(watch.__call__, space, **_options(task))  # not its predict, which does not watch
+    ask = resolve(task.model).ask
+    watch = Stopwatch(ask)
+    explainer = Explainer(watch, space, **_options(task))
     explainer.explain(position, n_samples=100)  # learns the range of a regressor, imports on first use
     watch.seconds, start = 0.0, time.perf_counter()
     explanation = explainer.explain(position, k=K)
     overhead, ours_in_model = time.perf_counter() - start - watch.seconds, watch.seconds
     column, row = explanation.parameters["column"], task.frame.iloc[[position]]
-    lime_watch = Stopwatch(lambda coded: watch.predict(lime.decoded(coded)))  # decoding is not LIME's fault
+    lime_watch = Stopwatch(lambda coded: ask(lime.decoded(coded)))  # decoding is not LIME's fault
     start = time.perf_counter()
     weights, intercept = lime.explain(row, lime_watch, column)
     lime_overhead = time.perf_counter() - start - lime_watch.seconds

@@ -54,7 +54,7 @@ def paper(
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option("--page", metavar="FILE", help="The claims. [default: docs/paper.md, or in --out if quick]"),
+        typer.Option("--page", metavar="FILE", help="The claims. [default: docs/paper.md, or in --out if given]"),
     ] = None,
     cache: _Cache = None,
 ) -> Code:

@@ -26,12 +26,12 @@ HELP = """\
 \b
 Exit codes:
   0  done                              5    the result cannot be written
-  1  the explanation does not hold     6    no answer: verify cannot tell, or no explanation found
-  2  wrong usage                       7    a package is missing
-  3  data, model, row or explanation   70   a bug
-     cannot be used                    130  Ctrl-C; 143 terminated
-  4  the model failed, or cannot be    141  nobody reads the output any more
-     reached"""
+  1  the explanation does not hold     6    no answer: verify cannot tell, no explanation is found,
+  2  wrong usage                            or part of a benchmark failed
+  3  data, model, row or explanation   7    a package is missing
+     cannot be used                    70   a bug
+  4  the model failed, or cannot be    130  Ctrl-C; 143 terminated
+     reached                           141  nobody reads the output any more"""
 
 _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
     (errors.MissingDependencyError, Code.MISSING),

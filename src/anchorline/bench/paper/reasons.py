@@ -37,8 +37,8 @@ CHOICES: tuple[str, ...] = (
     "Standard deviations are over instances, with n - 1. Folds are shuffled (seed 48). A term counts above "
     "1e-5; anchoring is violated above 1e-3; relevance is not measured for sums of more than 20 literals.",
     "IHT runs on one CPU core, at most 5,000 iterations, and stops where no contribution moves by more than "
-    "1e-13. Seconds in tables and figures are processor seconds of one thread; those in claims are wall time on "
-    "two cores that other work shared.",
+    "1e-13. Seconds are processor seconds of one thread; only the times within which a task was proven optimal "
+    "are wall time, on two cores that other work shared.",
     "SCIP is asked up to d = 69 and Gurobi up to d = 99, where the licence in its wheel ends, 120 s each; the "
     "paper's Gurobi runs above that could not be repeated.",
     "Anytime behaviour is told by nodes instead of seconds, so that it comes out the same twice.",
@@ -77,8 +77,9 @@ REASONS: dict[str, str] = {
     "protocol has one rise, smaller than its standard error over the instances (in the claim), both on Adult, of "
     "which another version of the table is at hand. On Adult coded as in OpenML 179, the exact solver's error "
     "falls with every k by both protocols (experiments below).",
-    "lime compas": "LIME is worse, but less so than published. It depends on the network: with other random "
-    "starts the multiple goes from ours to about the published one (experiments below).",
+    "lime compas": "LIME is worse, but less so than published. It depends on the draw: with other seeds by "
+    "protocol paper, and with other random starts of the network by protocol code, the multiple goes from ours to "
+    "about the published one (experiments below).",
     "sigma factors": "California and Student fall as published. Adult does not on the table at hand, another "
     "version with 30 literals instead of 42; coded as in OpenML 179 it does by protocol code, that of the "
     "authors' scripts, and less by protocol paper (experiments below).",

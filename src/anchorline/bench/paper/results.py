@@ -84,8 +84,9 @@ class Results:
 
     @property
     def protocols(self) -> list[str]:
-        """The protocols that have rows in the tables, the paper's first."""
-        return sorted(set(self.series("table")["protocol"]), reverse=True)
+        """The protocols by which the exact solver has rows in the tables, the paper's first."""
+        table = self.series("table")
+        return sorted(set(table["protocol"][table["method"] == "exact"]), reverse=True)
 
 
 def write(file: Path, content: str | bytes) -> None:
