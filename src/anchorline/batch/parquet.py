@@ -1,18 +1,15 @@
 """Explanations as Parquet files: written row group by row group, whole or not at all, the same bytes always."""
 
-import contextlib
 import itertools
 import json
-import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from anchorline.errors import FormatError, MissingDependencyError, OutputFileError
+from anchorline.errors import FormatError, MissingDependencyError
 from anchorline.explanations import COLUMNS, Record
-from anchorline.io.files import reason_of
+from anchorline.io.files import replacing
 
 ROWS_A_GROUP = 256  # fixed, for the same bytes; few, so that memory does not grow with long explanations
 _IDENTITY = b"anchorline.batch"
@@ -26,7 +23,7 @@ def write_parquet(
     schema = _schema(pa, identity)
     told = [name for name in schema.names if name != "explanation"]  # no two are alike: nothing to sum up
     layout = {"compression": "zstd", "write_statistics": told, "use_dictionary": told}
-    with _replacing(path) as file, pq.ParquetWriter(file, schema, **layout) as writer:
+    with replacing(path) as file, pq.ParquetWriter(file, schema, **layout) as writer:
         remaining = iter(records)
         while group := list(itertools.islice(remaining, ROWS_A_GROUP)):
             columns = [pa.array([record[field.name] for record in group], field.type) for field in schema]
@@ -71,36 +68,3 @@ def _arrow() -> tuple[Any, Any]:
     except ImportError:
         raise MissingDependencyError.of("pyarrow", "batch") from None
     return pyarrow, pyarrow.parquet
-
-
-@contextlib.contextmanager
-def _replacing(path: str | PathLike[str]) -> Iterator[Any]:
-    """A file to write to; it takes its place when all went well, and is gone when not."""
-    place = Path(os.path.realpath(fspath(path)))
-    beside = place.with_name(f".anchorline-{secrets.token_hex(8)}.part")
-    try:
-        try:
-            with beside.open("xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(place)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise
-        _sync_folder(place.parent)
-    except OSError as error:
-        if isinstance(error, OutputFileError):
-            raise
-        raise OutputFileError(f"{fspath(path)!r} cannot be written: {reason_of(error)}.") from error
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring the new name to the disk, where folders can be opened."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -5,8 +5,10 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Iterator
 from os import PathLike, fspath
 from pathlib import Path
+from typing import BinaryIO
 
 from anchorline.errors import FormatError, OutputFileError
 
@@ -40,19 +42,19 @@ def write_atomically(path: str | PathLike[str], content: str | bytes) -> None:
     >>> (folder / "report.txt").read_text(), len(list(folder.iterdir()))
     ('done', 1)
     """
-    raw = content.encode("utf-8") if isinstance(content, str) else content
+    with replacing(path) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to bit by bit, with the promises of `write_atomically`."""
     try:
-        old = _mode(Path(path))
-        if old is not None and stat.S_ISDIR(old):
-            raise IsADirectoryError(errno.EISDIR, "")
-        if old is not None and not stat.S_ISREG(old):
-            with Path(path).open("wb") as device:
-                device.write(raw)
-            return
-        _replace(Path(os.path.realpath(fspath(path))), raw, old)  # a link stays a link
-    except BrokenPipeError:
+        with _opened(Path(path)) as file:
+            yield file
+    except (BrokenPipeError, OutputFileError):
         raise  # the reader went away: nothing to report
-    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+    except OSError as error:
         raise OutputFileError(f"{fspath(path)!r} cannot be written: {reason_of(error)}.") from error
 
 
@@ -67,20 +69,30 @@ def _mode(place: Path) -> int | None:
         return place.stat().st_mode
     except FileNotFoundError:
         return None
+    except ValueError as error:  # a null character in the name
+        raise OSError(errno.EINVAL, str(error)) from error
 
 
-def _replace(place: Path, raw: bytes, old_mode: int | None) -> None:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    old = _mode(path)
+    if old is not None and stat.S_ISDIR(old):
+        raise IsADirectoryError(errno.EISDIR, "")
+    if old is not None and not stat.S_ISREG(old):
+        with path.open("wb") as device:
+            yield device
+        return
+    place = Path(os.path.realpath(path))  # a link stays a link
     # The name starts anew: a long one would leave no room for the ending.
     beside = place.with_name(f".anchorline-{secrets.token_hex(8)}.part")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
-        with open(descriptor, "wb") as file:
-            file.write(raw)
+        with beside.open("xb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        if old_mode is not None:
+        if old is not None:
             with contextlib.suppress(OSError):
-                beside.chmod(stat.S_IMODE(old_mode))
+                beside.chmod(stat.S_IMODE(old))
         beside.replace(place)
     except BaseException:
         with contextlib.suppress(OSError):
