@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.bench.datasets import PUBLISHED, require_any
+from anchorline.bench.engine import Stopwatch
 from anchorline.bench.needs import PEERS, READING, require
 from anchorline.bench.paper.explainers import (
     N_BACKGROUND,
@@ -29,23 +30,6 @@ from anchorline.spaces.hypercube import Hypercube
 
 K = 5
 Side = Callable[[Callable[[np.ndarray], np.ndarray]], np.ndarray]  # a model in, contributions (d,) out
-
-
-@dataclass(slots=True)
-class Watch:
-    """A model, the rows it was asked and the processor seconds that took: a busy machine does not change them."""
-
-    predict: Callable[[np.ndarray], np.ndarray]
-    seconds: float = 0.0
-    n_rows: int = 0
-
-    def ask(self, rows: np.ndarray) -> np.ndarray:
-        """Predict, and count."""
-        start = time.process_time()
-        answer = self.predict(rows)
-        self.seconds += time.process_time() - start
-        self.n_rows += len(rows)
-        return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +100,9 @@ def _row(benchmark: Benchmark, laps: dict[str, list[Lap]], seed: int) -> dict[st
 
 
 def _lap(benchmark: Benchmark, instance: np.ndarray, side: Side) -> Lap:
-    watch = Watch(benchmark.predict)
+    watch = Stopwatch(benchmark.predict, time.process_time)  # which a busy machine does not change
     start = time.process_time()
-    contributions = side(watch.ask)
+    contributions = side(watch)
     seconds = time.process_time() - start
     error = relevance_error(benchmark, instance, contributions)
     return Lap(seconds, seconds - watch.seconds, watch.n_rows, error)
