@@ -73,7 +73,8 @@ def exact_text(value: float, kind: str) -> str:
 def text_of(value: Any, kind: str) -> str:
     """Tell a value in a short text: six digits of a number, a date without a midnight."""
     if kind == NUMBER and not (abs(value) < 1e15 and value == int(value)):
-        return plain_number(f"{value:.6g}")
+        text = f"{value:.6g}"
+        return plain_number(text) if "e" in text else text
     if kind == DATE:
         text = str(np.datetime64(round(value), "us")).removesuffix(".000000")
         return text.removesuffix(":00").removesuffix("T00:00").replace("T", " ")

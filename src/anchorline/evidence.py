@@ -57,14 +57,13 @@ class Evidence:
 
     @classmethod
     def _of_rows(cls, flips: np.ndarray, drops: np.ndarray, weights: np.ndarray | None) -> "Evidence":
-        table = flips.astype(np.float64)
         if weights is None:
             narrow = flips.astype(np.float32)
             pair_sums = (narrow.T @ narrow).astype(np.float64)  # exact: integers below 2^24
             flip_sums, weighted_drops, weight = np.diagonal(pair_sums).copy(), drops, float(len(drops))
             squares = drops * drops
         else:
-            weights = _rounded(weights)
+            weights, table = _rounded(weights), flips.astype(np.float64)
             pair_sums = table.T @ (table * weights[:, None])
             flip_sums, weight = np.diagonal(pair_sums).copy(), float(weights.sum())
             weighted_drops, squares = _rounded(weights * drops), _rounded(weights * drops * drops)
@@ -74,7 +73,7 @@ class Evidence:
             weight=weight,
             flip_sums=flip_sums,
             pair_sums=pair_sums,
-            cross_sums=weighted_drops @ table,
+            cross_sums=np.einsum("i,ij->j", weighted_drops, flips),  # casts bit by bit: no table of floats
             drop_sum=float(weighted_drops.sum()),
             square_sums=(float(coarse.sum()), float((squares - coarse).sum())),
         )
@@ -166,6 +165,7 @@ def _checked(
         )
     if flips.dtype != np.bool_ and not np.all((flips == 0) | (flips == 1)):
         raise SampleError("Flips must be 0 or 1: 1 where a sample breaks a literal.")
+    flips = np.ascontiguousarray(flips, dtype=bool)  # one type, one layout: one order of summing up
     if not np.isfinite(drops).all():
         raise SampleError("Drops must be finite: drop NaN and infinite rows before.")
     if weights is None:
@@ -198,7 +198,7 @@ class Rows:
     ) -> "Rows":
         """Pack a sample; flips (n, d) of booleans."""
         flips, drops, weights = _checked(flips, drops, weights)
-        return cls(np.packbits(flips.astype(bool), axis=1), flips.shape[1], drops, weights, stays)
+        return cls(np.packbits(flips, axis=1), flips.shape[1], drops, weights, stays)
 
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> "Rows":

@@ -211,16 +211,7 @@ class Sum:
         return rows.sum(axis=1)
 
 
-# --- the same neighbors, however many --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("within", ["keep", "redraw"])
-def test_the_first_neighbors_do_not_depend_on_how_many_follow(frame, within):
-    neighborhood = al.Table(frame, within=within).at(3)
-    few, many = (DrawnFlips(99, n, len(neighborhood.literals), 0.27) for n in (40, 400))
-    short = neighborhood.realize(few.rows(0, 40)[0], few.generator(0))
-    long = neighborhood.realize(many.rows(0, 400)[0], many.generator(0))
-    pd.testing.assert_frame_equal(short, long[:40])
+# --- the values drawn ------------------------------------------------------------------------------------
 
 
 def test_other_batches_get_other_values(frame):

@@ -14,11 +14,20 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Cells of neighbors that are drawn from the table: neighbor, column, and the row it is drawn from."""
+    """Cells of neighbors that are drawn from the table, column after column, ``counts`` of each.
 
-    rows: np.ndarray
+    Cells are numbered down the columns, ``row + column * n_rows``: ``own`` are the numbers of the neighbors'
+    cells, ``sources`` those of the table's that they are drawn from.
+    """
+
     columns: np.ndarray
+    counts: np.ndarray
+    own: np.ndarray
     sources: np.ndarray
+
+    def each(self, of_columns: np.ndarray) -> np.ndarray:
+        """Of every cell what is given of its column."""
+        return np.repeat(of_columns, self.counts)
 
 
 class Natives(Protocol):
@@ -106,16 +115,17 @@ class ArrayNatives:
 
     def neighbors(self, row: Sequence[np.ndarray], n: int, drawn: Iterable[Cells]) -> Any:
         """The instance over and over, then the cells that differ."""
-        own, (n_sources, d) = np.concatenate(row), self.table.shape
+        own, d = np.concatenate(row), len(row)
         found = np.empty((n, d), dtype=np.result_type(own, self.table), order=self.order)
         found[:] = own
-        # One number a cell: twice as fast as two.
         flat, table = found.reshape(-1, order=self.order), self.table.reshape(-1, order="F")
-        down, across = (1, n) if self.order == "F" else (d, 1)
         for cells in drawn:
-            values = table.take(cells.sources + cells.columns * n_sources)
-            flat[cells.rows * down + cells.columns * across] = values
+            flat[self._places(cells, n, d)] = table.take(cells.sources)
         return found
+
+    def _places(self, cells: Cells, n: int, d: int) -> np.ndarray:
+        """Where the cells lie: ``row d + column``, from ``row + column n``."""
+        return np.asarray(cells.own * d - cells.each(cells.columns * (n * d - 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +146,10 @@ class FrameOfOneType(ArrayNatives):
     def neighbors(self, row: Sequence[np.ndarray], n: int, drawn: Iterable[Cells]) -> Any:
         """A frame with the training table's labels and an index from 0."""
         return self._frame(super().neighbors(row, n, drawn))
+
+    def _places(self, cells: Cells, n: int, d: int) -> np.ndarray:
+        """Column by column: as they are numbered."""
+        return cells.own
 
     def _frame(self, values: np.ndarray) -> Any:
         """With the type said: pandas takes objects that are all texts for its own texts."""
@@ -166,7 +180,7 @@ class _Columns(ABC):
         """Of every column the instance's value and those drawn, each put where it belongs."""
         sources = np.full((len(self.columns), n), -1, dtype=np.intp)
         for cells in drawn:
-            sources[cells.columns, cells.rows] = cells.sources
+            sources.reshape(-1)[cells.own] = cells.sources - cells.each(cells.columns * len(self.columns[0]))
         return self._assembled([self._mixed(j, own, sources[j]) for j, own in enumerate(row)])
 
     def _mixed(self, j: int, own: Any, sources: np.ndarray) -> Any:
