@@ -48,6 +48,38 @@ def test_exact_is_the_enumerated_optimum(start):
         certify.check(problem, solution)
 
 
+def test_a_literal_that_is_always_flipped_beside_rarely_kept_ones():
+    """All but one row flip literal 1, all rows literal 0: nearly the same column, and only one fits."""
+    flips = np.ones((1000, 2), dtype=bool)
+    flips[0, 1] = False
+    solution = solve(Problem(Evidence.from_sample(flips, np.full(1000, 0.65)), 1, 0.65))
+    assert solution.support.tolist() == [0]
+    assert solution.objective < 1e-12
+
+
+@pytest.mark.parametrize("start", range(0, 3_000, 500))
+def test_exact_is_the_enumerated_optimum_where_literals_are_nearly_always_flipped(start):
+    """Differences of very large numbers arise inside; no rounding of theirs may prune the optimum."""
+    for seed in range(start, start + 500):
+        rng = np.random.default_rng([17, seed])
+        n, d, k = int(rng.choice([5, 20, 60, 300, 1000])), int(rng.integers(2, 6)), int(rng.integers(1, 4))
+        flips = rng.random((n, d)) < rng.choice([0.5, 0.9, 0.99, 0.999])
+        flips[:, 0] = True
+        if d > 3 and rng.random() < 0.3:
+            flips[:, 1] = ~flips[:, 2]
+        drops = flips @ rng.uniform(-0.4, 0.4, size=d) + 0.05 * rng.normal(size=n)
+        drops = np.rint(np.clip(drops, -1, 1) * 2**26) / 2**26
+        prediction, origin, box = float(rng.uniform(-1, 1)), float(rng.choice([0.0, -1.0])), 1.0
+        solution = solve(Problem(Evidence.from_sample(flips, drops), k, prediction, box=box, origin=origin))
+        truth = enumerate_objective(flips, drops, np.ones(n), k, prediction, box, origin)
+        if np.isinf(truth):
+            assert solution.status is Status.INFEASIBLE, f"seed {seed}"
+            continue
+        assert solution.status is Status.OPTIMAL, f"seed {seed}"
+        assert solution.objective == pytest.approx(truth, abs=1e-9), f"seed {seed}"
+        assert solution.lower_bound <= truth + 1e-9, f"seed {seed}"
+
+
 def test_the_generated_problems_hold_every_kind_of_trouble():
     """What the issue lists must really occur, and often, among the problems of every run."""
     counts = dict.fromkeys([*TROUBLES, "k_above_d", "d1", "d12", "fewer_rows", "origin", "no_box"], 0)

@@ -20,7 +20,9 @@ diagonally dominant. With r = 1, rho = 0 and the best Y, it is the exact value (
 intercept is only low = high.
 
 A literal whose projected variance vanishes (always flipped, a complement, a duplicate) gets the
-variance `RIDGE` instead: a penalty of at most ``RIDGE u_j^2``, and no special case anywhere.
+variance `RIDGE` instead: a penalty of at most ``RIDGE u_j^2``, and no special case anywhere. It also puts
+numbers of size 1 / RIDGE into the form, whose differences lose most of their digits. So whatever rounding may
+have added is taken off: a bound may come out lower than it is, never higher.
 """
 
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ from anchorline.evidence import Evidence
 
 RIDGE = 1e-13
 _VANISHES = 1e-11  # projected variance, as a share of its own, that is rounding noise
+_LOST = 64 * np.finfo(np.float64).eps  # share of a difference's two sides that rounding may have added to it
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +116,17 @@ def saddle(form: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.nd
     """Largest value of ``Y' form Y + 2 min(mu low, mu high)`` over eta and mu, and where: (value, eta, mu).
 
     ``form`` is (3, 3) or (3, 3, n). Eliminate eta; then the sum of the contributions at mu = 0 is
-    ``-h13``, and if it lies a distance e outside [low, high] the value rises by ``e^2 / -h33``.
+    ``-h13``, and if it lies a distance e outside [low, high] the value rises by ``e^2 / -h33``. Each of
+    these is rounded to where the value is lower.
     """
     ratio12, ratio23 = form[0, 1] / form[1, 1], form[1, 2] / form[1, 1]
-    h11 = form[0, 0] - form[0, 1] * ratio12
-    h13 = form[0, 2] - form[0, 1] * ratio23
-    h33 = np.minimum(form[2, 2] - form[1, 2] * ratio23, -1e-30)  # 0 without literals: no sum but 0
+    taken11, taken13, taken33 = form[0, 1] * ratio12, form[0, 1] * ratio23, form[1, 2] * ratio23
+    h11, h13, h33 = form[0, 0] - taken11, form[0, 2] - taken13, form[2, 2] - taken33
+    h11 = h11 - _LOST * (np.abs(form[0, 0]) + np.abs(taken11))
+    h33 = np.minimum(h33 + _LOST * (form[2, 2] + taken33), -1e-30)  # both below 0; 0 without literals
     excess = np.minimum(np.maximum(-h13, low), high) + h13
+    lost13 = _LOST * (np.abs(form[0, 2]) + np.abs(taken13))
+    excess = np.sign(excess) * np.maximum(np.abs(excess) - lost13, 0.0)
     mu = -excess / h33
     return h11 + excess * mu, -ratio12 - mu * ratio23, mu
 
@@ -201,6 +208,7 @@ def climb(
         y = np.array([1.0, eta, mu])
         price = 0.0 if mu == 0 else 2 * min(mu * limits[0], mu * limits[1])
         base = float(y @ projection.form @ y) + price
+        base -= _LOST * (float(np.abs(y) @ np.abs(projection.form) @ np.abs(y)) + abs(price))
         bound = Bound(base, gains, (eta, mu), base - float(gains[top].sum()))
         if best is None or bound.value > best.value:
             best = bound
