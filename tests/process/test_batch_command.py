@@ -115,6 +115,14 @@ def test_rows_that_fail_kill_and_hang(tables, tmp_path):
     assert not [text for text in told if text not in done.stderr]
 
 
+def test_a_model_that_exits_does_not_end_the_batch(tables, tmp_path):
+    out = tmp_path / "why.parquet"
+    done = run(tables, out, "--output-range", "-1", "1", rows="bad.csv", model="exits")
+    assert done.returncode == 0, done.stderr
+    assert "19 of 20 rows explained" in done.stderr
+    assert "SystemExit" in Explanations.from_parquet(out).failures[0].error
+
+
 def test_fail_fast_stops_and_another_batch_is_refused(tables, tmp_path):
     """Data, training table, model, parameters: each has to be the one it began with."""
     out, journal = tmp_path / "why.parquet", tmp_path / "why.parquet.journal"

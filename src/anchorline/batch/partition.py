@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from anchorline.batch.endings import survived
 from anchorline.batch.sharing import share_calls
 from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer, Ranges
@@ -53,7 +54,8 @@ class Work:
 
 def _record(explainer: Explainer, settings: Settings, row: Any) -> Record:
     try:
-        return record_of(explainer.explain_with(row, settings))
+        with survived():
+            return record_of(explainer.explain_with(row, settings))
     except Exception as error:
         return failed_record(key_of(explainer, row), type(error).__name__, str(error))
 
@@ -73,7 +75,7 @@ def key_of(explainer: Explainer, row: Any) -> str:
 def learn_ranges(explainer: Explainer) -> Ranges:
     """The range of every output the model has, asked on the training table; None where none is needed."""
     if explainer.output_range is None and hasattr(explainer.space, "examples"):
-        with contextlib.suppress(Exception):  # every row will tell, each as its own error
+        with contextlib.suppress(Exception), survived():  # every row will tell, each as its own error
             explainer.prepare(0, Settings())
     return explainer.learnt
 

@@ -17,7 +17,7 @@ class _Question:
     inputs: Any
     n_rows: int
     answer: Any = None
-    error: Exception | None = None
+    error: BaseException | None = None
     is_answered: bool = False
 
 
@@ -75,7 +75,7 @@ class SharedModel:
                 raise ValueError(f"{len(answers)} answers to {ends[-1]} rows")
             for question, part in zip(questions, np.split(answers, ends[:-1]), strict=True):
                 question.answer, question.is_answered = part, True
-        except Exception:
+        except BaseException:  # also where a model tries to end the process: the others wait for an answer
             for question in questions:
                 self._answer_alone(question)
 
@@ -83,7 +83,7 @@ class SharedModel:
         try:
             self.n_calls += 1
             question.answer = self._ask(question.inputs)
-        except Exception as error:
+        except BaseException as error:
             question.error = error
         question.is_answered = True
 
