@@ -87,6 +87,15 @@ def test_rows_of_every_kind(alone):
         assert texts(explainer.explain_many(rows, **CHEAP)) == alone[:6]
 
 
+def test_names_that_are_numbers():
+    frame = pd.DataFrame(np.random.default_rng(0).random((50, 3)), columns=[1, 7, 0])
+    explainer = al.Explainer(lambda rows: rows[1] - rows[0] / 2, al.Table(frame), output="score")
+    expected = [explainer.explain(frame.iloc[i], **CHEAP).to_json() for i in range(2)]
+    assert texts(explainer.explain_many(frame[:2], **CHEAP)) == expected
+    assert texts(explainer.explain_many(frame[[0, 7, 1]][:2], **CHEAP)) == expected
+    assert explain_partition(frame[:2], Work.of(explainer, **CHEAP))["explanation"].tolist() == expected
+
+
 def test_order_does_not_matter(alone):
     order = np.random.default_rng(0).permutation(len(ROWS))
     assert texts(explainer_of().explain_many(ROWS.iloc[order], **CHEAP)) == [alone[i] for i in order]

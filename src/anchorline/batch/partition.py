@@ -181,7 +181,7 @@ class FrameRows:
         part = self._frame[start:stop]
         if isinstance(part, np.ndarray | list | tuple):
             return list(part)
-        columns = {str(name): part[name].to_list() for name in part.columns}
+        columns = {str(column.name): column.to_list() for column in part.iter_columns()}  # names may be numbers
         if self._by_name:
             return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         return [list(values) for values in zip(*columns.values(), strict=True)]
