@@ -150,6 +150,27 @@ def test_fail_fast_stops_and_another_batch_is_refused(tables, tmp_path):
     assert journal.read_bytes() == kept
 
 
+def invoke(*arguments, **options):
+    """The exit code and the message, without a process."""
+    ended = CliRunner().invoke(app, command(*arguments, **options)[3:])
+    return ended.exit_code, " ".join(ended.stderr.split())
+
+
+def test_what_a_batch_is_made_from_is_not_written_over(tables, tmp_path, monkeypatch):
+    shutil.copytree(tables, tmp_path, dirs_exist_ok=True)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    (tmp_path / "link").symlink_to("rows.parquet")
+    (tmp_path / "hard").hardlink_to(tmp_path / "train.csv")
+    monkeypatch.chdir(tmp_path)
+    absolute = str(tmp_path / "rows.parquet")
+    for out in (absolute, "rows.parquet", "../" + tmp_path.name + "/train.csv", "link", "hard"):
+        for more in ((), ("--overwrite",), ("--resume",)):
+            code, told = invoke(tmp_path, out, *more)
+            assert code == 2
+            assert "which would be lost" in told
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def test_a_disk_that_fills_up(tables, undisturbed, tmp_path):
     """A file system of 200 kB, in a name space of its own; then it grows, and the batch goes on."""
     if os.geteuid() != 0 or shutil.which("unshare") is None:

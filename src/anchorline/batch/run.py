@@ -21,6 +21,7 @@ from anchorline.batch.progress import Meter, Progress, clock
 from anchorline.errors import JournalError, OutputFileError, RowError
 from anchorline.explanations import Failure, Record
 
+JOURNAL = ".journal"  # the ending of a journal's name, after the whole name of the file it becomes
 _BLOCK = 1 << 20
 _MOST_FAILURES_TOLD = 5
 
@@ -89,7 +90,7 @@ def run_batch(rows: FrameRows, work: Work, out: Path, made_of: Mapping[str, Any]
     """
     start = time.monotonic()
     identity = identity_for(rows, work, made_of, choices)
-    journal_path = out.with_name(out.name + ".journal")
+    journal_path = Path(f"{out}{JOURNAL}")
     failures: Counter[str] = Counter()
     first: list[Failure] = []
     if _is_finished(out, journal_path, identity, choices):

@@ -2,8 +2,10 @@
 
 import contextlib
 import importlib.util
+import itertools
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +15,12 @@ from rich.progress import Progress as Bar
 
 from anchorline.batch.partition import Work, rows_of
 from anchorline.batch.progress import Progress
-from anchorline.batch.run import RunChoices, file_digest, run_batch
+from anchorline.batch.run import JOURNAL, RunChoices, file_digest, run_batch
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 from anchorline.cli.console import error_console, tell
 from anchorline.cli.inputs import Intervals, Loading, Question, keywords_of
+from anchorline.errors import ParameterError
 from anchorline.io import read_table
 
 SUMMARY = "Explain every row of a table into a file, and lose nothing on the way."
@@ -59,6 +62,7 @@ def batch(
 
     A row that fails becomes a row with its error. The exit code is 0 unless all do; the report counts them.
     """
+    _check_out(out, {"ROWS": rows, "--data": data, "--model": model})
     frame = read_table(rows)
     space = intervals.space(data, target)
     loaded = loading.load(model)
@@ -81,6 +85,22 @@ def batch(
     for line in report.lines():
         tell(line)
     return Code.MODEL if report.n_failed == report.n_rows else Code.OK
+
+
+def _check_out(out: str, given: Mapping[str, str]) -> None:
+    """Refuse to write over what the batch is made from, by whatever name it is called."""
+    if not out:
+        raise ParameterError("--out is ''; needed the name of the file to write.")
+    for (name, path), place in itertools.product(given.items(), (out, f"{out}{JOURNAL}")):
+        if _are_one_file(place, path):
+            raise ParameterError(f"{place!r} (--out) is {path!r} ({name}), which would be lost. Name another.")
+
+
+def _are_one_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there
+        return False
 
 
 def _digest_of_model(spec: str) -> str:
