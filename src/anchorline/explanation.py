@@ -190,7 +190,7 @@ class Explanation:
         if contributions.shape != (len(self.literals),):
             raise CertificateError(f"{len(contributions)} contributions for {len(self.literals)} literals.")
         # Terms of the size of the output range cannot be summed more exactly than its own last bits.
-        scale = max(1.0, abs(self.prediction), self.half_range)
+        scale = max(abs(self.prediction), self.half_range)
         residual = abs(self.intercept + contributions.sum() - self.prediction)
         if not residual <= 1e-12 * scale:
             raise CertificateError(f"The terms miss the prediction by {residual:.3g}.")

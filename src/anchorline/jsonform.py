@@ -135,7 +135,7 @@ def _check_consistency(body: Mapping[str, Any]) -> None:
         "n_terms": certificate["n_terms"] == n_facts + (body["intercept"] != 0),
         "lower_bound": certificate["lower_bound"] <= certificate["objective"] + 1e-9,
         "anchoring_residual": abs(certificate["anchoring_residual"] - residual)
-        <= 1e-9 * max(1.0, body["half_range"]),
+        <= 1e-9 * max(abs(body["prediction"]), body["half_range"]),
     }
     wrong = [name for name, holds in claims.items() if not holds]
     if wrong:

@@ -2,6 +2,7 @@
 
 import enum
 import math
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +20,10 @@ from anchorline.settings import Settings
 from anchorline.spaces.base import Space
 from anchorline.spaces.hypercube import Hypercube
 
-ROUNDING = 1e-9  # outputs and figures may differ by this, relative to 1 or their size
+ROUNDING = 1e-9  # figures may differ by this, relative to their size, to 1, or to half the range of the output
+_IN_OUTPUT_UNITS = re.compile(
+    r"^(prediction|intercept|half_range|contributions)|_residual$|_change\.|\.(values|intercept)$"
+)
 _CHECKSUM_ROUNDING = 1e-7
 _FRESH_CONFIDENCE = 0.999  # of the measurement on fresh neighbors
 
@@ -155,7 +159,7 @@ def _equal(now: Any, claimed: Any) -> bool:
     if isinstance(now, list | tuple) and isinstance(claimed, list | tuple):
         return len(now) == len(claimed) and all(map(_equal, now, claimed))
     if isinstance(now, float) and isinstance(claimed, int | float):
-        return math.isclose(now, claimed, rel_tol=ROUNDING, abs_tol=ROUNDING)
+        return math.isclose(now, claimed, rel_tol=ROUNDING)
     return bool(now == claimed)
 
 
@@ -174,7 +178,7 @@ def _claims(explanation: Explanation, with_texts: bool) -> dict[str, Any]:
     if with_texts:
         texts = enumerate((literal.name, literal.text, literal.held) for literal in explanation.literals)
         claims |= {f"literals[{j}]": text for j, text in texts}
-        claims |= {f"fixed[{name}]": why for name, why in explanation.fixed.items()}
+    claims |= {f"fixed[{name}]": why for name, why in explanation.fixed.items()}
     for i, other in enumerate(explanation.alternatives):
         claims |= {f"alternatives[{i}].{name}": value for name, value in _flat(asdict(other))}
     return claims | {
@@ -197,8 +201,11 @@ def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _differences(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
     for name in sorted(set(claimed) | set(found)):
         said, seen = claimed.get(name), found.get(name)
-        # The checksum is large and must not hide a small change: a few units of 2^-26, whatever its size.
-        relative, absolute = (0.0, _CHECKSUM_ROUNDING) if name.endswith("checksum") else (ROUNDING, ROUNDING)
+        relative, absolute = ROUNDING, ROUNDING
+        if _IN_OUTPUT_UNITS.search(name):
+            absolute *= found["half_range"]
+        if name.endswith("checksum"):  # it is large and must not hide a small change: a few units of 2^-26
+            relative, absolute = 0.0, _CHECKSUM_ROUNDING
         if not _same(said, seen, relative, absolute):
             yield f"{name} is {said!r}, found {seen!r}"
 

@@ -27,6 +27,7 @@ CASES = {
     "number": (smooth, {"threshold": 0.1}),
     "label": (label, {"task": "label"}),
     "range": (lambda rows: 100 + 50 * smooth(rows), {"output_range": (40.0, 160.0)}),
+    "tiny": (lambda rows: 1e-9 * smooth(rows), {"output_range": (-1e-9, 1e-9)}),
     "auto": (smooth, {"n_samples": "auto", "max_queries": 20_000, "tolerance": 0.1}),
     "enumerated": (lambda rows: smooth(np.hstack([rows, np.ones((len(rows), 6))])), {"x": X[:8]}),
     "node limit": (smooth, {"node_limit": 1, "k": 6}),
@@ -108,6 +109,31 @@ def test_every_tampered_number_is_caught_also_when_the_digest_is_made_anew(name)
             verification = al.verify(resealed(tampered(body, path, new)), model)
             assert verification.outcome is not Outcome.HOLDS, f"{path}: {old} -> {new}"
     assert walked > 100
+
+
+def test_figures_in_the_output_s_own_units_are_compared_in_them():
+    """Half the range is 1e-9: what is small beside 1 may be all there is."""
+    model, e = made("tiny")
+    body = json.loads(e.to_json())
+    paths = [path for path in leaves(body) if path[0] in ("contributions", "intercept", "prediction")]
+    paths += [
+        ("certificate", name, end) for name in ("typical_change", "baseline_change") for end in ("low", "high")
+    ]
+    for path in paths:
+        old = body
+        for key in path:
+            old = old[key]
+        verification = al.verify(resealed(tampered(body, path, old * 1.001 + 1e-14)), model)
+        assert verification.outcome is not Outcome.HOLDS, path
+    swapped = body | {"contributions": body["contributions"][1:] + body["contributions"][:1]}
+    assert not al.verify(resealed(swapped), model).holds
+
+
+def test_nothing_can_be_held_fixed_afterwards():
+    model, e = made("number")
+    body = json.loads(e.to_json()) | {"fixed": {"race": "held fixed as asked"}}
+    assert not al.verify(resealed(body), model).holds
+    assert not al.verify(resealed(body), model, al.Hypercube()).holds
 
 
 @pytest.mark.parametrize("name", ["number", "label"])
