@@ -277,7 +277,7 @@ class PolarsNatives(_Columns):
     def _joined(self, j: int, first: Any, second: Any) -> Any:
         import polars as pl  # noqa: PLC0415  heavy, and not a dependency
 
-        return pl.concat([first, second])
+        return pl.concat([first, second], rechunk=True)  # texts are picked from one piece twice as fast
 
     def _assembled(self, columns: Sequence[Any]) -> Any:
         import polars as pl  # noqa: PLC0415  heavy, and not a dependency
