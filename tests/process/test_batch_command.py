@@ -171,6 +171,13 @@ def test_what_a_batch_is_made_from_is_not_written_over(tables, tmp_path, monkeyp
     assert {path: path.read_bytes() for path in before} == before
 
 
+def test_a_bad_option_does_not_block_the_corrected_command(tables, tmp_path):
+    out = tmp_path / "why.parquet"
+    assert invoke(tables, out, "-j", "0")[0] == 2
+    assert invoke(tables, "", "-j", "1") == (2, "anchorline: --out is ''; needed the name of the file to write.")
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_disk_that_fills_up(tables, undisturbed, tmp_path):
     """A file system of 200 kB, in a name space of its own; then it grows, and the batch goes on."""
     if os.geteuid() != 0 or shutil.which("unshare") is None:

@@ -131,6 +131,8 @@ def test_what_is_no_table_is_refused():
         explainer.explain_many(ROWS, n_job=2)
     with pytest.raises(ParameterError, match="row_timeout is 0"):
         explainer.explain_many(ROWS, row_timeout=0)
+    with pytest.raises(ParameterError, match="progress is 'yes'; needed True"):
+        explainer.explain_many(ROWS, progress="yes")
     with pytest.raises(ParameterError, match="leave row_timeout out"):
         explainer.explain_many(ROWS, row_timeout=1, share_calls=True)
 
@@ -147,6 +149,7 @@ def test_numbers_of_jobs_that_are_none(n_jobs):
 
 
 def test_minus_one_is_all_cores():
+    assert effective_jobs(np.int64(2)) == 2
     assert effective_jobs(-1) == joblib.cpu_count()
     assert effective_jobs(-1000) == 1
 
@@ -520,6 +523,41 @@ def test_a_crash_after_the_last_row_is_mended(tmp_path, monkeypatch):
     first = out.read_bytes()
     batch(out, rows=ROWS[:4], overwrite=True)
     assert out.read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("choices", "told"),
+    [
+        ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"row_timeout": -1.0}, "row_timeout is -1"),
+        ({"progress": "yes"}, "progress is 'yes'; needed True"),
+    ],
+)
+def test_bad_choices_leave_nothing_behind(choices, told, tmp_path):
+    with pytest.raises(ParameterError, match=told):
+        batch(tmp_path / "why.parquet", **choices)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("folder", "is a folder; needed the name of a file"),
+        ("kept", "kept.journal' is a folder"),
+        ("x" * 300, "the name is too long"),
+        ("x" * 250, "the name is too long"),
+        ("nowhere/why.parquet", "the folder does not exist"),
+    ],
+)
+def test_places_where_no_file_can_be(name, told, overwrite, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "kept.journal").mkdir()
+    with pytest.raises(OutputFileError, match=told) as raised:
+        batch(tmp_path / name, overwrite=overwrite)
+    assert "overwrite" not in str(raised.value)
+    assert "--resume" not in str(raised.value)
+    assert sorted(os.listdir(tmp_path)) == ["folder", "kept.journal"]
 
 
 def test_files_of_others_are_not_resumed(tmp_path):

@@ -18,6 +18,7 @@ from anchorline.explanations import Record
 from anchorline.io.files import reason_of
 
 FORMAT = "anchorline batch journal 1"
+_KEPT = " Nothing finished is lost: when this is mended, go on with resume (--resume)."
 _SYNC_SECONDS = 2.0  # how much work a power cut may cost; a killed process costs none of what was written
 
 
@@ -31,7 +32,7 @@ class Journal:
     @classmethod
     def begin(cls, path: Path, identity: Mapping[str, Any]) -> "Journal":
         """A new journal; what the batch is made of stands in its first line."""
-        with _told(path):
+        with _told(path, promise=""):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         journal = cls(path, descriptor, 0)
         _lock(descriptor, path)
@@ -180,11 +181,8 @@ def _lock(descriptor: int, path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _told(path: Path, promise: str = _KEPT) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputFileError(
-            f"{str(path)!r} cannot be written: {reason_of(error)}. Nothing finished is lost: when this is mended, "
-            "go on with resume (--resume)."
-        ) from error
+        raise OutputFileError(f"{str(path)!r} cannot be written: {reason_of(error)}.{promise}") from error

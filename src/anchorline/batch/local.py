@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any, Unpack
 
 from anchorline.batch.partition import FrameRows, Work, key_of, one_blas_thread, packed, rows_of
@@ -80,8 +81,8 @@ def explain_many(
 
 def stream(rows: FrameRows, work: Work, plan: Plan, events: Events) -> Generator[tuple[int, Record]]:
     """Every row's place and record, in order, as they come."""
+    check_plan(plan, work)
     n_jobs = effective_jobs(plan.n_jobs)
-    _check_timeout(plan.row_timeout, work)
     if n_jobs == 1 and plan.row_timeout is None and not plan.isolate:
         yield from _in_process(rows, work.learnt(), plan)
         return
@@ -94,15 +95,21 @@ def stream(rows: FrameRows, work: Work, plan: Plan, events: Events) -> Generator
         yield from _in_threads(rows, work.learnt(), replace(plan, n_jobs=n_jobs))
 
 
+def check_plan(plan: Plan, work: Work) -> None:
+    """Refuse, before anything is done, a plan that cannot be followed."""
+    effective_jobs(plan.n_jobs)
+    _check_timeout(plan.row_timeout, work)
+
+
 def effective_jobs(n_jobs: int) -> int:
     """So many workers; -1 all cores, -2 all but one."""
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
         raise ParameterError(f"n_jobs is {n_jobs!r}; needed a whole number, -1 for all cores.")
     if n_jobs > 0:
-        return n_jobs
+        return int(n_jobs)
     from joblib import cpu_count  # noqa: PLC0415  heavy
 
-    return max(1, int(cpu_count()) + 1 + n_jobs)
+    return max(1, int(cpu_count()) + 1 + int(n_jobs))
 
 
 def _check_timeout(seconds: Any, work: Work) -> None:

@@ -5,7 +5,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO
+
+from anchorline.errors import ParameterError
 
 _LEAST_SECONDS = 0.2  # between two lines of the bar
 _LATELY = 200  # rows over which the rate is taken: starting workers soon counts no more
@@ -51,10 +53,19 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
+def check_progress(progress: Any) -> None:
+    """Refuse what is neither a function nor a yes or no."""
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise ParameterError(
+            f"progress is {progress!r}; needed True for a line on a terminal, a function of `Progress`, or None."
+        )
+
+
 class Meter:
     """Counts rows and tells a callback; True stands for a line on a terminal's standard error."""
 
     def __init__(self, total: int, progress: Callable[[Progress], None] | bool | None, skipped: int = 0) -> None:
+        check_progress(progress)
         self._total, self._done, self._failed = total, skipped, 0
         self._tell = _Line(sys.stderr) if progress is True else progress or None
         self._lately = deque([(time.monotonic(), skipped)], maxlen=_LATELY)

@@ -5,8 +5,8 @@ import hashlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ import numpy as np
 
 from anchorline._version import __version__
 from anchorline.batch.journal import Journal, check_identity, records
-from anchorline.batch.local import Events, Plan, stream
+from anchorline.batch.local import Events, Plan, check_plan, stream
 from anchorline.batch.parquet import identity_of, read_parquet, write_parquet
 from anchorline.batch.partition import FrameRows, Work
-from anchorline.batch.progress import Meter, Progress, clock
+from anchorline.batch.progress import Meter, Progress, check_progress, clock
 from anchorline.errors import JournalError, OutputFileError, RowError
 from anchorline.explanations import Failure, Record
+from anchorline.io.files import reason_of
 
 JOURNAL = ".journal"  # the ending of a journal's name, after the whole name of the file it becomes
 _BLOCK = 1 << 20
@@ -89,8 +90,12 @@ def run_batch(rows: FrameRows, work: Work, out: Path, made_of: Mapping[str, Any]
     whole. After a crash, the same call with ``resume`` goes on and ends with the same bytes.
     """
     start = time.monotonic()
+    plan = Plan(n_jobs=choices.n_jobs, row_timeout=choices.row_timeout, isolate=True)
+    check_plan(plan, work)
+    check_progress(choices.progress)
     identity = identity_for(rows, work, made_of, choices)
     journal_path = Path(f"{out}{JOURNAL}")
+    _check_places(out, journal_path)
     failures: Counter[str] = Counter()
     first: list[Failure] = []
     if _is_finished(out, journal_path, identity, choices):
@@ -100,7 +105,9 @@ def run_batch(rows: FrameRows, work: Work, out: Path, made_of: Mapping[str, Any]
     journal = _open(out, journal_path, identity, choices)
     events, n_resumed = Events(), journal.n_rows
     try:
-        _work_off(rows, work, journal, choices, events)
+        meter = Meter(len(rows), choices.progress, n_resumed)
+        found = stream(rows, work, replace(plan, start=n_resumed, tick=journal.tick), events)
+        _work_off(found, journal, meter, choices.fail_fast)
     finally:
         journal.close()
     write_parquet(out, _counted(records(journal_path), failures, first, len(rows)), identity)
@@ -134,6 +141,17 @@ def identity_for(rows: FrameRows, work: Work, made_of: Mapping[str, Any], choice
     }
 
 
+def _check_places(*places: Path) -> None:
+    """Refuse, before any work, names that no file can have."""
+    for place in places:
+        try:
+            is_folder = place.is_dir()
+        except OSError as error:
+            raise OutputFileError(f"{str(place)!r} cannot be written: {reason_of(error)}.") from error
+        if is_folder:
+            raise OutputFileError(f"{str(place)!r} is a folder; needed the name of a file.")
+
+
 def _is_finished(out: Path, journal: Path, identity: Mapping[str, Any], choices: RunChoices) -> bool:
     """Whether there is nothing to go on with, because the file is there; `JournalError` where it may not be."""
     if choices.resume and choices.overwrite:
@@ -165,18 +183,10 @@ def _open(out: Path, path: Path, identity: Mapping[str, Any], choices: RunChoice
     return Journal.begin(path, identity)
 
 
-def _work_off(rows: FrameRows, work: Work, journal: Journal, choices: RunChoices, events: Events) -> None:
-    meter = Meter(len(rows), choices.progress, journal.n_rows)
-    plan = Plan(
-        n_jobs=choices.n_jobs,
-        row_timeout=choices.row_timeout,
-        isolate=True,
-        start=journal.n_rows,
-        tick=journal.tick,
-    )
-    with contextlib.closing(stream(rows, work, plan, events)) as found:
+def _work_off(found: Generator[tuple[int, Record]], journal: Journal, meter: Meter, fail_fast: bool) -> None:
+    with contextlib.closing(found):
         for place, record in found:
-            if choices.fail_fast and record["error_type"] is not None:
+            if fail_fast and record["error_type"] is not None:
                 failure = Failure(place, record["error"], record["error_type"])
                 raise RowError(f"{failure} Stopped there, as asked (--fail-fast); --resume tries it again.")
             journal.append({"row": place} | record)
