@@ -1,6 +1,7 @@
 """Table: what literals say, what is chosen, what is refused; nothing the user owns is touched."""
 
 import datetime as dt
+import math
 
 import numpy as np
 import pandas as pd
@@ -190,9 +191,22 @@ def test_where_flips_decide_all_neighbors_are_enumerated():
     assert not explainer.space.at(0).realize(np.zeros((1, 4)), None).empty
 
 
-@pytest.mark.parametrize("column", [[1, 2, 3, 1], [2.0**60, 1, 1, 1], ["a", "b", "c", "a"]])
-def test_where_values_are_drawn_a_generator_is_needed(column):
-    neighborhood = al.Table(pd.DataFrame({"x": column})).at(1)
+TWO_WAYS = [  # to break what is true of the value at 1, though most pairs read the same
+    pd.DataFrame({"x": [1, 2, 3, 1]}),
+    pd.DataFrame({"x": ["a", "b", "c", "a"]}),
+    pd.DataFrame({"x": [2**60, 1, 1, 2**60 + 1]}),
+    pd.DataFrame({"x": [0.0, 3.0, 3.0, -0.0]}),
+    pd.DataFrame({"x": pd.Series(["1", "a", "a", 1], dtype=object)}),
+    pl.DataFrame({"x": [None, 1.0, 1.0, math.nan]}),
+    pa.table({"x": [None, 1.0, 1.0, math.nan]}),
+    np.array([[0.0], [3.0], [-0.0]]),
+    pd.DataFrame({"x": np.array([0, 10**18, 1], dtype="datetime64[ns]")}),
+]
+
+
+@pytest.mark.parametrize("table", TWO_WAYS)
+def test_where_values_are_drawn_a_generator_is_needed(table):
+    neighborhood = al.Table(table).at(1)
     assert not neighborhood.deterministic
     with pytest.raises(ParameterError, match="needs a random generator"):
         neighborhood.realize(np.ones((1, 1), bool), None)
@@ -404,7 +418,9 @@ def test_a_spoiled_input_leaves_the_table_as_it_was():
     there = table.at(0)
     for spoiled in (there.original, there.realize(np.ones((4, 2), bool), np.random.default_rng(0))):
         spoiled.iloc[:] = -1.0
+        spoiled.columns.name = "spoiled"
     assert there.original.to_numpy().tolist() == [[0.0, 1.0]]
+    assert there.original.columns.name is None
     assert min(batch.to_numpy().min() for batch in table.examples()) == 0.0
 
 

@@ -62,7 +62,7 @@ class Intervals:
         if column.missing[0]:
             return Statement(f"{self.name} is missing", lone=True)
         i, at = code, self.firsts[code]
-        if self.is_lone(i) and self.values[at] == float(column.values[0]):
+        if self._is_lone(i) and self.values[at] == float(column.values[0]):
             return Statement(f"{self.name} = {self._only(at)}", lone=True)
         if not self.texts:
             return Statement(f"{self.name} is not missing", lone=False)
@@ -72,10 +72,8 @@ class Intervals:
             return Statement(f"{self.name} >= {self.texts[-1]}", lone=False)
         return Statement(f"{self.texts[i - 1]} <= {self.name} < {self.texts[i]}", lone=False)
 
-    def is_lone(self, code: int) -> bool:
+    def _is_lone(self, code: int) -> bool:
         """Whether the training rows of this code share one value."""
-        if code > len(self.edges):
-            return True
         low, high = self.firsts[code : code + 2]
         return high - low == 1 and not _EXACT <= abs(float(self.values[low])) < np.inf
 
@@ -119,10 +117,6 @@ class Levels:
         if code == self.rare:
             return Statement(f"{self.name} is one of {self.n_rare} rare values", lone=False)
         return Statement(f"{self.name} = {self.value_text(column)}", lone=True)
-
-    def is_lone(self, code: int) -> bool:
-        """Whether the training rows of this code share one value."""
-        return code != self.rare
 
     def value_text(self, column: Column) -> str:
         """The only value of a column, told."""
@@ -205,7 +199,8 @@ class Attribute:
     """One column, or several that go together: what a literal speaks of.
 
     ``positions`` are its columns. ``numbers`` counts the combinations of codes that training rows have; in the
-    order of `sorted_rows` the rows of combination i are those from ``starts[i]`` to ``starts[i + 1]``.
+    order of `sorted_rows` the rows of combination i are those from ``starts[i]`` to ``starts[i + 1]``. They are
+    ``alike`` if they also have the very same values, as a model sees them.
     """
 
     name: str
@@ -213,6 +208,7 @@ class Attribute:
     encodings: tuple[Encoding, ...]
     numbers: Mapping[tuple[int, ...], int]
     starts: tuple[int, ...]
+    alike: tuple[bool, ...] = ()
 
     def block(self, codes: tuple[int, ...]) -> tuple[int, int]:
         """Start and stop, among the sorted rows, of those that make the same statement true."""
@@ -231,10 +227,8 @@ class Attribute:
 
     def breaks_one_way(self, own: tuple[int, ...]) -> bool:
         """Whether all training rows that break the statement of these codes have the same values."""
-        others = [codes for codes in self.numbers if codes != own]
-        return len(others) == 1 and all(
-            encoding.is_lone(code) for encoding, code in zip(self.encodings, others[0], strict=True)
-        )
+        others = [number for codes, number in self.numbers.items() if codes != own]
+        return len(others) == 1 and bool(self.alike) and self.alike[others[0]]
 
     def statement(self, columns: Sequence[Column], codes: tuple[int, ...]) -> Statement:
         """What is true of the row: of a group, everything its columns say; of indicators, the one that is on."""

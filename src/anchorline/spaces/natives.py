@@ -75,6 +75,15 @@ def natives_of(table: Any) -> Natives | None:
     return ArrowNatives(tuple(table.columns), table.schema) if library == "pyarrow" else None
 
 
+def alike(column: Any) -> bool:
+    """Whether a model sees one value in a native column; 0 and -0, None and NaN, 1 and "1" are two."""
+    if isinstance(column, np.ndarray) and column.dtype != object:
+        cells = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), -1)
+        return bool((cells == cells[0]).all())
+    values = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+    return len({(type(value), repr(value)) for value in values}) == 1
+
+
 def _library(table: Any) -> str:
     return type(table).__module__.partition(".")[0]
 
@@ -155,7 +164,7 @@ class FrameOfOneType(ArrayNatives):
         """With the type said: pandas takes objects that are all texts for its own texts."""
         import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
 
-        return pd.DataFrame(values, columns=self.labels, dtype=self.table.dtype, copy=False)
+        return pd.DataFrame(values, columns=self.labels.view(), dtype=self.table.dtype, copy=False)
 
 
 class _Columns(ABC):
@@ -240,7 +249,7 @@ class PandasNatives(_Columns):
             for j, column in enumerate(columns)
         }
         frame = pd.DataFrame(told, index=pd.RangeIndex(len(columns[0])), copy=False)
-        frame.columns = self.labels
+        frame.columns = self.labels.view()  # a name that a model gives them is not ours
         return frame
 
 

@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from anchorline.errors import InstanceError, ParameterError
 from anchorline.literals import Literal
 from anchorline.spaces.attributes import Attribute, Statement, encode, sorted_rows
 from anchorline.spaces.choices import check_choices, checked_groups, cut_points, known, level_text
-from anchorline.spaces.natives import Cells, Natives, natives_of, snapshot
+from anchorline.spaces.natives import Cells, Natives, alike, natives_of, snapshot
 from anchorline.spaces.rows import Schema, plain, types_of
 
 _MOST_EXAMPLES = 10_000  # training rows shown to a model to learn the range of its outputs
@@ -86,8 +86,8 @@ class Table:
         told = {name: points.tolist() for name, points in edges.items()}
         self._settings = [int(n_bins), told, self.groups, self.fixed, within, float(rare), shown]
         pairs = self._encode(int(n_bins), edges, rare, shown)
-        self._attributes = tuple(attribute for attribute, _ in pairs)
         self._pool = self.schema.natives.arranged(self._orders(pairs))
+        self._attributes = self._compared([attribute for attribute, _ in pairs])
 
     def _shown(self, categorical: Mapping[str, Mapping[Any, str]] | Iterable[str]) -> dict[str, dict[str, str]]:
         """Columns to be read as categories, and what the text of each level is called."""
@@ -150,6 +150,22 @@ class Table:
             for j in attribute.positions:
                 found[j] = order
         return [np.r_[order, order] for order in found]
+
+    def _compared(self, attributes: Sequence[Attribute]) -> tuple[Attribute, ...]:
+        """Where every literal has one other side at most: also whether that side's rows are alike."""
+        if any(len(attribute.numbers) > 2 for attribute in attributes):  # no neighborhood is deterministic
+            return tuple(attributes)
+        return tuple(
+            replace(a, alike=tuple(self._alike(a, *ends) for ends in itertools.pairwise(a.starts)))
+            for a in attributes
+        )
+
+    def _alike(self, attribute: Attribute, start: int, stop: int) -> bool:
+        """Dates are not: some libraries hold more of them than can be compared in all."""
+        return all(
+            self.schema.columns[j].kind != DATE and alike(self._pool.pick(j, np.arange(start, stop)))
+            for j in attribute.positions
+        )
 
     @cached_property
     def fingerprint(self) -> str:
