@@ -11,6 +11,7 @@ from anchorline.errors import AnchorlineError, BudgetError, ParameterError, Pred
 BATCH_ROWS = 4096  # fixed, because a model's last bits may depend on the batch it sees
 _DROP_GRID = 2.0**26  # drops are multiples of 1 / this, so that their sums are exact
 TASKS = (None, "label", "number")
+_SAY_WHICH = "labels or numbers? For a classifier's `predict` pass task='label', else task='number'."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,6 +232,11 @@ class Predictor:
                 raise PredictorOutputError.wrong_shape(checked.shape, n_rows)
             if _is_text(checked) and self.task != "label":
                 raise PredictorOutputError.not_numbers(checked)
+            if self.is_label and self.task is None and not np.isin(checked, (-1, 1)).all():
+                other = checked[~np.isin(checked, (-1, 1))][0]
+                raise PredictorOutputError(
+                    f"The predictor returned the integer {self.label} for x, and {other} elsewhere: {_SAY_WHICH}"
+                )
         return checked
 
 
@@ -306,10 +312,7 @@ def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
     if array.dtype.kind not in "fiub" or array.shape[1:] == (0,):
         raise PredictorOutputError.not_numbers(array)
     if array.ndim == 1 and array.dtype.kind in "iub" and task is None and not np.isin(array, (-1, 1)).all():
-        raise PredictorOutputError(
-            f"The predictor returned integers such as {array[0]}: labels or numbers? "
-            "For a classifier's `predict` pass task='label', else task='number'."
-        )
+        raise PredictorOutputError(f"The predictor returned integers such as {array[0]}: {_SAY_WHICH}")
     bad = np.flatnonzero(~np.isfinite(array.reshape(n_rows, -1)).all(axis=1))
     if bad.size:
         raise PredictorOutputError(

@@ -238,6 +238,7 @@ def test_signs_are_numbers_without_asking():
         lambda z: z[:, 0] < 0,
         lambda z: [0] * len(z),
         later(lambda z: np.ones(1, dtype=int), lambda z: np.arange(len(z))),
+        later(lambda z: [1], lambda z: [1, 0.3, 1, 1, 1]),
     ],
 )
 def test_other_integers_are_ambiguous(answer):
