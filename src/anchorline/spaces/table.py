@@ -295,18 +295,15 @@ class TableNeighborhood:
     ) -> Iterator[Cells]:
         """Where ``asked`` (literals, neighbors), one of the ``size`` rows of the pool that ``begin`` there."""
         d, n = asked.shape
-        at, firsts = np.flatnonzero(asked), n * np.arange(d + 1)
-        counts = np.diff(np.searchsorted(at, firsts))
+        at = np.flatnonzero(asked)
+        counts = np.diff(np.searchsorted(at, n * np.arange(d + 1)))
         draws = _scaled(self._words(len(at), rng), np.repeat(size.astype(np.uint64), counts))
         for columns in self._members[:, literals]:
             has = columns >= 0
             kept = slice(None) if has.all() else np.repeat(has, counts)
-            shifts = columns * n - firsts[:-1], columns * (2 * self.n_training) + begin
-            own, sources = (
-                numbers[kept] + np.repeat(shift[has], counts[has])
-                for numbers, shift in zip((at, draws), shifts, strict=True)
-            )
-            yield Cells(columns[has], counts[has], own, sources)
+            to, of, each = (columns - np.arange(d)) * n, columns * (2 * self.n_training) + begin, counts[has]
+            own, sources = at[kept] + np.repeat(to[has], each), draws[kept] + np.repeat(of[has], each)
+            yield Cells(columns[has], each, own, sources)
 
     def _words(self, n: int, rng: np.random.Generator | None) -> np.ndarray:
         """So many times 32 random bits; without a generator zeros, where they decide nothing."""
