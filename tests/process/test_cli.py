@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from skl2onnx import convert_sklearn
@@ -30,6 +31,7 @@ from anchorline.cli import app as application
 from anchorline.cli import doctor
 from anchorline.cli.app import COMMANDS, app
 from anchorline.cli.codes import Code
+from anchorline.explanations import Explanations
 from anchorline.io import read_table
 from anchorline.models import load_model
 
@@ -59,6 +61,10 @@ def broken(rows):
 
 def note(rows):
     return rows["note"].astype(str).to_numpy()
+
+def coded(rows):
+    code = rows["code"].astype(str)
+    return rows["x"] * 0.1 + (code == "22") * 0.3 - (code == "007") * 0.2 + (rows["maybe"] == "true") * 0.4
 '''
 
 
@@ -276,6 +282,38 @@ def test_several_rows_as_json_lines(run, place, tmp_path):
     assert done.returncode == 0, done.stderr
     again = [Explanation.from_json(line) for line in (tmp_path / "why.json").read_text().splitlines()]
     assert [e.to_json() for e in again] == [first.to_json(), second.to_json()]
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Texts that look like numbers, booleans, dates, categories: as CSV and as Arrow; and rows as CSV."""
+    n = 60
+    frame = pd.DataFrame({"code": (["007", "22", "33", "A1"] * n)[:n], "x": [i / n for i in range(n)]})
+    frame["maybe"] = (["true", None, "false"] * n)[:n]
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    frame["flag"] = [i % 3 == 0 for i in range(n)]
+    frame["day"] = pd.date_range("2018-03-04", periods=n)
+    frame["level"] = pd.Categorical(([1, 2, 3] * n)[:n])
+    frame.to_feather(tmp_path / "train.feather")
+    rows = "code,x,maybe,flag,day,level\n22,0.5,true,true,2018-03-07,1.0\n007,1,true,0,20180309,2\n"
+    (tmp_path / "rows.csv").write_text(rows)
+    return tmp_path
+
+
+@pytest.mark.parametrize("data", ["train.csv", "train.feather"])
+def test_rows_from_csv_have_the_types_of_the_training_table(run, mixed, data):
+    options = ["--data", data, "--output", "score", "--samples", 300]
+    done = run("explain", "scorer:coded", *options, "--rows", "rows.csv", "--format", "json", cwd=mixed)
+    assert done.returncode == 0, done.stderr
+    found = [Explanation.from_json(line) for line in done.stdout.splitlines()]
+    assert [e.prediction for e in found] == pytest.approx([0.75, 0.3])
+    assert [e.instance[:3] for e in found] == [("22", 0.5, "true"), ("007", 1, "true")]
+    if data == "train.feather":
+        days = "2018-03-07T00:00:00.000000", "2018-03-09T00:00:00.000000"
+        assert [e.instance[3:] for e in found] == [(True, days[0], "1"), (False, days[1], "2")]
+    done = run("batch", "rows.csv", "--model", "scorer:coded", *options, "--out", "why.parquet", cwd=mixed)
+    assert done.returncode == 0, done.stderr
+    assert [*Explanations.from_parquet(mixed / "why.parquet")] == found
 
 
 def test_pages_and_pictures(run, tmp_path):

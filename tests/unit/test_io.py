@@ -18,7 +18,7 @@ import pytest
 
 import anchorline as al
 from anchorline import errors
-from anchorline.io import files, read_explanation, read_table, write_atomically
+from anchorline.io import files, read_explanation, read_rows, read_table, write_atomically
 
 BACKENDS = ["pandas", "polars", "pyarrow"]
 
@@ -166,6 +166,37 @@ def test_numbers_as_names_are_names(file):
 def test_a_separator_of_two_characters(file):
     with pytest.raises(errors.TableFileError, match="cannot be read as CSV"):
         read_table(file("a.csv", "a,b\n1,2\n"), separator=";;")
+
+
+# --- rows beside a table -----------------------------------------------------------------------------
+
+
+def test_rows_are_read_cell_by_cell(file):
+    text = "n,code,flag\n1,007,true\n,22,\n1.50,,False\nx, a,TRUE\n" + "9" * 16 + ",1,0\n"
+    rows = read_rows(file("a.csv", text), numbers={"n", "flag", "absent"})
+    assert rows == [
+        {"n": 1, "code": "007", "flag": True},
+        {"n": None, "code": "22", "flag": None},
+        {"n": 1.5, "code": None, "flag": False},
+        {"n": "x", "code": " a", "flag": True},
+        {"n": 10**16 - 1, "code": "1", "flag": 0},
+    ]
+    header, *lines = text.splitlines(keepends=True)
+    assert rows == [read_rows(file("one.csv", header + line), numbers={"n", "flag"})[0] for line in lines]
+
+
+def test_decimal_commas_of_texts_say_nothing_of_numbers(file):
+    path = file("a.csv", "code;x\n1,5;1,500\n2,5;2,250\n")
+    assert read_rows(path, numbers={"x"}) == [{"code": "1,5", "x": "1,500"}, {"code": "2,5", "x": "2,250"}]
+    path = file("b.csv", "code;x\n1,5;1,5\n2,5;2\n")
+    assert read_rows(path, numbers={"x"}) == [{"code": "1,5", "x": 1.5}, {"code": "2,5", "x": 2}]
+
+
+def test_files_that_tell_types_are_read_as_they_are(file):
+    found = read_rows(file("a.jsonl", '{"code": "007", "n": 1}\n'), numbers=())
+    assert columns_of(found) == {"code": ["007"], "n": [1]}
+    with pytest.raises(errors.TableFileError, match="no kind known"):
+        read_rows(file("a.xlsx", "a"), numbers=())
 
 
 # --- JSON lines, Parquet, Arrow ----------------------------------------------------------------------

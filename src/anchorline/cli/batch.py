@@ -19,9 +19,8 @@ from anchorline.batch.run import JOURNAL, RunChoices, file_digest, run_batch
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 from anchorline.cli.console import error_console, tell
-from anchorline.cli.inputs import Intervals, Loading, Question, keywords_of
+from anchorline.cli.inputs import Intervals, Loading, Question, keywords_of, rows_like
 from anchorline.errors import ParameterError
-from anchorline.io import read_table
 
 SUMMARY = "Explain every row of a table into a file, and lose nothing on the way."
 EXAMPLES = """\
@@ -63,8 +62,8 @@ def batch(
     A row that fails becomes a row with its error. The exit code is 0 unless all do; the report counts them.
     """
     _check_out(out, {"ROWS": rows, "--data": data, "--model": model})
-    frame = read_table(rows)
     space = intervals.space(data, target)
+    frame = rows_like(space, rows)
     loaded = loading.load(model)
     explainer = question.explainer(loaded, space)
     keywords: dict[str, Any] = keywords_of(

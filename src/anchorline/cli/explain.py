@@ -8,6 +8,7 @@ from anchorline.cli import options as opt
 from anchorline.cli.formats import Format, chosen_format, deliver, rendered
 from anchorline.cli.inputs import Intervals, Loading, Question, instances, keywords_of
 from anchorline.cli.progress import Meter, expected_rows
+from anchorline.errors import ParameterError
 
 SUMMARY = "Why is the answer to this row what it is?"
 EXAMPLES = """\
@@ -44,13 +45,15 @@ def explain(
 
     Several rows as JSON are one explanation a line; as pages or pictures, name a file for each by {row}.
     """
-    asked = instances(row or (), rows, target or ())
+    if bool(row) == bool(rows):
+        raise ParameterError("Say which rows: --row 0 (repeatable), or --rows FILE.")
+    space = intervals.space(data, target)
+    asked = instances(row or (), rows, space)
     chosen = chosen_format(form, out, len(asked))
     keywords = keywords_of(
         sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed
     )
     keywords |= {"alternatives": alternatives}
-    space = intervals.space(data, target)
     loaded = loading.load(model)
     several, parts = len(asked) > 1, []
     with Meter("Explaining", expected_rows(keywords, len(asked))) as meter:

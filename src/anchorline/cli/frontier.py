@@ -9,7 +9,7 @@ import typer
 from anchorline.cli import options as opt
 from anchorline.cli.console import lines_of, say
 from anchorline.cli.formats import picture
-from anchorline.cli.inputs import Intervals, Loading, Question, instances, keywords_of
+from anchorline.cli.inputs import Intervals, Loading, Question, keywords_of
 from anchorline.cli.progress import Meter, expected_rows
 from anchorline.errors import ParameterError
 from anchorline.io import write_atomically
@@ -48,7 +48,6 @@ def frontier(
     loading: Loading,
 ) -> None:
     """How many reasons are needed: the best sum of 1, 2, ... terms, and what each is worth."""
-    ((_, instance),) = instances((row,), None, ())
     as_picture = form is FrontierFormat.png or (form is None and out and Path(out).suffix.lower() == ".png")
     if as_picture and out is None:
         raise ParameterError("A picture needs a file: --out frontier.png")
@@ -59,7 +58,7 @@ def frontier(
     loaded = loading.load(model)
     with Meter("Tracing", expected_rows(keywords, 1)) as meter:
         explainer = question.explainer(meter.counted(loaded), space)
-        found = explainer.frontier(instance, range(1, most + 1), **keywords)
+        found = explainer.frontier(row, range(1, most + 1), **keywords)
     if as_picture:
         from anchorline.render import plot  # noqa: PLC0415  needs matplotlib
 

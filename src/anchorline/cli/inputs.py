@@ -1,13 +1,13 @@
 """Options that several commands share, and what becomes of them: a model, a space, a question, rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from anchorline.cli import options as opt
 from anchorline.errors import ParameterError, TableFileError
 from anchorline.explainer import Explainer
-from anchorline.io import read_table
+from anchorline.io import read_rows, read_table
 from anchorline.models import HttpLimits, load_model
 
 
@@ -41,7 +41,7 @@ class Intervals:
         """The table as a space, without its target."""
         from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
 
-        frame = _without(read_table(path), target or (), path, strict=True)
+        frame = _without(read_table(path), target or (), path)
         groups = _groups(self.group or ())
         return Table(frame, n_bins=self.bins, fixed=self.fixed or (), groups=groups, within=self.within.value)
 
@@ -90,29 +90,39 @@ def keywords_of(
     }
 
 
-def instances(rows: Sequence[int], rows_file: str | None, target: Sequence[str]) -> list[tuple[int, Any]]:
+def instances(rows: Sequence[int], rows_file: str | None, space: Any) -> list[tuple[int, Any]]:
     """The rows to explain, each with its number: positions in the training table, or rows of another."""
-    if bool(rows) == (rows_file is not None):
-        raise ParameterError("Say which rows: --row 0 (repeatable), or --rows FILE.")
     if rows_file is None:
         return [(row, row) for row in rows]
-    return list(enumerate(_dictionaries(_without(read_table(rows_file), target, rows_file, strict=False))))
+    return list(enumerate(_dictionaries(rows_like(space, rows_file))))
 
 
-def _dictionaries(frame: Any) -> Iterator[dict[str, Any]]:
+def rows_like(space: Any, path: str) -> Any:
+    """Rows of a file, in the types of the training table: dictionaries, or a frame where the file tells types."""
+    from anchorline.columns import BOOLEAN, NUMBER  # noqa: PLC0415  heavy
+
+    schema, numbers = space.schema, set()
+    for name, column, told in zip(schema.names, schema.columns, schema.types, strict=True):
+        listed = (told.categories or {}).values()  # categories may be numbers or booleans, too
+        if column.kind in (NUMBER, BOOLEAN) or any(not isinstance(value, str) for value in listed):
+            numbers.add(name)
+    return read_rows(path, numbers=numbers)
+
+
+def _dictionaries(rows: Any) -> Iterable[dict[str, Any]]:
     import narwhals as nw  # noqa: PLC0415  heavy
 
-    yield from nw.from_native(frame, eager_only=True).iter_rows(named=True)
+    return rows if isinstance(rows, list) else nw.from_native(rows, eager_only=True).iter_rows(named=True)
 
 
-def _without(frame: Any, columns: Sequence[str], path: str, strict: bool) -> Any:
+def _without(frame: Any, columns: Sequence[str], path: str) -> Any:
     import narwhals as nw  # noqa: PLC0415  heavy
 
     table = nw.from_native(frame, eager_only=True)
     missing = [column for column in columns if column not in table.columns]
-    if missing and strict:
+    if missing:
         raise TableFileError(f"{path!r} has no column {missing[0]!r} (--target); it has {table.columns!r:.300}.")
-    left = table.drop([column for column in columns if column in table.columns])
+    left = table.drop(list(columns))
     if not left.columns:
         raise TableFileError(f"{path!r} has no column left after --target.")
     return left.to_native()

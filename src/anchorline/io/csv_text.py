@@ -5,7 +5,7 @@ import io
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from anchorline.errors import TableFileError
@@ -26,6 +26,29 @@ def parse_csv(
     text: str, name: str, *, separator: str | None = None, decimal: str | None = None
 ) -> dict[str, list[Any]]:
     """Columns of a CSV text: integers, floats, booleans or texts, None where missing."""
+    header, columns, separator = _columns(text, name, separator)
+    commas = decimal == "," or (decimal is None and separator != "," and _has_decimal_commas(columns, name))
+    return {title: _typed(column, commas) for title, column in zip(header, columns, strict=True)}
+
+
+def parse_rows(text: str, name: str, numbers: Collection[str]) -> list[dict[str, Any]]:
+    """Rows of a CSV text, every cell read alone: what a row says does not depend on the rows beside it.
+
+    In the columns ``numbers`` cells are whole numbers, numbers or booleans where they look like it; all else
+    are texts exactly as written; None where missing.
+    """
+    header, columns, separator = _columns(text, name, None)
+    counted = [column for title, column in zip(header, columns, strict=True) if title in numbers]
+    commas = separator != "," and _has_decimal_commas(counted, name)
+    read = []
+    for title, column in zip(header, columns, strict=True):
+        of = {cell: _typed((cell,), commas)[0] if title in numbers else cell or None for cell in set(column)}
+        read.append([of[cell] for cell in column])
+    return [dict(zip(header, row, strict=True)) for row in zip(*read, strict=True)]
+
+
+def _columns(text: str, name: str, separator: str | None) -> tuple[list[str], list[tuple[str, ...]], str]:
+    """Titles and cells of a CSV text, and what separates them."""
     if "\0" in text:
         raise TableFileError(f"{name!r} holds null characters: it is no text.")
     separator = separator or _sniffed(text)
@@ -42,9 +65,7 @@ def parse_csv(
             )
     if not records:
         raise TableFileError(f"{name!r} has a header and no rows.")
-    columns = list(zip(*(record for _, record in records), strict=True))
-    commas = decimal == "," or (decimal is None and separator != "," and _has_decimal_commas(columns, name))
-    return {title: _typed(column, commas) for title, column in zip(header, columns, strict=True)}
+    return header, list(zip(*(record for _, record in records), strict=True)), separator
 
 
 def _records(text: str, separator: str, name: str) -> list[tuple[int, list[str]]]:

@@ -2,14 +2,14 @@
 
 import gzip
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from anchorline.errors import MissingDependencyError, ParameterError, TableFileError
 from anchorline.io import columnar
-from anchorline.io.csv_text import parse_csv
+from anchorline.io.csv_text import parse_csv, parse_rows
 from anchorline.io.json_lines import parse_json_lines
 
 BACKENDS = ("pandas", "polars", "pyarrow")
@@ -65,26 +65,58 @@ def read_table(
     if decimal not in (None, ".", ","):
         raise ParameterError(f"decimal is {decimal!r}; needed '.', ',' or None.")
     chosen = backend or _first_backend()
-    file, name = Path(path), fspath(path)
-    packed = file.suffix.lower() == ".gz"
-    suffix = Path(file.stem).suffix.lower() if packed else file.suffix.lower()
-    if suffix not in _TEXTS and (packed or suffix not in _COLUMNAR):
-        raise TableFileError(
-            f"{name!r} is of no kind known by its name; needed {', '.join([*_TEXTS, *_COLUMNAR])} (text also .gz)."
-        )
-    raw = _read(file, name, packed)
+    suffix, name = _suffix(path), fspath(path)
+    raw = _read(path)
     if suffix in _COLUMNAR:
         return columnar.read(raw, _COLUMNAR[suffix], chosen, columns, name)
+    options = {"separator": separator, "decimal": decimal} if _TEXTS[suffix] is parse_csv else {}
+    found = _TEXTS[suffix](_decoded(raw, name), name, **options)
+    return columnar.frame_of(_pick(found, columns, name), chosen)
+
+
+def read_rows(path: str | PathLike[str], *, numbers: Collection[str]) -> Any:
+    r"""Read rows that belong to a table read before: dictionaries from CSV; from other files what they hold.
+
+    CSV does not tell types, and a few rows may look like others than the table they belong to: ``007`` is a
+    number unless the table has ``A1`` there, too. So the table has to tell: every cell is read alone, as a
+    number or boolean in the columns ``numbers``, and elsewhere as the text that is written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
+    >>> _ = file.write_text("age,code\n31,007\n,22\n")
+    >>> read_rows(file, numbers=["age"])
+    [{'age': 31, 'code': '007'}, {'age': None, 'code': '22'}]
+    """
+    if _TEXTS.get(_suffix(path)) is not parse_csv:
+        return read_table(path)
+    return parse_rows(_decoded(_read(path), fspath(path)), fspath(path), numbers)
+
+
+def _suffix(path: str | PathLike[str]) -> str:
+    """A file's kind, by its name."""
+    file = Path(path)
+    packed = _is_packed(file)
+    suffix = Path(file.stem).suffix.lower() if packed else file.suffix.lower()
+    if suffix not in _TEXTS and (packed or suffix not in _COLUMNAR):
+        known = ", ".join([*_TEXTS, *_COLUMNAR])
+        raise TableFileError(f"{fspath(path)!r} is of no kind known by its name; needed {known} (text also .gz).")
+    return suffix
+
+
+def _is_packed(file: Path) -> bool:
+    return file.suffix.lower() == ".gz"
+
+
+def _decoded(raw: bytes, name: str) -> str:
     try:
-        text = raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise TableFileError(
             f"{name!r} is not UTF-8 (line {line}, byte {error.start}). Type: iconv -f latin1 -t utf-8 file > new"
         ) from error
-    options = {"separator": separator, "decimal": decimal} if _TEXTS[suffix] is parse_csv else {}
-    found = _TEXTS[suffix](text, name, **options)
-    return columnar.frame_of(_pick(found, columns, name), chosen)
 
 
 def _pick(found: dict[str, Any], columns: Sequence[str] | None, name: str) -> dict[str, Any]:
@@ -93,9 +125,11 @@ def _pick(found: dict[str, Any], columns: Sequence[str] | None, name: str) -> di
     return found if columns is None else {column: found[column] for column in columns}
 
 
-def _read(file: Path, name: str, packed: bool) -> bytes:
+def _read(path: str | PathLike[str]) -> bytes:
+    """A file's content, unpacked."""
+    file, name = Path(path), fspath(path)
     try:
-        with gzip.open(file, "rb") if packed else file.open("rb") as opened:
+        with gzip.open(file, "rb") if _is_packed(file) else file.open("rb") as opened:
             raw = opened.read(MAX_BYTES + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise TableFileError(f"{name!r} is damaged: {error}.") from error
