@@ -6,13 +6,15 @@
 
 import itertools
 from collections.abc import Iterable
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Unpack
 
 from anchorline.assembly import assemble
 from anchorline.batch.local import effective_jobs
 from anchorline.batch.partition import Work, learn_ranges, packed
-from anchorline.errors import ParameterError, SampleError
+from anchorline.errors import ParameterError, SampleError, WorkerError
 from anchorline.evidence import Evidence
 from anchorline.explainer import Explainer, key_checksum
 from anchorline.explanation import Explanation, texts_digest
@@ -25,8 +27,13 @@ from anchorline.spaces.base import Neighborhood
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one worker found out about the neighbors from ``start`` to ``stop``."""
+    """What one worker found out about the neighbors from ``start`` to ``stop``.
 
+    ``of`` is a digest of what it is a part of: row, seed, settings, training table, output, versions;
+    not of the model, which nobody can tell from another.
+    """
+
+    of: int
     start: int
     stop: int
     evidence: Evidence
@@ -35,12 +42,14 @@ class Part:
 
     def __add__(self, other: "Part") -> "Part":
         first, second = sorted((self, other), key=lambda part: part.start)
+        _check_same(first.of, second.of)
         if first.stop != second.start:
             raise SampleError(
                 f"Parts {first.start} to {first.stop} and {second.start} to {second.stop} do not meet: rows would "
                 "be missing, or counted twice. Add neighbors."
             )
         return Part(
+            of=first.of,
             start=first.start,
             stop=second.stop,
             evidence=first.evidence + second.evidence,
@@ -57,6 +66,9 @@ def parts_of(n_samples: int, n_parts: int) -> list[tuple[int, int]]:
     >>> parts_of(10_000, 2)
     [(0, 4096), (4096, 10000)]
     """
+    for name, value in (("n_samples", n_samples), ("n_parts", n_parts)):
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+            raise ParameterError(f"{name} is {value!r}; needed a whole number, at least 1.")
     n_batches = -(-n_samples // BATCH_ROWS)
     ends = sorted({n_batches * i // n_parts * BATCH_ROWS for i in range(n_parts)} | {n_samples})
     return list(itertools.pairwise(ends))
@@ -65,13 +77,21 @@ def parts_of(n_samples: int, n_parts: int) -> list[tuple[int, int]]:
 def gather_part(explainer: Explainer, instance: Any, start: int, stop: int, **keywords: Unpack[Keywords]) -> Part:
     """Ask about the neighbors ``start`` to ``stop`` of a sample; cuts as of `parts_of`. One query more, for x."""
     settings = _checked(Settings.of(**keywords))
-    if start % BATCH_ROWS or not 0 <= start < stop:
-        raise ParameterError(f"A part from {start} to {stop}; needed cuts as of `parts_of`.")
+    if start % BATCH_ROWS or not 0 <= start < stop <= int(settings.n_samples):
+        raise ParameterError(
+            f"A part from {start} to {stop} of {settings.n_samples}; needed cuts as of "
+            f"`parts_of({settings.n_samples}, n_parts)`."
+        )
     neighborhood, predictor, _ = _prepared(explainer, instance, settings)
     predictor.n_queries = 1 + start  # the checksum weighs every answer by its place in the whole
     evidence, _ = gather(neighborhood, predictor, stream(neighborhood, settings, "search", stop), start=start)
     return Part(
-        start=start, stop=stop, evidence=evidence, n_clipped=predictor.n_clipped, checksum=predictor.checksum_ticks
+        of=predictor.checksum_key,
+        start=start,
+        stop=stop,
+        evidence=evidence,
+        n_clipped=predictor.n_clipped,
+        checksum=predictor.checksum_ticks,
     )
 
 
@@ -89,6 +109,7 @@ def explain_parts(
     if whole.stop != settings.n_samples:
         raise SampleError(f"The parts end at {whole.stop}; n_samples is {settings.n_samples}.")
     neighborhood, predictor, parameters = _prepared(explainer, instance, settings)
+    _check_same(whole.of, predictor.checksum_key)
     predictor.n_queries, predictor.n_clipped = 1 + whole.stop, whole.n_clipped
     predictor.checksum_ticks = whole.checksum
     problem = pose(whole.evidence, predictor, settings)
@@ -124,8 +145,21 @@ def explain_split(
     packed(Work(explainer))  # an error that says so, where it cannot be sent
     with parallel_config(backend="loky", inner_max_num_threads=1):
         tasks = (delayed(gather_part)(explainer, instance, start, stop, **keywords) for start, stop in cuts)
-        parts = Parallel(n_jobs=n_jobs)(tasks)
+        try:
+            parts = Parallel(n_jobs=n_jobs)(tasks)
+        except BrokenExecutor as error:
+            raise WorkerError(
+                "A worker process died: out of memory, killed, or ended by the model. Try fewer (n_jobs)."
+            ) from error
     return explain_parts(explainer, instance, parts, **keywords)
+
+
+def _check_same(first: int, second: int) -> None:
+    if first != second:
+        raise SampleError(
+            "These are parts of different explanations: the row, the seed, a setting, the training table, the "
+            "output or the version is not the same. Gather all of them with the arguments that are explained."
+        )
 
 
 def _checked(settings: Settings) -> Settings:
