@@ -57,6 +57,13 @@ def test_a_literal_that_is_always_flipped_beside_rarely_kept_ones():
     assert solution.objective < 1e-12
 
 
+def test_a_term_too_small_to_be_told_is_left_out_but_not_of_the_bound():
+    flips = np.random.default_rng(0).random((400, 3)) < 0.3
+    solution = solve(Problem(Evidence.from_sample(flips, flips[:, 0] * 2.0**-26), 2, 0.5))
+    assert not solution.contributions.any()
+    assert solution.lower_bound == 0 < solution.objective < 1e-15
+
+
 @pytest.mark.parametrize("start", range(0, 3_000, 500))
 def test_exact_is_the_enumerated_optimum_where_literals_are_nearly_always_flipped(start):
     """Differences of very large numbers arise inside; no rounding of theirs may prune the optimum."""

@@ -91,6 +91,8 @@ class Pool:
         fitted = self.problem.fit_case(np.sort(support), case)  # one order, one rounding, however it was found
         if fitted is None:
             return
+        if np.count_nonzero(fitted[0]) < len(support):  # terms too small to be told may be left out
+            self.close(self.problem.least_objective(np.sort(support), case))
         new = Candidate(self.problem.objective(fitted[0]), *fitted)
         if any(old.terms == new.terms and old.objective <= new.objective for old in self.found):
             return

@@ -97,11 +97,7 @@ class Problem:
 
     def fit_case(self, support: np.ndarray, case: Case) -> tuple[np.ndarray, float] | None:
         """`fit` within one case; None where the support is too large for it or nothing is feasible."""
-        if len(support) > case.size:
-            return None
-        gram = self.evidence.second_moments[np.ix_(support, support)]
-        cross = self.evidence.cross_moments[support]
-        fitted = fit_support(gram, cross, case.low, case.high, self.box)
+        fitted = self._fit_all(support, case) if len(support) <= case.size else None
         if fitted is None:
             return None
         small = (np.abs(fitted) <= _NEGLIGIBLE) & (fitted != 0)
@@ -120,6 +116,18 @@ class Problem:
             _shift_to(contributions, total)
             intercept = self.origin
         return contributions, intercept
+
+    def least_objective(self, support: np.ndarray, case: Case) -> float:
+        """What the literals of a support reach, with terms however small; inf where nothing is feasible."""
+        fitted, contributions = self._fit_all(support, case), np.zeros(self.n_literals)
+        if fitted is None:
+            return np.inf
+        contributions[support] = fitted
+        return self.objective(contributions)
+
+    def _fit_all(self, support: np.ndarray, case: Case) -> np.ndarray | None:
+        gram = self.evidence.second_moments[np.ix_(support, support)]
+        return fit_support(gram, self.evidence.cross_moments[support], case.low, case.high, self.box)
 
     def n_terms(self, contributions: np.ndarray, intercept: float) -> int:
         """Terms of a sum: its literals, and the intercept where it is not a zero output."""
