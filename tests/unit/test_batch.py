@@ -24,7 +24,8 @@ from anchorline.batch.local import Events, Plan, effective_jobs, stream
 from anchorline.batch.partition import rows_of
 from anchorline.batch.progress import Meter
 from anchorline.batch.run import RunChoices, run_batch
-from anchorline.batch.sharing import SharedModel
+from anchorline.batch.sharing import SharedModel, share_calls
+from anchorline.batch.workers import Crew
 from anchorline.errors import JournalError, OutputFileError, ParameterError, RowError, SampleError
 from anchorline.explanations import Explanations
 from helpers.batch_models import (
@@ -154,6 +155,21 @@ def test_minus_one_is_all_cores():
     assert effective_jobs(-1000) == 1
 
 
+@pytest.mark.parametrize(("n_rows", "how", "n_workers"), [(2, {}, 2), (1, {}, 1), (5, {"share_calls": True}, 1)])
+def test_no_more_workers_than_work(n_rows, how, n_workers, alone, monkeypatch):
+    crews = []
+
+    class Noted(Crew):
+        def __init__(self, payload, n_workers, row_timeout):
+            crews.append(n_workers)
+            super().__init__(payload, n_workers, row_timeout)
+
+    monkeypatch.setattr("anchorline.batch.local.Crew", Noted)
+    found = explainer_of().explain_many(ROWS[:n_rows], n_jobs=np.int64(40), **how, **CHEAP)
+    assert texts(found) == alone[:n_rows]
+    assert crews == [n_workers]
+
+
 # The range is learnt once, before rows are spread.
 
 
@@ -184,6 +200,53 @@ def test_models_that_cannot_be_sent_are_explained_in_threads(alone):
     for model, why in ((Unpackable(), "holds a connection"), (Unopenable(), "no licence")):
         with pytest.warns(RuntimeWarning, match=f"{why}.*Threads are used instead"):
             assert texts(explainer_of(model).explain_many(ROWS, n_jobs=2, **CHEAP)) == alone
+
+
+def test_after_an_interrupt_no_further_row_is_begun():
+    begun = []
+
+    class Slow(Unpackable):
+        def __call__(self, frame):
+            if len(frame) == 1:  # the row itself, asked about first
+                begun.append(frame)
+                time.sleep(0.2)
+            return score(frame)
+
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    explainer = explainer_of(Slow(), output_range=(-1, 1))
+    with pytest.warns(RuntimeWarning), pytest.raises(KeyboardInterrupt):
+        explainer.explain_many(ROWS, n_jobs=4, progress=interrupt, **CHEAP)
+    assert len(begun) < 12  # so many were handed out
+
+
+def test_after_an_interrupt_no_further_row_shares_a_call():
+    begun = []
+
+    def explain(explainer, row):
+        begun.append(row)
+        time.sleep(0.2)
+        if row == 0:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        share_calls(explainer_of(), explain, range(30), width=2)
+    assert len(begun) < 30
+
+
+def test_a_model_that_stays_here_and_exits_costs_its_row():
+    class Exits(Ends, Unpackable):
+        pass
+
+    explainer = explainer_of(Exits(SystemExit(0)), train=with_ages((0, FAILS)))  # where the range is learnt, too
+    before = signal.signal(signal.SIGTERM, lambda number, frame: None)  # as the command line has one
+    try:
+        with pytest.warns(RuntimeWarning, match="Threads are used instead"):
+            many = explainer.explain_many(ROWS[:4], n_jobs=2, errors="keep", **CHEAP)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert [failure.error_type for failure in many.failures] == ["PredictorError"] * 4
 
 
 def test_workers_have_one_thread_each(monkeypatch):

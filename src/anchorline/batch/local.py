@@ -86,13 +86,14 @@ def stream(rows: FrameRows, work: Work, plan: Plan, events: Events) -> Generator
     if n_jobs == 1 and plan.row_timeout is None and not plan.isolate:
         yield from _in_process(rows, work.learnt(), plan)
         return
+    most = -(-(len(rows) - plan.start) // work.share)  # more workers than pieces of work would only wait
+    plan = replace(plan, n_jobs=max(1, min(n_jobs, most)))
     try:
-        payload = packed(work)
-        yield from _Foreman(rows, payload, work, replace(plan, n_jobs=n_jobs), events).work_off()
+        yield from _Foreman(rows, packed(work), work, plan, events).work_off()
     except UnpackableError as error:
         events.threads = str(error)
         warnings.warn(f"{error} Threads are used instead{_loses(plan)}.", RuntimeWarning, stacklevel=2)
-        yield from _in_threads(rows, work.learnt(), replace(plan, n_jobs=n_jobs))
+        yield from _in_threads(rows, work, plan)
 
 
 def check_plan(plan: Plan, work: Work) -> None:
@@ -138,7 +139,8 @@ def _in_process(rows: FrameRows, work: Work, plan: Plan) -> Iterator[tuple[int, 
 
 def _in_threads(rows: FrameRows, work: Work, plan: Plan) -> Iterator[tuple[int, Record]]:
     size = work.share
-    with ThreadPoolExecutor(plan.n_jobs) as threads, one_blas_thread():
+    with _threads(plan.n_jobs) as threads, one_blas_thread():
+        _wait(threads.submit(work.learnt), plan)  # not in the main thread: see `endings`
         window: deque[tuple[int, Future[list[Record]]]] = deque()
         for start in range(plan.start, len(rows), size):
             window.append((start, threads.submit(work.records, rows.take(start, start + size))))
@@ -148,12 +150,26 @@ def _in_threads(rows: FrameRows, work: Work, plan: Plan) -> Iterator[tuple[int, 
             yield from _taken(window, plan)
 
 
+@contextlib.contextmanager
+def _threads(n_threads: int) -> Iterator[ThreadPoolExecutor]:
+    """So many threads; after an interrupt, what was not begun is not begun."""
+    threads = ThreadPoolExecutor(n_threads)
+    try:
+        yield threads
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
 def _taken(window: deque[tuple[int, Future[list[Record]]]], plan: Plan) -> Iterator[tuple[int, Record]]:
     start, future = window.popleft()
+    yield from enumerate(_wait(future, plan), start)
+
+
+def _wait(future: Future[Any], plan: Plan) -> Any:
     while not wait([future], timeout=_TICK_SECONDS).done:
         plan.tick()
     plan.tick()
-    yield from enumerate(future.result(), start)
+    return future.result()
 
 
 @dataclass(eq=False)
@@ -208,7 +224,7 @@ class _Foreman:
     def _learn(self) -> None:
         """Ask for output ranges once, in a worker: a model that crashes there does no harm here."""
         try:
-            self._ranges = self._wait(self._crew.submit(learn))
+            self._ranges = _wait(self._crew.submit(learn), self._plan)
         except BrokenProcessPool:
             self._renew()
 
@@ -221,12 +237,6 @@ class _Foreman:
                 todo = [rows[place] for place in chunk.sent]
                 chunk.future = self._crew.submit(explain_rows, chunk.sent, todo, self._ranges)
 
-    def _wait(self, future: Future[Any]) -> Any:
-        while not wait([future], timeout=_TICK_SECONDS).done:
-            self._plan.tick()
-        self._plan.tick()
-        return future.result()
-
     def _result(self, chunk: _Chunk) -> list[Record] | None:
         """The chunk's records; None if the crew broke."""
         found: dict[int, Record] = {}
@@ -234,7 +244,7 @@ class _Foreman:
             if chunk.future is None:
                 return None
             try:
-                records, seconds = self._wait(chunk.future)
+                records, seconds = _wait(chunk.future, self._plan)
             except BrokenProcessPool:
                 return None
             found = dict(zip(chunk.sent, records, strict=True))
@@ -292,7 +302,7 @@ class _Foreman:
                 return
             try:
                 future = self._crew.submit(explain_rows, (place,), self._rows.take(place, place + 1), self._ranges)
-                self._settled[place] = self._wait(future)[0][0]
+                self._settled[place] = _wait(future, self._plan)[0][0]
                 return
             except BrokenProcessPool:
                 late = self._crew.in_flight().get(place)

@@ -2,14 +2,17 @@
 
 import copy
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from anchorline.explainer import Explainer
+
+_TICK_SECONDS = 1.0  # Polars keeps Ctrl-C from a thread that waits without end
 
 
 @dataclass(eq=False)
@@ -96,7 +99,7 @@ def share_calls(
     together = copy.copy(explainer)
     together.asked = replace(explainer.asked, ask=shared)
     results: list[Any] = [None] * len(rows)
-    places = iter(range(len(rows)))
+    places = deque(range(len(rows)))
     lock = threading.Lock()
     n_threads = min(width, len(rows))
 
@@ -104,9 +107,9 @@ def share_calls(
         try:
             while True:
                 with lock:
-                    place = next(places, None)
-                if place is None:
-                    return
+                    if not places:
+                        return
+                    place = places.popleft()
                 results[place] = explain(together, rows[place])
         finally:
             shared.leave()
@@ -114,8 +117,15 @@ def share_calls(
     for _ in range(n_threads):
         shared.enter()  # before any starts: the first would else be alone
     with ThreadPoolExecutor(max(1, n_threads)) as threads:
-        for done in [threads.submit(work) for _ in range(n_threads)]:
-            done.result()
+        try:
+            working = [threads.submit(work) for _ in range(n_threads)]
+            while wait(working, timeout=_TICK_SECONDS).not_done:
+                pass
+            for done in working:
+                done.result()
+        finally:
+            with lock:
+                places.clear()  # after an interrupt, what was not begun is not begun
     return results
 
 
