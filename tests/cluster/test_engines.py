@@ -94,6 +94,24 @@ def test_dask(expected, tmp_path, monkeypatch):
         assert marker.exists()
         with pytest.raises(ParameterError, match="id is 'name'"):
             explain(frame, explainer_of(Trouble()), id="name", **CHEAP)
+        with pytest.raises(ParameterError, match=r"Got a pandas DataFrame; needed a Dask DataFrame. Type dask"):
+            explain(ROWS, explainer_of(Trouble()), **CHEAP)
+
+
+@pytest.mark.parametrize("id", [None, "id"])
+def test_dask_keeps_the_index(id):
+    import dask.dataframe as dd
+
+    from anchorline.batch.dask import explain
+
+    frame = dd.from_pandas(ROWS.set_index(pd.Index(range(100, 124), name="case")), npartitions=3)
+    answer = explain(frame, explainer_of(batch_models.score), id=id, **CHEAP)
+    whole = answer.compute(scheduler="sync")
+    assert answer.divisions == frame.divisions
+    assert whole.index.equals(frame.compute(scheduler="sync").index)
+    assert answer.loc[115].compute(scheduler="sync")["key"].tolist() == [whole["key"].iloc[15]]
+    joined = frame.join(answer[["prediction"]]).compute(scheduler="sync")
+    assert joined["prediction"].equals(whole["prediction"])
 
 
 def test_ray(expected, tmp_path, monkeypatch):
@@ -119,6 +137,12 @@ def test_ray(expected, tmp_path, monkeypatch):
         answer = explain(data, explainer_of(Trouble(once=str(marker))), id="id", batch_size=5, **CHEAP)
         assert found_in(answer.to_pandas()) == expected
         assert marker.exists()
+        named = ray.data.from_pandas(ROWS.rename(columns={"id": "key"}))
+        for id, match in {"name": "id is 'name'; the frame has 'age'", "key": "Rename yours"}.items():
+            with pytest.raises(ParameterError, match=match):
+                explain(named, explainer_of(Trouble()), id=id, **CHEAP)
+        with pytest.raises(ParameterError, match=r"Got a pandas DataFrame; needed a Ray Dataset. Type ray"):
+            explain(ROWS, explainer_of(Trouble()), **CHEAP)
     finally:
         ray.shutdown()
 
@@ -156,6 +180,13 @@ def test_spark(expected, tmp_path, monkeypatch):
         assert marker.exists()
         with pytest.raises(ParameterError, match="id is 'name'"):
             explain(frame, explainer_of(Trouble()), id="name", **CHEAP)
+        for named in ("key", "Key"):
+            with pytest.raises(ParameterError, match=f"id is '{named}'.*Rename yours"):
+                explain(frame.withColumnRenamed("id", named), explainer_of(Trouble()), id=named, **CHEAP)
+        with pytest.raises(
+            ParameterError, match=r"Got a pandas DataFrame; needed a Spark DataFrame. Type session"
+        ):
+            explain(ROWS, explainer_of(Trouble()), **CHEAP)
     finally:
         gateway = SparkContext._gateway
         session.stop()

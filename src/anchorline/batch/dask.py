@@ -2,7 +2,7 @@
 
 from typing import Any, Unpack
 
-from anchorline.batch.partition import Parcel, Work, explain_partition
+from anchorline.batch.partition import Parcel, Work, explain_partition, wrong_frame
 from anchorline.errors import MissingDependencyError
 from anchorline.explainer import Explainer
 from anchorline.settings import Keywords
@@ -18,13 +18,15 @@ def explain(
 ) -> Any:
     """A lazy Dask DataFrame of explanations, in the partitions of ``frame``; see `explain_partition`.
 
-    The explainer travels to each worker once. A worker that dies is Dask's to replace: its partitions are
-    computed again, and give the same bytes.
+    It has the index of ``frame``, so that the two can be joined. The explainer travels to each worker once. A
+    worker that dies is Dask's to replace: its partitions are computed again, and give the same bytes.
     """
     try:
         from dask.delayed import delayed  # noqa: PLC0415  heavy
     except ImportError:
         raise MissingDependencyError.of("dask", "dask") from None
+    if not (hasattr(frame, "_meta") and hasattr(frame, "map_partitions")):
+        raise wrong_frame(frame, "a Dask DataFrame", "dask.dataframe.from_pandas(frame, npartitions=8)")
     work = Work.of(explainer, share_calls=share_calls, **keywords).learnt()
     meta = explain_partition(frame._meta, work, id)
     return frame.map_partitions(_explain, delayed(Parcel(work), pure=True), id, meta=meta)

@@ -128,22 +128,37 @@ def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
     import narwhals as nw  # noqa: PLC0415  heavy
 
     rows = rows_of(frame, work.explainer)
+    given = nw.from_native(frame, eager_only=True)
+    check_id(id, given.columns)
     with one_blas_thread():
         records = work.records(rows.take(0, len(rows)))
-    given = nw.from_native(frame, eager_only=True)
     found = nw.from_native(frame_of(records, [], given.implementation), eager_only=True)
+    native = found.to_native()
+    if hasattr(native, "insert") and hasattr(native, "index"):  # pandas knows rows by their index: it is kept
+        native.index = frame.index
+        if id is not None:
+            native.insert(0, id, frame[id])
+        return native
+    return native if id is None else found.with_columns(given[id]).select(id, *COLUMNS).to_native()
+
+
+def check_id(id: str | None, columns: Sequence[str]) -> None:
+    """Refuse an ``id`` that is no column of the frame, or could be taken for one of the answer."""
     if id is None:
-        return found.to_native()
-    if id not in given.columns:
-        raise ParameterError(f"id is {id!r}; the frame has {', '.join(map(repr, given.columns))}.")
+        return
+    if id not in columns:
+        raise ParameterError(f"id is {id!r}; the frame has {', '.join(map(repr, columns))}.")
     if id in COLUMNS:
         raise ParameterError(f"id is {id!r}, the name of a column of the answer. Rename yours.")
-    native = found.to_native()
-    if hasattr(native, "insert") and hasattr(native, "index"):  # pandas aligns by index: give it the same
-        native.index = frame.index
-        native.insert(0, id, frame[id])
-        return native
-    return found.with_columns(given[id]).select(id, *COLUMNS).to_native()
+
+
+def wrong_frame(frame: Any, needed: str, make: str) -> ParameterError:
+    """The error for an engine that was given something else."""
+    kind = type(frame)
+    return ParameterError(
+        f"Got a {kind.__module__.partition('.')[0]} {kind.__name__}; needed {needed}. Type {make}, or, on this "
+        "machine alone, explainer.explain_many(frame)."
+    )
 
 
 @contextlib.contextmanager

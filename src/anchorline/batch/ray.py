@@ -2,7 +2,7 @@
 
 from typing import Any, Unpack
 
-from anchorline.batch.partition import Parcel, Work
+from anchorline.batch.partition import Parcel, Work, check_id, wrong_frame
 from anchorline.errors import MissingDependencyError
 from anchorline.explainer import Explainer
 from anchorline.settings import Keywords
@@ -23,9 +23,13 @@ def explain(
     computed again, and gives the same bytes.
     """
     try:
-        import ray  # noqa: PLC0415  heavy
+        import ray.data  # noqa: PLC0415  heavy
     except ImportError:
         raise MissingDependencyError.of("ray[data]", "ray") from None
+    if not isinstance(dataset, ray.data.Dataset):
+        raise wrong_frame(dataset, "a Ray Dataset", "ray.data.from_pandas(frame)")
+    if columns := dataset.columns(fetch_if_missing=False):  # else only its rows can tell, and are asked later
+        check_id(id, columns)
     stored = ray.put(Parcel(Work.of(explainer, share_calls=share_calls, **keywords).learnt()))
 
     def explain_batch(batch: Any) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from anchorline.batch.partition import Parcel, Work
+from anchorline.batch.partition import Parcel, Work, check_id, wrong_frame
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.explanations import COLUMNS
@@ -25,13 +25,16 @@ def explain(
     A Python worker that dies is Spark's to replace, as often as ``spark.task.maxFailures`` says (in local mode:
     ``local[cores, failures]``): its task is done again, and gives the same bytes.
     """
+    if not hasattr(frame, "mapInPandas"):  # its class is another one where Spark is far away
+        raise wrong_frame(frame, "a Spark DataFrame", "session.createDataFrame(frame)")
+    schema = _schema(frame, id)
     parcel = Parcel(Work.of(explainer, share_calls=share_calls, **keywords).learnt())
 
     def explain_batches(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
             yield parcel.explain(batch, id)
 
-    return frame.mapInPandas(explain_batches, _schema(frame, id))
+    return frame.mapInPandas(explain_batches, schema)
 
 
 def _schema(frame: Any, id: str | None) -> str:
@@ -39,7 +42,10 @@ def _schema(frame: Any, id: str | None) -> str:
     told = [f"{name} {_TYPES[kind]}" for name, kind in COLUMNS.items()]
     if id is None:
         return ", ".join(told)
-    if id not in frame.columns:
-        raise ParameterError(f"id is {id!r}; the frame has {', '.join(map(repr, frame.columns))}.")
+    check_id(id, frame.columns)
+    if id.lower() in COLUMNS:
+        raise ParameterError(
+            f"id is {id!r}: Spark takes it for {id.lower()!r}, a column of the answer. Rename yours."
+        )
     kind = frame.schema[id].dataType.simpleString()
     return ", ".join([f"`{id.replace('`', '``')}` {kind}", *told])
