@@ -121,3 +121,4 @@ class Counting:
 # For the command line: helpers.batch_models:trouble, and so on.
 trouble = Trouble()
 exits = Ends(SystemExit(0))
+unpackable = Unpackable()

@@ -228,7 +228,10 @@ def test_a_file_that_may_not_grow(tables, undisturbed, tmp_path):
     assert out.read_bytes() == undisturbed
 
 
-def test_ctrl_c_leaves_the_journal_and_no_workers(tables, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, "Interrupted"), (signal.SIGTERM, 143, "Terminated")]
+)
+def test_signals_leave_the_journal_and_no_workers(tables, tmp_path, number, code, word):
     out = tmp_path / "why.parquet"
     process = subprocess.Popen(
         command(tables, out, "--jobs", "2"), env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
@@ -236,10 +239,20 @@ def test_ctrl_c_leaves_the_journal_and_no_workers(tables, tmp_path):
     while process.poll() is None and lines_in(tmp_path / "why.parquet.journal") < 3:
         time.sleep(0.01)
     workers = psutil.Process(process.pid).children(recursive=True)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, told = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert "Traceback" not in told
+    assert process.returncode == code
+    goes_on = "Finished rows are kept: go on with --resume."
+    assert told == f"anchorline: {word}; nothing was left half-written. {goes_on}\n"
     _, alive = psutil.wait_procs(workers, timeout=10)
     assert not alive
     assert lines_in(tmp_path / "why.parquet.journal") >= 3
+
+
+def test_threads_are_told_once_and_without_code(tables, tmp_path):
+    done = run(tables, tmp_path / "why.parquet", rows="bad.csv", model="unpackable")
+    assert done.returncode == 0
+    first, *report = done.stderr.splitlines()
+    why = "The model cannot be packed for another process (TypeError: this model holds a connection)."
+    assert first == f"anchorline: warning: {why} Threads are used instead."
+    assert not [line for line in report if "hreads" in line]

@@ -32,7 +32,8 @@ class Report:
     """What a batch came to.
 
     ``resumed`` rows were finished before; ``dropped`` bytes of a torn journal were thrown away; ``failures``
-    count the rows without explanation by their kind, ``first_failures`` are the first of them.
+    count the rows without explanation by their kind, ``first_failures`` are the first of them. ``threads``: why
+    no processes were used, of which a warning told.
     """
 
     n_rows: int
@@ -66,8 +67,6 @@ class Report:
         if self.restarts:
             late = f", {self.timeouts:,} times because a row took too long" if self.timeouts else ""
             told.append(f"Worker processes were started again {self.restarts:,} times{late}; no row was lost.")
-        if self.threads:
-            told.append(f"Threads were used instead of processes. {self.threads}")
         return told
 
 

@@ -74,13 +74,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _terminate)
     try:
         return int(app(arguments, prog_name="anchorline", standalone_mode=False) or 0)
+    except (KeyboardInterrupt, _Terminated) as error:
+        return report(error)
     except SystemExit as ended:
         if ended.code == 1:  # typer's own, where help was cut off by `| head`
             silence(sys.stdout)
             return Code.BROKEN_PIPE
         return ended.code if isinstance(ended.code, int) else Code.BUG
-    except KeyboardInterrupt as error:
-        return report(error)
     except Exception as error:
         if not hasattr(error, "format_message"):
             return report(error)
@@ -89,6 +89,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return Code.USAGE
 
 
+class _Terminated(SystemExit):
+    """Somebody asked the process to end."""
+
+
 def _terminate(number: int, frame: FrameType | None) -> None:
     """Unwind, so that no file is left half-written."""
-    raise SystemExit(Code.TERMINATED)
+    raise _Terminated(Code.TERMINATED)

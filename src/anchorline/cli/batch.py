@@ -71,7 +71,7 @@ def batch(
     )
     work = Work.of(explainer, share_calls=share_calls, k=k, **keywords)
     made_of = {"model": _digest_of_model(model), "data": file_digest(rows)}
-    with _bar() as progress:
+    with _bar() as progress, _resumable():
         choices = RunChoices(
             n_jobs=jobs,
             resume=resume,
@@ -84,6 +84,16 @@ def batch(
     for line in report.lines():
         tell(line)
     return Code.MODEL if report.n_failed == report.n_rows else Code.OK
+
+
+@contextlib.contextmanager
+def _resumable() -> Iterator[None]:
+    """Whoever stops the batch is told how it goes on."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit) as stop:
+        stop.add_note("Finished rows are kept: go on with --resume.")
+        raise
 
 
 def _check_out(out: str, given: Mapping[str, str]) -> None:

@@ -4,6 +4,8 @@ import contextlib
 import logging
 import os
 import sys
+import warnings
+from pathlib import Path
 from typing import Any, TextIO
 
 import typer
@@ -14,6 +16,7 @@ from anchorline.errors import OutputFileError
 from anchorline.io.files import reason_of
 from anchorline.render.text import printable
 
+_OWN_CODE = Path(__file__).parents[1]
 PAGE_WIDTH = 100  # of a table that goes to a file or a pipe
 
 
@@ -99,6 +102,15 @@ def prepare_logging(level: int) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level)
     logging.captureWarnings(True)
+    warnings.formatwarning = _plain_warning
+
+
+def _plain_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """A warning without a piece of code; where it arose only where that is not in our own code."""
+    where = "" if Path(filename).is_relative_to(_OWN_CODE) else f" ({filename}, line {lineno})"
+    return f"{message}{where}"
 
 
 class State:

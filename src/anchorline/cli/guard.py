@@ -32,9 +32,8 @@ def report(error: BaseException) -> Code:
     """Tell what went wrong; with ``--debug`` where, too."""
     if State.debug:
         typer.echo("".join(traceback.format_exception(error)), err=True)
-    if isinstance(error, KeyboardInterrupt):
-        tell("Interrupted; nothing was left half-written.")
-        return Code.INTERRUPTED
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return _stopped(error)
     if isinstance(error, BrokenPipeError):
         return Code.BROKEN_PIPE
     if isinstance(error, MemoryError):
@@ -47,3 +46,12 @@ def report(error: BaseException) -> Code:
         hint = "" if State.debug else " Please report it with what --debug shows."
         tell(f"This is a bug: {type(error).__name__}: {error}.{hint}")
     return code_of(error)
+
+
+def _stopped(error: KeyboardInterrupt | SystemExit) -> Code:
+    """Tell who stopped it, and how to go on where the command noted that."""
+    word, code = "Terminated", Code.TERMINATED
+    if isinstance(error, KeyboardInterrupt):
+        word, code = "Interrupted", Code.INTERRUPTED
+    tell(" ".join([f"{word}; nothing was left half-written.", *getattr(error, "__notes__", ())]))
+    return code
