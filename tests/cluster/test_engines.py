@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 import anchorline as al
-from anchorline.errors import ParameterError
+from anchorline.errors import FormatError, ParameterError
 from helpers import batch_models
 from helpers.batch_models import DIES, FAILS, Trouble, people
 
@@ -25,6 +25,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
     pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
     pytest.mark.filterwarnings("ignore:The copy keyword is deprecated"),  # Spark's own calls of pandas 3
+    pytest.mark.filterwarnings("ignore:The inplace keyword in"),  # Dask's own
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of workers that were killed
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -114,6 +115,29 @@ def test_dask_keeps_the_index(id):
     assert joined["prediction"].equals(whole["prediction"])
 
 
+def test_what_dask_wrote_is_read_back(tmp_path):
+    import dask.dataframe as dd
+
+    from anchorline.batch.dask import explain
+
+    explainer = explainer_of(Trouble(os.devnull))
+    answer = explain(dd.from_pandas(ROWS, npartitions=12), explainer, id="id", **CHEAP)
+    answer.to_parquet(tmp_path / "why", compute_kwargs={"scheduler": "sync"})
+    expected = explainer.explain_many(ROWS, errors="keep", **CHEAP)
+    assert al.Explanations.from_parquet(tmp_path / "why") == expected
+    assert al.Explanations.from_parquet(tmp_path / "why" / "part.0.parquet") == expected[:2]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FormatError, match=r"has no file called .parquet"):
+        al.Explanations.from_parquet(tmp_path / "empty")
+
+
+def read_back(folder):
+    """Explanation and kind of error by key."""
+    records = al.Explanations.from_parquet(folder).records
+    assert [record["row"] for record in records] == list(range(len(ROWS)))
+    return {(record["key"], record["explanation"], record["error_type"]) for record in records}
+
+
 def test_ray(expected, tmp_path, monkeypatch):
     for name, value in {**HOME, "RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}.items():
         monkeypatch.setenv(name, value)
@@ -132,6 +156,8 @@ def test_ray(expected, tmp_path, monkeypatch):
         data = ray.data.from_pandas(SHUFFLED).repartition(3)
         answer = explain(data, explainer_of(Trouble(os.devnull)), id="id", batch_size=5, **CHEAP)
         assert found_in(answer.to_pandas()) == expected
+        answer.write_parquet(str(tmp_path / "why"))
+        assert read_back(tmp_path / "why") == {*expected.values()}
 
         marker = tmp_path / "killed"
         answer = explain(data, explainer_of(Trouble(once=str(marker))), id="id", batch_size=5, **CHEAP)
@@ -172,7 +198,10 @@ def test_spark(expected, tmp_path, monkeypatch):
     session = builder.getOrCreate()
     try:
         frame = session.createDataFrame(SHUFFLED).repartition(3)
-        assert found_in(explain(frame, explainer_of(Trouble(os.devnull)), id="id", **CHEAP).toPandas()) == expected
+        answer = explain(frame, explainer_of(Trouble(os.devnull)), id="id", **CHEAP)
+        assert found_in(answer.toPandas()) == expected
+        answer.write.parquet(str(tmp_path / "why"))
+        assert read_back(tmp_path / "why") == {*expected.values()}
 
         marker = tmp_path / "killed"
         answer = explain(frame, explainer_of(Trouble(once=str(marker))), id="id", **CHEAP)

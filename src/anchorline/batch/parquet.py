@@ -2,8 +2,9 @@
 
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +32,41 @@ def write_parquet(
 
 
 def read_parquet(path: str | PathLike[str]) -> Iterator[Record]:
-    """The records of a file, a row group at a time."""
+    """The records of a file, a row group at a time; or of all files of a folder, as clusters write them.
+
+    Where no column ``row`` tells a row's place, it is counted, in the order of the files' numbers.
+    """
+    records = itertools.chain.from_iterable(map(_records, _files(Path(path))))
+    return ({"row": place} | record for place, record in enumerate(records))
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.glob("*.parquet"), key=_numbered)
+    if not files:
+        raise FormatError(f"{str(path)!r} has no file called .parquet: it does not hold explanations.")
+    return files
+
+
+def _numbered(file: Path) -> list[str | int]:
+    """To sort part.10 behind part.9: texts and numbers take turns."""
+    return [int(text) if text.isdecimal() else text for text in re.split(r"([0-9]+)", file.name)]
+
+
+def _records(path: Path) -> Iterator[Record]:
     pa, pq = _arrow()
     try:
-        with pq.ParquetFile(fspath(path)) as file:
-            missing = [name for name in ("row", *COLUMNS) if name not in file.schema_arrow.names]
+        with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            missing = [name for name in COLUMNS if name not in names]
             if missing:
-                raise FormatError(f"{fspath(path)!r} has no column {missing[0]!r}: it does not hold explanations.")
+                raise FormatError(f"{str(path)!r} has no column {missing[0]!r}: it does not hold explanations.")
+            wanted = [name for name in ("row", *COLUMNS) if name in names]
             for i in range(file.num_row_groups):
-                yield from file.read_row_group(i, columns=["row", *COLUMNS]).to_pylist()
+                yield from file.read_row_group(i, columns=wanted).to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise FormatError(f"{fspath(path)!r} cannot be read: {error}") from error
+        raise FormatError(f"{str(path)!r} cannot be read: {error}") from error
 
 
 def identity_of(path: Path) -> dict[str, Any] | None:
