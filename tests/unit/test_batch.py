@@ -84,6 +84,7 @@ def test_rows_of_every_kind(alone):
     upcast["more"] = "not of the training table"
     kinds = [upcast[:6], pl.from_pandas(ROWS[:6]), pa.Table.from_pandas(ROWS[:6]), ROWS[:6].to_dict("records")]
     kinds += [ROWS[:6].to_numpy(dtype=object), ROWS[:6].values.tolist(), ROWS[:6].set_index([pd.Index([3] * 6)])]
+    kinds += [pa.RecordBatch.from_pandas(ROWS[:6])]
     for rows in kinds:
         assert texts(explainer.explain_many(rows, **CHEAP)) == alone[:6]
 

@@ -5,6 +5,7 @@ import hashlib
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -213,6 +214,8 @@ def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
         return FrameRows(frame, by_name)
     import narwhals as nw  # noqa: PLC0415  heavy
 
+    if type(frame).__name__ == "RecordBatch":  # Arrow's for a piece of a table, which narwhals does not know
+        frame = import_module("pyarrow").Table.from_batches([frame])
     table = nw.from_native(frame, pass_through=True)
     if isinstance(table, nw.LazyFrame):
         raise ParameterError(
