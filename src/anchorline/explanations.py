@@ -10,7 +10,7 @@ from os import PathLike
 from statistics import median
 from typing import Any, overload
 
-from anchorline.errors import ParameterError
+from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.explanation import Certificate, Explanation, Verdict
 
 # What is told of a row in every frame and file, with its type; all may be missing but the key.
@@ -337,7 +337,12 @@ def _typed(columns: Mapping[str, list[Any]], kinds: Mapping[str, str], backend: 
 
     types = {"text": nw.String(), "number": nw.Float64(), "place": nw.Int64()}
     schema = {name: types[kind] for name, kind in kinds.items()}
-    return nw.from_dict(columns, schema=schema, backend=backend).to_native()
+    try:
+        return nw.from_dict(columns, schema=schema, backend=backend).to_native()
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(f"backend is {backend!r}, which is not installed here ({error}).") from error
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"backend is {backend!r}; needed 'pandas', 'polars' or 'pyarrow'.") from error
 
 
 def _clean(text: str) -> str:

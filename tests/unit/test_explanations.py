@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anchorline as al
-from anchorline.errors import FormatError, OutputFileError, ParameterError
+from anchorline.errors import FormatError, MissingDependencyError, OutputFileError, ParameterError
 from anchorline.explanations import COLUMNS, Explanations, Failure, content_key, summarize
 
 
@@ -91,6 +92,19 @@ def test_a_frame_of_terms(many):
     assert first["contribution"].to_list() == [term.contribution for term in many[0].terms]
     with pytest.raises(ParameterError, match="needed 'row' or 'term'"):
         many.to_frame(by="literal")
+
+
+@pytest.mark.parametrize("backend", ["foo", 3, None, "dask"])
+@pytest.mark.parametrize("by", ["row", "term"])
+def test_backends_that_make_no_frame(many, backend, by):
+    with pytest.raises(ParameterError, match=f"backend is {backend!r}; needed 'pandas', 'polars' or 'pyarrow'"):
+        many.to_frame(backend, by=by)
+
+
+def test_a_backend_that_is_not_installed(many, monkeypatch):
+    monkeypatch.setitem(sys.modules, "modin", None)
+    with pytest.raises(MissingDependencyError, match="backend is 'modin', which is not installed"):
+        many.to_frame("modin")
 
 
 def test_an_empty_one_has_frames_too():
