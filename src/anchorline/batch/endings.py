@@ -21,7 +21,7 @@ def survived() -> Iterator[None]:
     except BaseException as error:
         if _may_be_asked_for(error):
             raise
-        raise PredictorError(f"The model raised {type(error).__name__}: {error}") from error
+        raise PredictorError(f"The model raised {error!r}.") from error
 
 
 def _may_be_asked_for(error: BaseException) -> bool:
