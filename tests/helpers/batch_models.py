@@ -61,13 +61,14 @@ class Trouble:
 
 @dataclass
 class Ends:
-    """`score`, that raises what is no `Exception` where somebody is of the age that fails."""
+    """`score`, that raises what is no `Exception` where somebody is of the age that fails; a new one each time."""
 
-    error: BaseException
+    kind: type[BaseException]
+    told: tuple = ()
 
     def __call__(self, frame):
         if (np.asarray(frame["age"]) == FAILS).any():
-            raise self.error
+            raise self.kind(*self.told)
         return score(frame)
 
 
@@ -120,5 +121,5 @@ class Counting:
 
 # For the command line: helpers.batch_models:trouble, and so on.
 trouble = Trouble()
-exits = Ends(SystemExit(0))
+exits = Ends(SystemExit, (0,))
 unpackable = Unpackable()
