@@ -10,7 +10,7 @@ from anchorline.evidence import Rows
 from anchorline.guarantees import Estimate, estimate_mean, exact_estimate
 from anchorline.optimize import Problem, Solution, Status
 from anchorline.optimize.exact import TOLERANCE, Candidate, solve_runners_up
-from anchorline.optimize.relevance import measured_relevance, relevant_rules, shortest_rule
+from anchorline.optimize.relevance import Rule, measured_relevance, relevant_rules, shortest_rule
 from anchorline.settings import Settings
 
 
@@ -33,8 +33,8 @@ def most_relevant(rows: Rows, chooser: Rows, problem: Problem, fidelity: Solutio
     own = tuple(np.flatnonzero(fidelity.contributions).tolist())
     rules = relevant_rules(rows, problem, settings.flip_probability, settings.limits, own)
     scores = [measured_relevance(chooser, rule.contributions) for rule in rules]
-    best = min(range(len(rules)), key=lambda i: (scores[i], len(rules[i].support)))
-    rule, bound = rules[best], min(rule.lower_bound for rule in rules)
+    rule, _ = min(zip(rules, scores, strict=True), key=lambda pair: _rank(pair[0], pair[1], own))
+    bound = min(rule.lower_bound for rule in rules)
     proven = rule.error - bound <= TOLERANCE * max(problem.evidence.drop_square, bound)
     complete = all(rule.complete for rule in rules)
     return Solution(
@@ -44,6 +44,11 @@ def most_relevant(rows: Rows, chooser: Rows, problem: Problem, fidelity: Solutio
         lower_bound=bound,
         status=Status.OPTIMAL if proven else Status.CHOSEN if complete else Status.LIMIT,
     )
+
+
+def _rank(rule: Rule, score: float, own: tuple[int, ...]) -> tuple[float, bool, int]:
+    """By score, then by length; where too few rows are left to tell, the fidelity optimum's own rule first."""
+    return score, bool(np.isinf(score)) and rule.support != own, len(rule.support)
 
 
 def fewest_facts(rows: Rows, problem: Problem, settings: Settings) -> Solution:
@@ -80,7 +85,8 @@ def find_rivals(problem: Problem, best: Solution, chooser: Rows | None, settings
         rivals = tuple(
             Rival(c.contributions, c.intercept, c.objective, _exact_excess(problem, c, first)) for c in others
         )
-        return tuple(rival for rival in rivals if rival.excess.value <= TOLERANCE)
+        most = TOLERANCE * problem.evidence.drop_square
+        return tuple(rival for rival in rivals if rival.excess.value <= most)
     delta = 1 - settings.certificate_confidence  # the other half is the certificate's
     rivals = compare([first, *others], chooser, problem.prediction, delta)
     return tuple(rival for rival in rivals if rival.excess.low <= 0)

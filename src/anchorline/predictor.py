@@ -158,8 +158,11 @@ class Predictor:
 
     @property
     def checksum(self) -> float:
-        """A random weighted sum of all drops so far: another answer to any query gives another number."""
-        return self.checksum_ticks / (_DROP_GRID * 2.0**16)
+        """A random weighted sum of all drops so far: another answer to any query gives another number.
+
+        It begins with bits of the key, so that another key shows even where nothing ever drops.
+        """
+        return (self.checksum_key % 2**42 + self.checksum_ticks) / (_DROP_GRID * 2.0**16)
 
     def in_own_units(self, contributions: np.ndarray, intercept: float) -> tuple[np.ndarray, float]:
         """A sum on the scale [-1, +1] in the output's own units, anchored again; no intercept stays none."""

@@ -204,6 +204,10 @@ def _differences(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> Iterat
         relative, absolute = ROUNDING, ROUNDING
         if _IN_OUTPUT_UNITS.search(name):
             absolute *= found["half_range"]
+        if name == "label":
+            relative = absolute = 0.0
+        if name.endswith("probability"):  # it may be very small, and a bound divides by it
+            absolute = 0.0
         if name.endswith("checksum"):  # it is large and must not hide a small change: a few units of 2^-26
             relative, absolute = 0.0, _CHECKSUM_ROUNDING
         if not _same(said, seen, relative, absolute):
@@ -218,6 +222,8 @@ def _same(said: Any, seen: Any, relative: float, absolute: float) -> bool:
     if isinstance(said, numbers) and isinstance(seen, numbers) and not isinstance(said, bool):
         if isinstance(seen, bool):
             return False
+        if isinstance(said, int) and isinstance(seen, int):
+            return said == seen
         return math.isclose(said, seen, rel_tol=relative, abs_tol=absolute)
     return type(said) is type(seen) and bool(said == seen)
 

@@ -362,3 +362,16 @@ def test_the_relaxation_at_a_time_limit_is_still_a_bound():
     certify.check(problem, answer)
     assert answer.status is Status.RELAXED
     assert answer.lower_bound <= solve(problem, "relaxation").objective + 1e-9
+
+
+@pytest.mark.parametrize(("solver", "scale"), [("scip", 1e-4), ("gurobi", 1e-5)])
+def test_a_backend_whose_tolerance_is_larger_than_the_drops_proves_nothing(solver, scale):
+    flips = (np.arange(256)[:, None] >> np.arange(8)) & 1
+    signs = 1 - 2 * flips
+    outputs = signs[:, 0] + 0.7 * signs[:, 1] - 0.5 * signs[:, 2] + 0.3 * signs[:, 3] * signs[:, 4]
+    drops = np.rint(scale * (outputs[0] - outputs) * 2**25) / 2**26
+    problem = Problem(Evidence.from_sample(flips, drops), 4, 0.5)
+    best, found = solve(problem), solve(problem, solver)
+    assert best.status is Status.OPTIMAL
+    assert found.lower_bound <= best.objective
+    assert found.status is Status.LIMIT or found.objective <= best.objective * (1 + 1e-3)

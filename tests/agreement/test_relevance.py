@@ -61,6 +61,31 @@ def test_shortest_says_when_nothing_does():
         al.Explainer(parity, al.Hypercube()).shortest(np.ones(6), 0.01, k=3)
 
 
+def test_too_few_rows_are_no_proof_that_no_rule_does():
+    explainer = al.Explainer(lambda rows: 0.9 * rows[:, 0], al.Hypercube())
+    with pytest.raises(InfeasibleError, match="No rule of at most 10 facts was found with"):
+        explainer.shortest([1] * 10, 0.05, n_samples=150, sigma=0.0, sampling="draw")
+
+
+@pytest.mark.parametrize("p", [0.9, 0.99, 0.999, 0.99999, 1 - 1e-9])
+def test_where_hardly_any_row_is_left_nothing_false_is_proven(p):
+    """The event's probability is (1 - p)^s: what is left of a difference is divided by it."""
+    model = lambda rows: np.tanh(rows @ np.random.default_rng(0).normal(size=6))  # noqa: E731
+    for k in (3, 4, 6):
+        e = al.explain(model, [1] * 6, k=k, objective="relevance", flip_probability=p)
+        assert e.certificate.objective == pytest.approx(e.certificate.relevance_error.value, rel=1e-6, abs=1e-12)
+        assert e.certificate.lower_bound <= e.certificate.objective
+    short = al.Explainer(model, al.Hypercube()).shortest([1] * 6, 0.001, flip_probability=p)
+    assert short.certificate.relevance_error.value <= 0.001 + 1e-9
+
+
+def test_where_the_second_sample_cannot_tell_the_fidelity_optimum_is_kept():
+    settings = {"k": 3, "n_samples": 150, "sampling": "draw"}
+    model = lambda rows: 0.9 * rows[:, 0] + 0.05 * rows[:, 1]  # noqa: E731
+    chosen = al.explain(model, [1] * 10, objective="relevance", sigma=0.0, **settings)
+    assert chosen.support.tolist() == al.explain(model, [1] * 10, sigma=0.0, **settings).support.tolist()
+
+
 def test_shortest_reads_as_a_rule():
     def vote(rows):
         return (rows[:, :3].sum(axis=1) > 0) * 2 - 1
@@ -250,6 +275,11 @@ def test_with_all_neighbors_only_ties_are_alternatives():
     tied = al.explain(symmetric, np.ones(8), k=2, alternatives=5)
     assert supports(tied) == {(0, 1), (0, 2), (1, 2)}
     assert not al.explain(clear, np.ones(8), k=2, alternatives=5).alternatives
+
+
+def test_what_is_a_tie_does_not_depend_on_the_scale():
+    model = lambda rows: 0.5 + 1e-5 * (rows[:, 0] + 0.7 * rows[:, 1] - 0.5 * rows[:, 2])  # noqa: E731
+    assert not al.explain(model, [1] * 8, k=3, alternatives=8).alternatives
 
 
 def test_stability_over_seeds():

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import anchorline as al
+from anchorline.explanation import texts_digest
 from anchorline.jsonform import canonical_json
+from anchorline.literals import Literal
 from anchorline.verify import Outcome
 from helpers.sealing import resealed
 
@@ -168,6 +170,35 @@ def test_a_label_that_changes_on_one_query_is_caught():
         return answers
 
     assert e.verify(other).outcome is Outcome.DOES_NOT_HOLD
+
+
+def test_forged_words_are_caught_also_where_the_output_never_moves():
+    model = lambda rows: np.full(len(rows), 0.4)  # noqa: E731
+    e = al.explain(model, [1] * 14, n_samples=500, sampling="draw")
+    assert e.verify(model).holds
+    body = json.loads(e.to_json())
+    body["literals"][0][1] = "race = white"
+    literals = [Literal(*words) for words in body["literals"]]
+    forgeries = [tampered(body, ("parameters", "texts"), texts_digest(literals))]
+    body = json.loads(e.to_json())
+    forgeries += [tampered(body, ("parameters", name), new) for name, new in (("seed", 5), ("audited", "yes"))]
+    for forged in forgeries:
+        assert not al.verify(resealed(forged), model).holds
+
+
+def test_a_label_is_another_label_however_close():
+    model = lambda rows: np.where(rows[:, 0] > 0, 10_000_000_001, 10_000_000_002)  # noqa: E731
+    e = al.explain(model, [1, 1, 1], task="label")
+    assert e.verify(model).holds
+    assert not al.verify(resealed(json.loads(e.to_json()) | {"label": 10_000_000_002}), model).holds
+
+
+def test_a_very_small_probability_is_compared_by_its_size():
+    model, e = made("number", k=11, flip_probability=0.9, n_certify=2000)
+    probability = e.certificate.event_probability
+    assert probability < 1e-8
+    body = tampered(json.loads(e.to_json()), ("certificate", "event_probability"), probability * 1.01)
+    assert not al.verify(resealed(body), model).holds
 
 
 def test_a_changed_seed_is_caught():

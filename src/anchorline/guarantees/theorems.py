@@ -38,7 +38,11 @@ def relevance_factor(sigma: float, n_literals: int) -> float:
     [32.0, 4.79, 1.89, 1.27]
     """
     sigma = checked_sigma(sigma)
-    return (1.0 + math.exp(-sigma)) ** checked_count("n_literals", n_literals, least=0)
+    size = checked_count("n_literals", n_literals, least=0)
+    try:
+        return (1.0 + math.exp(-sigma)) ** size
+    except OverflowError:
+        return math.inf
 
 
 def relevance_factor_from_flips(flip_probability: float, n_literals: int) -> float:

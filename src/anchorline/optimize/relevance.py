@@ -20,6 +20,8 @@ from anchorline.optimize.problem import Problem
 from anchorline.optimize.solution import Status
 
 _CANCELS = 1e-12  # as in sampling: contributions that add up to less than this share of their sizes cancel
+_MOST_LISTED = 20  # literals whose 2^s sums are looked through
+_LOST = 1e-14  # share of the weight that rounding may hide from a bound
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +55,7 @@ def relevant_rules(
 class _Search:
     """Coverage over one sample, read as relevance errors."""
 
+    rows: Rows
     problem: Problem
     coverage: CoverageProblem
     total: float
@@ -65,24 +68,27 @@ class _Search:
         weights = rows.row_weights * rows.drops**2
         coverage, n_rows = CoverageProblem.of(rows.flips, weights), float(rows.row_weights.sum())
         bounded = _bounded(limits, problem.n_literals)
-        return cls(problem, coverage, float(weights.sum()), n_rows, flip_probability, bounded)
+        return cls(rows, problem, coverage, float(weights.sum()), n_rows, flip_probability, bounded)
 
     def expected_rows(self, size: int) -> float:
         """Weight expected in the event of a rule of that size."""
         return float(self.n_rows * (1 - self.flip_probability) ** size)
 
-    def error(self, covered: float, size: int) -> float:
-        """``(E t^2 - cover) / (1 - p)^s``."""
-        return max(0.0, (self.total - covered) / self.expected_rows(size))
+    def error(self, support: tuple[int, ...]) -> float:
+        """``(E t^2 - cover) / (1 - p)^s``, from the rows left: the difference loses its digits at large p."""
+        left, expected = ~self.rows.flips[:, list(support)].any(axis=1), self.expected_rows(len(support))
+        weight = float(self.rows.row_weights[left] @ self.rows.drops[left] ** 2)
+        return weight / expected if expected else np.inf
 
     def best(self, size: int) -> tuple[Coverage, float]:
-        """The best support of that size, and a lower bound of every such rule's error."""
-        found = solve_coverage(self.coverage, size, self.limits)
-        return found, self.error(found.upper_bound, size)
+        """The best support of that size, and a lower bound of every such rule's error, whatever was rounded."""
+        found, expected = solve_coverage(self.coverage, size, self.limits), self.expected_rows(size)
+        least = self.total * (1 - _LOST) - found.upper_bound
+        return found, max(0.0, least / expected) if expected else 0.0
 
     def fitted(self, support: tuple[int, ...], bound: float, complete: bool) -> Rule | None:
         """Contributions by fidelity on that support, anchored; None where the box forbids them."""
-        error = self.error(self.coverage.covered(support), len(support))
+        error = self.error(support)
         index, problem = np.array(support, dtype=np.intp), self.problem
         for case in problem.cases:
             fitted = problem.fit_case(index, case)
@@ -176,6 +182,8 @@ def _kept_apart(contributions: np.ndarray, support: np.ndarray, fixed_sum: bool)
 
 def _cancels(values: np.ndarray) -> bool:
     """Whether some non-empty set of these contributions adds up to nothing."""
+    if len(values) > _MOST_LISTED:
+        return True  # some may: moving them apart does no harm
     sums = np.zeros(1)
     for value in values:
         sums = np.append(sums, sums + value)
@@ -193,9 +201,9 @@ def shortest_rule(
     proven, search = True, _Search.of(rows, problem, flip_probability, limits)
     for size in range(min(problem.k - 1, problem.n_literals) + 1):
         if search.expected_rows(size) < _least(rows):
-            break
+            return None, False
         best, bound = search.best(size)
-        if search.error(best.covered, size) <= most_error + 1e-12:
+        if search.error(best.support) <= most_error + 1e-12:
             return search.fitted(best.support, bound, best.status is Status.OPTIMAL), proven
         proven = proven and bound > most_error
     return None, proven

@@ -18,6 +18,7 @@ from anchorline.optimize.problem import Problem
 from anchorline.optimize.solution import Solution, Status
 
 _KEPT = 0.999  # share of the least eigenvalue given to the diagonal, so that the rest stays convex
+_PROVES = 1e-4  # share of mean t^2 that an answer called optimal may be above its bound
 _SINGULAR = 1e-9  # a least eigenvalue below this is rounding: nothing to give
 
 
@@ -131,6 +132,8 @@ def report(
         except InfeasibleError as error:
             if support is not None:
                 raise BackendError(f"The backend chose terms that only its tolerance allows. {error}") from error
+    if status is Status.OPTIMAL and objective - lower_bound > _PROVES * problem.evidence.drop_square:
+        status = Status.LIMIT  # of its own tolerance, which is absolute
     return Solution(
         contributions=contributions,
         intercept=intercept,
