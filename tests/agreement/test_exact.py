@@ -22,13 +22,23 @@ def problem_of(sample, **changes):
     return Problem(evidence, sample.k, sample.prediction, **settings)
 
 
+def check_against(truth, problem, seed):
+    solution = solve(problem)
+    if np.isinf(truth):
+        assert solution.status is Status.INFEASIBLE, f"seed {seed}"
+        return
+    assert solution.status is Status.OPTIMAL, f"seed {seed}"
+    assert solution.objective == pytest.approx(truth, abs=1e-9), f"seed {seed}"
+    assert solution.lower_bound <= truth + 1e-9, f"seed {seed}"
+    assert solution.gap <= 1e-9, f"seed {seed}"
+    certify.check(problem, solution)
+
+
 @pytest.mark.generated
 @pytest.mark.parametrize("start", STARTS)
 def test_exact_is_the_enumerated_optimum(start):
     for seed in range(start, start + PER_TEST):
         sample = generate(seed)
-        problem = problem_of(sample)
-        solution = solve(problem)
         truth = enumerate_objective(
             sample.flips,
             sample.drops,
@@ -38,14 +48,7 @@ def test_exact_is_the_enumerated_optimum(start):
             sample.box,
             sample.origin,
         )
-        if np.isinf(truth):
-            assert solution.status is Status.INFEASIBLE, f"seed {seed}"
-            continue
-        assert solution.status is Status.OPTIMAL, f"seed {seed}"
-        assert solution.objective == pytest.approx(truth, abs=1e-9), f"seed {seed}"
-        assert solution.lower_bound <= truth + 1e-9, f"seed {seed}"
-        assert solution.gap <= 1e-9, f"seed {seed}"
-        certify.check(problem, solution)
+        check_against(truth, problem_of(sample), seed)
 
 
 def test_a_literal_that_is_always_flipped_beside_rarely_kept_ones():
@@ -77,14 +80,9 @@ def test_exact_is_the_enumerated_optimum_where_literals_are_nearly_always_flippe
         drops = flips @ rng.uniform(-0.4, 0.4, size=d) + 0.05 * rng.normal(size=n)
         drops = np.rint(np.clip(drops, -1, 1) * 2**26) / 2**26
         prediction, origin, box = float(rng.uniform(-1, 1)), float(rng.choice([0.0, -1.0])), 1.0
-        solution = solve(Problem(Evidence.from_sample(flips, drops), k, prediction, box=box, origin=origin))
         truth = enumerate_objective(flips, drops, np.ones(n), k, prediction, box, origin)
-        if np.isinf(truth):
-            assert solution.status is Status.INFEASIBLE, f"seed {seed}"
-            continue
-        assert solution.status is Status.OPTIMAL, f"seed {seed}"
-        assert solution.objective == pytest.approx(truth, abs=1e-9), f"seed {seed}"
-        assert solution.lower_bound <= truth + 1e-9, f"seed {seed}"
+        problem = Problem(Evidence.from_sample(flips, drops), k, prediction, box=box, origin=origin)
+        check_against(truth, problem, seed)
 
 
 def test_the_generated_problems_hold_every_kind_of_trouble():
