@@ -35,8 +35,9 @@ def most_relevant(rows: Rows, chooser: Rows, problem: Problem, fidelity: Solutio
     scores = [measured_relevance(chooser, rule.contributions) for rule in rules]
     rule, _ = min(zip(rules, scores, strict=True), key=lambda pair: _rank(pair[0], pair[1], own))
     bound = min(rule.lower_bound for rule in rules)
-    proven = rule.error - bound <= TOLERANCE * max(problem.evidence.drop_square, bound)
-    complete = all(rule.complete for rule in rules)
+    most = bound + TOLERANCE * max(problem.evidence.drop_square, bound)
+    proven = rule.error <= most
+    complete = all(rule.complete for rule in rules) and min(rule.error for rule in rules) <= most
     return Solution(
         contributions=rule.contributions,
         intercept=rule.intercept,

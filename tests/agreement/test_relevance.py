@@ -8,7 +8,7 @@ import pytest
 import anchorline as al
 from anchorline.errors import InfeasibleError, ParameterError
 from anchorline.evidence import Rows
-from anchorline.optimize import Evidence, Limits, Problem
+from anchorline.optimize import Evidence, Limits, Problem, Status
 from anchorline.optimize.relevance import measured_relevance, relevant_rules
 from anchorline.sampling import cancelling_event
 from helpers.enumeration import exact_errors, random_model
@@ -75,6 +75,7 @@ def test_where_hardly_any_row_is_left_nothing_false_is_proven(p):
         e = al.explain(model, [1] * 6, k=k, objective="relevance", flip_probability=p)
         assert e.certificate.objective == pytest.approx(e.certificate.relevance_error.value, rel=1e-6, abs=1e-12)
         assert e.certificate.lower_bound <= e.certificate.objective
+        assert e.certificate.status is not Status.CHOSEN  # all rows are known: no rule of this sample is better
     short = al.Explainer(model, al.Hypercube()).shortest([1] * 6, 0.001, flip_probability=p)
     assert short.certificate.relevance_error.value <= 0.001 + 1e-9
 
