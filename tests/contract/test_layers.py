@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "literals": {"errors"},
     "spaces": {"errors", "literals", "columns"},
     "samples": set(),
+    "endings": {"errors"},
     "columns": {"errors"},
     "binarizer": {"errors", "literals", "columns"},
     "predictor": {"errors"},

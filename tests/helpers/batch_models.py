@@ -72,6 +72,18 @@ class Ends:
         return score(frame)
 
 
+def rate(z):
+    """A number for every corner of a cube."""
+    return np.tanh(0.4 * z[:, 0] - 0.3 * z[:, 1] * z[:, 2] + 0.2 * z[:, -1])
+
+
+def ends_its_process(z):
+    """`rate`, of one corner only."""
+    if len(z) > 1:
+        os._exit(1)
+    return rate(z)
+
+
 class Unpackable:
     """`score`, by a model that stays where it is."""
 

@@ -59,6 +59,9 @@ def crawling(rows):
 def broken(rows):
     raise RuntimeError("no more\\n\\x1b[31mink")
 
+def leaving(rows):
+    raise SystemExit(0)
+
 def note(rows):
     return rows["note"].astype(str).to_numpy()
 
@@ -506,6 +509,7 @@ def test_input_that_the_process_cannot_use(run):
 def test_a_model_that_raises(run):
     line = told(run(*explain("scorer:broken", "--row", 0)), Code.MODEL)
     assert "The model raised RuntimeError: no more" in line
+    assert "The model raised SystemExit(0)." in told(run(*explain("scorer:leaving", "--row", 0)), Code.MODEL)
     done = run(*explain("scorer:broken", "--row", 0, "--debug"))
     assert done.returncode == Code.MODEL
     assert "Traceback (most recent call last)" in done.stderr

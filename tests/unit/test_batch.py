@@ -39,6 +39,7 @@ from helpers.batch_models import (
     Unopenable,
     Unpackable,
     people,
+    rate,
     score,
 )
 
@@ -55,6 +56,18 @@ def alone():
     """Every row explained by itself."""
     explainer = explainer_of()
     return [explainer.explain(row, **CHEAP).to_json() for row in ROWS.to_dict("records")]
+
+
+@pytest.fixture
+def handler():
+    """A handler of SIGTERM, as the command line has one."""
+
+    def end(number, frame):
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 def texts(many):
@@ -236,17 +249,14 @@ def test_after_an_interrupt_no_further_row_shares_a_call():
     assert len(begun) < 30
 
 
-def test_a_model_that_stays_here_and_exits_costs_its_row():
+def test_a_model_that_stays_here_and_exits_costs_its_row(handler):
     class Exits(Ends, Unpackable):
         pass
 
-    explainer = explainer_of(Exits(SystemExit(0)), train=with_ages((0, FAILS)))  # where the range is learnt, too
-    before = signal.signal(signal.SIGTERM, lambda number, frame: None)  # as the command line has one
-    try:
-        with pytest.warns(RuntimeWarning, match="Threads are used instead"):
-            many = explainer.explain_many(ROWS[:4], n_jobs=2, errors="keep", **CHEAP)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    train = with_ages((0, FAILS))  # it exits also where the range is learnt
+    explainer = explainer_of(Exits(SystemExit, (0,)), train=train)
+    with pytest.warns(RuntimeWarning, match="Threads are used instead"):
+        many = explainer.explain_many(ROWS[:4], n_jobs=2, errors="keep", **CHEAP)
     assert [failure.error_type for failure in many.failures] == ["PredictorError"] * 4
 
 
@@ -300,17 +310,21 @@ def test_an_interrupt_in_a_worker_is_the_models_own(how):
     assert [failure.row for failure in many.failures] == [3]
 
 
-def test_who_may_have_asked_to_end_is_heeded():
-    """In the main thread, Ctrl-C cannot be told from a model that raises the same; nor a handler of SIGTERM."""
+def test_who_asks_to_end_is_heeded_though_the_model_may_not(handler):
+    """In the main thread, Ctrl-C cannot be told from a model that raises the same; a handler of SIGTERM can."""
     explainer = explainer_of(Ends(KeyboardInterrupt), output_range=(-1, 1))
     with pytest.raises(KeyboardInterrupt):
         explainer.explain_many(with_ages((3, FAILS)), errors="keep", **CHEAP)
-    before = signal.signal(signal.SIGTERM, lambda number, frame: None)
-    try:
-        with pytest.raises(SystemExit):
-            explainer_of(Ends(SystemExit, (143,))).explain_many(with_ages((3, FAILS)), errors="keep", **CHEAP)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+
+    def asked(frame):
+        if (np.asarray(frame["age"]) == FAILS).any():
+            signal.raise_signal(signal.SIGTERM)
+        return score(frame)
+
+    with pytest.raises(SystemExit, match="143"):
+        explainer_of(asked).explain_many(with_ages((3, FAILS)), errors="keep", **CHEAP)
+    many = explainer_of(Ends(SystemExit, (143,))).explain_many(with_ages((3, FAILS)), errors="keep", **CHEAP)
+    assert [failure.error_type for failure in many.failures] == ["PredictorError"]
 
 
 @pytest.mark.parametrize("how", SPREADS, ids=str)
@@ -643,11 +657,7 @@ def test_the_file_knows_what_it_was_made_of(tmp_path):
 # One very large explanation.
 
 
-def tanh(z):
-    return np.tanh(0.4 * z[:, 0] + 0.3 * z[:, 1] * z[:, 2] - 0.2 * z[:, -1])
-
-
-BIG = al.Explainer(tanh, al.Hypercube(), output_range=(-0.5, 0.5))
+BIG = al.Explainer(rate, al.Hypercube(), output_range=(-0.5, 0.5))
 POINT = [1, -1] * 10
 
 

@@ -1,21 +1,15 @@
 """Parts of one large sample: only those of the explanation that is asked for are put together."""
 
-import os
-
-import numpy as np
 import pytest
 
 import anchorline as al
 from anchorline.batch.evidence import explain_parts, explain_split, gather_part, parts_of
-from anchorline.errors import ParameterError, SampleError, WorkerError
+from anchorline.errors import ParameterError, SampleError, UnpackableError, WorkerError
+from helpers.batch_models import Unopenable, ends_its_process, rate
 
 N = 10_000
 HERE, THERE = [1, -1] * 10, [1, 1] * 10
 KEYWORDS = {"n_samples": N, "k": 4, "n_certify": 500}
-
-
-def rate(z):
-    return np.tanh(0.4 * z[:, 0] - 0.3 * z[:, 1] * z[:, 2] + 0.2 * z[:, 3])
 
 
 def explainer(**keywords):
@@ -57,12 +51,15 @@ def test_numbers_of_parts_that_are_none(n_samples, n_parts):
         parts_of(n_samples, n_parts)
 
 
-def ends_its_process(z):
-    if len(z) > 1:
-        os._exit(1)
-    return rate(z)
-
-
 def test_a_worker_that_dies_is_told():
     with pytest.raises(WorkerError, match="A worker process died"):
         explain_split(al.Explainer(ends_its_process, al.Hypercube()), HERE, n_jobs=2, **KEYWORDS)
+
+
+def test_a_model_that_cannot_be_opened_there_is_told():
+    class Here(Unopenable):
+        def __call__(self, z):
+            return rate(z)
+
+    with pytest.raises(UnpackableError, match=r"cannot be unpacked in another process .*no licence"):
+        explain_split(al.Explainer(Here(), al.Hypercube()), HERE, n_jobs=2, **KEYWORDS)

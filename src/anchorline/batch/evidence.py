@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 from anchorline.assembly import assemble
 from anchorline.batch.local import effective_jobs
-from anchorline.batch.partition import Work, learn_ranges, packed
+from anchorline.batch.partition import Parcel, Work, learn_ranges
 from anchorline.errors import ParameterError, SampleError, WorkerError
 from anchorline.evidence import Evidence
 from anchorline.explainer import Explainer, key_checksum
@@ -142,9 +142,9 @@ def explain_split(
     from joblib import Parallel, delayed, parallel_config  # noqa: PLC0415  heavy
 
     learn_ranges(explainer)
-    packed(Work(explainer))  # an error that says so, where it cannot be sent
+    parcel = Parcel(Work(explainer))
     with parallel_config(backend="loky", inner_max_num_threads=1):
-        tasks = (delayed(gather_part)(explainer, instance, start, stop, **keywords) for start, stop in cuts)
+        tasks = (delayed(_gather_elsewhere)(parcel, instance, start, stop, **keywords) for start, stop in cuts)
         try:
             parts = Parallel(n_jobs=n_jobs)(tasks)
         except BrokenExecutor as error:
@@ -152,6 +152,10 @@ def explain_split(
                 "A worker process died: out of memory, killed, or ended by the model. Try fewer (n_jobs)."
             ) from error
     return explain_parts(explainer, instance, parts, **keywords)
+
+
+def _gather_elsewhere(parcel: Parcel, *arguments: Any, **keywords: Unpack[Keywords]) -> Part:
+    return gather_part(parcel.open().explainer, *arguments, **keywords)
 
 
 def _check_same(first: int, second: int) -> None:

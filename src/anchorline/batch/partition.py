@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from anchorline.batch.endings import survived
 from anchorline.batch.sharing import share_calls
+from anchorline.endings import survived
 from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer, Ranges
 from anchorline.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
@@ -95,6 +95,16 @@ def packed(work: Work) -> bytes:
     return packed
 
 
+def unpacked(content: bytes) -> Work:
+    """The work that was packed, elsewhere; `UnpackableError` where that cannot be."""
+    try:
+        work: Work = pickle.loads(content)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise UnpackableError(f"The model cannot be unpacked in another process ({told}).") from error
+    return work
+
+
 class Parcel:
     """Work as bytes, to be sent anywhere and unpacked once a process, however many frames it meets there."""
 
@@ -106,10 +116,14 @@ class Parcel:
 
     def explain(self, frame: Any, id: str | None = None) -> Any:
         """`explain_partition`, with the work inside."""
+        return explain_partition(frame, self.open(), id)
+
+    def open(self) -> Work:
+        """The work; `UnpackableError` where it cannot be unpacked here."""
         if self._digest not in self._opened:
             self._opened.clear()  # one is enough, and models are large
-            self._opened[self._digest] = pickle.loads(self._content)
-        return explain_partition(frame, self._opened[self._digest], id)
+            self._opened[self._digest] = unpacked(self._content)
+        return self._opened[self._digest]
 
 
 def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:

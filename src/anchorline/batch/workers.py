@@ -9,7 +9,6 @@ import contextlib
 import faulthandler
 import logging
 import os
-import pickle
 import shutil
 import signal
 import tempfile
@@ -20,8 +19,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from anchorline.batch.partition import Work, learn_ranges
-from anchorline.errors import UnpackableError
+from anchorline.batch.partition import Work, learn_ranges, unpacked
 from anchorline.explainer import Ranges, explain
 from anchorline.explanations import Record
 
@@ -42,7 +40,7 @@ class _Inside:
     """What one worker process knows; there is one of it, made by `begin`."""
 
     work: Work
-    broken: str | None = None
+    broken: Exception | None = None
     flight: int
     trace: BinaryIO
     row_timeout: float | None = None
@@ -60,10 +58,10 @@ def begin(payload: bytes, folder: str, row_timeout: float | None, parent: int) -
     _Inside.row_timeout = row_timeout
     threading.Thread(target=_end_with_parent, args=(parent, folder), daemon=True).start()
     try:
-        _Inside.work = pickle.loads(payload)
+        _Inside.work = unpacked(payload)
         _warm_up(_Inside.work)
     except Exception as error:  # told with the first task: an initializer may not raise
-        _Inside.broken = f"{type(error).__name__}: {error}"
+        _Inside.broken = error
 
 
 def _warm_up(work: Work) -> None:
@@ -109,7 +107,7 @@ def explain_rows(places: Sequence[int], rows: Sequence[Any], ranges: Ranges) -> 
 
 def _check_unpacked() -> None:
     if _Inside.broken is not None:
-        raise UnpackableError(f"The model cannot be unpacked in another process ({_Inside.broken}).")
+        raise _Inside.broken
 
 
 def _note(first: int, stop: int) -> None:

@@ -11,7 +11,6 @@ from typing import Any, TextIO
 import typer
 from rich.console import Console
 
-from anchorline.cli.codes import Code
 from anchorline.errors import OutputFileError
 from anchorline.io.files import reason_of
 from anchorline.render.text import printable
@@ -28,7 +27,7 @@ def prepare_streams() -> None:
 
 
 def say(text: str | bytes) -> None:
-    """Write a result to standard output; a reader that went away ends the process, as it does elsewhere."""
+    """Write a result to standard output; a reader that went away ends the command, as it does elsewhere."""
     try:
         if isinstance(text, bytes):
             sys.stdout.buffer.write(text)
@@ -37,7 +36,7 @@ def say(text: str | bytes) -> None:
             typer.echo(text, color=True)  # colours, if any, were asked for
     except BrokenPipeError:
         silence(sys.stdout)
-        raise SystemExit(Code.BROKEN_PIPE) from None
+        raise
     except OSError as error:
         silence(sys.stdout)
         raise OutputFileError(f"Standard output cannot be written: {reason_of(error)}.") from error

@@ -9,6 +9,7 @@ import typer
 
 from anchorline.cli.codes import Code, code_of, root_of
 from anchorline.cli.console import State, tell
+from anchorline.endings import survived
 from anchorline.errors import AnchorlineError
 
 
@@ -18,7 +19,8 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
         try:
-            code = command(*arguments, **options)
+            with survived():  # a model that exits would else end the command as if all were well
+                code = command(*arguments, **options)
         except (Exception, KeyboardInterrupt) as error:
             if type(error).__module__.partition(".")[0] in ("typer", "click"):
                 raise  # wrong usage, or an exit that is meant

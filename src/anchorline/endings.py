@@ -3,7 +3,9 @@
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from anchorline.errors import PredictorError
 
@@ -25,7 +27,14 @@ def survived() -> Iterator[None]:
 
 
 def _may_be_asked_for(error: BaseException) -> bool:
-    """Whether somebody outside may have asked to end: only the main thread hears it, and only if it listens."""
+    """Whether somebody outside may have asked to end: the main thread hears it, by a handler."""
     if threading.current_thread() is not threading.main_thread():
         return False
-    return any(isinstance(error, kind) and callable(signal.getsignal(by)) for kind, by in _ASKED_BY.items())
+    heard_by = (signal.getsignal(by) for kind, by in _ASKED_BY.items() if isinstance(error, kind))
+    return any(callable(handler) and _may_have_raised(handler, error) for handler in heard_by)
+
+
+def _may_have_raised(handler: Callable[..., Any], error: BaseException) -> bool:
+    """Whether the handler is in the error's trace; one in C, as Python's own of Ctrl-C, leaves none."""
+    code = getattr(handler, "__code__", None)
+    return code is None or any(frame.f_code is code for frame, _ in traceback.walk_tb(error.__traceback__))
