@@ -97,14 +97,19 @@ def plain_number(text: str) -> str:
     return np.format_float_positional(value, trim="-")
 
 
-def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
-    """Return a narwhals frame and its names, or a 2-D array and None."""
+def opened(native: Any, error: type[Exception], *, eager_only: bool = False) -> Any:
+    """A frame of any library as narwhals has it; what is no frame as it is."""
     try:
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-        if isinstance(frame, nw.DataFrame):
-            return frame, [str(name) for name in frame.columns]
+        return nw.from_native(native, eager_only=eager_only, pass_through=True)
     except nw.exceptions.DuplicateError as cause:
         raise error(f"Column names must differ: {' '.join(str(cause).split())}. Rename one.") from cause
+
+
+def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
+    """Return a narwhals frame and its names, or a 2-D array and None."""
+    frame = opened(X, error, eager_only=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame, [str(name) for name in frame.columns]
     # A list of rows goes through object: numpy would turn [25, "red"] into two texts.
     array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
     if array.ndim != 2:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anchorline.errors import CertificateError, FormatError, ParameterError
+from anchorline.frames import frame_in
 from anchorline.guarantees import Estimate
 from anchorline.jsonform import SCHEMA_VERSION, parsed, sealed
 from anchorline.literals import Literal
@@ -300,14 +301,12 @@ class Explanation:
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """The terms as a frame of the given backend: literal, contribution, index; intercept last."""
-        import narwhals as nw  # noqa: PLC0415  heavy
-
-        columns = {
+        columns: dict[str, list[Any]] = {
             "literal": [term.literal.text for term in self.terms] + ["(intercept)"],
             "contribution": [term.contribution for term in self.terms] + [self.intercept],
             "index": [term.index for term in self.terms] + [-1],
         }
-        return nw.from_dict(columns, backend=backend).to_native()
+        return frame_in(backend, columns)
 
     def to_shap(self) -> Any:
         """A `shap.Explanation`, for SHAP's own plots; see `anchorline.compat.shap.to_shap`."""

@@ -10,8 +10,9 @@ from os import PathLike
 from statistics import median
 from typing import Any, overload
 
-from anchorline.errors import MissingDependencyError, ParameterError
+from anchorline.errors import ParameterError
 from anchorline.explanation import Certificate, Explanation, Verdict
+from anchorline.frames import frame_in
 
 # What is told of a row in every frame and file, with its type; all may be missing but the key.
 COLUMNS = {
@@ -156,7 +157,7 @@ class Explanations(Sequence["Explanation | Failure"]):
             for term in entry.terms
         ]
         names = {"row": "place", "key": "text", "name": "text", "literal": "text", "contribution": "number"}
-        return _typed({name: [term[j] for term in terms] for j, name in enumerate(names)}, names, backend)
+        return frame_in(backend, {name: [term[j] for term in terms] for j, name in enumerate(names)}, names)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write `to_frame` as a Parquet file, whole or not at all."""
@@ -329,20 +330,7 @@ def content_key(values: Iterable[Any]) -> str:
 def frame_of(records: Sequence[Mapping[str, Any]], first: Sequence[str], backend: Any) -> Any:
     """Records as a frame of typed columns: those of ``first`` (places), then `COLUMNS`."""
     names = dict.fromkeys(first, "place") | COLUMNS
-    return _typed({name: [record[name] for record in records] for name in names}, names, backend)
-
-
-def _typed(columns: Mapping[str, list[Any]], kinds: Mapping[str, str], backend: Any) -> Any:
-    import narwhals as nw  # noqa: PLC0415  heavy
-
-    types = {"text": nw.String(), "number": nw.Float64(), "place": nw.Int64()}
-    schema = {name: types[kind] for name, kind in kinds.items()}
-    try:
-        return nw.from_dict(columns, schema=schema, backend=backend).to_native()
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(f"backend is {backend!r}, which is not installed here ({error}).") from error
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"backend is {backend!r}; needed 'pandas', 'polars' or 'pyarrow'.") from error
+    return frame_in(backend, {name: [record[name] for record in records] for name in names}, names)
 
 
 def _clean(text: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from anchorline.assessment import drop_range, fidelity_range, flipped_sums
 from anchorline.errors import ParameterError
 from anchorline.evidence import Rows
+from anchorline.frames import frame_in
 from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate
 from anchorline.investigation import check_budget, gather, plan, pose, solve_posed, stream
 from anchorline.literals import Literal
@@ -72,8 +73,6 @@ class Frontier:
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """One row a k, as a frame of the given backend."""
-        import narwhals as nw  # noqa: PLC0415  heavy
-
         columns: dict[str, list[Any]] = {
             "k": [point.k for point in self.points],
             "status": [point.status.name for point in self.points],
@@ -84,7 +83,7 @@ class Frontier:
             for end in ("value", "low", "high"):
                 column = name if end == "value" else f"{name}_{end}"
                 columns[column] = [getattr(getattr(point, name), end, None) for point in self.points]
-        return nw.from_dict(columns, backend=backend).to_native()
+        return frame_in(backend, columns)
 
 
 def trace_frontier(

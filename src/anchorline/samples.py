@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from anchorline.frames import frame_in
+
 _PURPOSES = ("car", "home", "education", "business", "travel", "wedding", "boat")
 _SHARES = (0.35, 0.25, 0.15, 0.15, 0.085, 0.01, 0.005)
 
@@ -22,8 +24,6 @@ def loans(n_rows: int = 2000, *, seed: int = 0, backend: Any = "pandas") -> tupl
     >>> round(float((decision == "approved").mean()), 2)
     0.57
     """
-    import narwhals as nw  # noqa: PLC0415  heavy
-
     rng = np.random.default_rng(seed)
     age = np.clip(rng.normal(42, 13, n_rows), 18, 90).astype(int)
     income = np.round(rng.lognormal(10.6, 0.45, n_rows), -2)
@@ -45,4 +45,4 @@ def loans(n_rows: int = 2000, *, seed: int = 0, backend: Any = "pandas") -> tupl
         "applied": (np.datetime64("2024-01-01") + rng.integers(0, 366, n_rows)).astype("datetime64[us]").tolist(),
         "branch": rng.choice(["north", "south", "east", "west"], n_rows).tolist(),
     }
-    return nw.from_dict(columns, backend=backend).to_native(), decision
+    return frame_in(backend, columns), decision

@@ -137,7 +137,9 @@ def test_shared_calls_change_no_byte_and_are_fewer(alone):
 
 def test_what_is_no_table_is_refused():
     explainer = explainer_of()
-    for rows, told in ((np.zeros(3), "needed \\(n, d\\)"), (pl.LazyFrame({"a": [1]}), "lazy"), (7, "Got a int")):
+    twice = pd.concat([ROWS, ROWS[["age"]]], axis=1)
+    refused = [(np.zeros(3), r"needed \(n, d\)"), (pl.LazyFrame({"a": [1]}), "lazy"), (7, "Got a int")]
+    for rows, told in [*refused, (twice, "Column names must differ.*'age'.*Rename one")]:
         with pytest.raises(ParameterError, match=told):
             explainer.explain_many(rows)
     with pytest.raises(ParameterError, match="errors is 'ignore'"):

@@ -99,6 +99,8 @@ def test_a_frame_of_terms(many):
 def test_backends_that_make_no_frame(many, backend, by):
     with pytest.raises(ParameterError, match=f"backend is {backend!r}; needed 'pandas', 'polars' or 'pyarrow'"):
         many.to_frame(backend, by=by)
+    with pytest.raises(ParameterError, match=f"backend is {backend!r}; needed 'pandas', 'polars' or 'pyarrow'"):
+        many[0].to_frame(backend)
 
 
 def test_a_backend_that_is_not_installed(many, monkeypatch):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from anchorline.batch.sharing import share_calls
+from anchorline.columns import opened
 from anchorline.endings import survived
 from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer, Ranges
@@ -230,7 +231,7 @@ def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
 
     if type(frame).__name__ == "RecordBatch":  # Arrow's for a piece of a table, which narwhals does not know
         frame = import_module("pyarrow").Table.from_batches([frame])
-    table = nw.from_native(frame, pass_through=True)
+    table = opened(frame, ParameterError)
     if isinstance(table, nw.LazyFrame):
         raise ParameterError(
             f"Got a lazy {type(frame).__name__}. Collect it, or see anchorline.batch.dask, .ray and .spark."

@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import itertools
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,6 +24,7 @@ from anchorline.cli.inputs import Intervals, Loading, Question, keywords_of, row
 from anchorline.errors import ParameterError
 
 SUMMARY = "Explain every row of a table into a file, and lose nothing on the way."
+_OTHER_KINDS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".arrow", ".feather", ".xlsx", ".gz")
 EXAMPLES = """\
 anchorline batch declined.parquet --model model.skops --data train.parquet --out why.parquet
 anchorline batch declined.csv --model model.onnx --data train.csv --target approved --out why.parquet --jobs -1
@@ -97,12 +99,15 @@ def _resumable() -> Iterator[None]:
 
 
 def _check_out(out: str, given: Mapping[str, str]) -> None:
-    """Refuse to write over what the batch is made from, by whatever name it is called."""
+    """Refuse to write over what the batch is made from, by whatever name, and names of what is not written."""
     if not out:
         raise ParameterError("--out is ''; needed the name of the file to write.")
     for (name, path), place in itertools.product(given.items(), (out, f"{out}{JOURNAL}")):
         if _are_one_file(place, path):
             raise ParameterError(f"{place!r} (--out) is {path!r} ({name}), which would be lost. Name another.")
+    if Path(out).suffix.lower() in _OTHER_KINDS:
+        named = str(Path(out).with_suffix(".parquet"))
+        raise ParameterError(f"--out is {out!r}, but a Parquet file is written. Type: --out {shlex.quote(named)}")
 
 
 def _are_one_file(one: str, other: str) -> bool:
