@@ -22,6 +22,7 @@ from anchorline.columns import (
     read_table,
     readable_edges,
     text_of,
+    zone_of,
 )
 from anchorline.errors import InstanceError, ParameterError
 
@@ -92,8 +93,9 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             raise ParameterError(f"n_bins is {self.n_bins!r}; needed an integer of at least 2, say 4.")
         table, given = read_table(X, ParameterError)
         names = self._check_names(table.shape, given)
-        columns = (read_column(table, i, name, ParameterError) for i, name in enumerate(names))
-        chosen = [_choose(column, int(self.n_bins)) for column in columns]
+        columns = [read_column(table, i, name, ParameterError) for i, name in enumerate(names)]
+        zones = [zone_of(table, i) for i in range(len(names))]
+        chosen = [_choose(column, int(self.n_bins), zone) for column, zone in zip(columns, zones, strict=True)]
         dropped = {name: why for name, why in zip(names, chosen, strict=True) if isinstance(why, str)}
         if len(dropped) == len(names):
             reasons = "; ".join(f"{name!r} {why}" for name, why in dropped.items())
@@ -179,6 +181,7 @@ class _Levels:
     kind: str
     levels: tuple[Any, ...]
     has_rest: bool
+    zone: str = ""
 
     @property
     def width(self) -> int:
@@ -191,9 +194,9 @@ class _Levels:
         return np.column_stack(hits).astype(bool)
 
     def statements(self, name: str) -> list[tuple[str, str]]:
-        texts = [text_of(level, self.kind) for level in self.levels]
+        texts = [text_of(level, self.kind) + self.zone for level in self.levels]
         if len(set(texts)) < len(texts):
-            texts = [level_of(level, self.kind) for level in self.levels]
+            texts = [level_of(level, self.kind) + self.zone for level in self.levels]
         pairs = [(f"{name} = {text}", f"{name} != {text}") for text in texts]
         if self.has_rest:
             listed = "{" + ", ".join(texts) + "}"
@@ -225,27 +228,27 @@ class _Bins:
         return [*pairs, (f"{name} >= {last}", f"{name} < {last}")]
 
 
-def _choose(column: Column, n_bins: int) -> _Levels | _Bins | str:
+def _choose(column: Column, n_bins: int, zone: str) -> _Levels | _Bins | str:
     """Choose an encoding, or say why there is none."""
     kind, values = column.kind, column.values
     if column.missing.any():
         return f"has missing values in {int(column.missing.sum())} of {values.size} rows"
     levels, counts = np.unique(values, return_counts=True)
     if levels.size == 1:
-        return f"is constant: always {text_of(levels[0], kind)}"
+        return f"is constant: always {text_of(levels[0], kind)}{zone}"
     if levels.size <= n_bins:
-        return _Levels(kind, tuple(levels.tolist()), has_rest=False)
+        return _Levels(kind, tuple(levels.tolist()), has_rest=False, zone=zone)
     if kind == CATEGORY:
         frequent = np.argsort(-counts, kind="stable")[: n_bins - 1]  # stable: ties in the order of np.unique
         return _Levels(kind, tuple(levels[frequent].tolist()), has_rest=True)
-    return _choose_bins(kind, values, levels, n_bins)
+    return _choose_bins(kind, values, levels, n_bins, zone)
 
 
-def _choose_bins(kind: str, values: NDArray[Any], levels: NDArray[Any], n_bins: int) -> _Bins | str:
+def _choose_bins(kind: str, values: NDArray[Any], levels: NDArray[Any], n_bins: int, zone: str) -> _Bins | str:
     if not np.isfinite(levels).all():
         return "has infinite values"
     quantiles = np.quantile(values, np.linspace(0, 1, n_bins + 1), method="linear")
     if np.unique(quantiles).size < quantiles.size:
-        return f"has quantiles that are not all distinct: {', '.join(text_of(q, kind) for q in quantiles)}"
-    edges, texts = zip(*readable_edges(quantiles[1:-1], levels, kind), strict=True)
-    return _Bins(kind, edges, texts)
+        return f"has quantiles that are not all distinct: {', '.join(text_of(q, kind) + zone for q in quantiles)}"
+    pairs = readable_edges(quantiles[1:-1], levels, kind)
+    return _Bins(kind, tuple(edge for edge, _ in pairs), tuple(text + zone for _, text in pairs))

@@ -110,6 +110,8 @@ def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
     frame = opened(X, error, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         return frame, [str(name) for name in frame.columns]
+    if isinstance(X, np.ma.MaskedArray):
+        raise error("X is a masked array; needed one without a mask. Type, say, `X.filled(np.nan)`.")
     # A list of rows goes through object: numpy would turn [25, "red"] into two texts.
     array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
     if array.ndim != 2:
@@ -119,6 +121,12 @@ def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
             "`X.toarray()` for a sparse matrix: sparse input is not supported."
         )
     return array, None
+
+
+def zone_of(table: Any, position: int) -> str:
+    """What follows every date told of a column: they are read as UTC where the column has a time zone."""
+    dtype = None if isinstance(table, np.ndarray) else list(table.schema.values())[position]
+    return " UTC" if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None else ""
 
 
 def read_column(table: Any, position: int, name: str, error: type[Exception]) -> Column:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.assessment import assess
+from anchorline.columns import listed
 from anchorline.errors import AnchorlineError, FormatError, PredictorError, TamperedError
 from anchorline.explainer import Explainer
 from anchorline.explanation import Explanation, plain_label, texts_digest
@@ -19,6 +20,7 @@ from anchorline.outputs import classes_of
 from anchorline.settings import Settings
 from anchorline.spaces.base import Space
 from anchorline.spaces.hypercube import Hypercube
+from anchorline.spaces.table import Table
 
 ROUNDING = 1e-9  # figures may differ by this, relative to their size, to 1, or to half the range of the output
 _IN_OUTPUT_UNITS = re.compile(
@@ -125,17 +127,24 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
     differences = list(_differences(_claims(claimed, space is not None), _claims(again, space is not None)))
     if not differences:
         return _measure_afresh(claimed, explainer, settings, seed)
-    statuses = (claimed.certificate.status, again.certificate.status)
-    if (
-        Status.LIMIT in statuses
-        and settings.time_limit is not None
-        and again.certificate.answers_checksum == claimed.certificate.answers_checksum
-    ):
-        reason = "the search was stopped by the clock, so it cannot be repeated exactly"
-        return Verification(Outcome.CANNOT_TELL, (reason, *differences))
-    if _contradicts_itself(explainer, claimed):
-        return Verification(Outcome.CANNOT_TELL, ("the model gives two answers to one question", *differences))
+    doubt = _doubt(claimed, again, explainer, settings)
+    if doubt is not None:
+        return Verification(Outcome.CANNOT_TELL, (doubt, *differences))
     return Verification(Outcome.DOES_NOT_HOLD, tuple(differences))
+
+
+def _doubt(claimed: Explanation, again: Explanation, explainer: Explainer, settings: Settings) -> str | None:
+    """Why differences may be no fault of the explanation, or None."""
+    statuses = (claimed.certificate.status, again.certificate.status)
+    same_answers = again.certificate.answers_checksum == claimed.certificate.answers_checksum
+    if Status.LIMIT in statuses and settings.time_limit is not None and same_answers:
+        return "the search was stopped by the clock, so it cannot be repeated exactly"
+    if _contradicts_itself(explainer, claimed):
+        return "the model gives two answers to one question"
+    unclear = explainer.space.unclear(list(claimed.instance)) if isinstance(explainer.space, Table) else []
+    if unclear:
+        return f"in {listed(unclear)} other values read like the row's, and its record does not tell which it has"
+    return None
 
 
 def _foreign(claimed: Explanation, predict: Any, space: Space | None) -> str | None:

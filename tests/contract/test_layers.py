@@ -51,7 +51,7 @@ MAY_IMPORT = {
         "jsonform",
         "outputs",
     },
-    "verify": {*CORE, "outputs", "settings", "assessment", "explanation", "explainer"},
+    "verify": {*CORE, "columns", "outputs", "settings", "assessment", "explanation", "explainer"},
     "models": {"errors", "predictor"},
     "io": {"errors"},
     "compat": {"errors", "spaces", "explainer", "explanation", "render"},

@@ -468,3 +468,11 @@ def test_scikit_learn_checks(estimator, check):
 
 def test_most_of_the_checks_apply():
     assert len(CHECKS) >= 30
+
+
+@pytest.mark.parametrize("periods", [3, 50])
+def test_moments_with_a_time_zone_are_told_in_utc(periods):
+    moments = pd.date_range("2020-01-01", periods=periods, tz="Europe/Paris")
+    zoned, bare = (Binarizer().fit(pd.DataFrame({"at": at})) for at in (moments, moments.tz_localize(None)))
+    assert all(text.endswith(" UTC") for text in zoned.get_feature_names_out())
+    assert not any("UTC" in text for text in bare.get_feature_names_out())

@@ -1,6 +1,7 @@
 """Table: what literals say, what is chosen, what is refused; nothing the user owns is touched."""
 
 import datetime as dt
+import decimal
 import math
 
 import numpy as np
@@ -212,6 +213,47 @@ def test_where_values_are_drawn_a_generator_is_needed(table):
         neighborhood.realize(np.ones((1, 1), bool), None)
 
 
+LOOK_ALIKES = {
+    "holes of an object": pd.DataFrame({"x": pd.Series(["a", math.nan, None, math.nan, "b"], dtype=object)}),
+    "objects": pd.DataFrame({"x": pd.Series([1, "1", 1.0, np.float64(2), 2], dtype=object)}),
+    "numbers": pd.DataFrame({"x": pd.Series([1, 1.0, 2.0, 2, 3], dtype=object)}),
+    "categories": pd.DataFrame({"x": pd.Categorical(["1", 1, "a", "b", 1])}),
+    "floats of Polars": pl.DataFrame({"x": [1.0, math.nan, None, 2.0, None]}),
+    "floats of Arrow": pa.table({"x": [1.0, math.nan, None, 2.0, None]}),
+}
+
+
+@pytest.mark.parametrize("kind", LOOK_ALIKES)
+def test_values_that_read_alike_are_told_apart_in_rows(kind):
+    """Asked about by its values, a row has those that it has by its position: to a model they are not alike."""
+    frame = LOOK_ALIKES[kind]
+    table, values = al.Table(frame), natively(frame)
+    for i, value in enumerate(values):
+        for row in (table.at(i), table.at({"x": value}), table.at([value])):
+            (seen,) = natively(row.original)
+            assert (type(seen), repr(seen)) == (type(value), repr(value))
+
+
+def natively(frame):
+    return frame["x"].to_pylist() if isinstance(frame, pa.Table) else list(frame["x"])
+
+
+def test_decimals_of_arrow_are_rows_by_their_values():
+    prices = [decimal.Decimal(cents) / 100 for cents in (125, 250, 375, 780)]
+    frame = pa.table({"price": pa.array(prices, pa.decimal128(10, 2))})
+    table = al.Table(frame)
+    for row in ({"price": 7.8}, {"price": prices[3]}, frame.slice(3, 1), [7.8]):
+        assert table.at(row).original == table.at(3).original
+    with pytest.raises(InstanceError, match=r"Column 'price' is 7\.123"):
+        table.at({"price": 7.123})
+
+
+def test_texts_of_numpy_with_references():
+    table = al.Table(np.array([["a"], ["b"]], dtype=np.dtypes.StringDType()))
+    assert table.at(0).original.tolist() == [["a"]]
+    assert table.at(0).realize(np.ones((1, 1), bool), None).tolist() == [["b"]]
+
+
 # --- nothing the user owns is touched, nor what we own ---------------------------------------------------
 
 
@@ -307,6 +349,12 @@ BAD_TABLES = {
     "complex": (lambda: np.array([[1j]]), "Column 'x0' holds 'complex'"),
     "loose dates": (lambda: pd.DataFrame({"a": [dt.date(2020, 1, 1)]}, dtype=object), r"`pandas.to_datetime\("),
     "beyond floats": (lambda: pd.DataFrame({"a": [10**400, 1]}, dtype=object), "'a' holds a number beyond 1e308"),
+    "a mask": (lambda: np.ma.masked_values([[1.0], [-999.0]], -999.0), r"masked array.*`X.filled\(np.nan\)`"),
+    "views of texts": (lambda: pa.table({"a": pa.array(["x"], pa.string_view())}), "'a' is of.*string_view.*Cast"),
+    "a hole among categories": (
+        lambda: pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["x", None]))}),
+        "'a' is of Arrow's type dictionary.*Cast",
+    ),
 }
 
 
@@ -324,6 +372,8 @@ BAD_CHOICES = [
     ({"rare": 1}, "rare is 1; needed a share"),
     ({"fixed": "age"}, r"Type fixed=\['age'\]"),
     ({"fixed": ["agee"]}, "fixed has 'agee', which the table lacks; it has 'age'"),
+    ({"fixed": 3}, r"fixed is 3; needed a list of columns"),
+    ({"cuts": ["age"]}, r"cuts is \['age'\]; needed a mapping"),
     ({"cuts": {"agee": [1]}}, "cuts has 'agee', which the table lacks"),
     ({"cuts": {"age": []}}, r"cuts\['age'\] is \[\]; needed finite numbers"),
     ({"cuts": {"age": 30}}, r"cuts\['age'\] is 30; needed finite numbers, like \[30, 40\]"),
@@ -341,6 +391,7 @@ BAD_CHOICES = [
     ({"groups": ["age"]}, "groups has 'age'; needed lists of columns"),
     ({"groups": [["age", "agee"]]}, "'agee', which the table lacks"),
     ({"groups": {"g": []}}, "Group 'g'"),
+    ({"groups": {"g": None}}, "Group 'g'"),
     ({"groups": {"g": ["age"], "h": ["age"]}}, "each fixed or in one group only"),
     ({"groups": {"g": ["age"]}, "fixed": ["age"]}, "each fixed or in one group only"),
     ({"groups": {"age": ["date"]}}, "called like a column"),

@@ -2,8 +2,10 @@
 
 import copy
 import json
+import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import anchorline as al
@@ -222,6 +224,25 @@ def test_it_cannot_tell_where_it_cannot():
     moody = e.verify(lambda rows: np.clip(smooth(rows) + 0.01 * noise.random(len(rows)), -1, 1))
     assert moody.outcome is Outcome.CANNOT_TELL
     assert "two answers" in str(moody)
+
+
+def test_it_cannot_tell_which_of_two_values_that_read_alike_a_row_has():
+    """The record says that the value is missing: None and NaN are one to it, and two to this model."""
+    holes = pd.Series([None, math.nan, "a", "b"] * 10, dtype=object)
+    table = al.Table(pd.DataFrame({"x": holes, "y": np.arange(40.0)}))
+
+    def model(frame):
+        return np.array([0.8 if value is None else 0.1 for value in frame["x"]])
+
+    explainer = al.Explainer(model, table, output_range=(0, 1))
+    first, second = (explainer.explain(row, k=2, n_samples=200, n_certify=200) for row in (0, 1))
+    assert (first.prediction, second.prediction) == (0.8, 0.1)
+    assert al.verify(first.to_json(), model, table).holds
+    verification = al.verify(second.to_json(), model, table)
+    assert verification.outcome is Outcome.CANNOT_TELL
+    assert "in 'x' other values read like the row's" in str(verification)
+    other = al.verify(explainer.explain(2, k=2, n_samples=200).to_json(), lambda frame: model(frame) / 2, table)
+    assert other.outcome is Outcome.DOES_NOT_HOLD
 
 
 def test_the_answer_reads_well():

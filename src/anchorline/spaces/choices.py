@@ -13,8 +13,10 @@ from anchorline.spaces.rows import read_date
 WITHIN = ("keep", "redraw")
 
 
-def check_choices(n_bins: int, within: str, rare: float) -> None:
+def check_choices(n_bins: int, cuts: Any, within: str, rare: float) -> None:
     """Refuse numbers and words out of range."""
+    if not isinstance(cuts, Mapping | None):
+        raise ParameterError(f"cuts is {cuts!r}; needed a mapping. Type cuts={{'age': [30, 40, 50]}}.")
     if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 2:
         raise ParameterError(f"n_bins is {n_bins!r}; needed a whole number >= 2. Type n_bins=4.")
     if within not in WITHIN:
@@ -23,9 +25,10 @@ def check_choices(n_bins: int, within: str, rare: float) -> None:
         raise ParameterError(f"rare is {rare!r}; needed a share from 0 to below 1. Type rare=0.01.")
 
 
-def known(given: Iterable[str], names: Sequence[str], what: str) -> list[str]:
-    """The names given, all of them columns."""
-    if isinstance(given, str):
+def known(given: Iterable[str] | None, names: Sequence[str], what: str) -> list[str]:
+    """The names given, all of them columns; None gives none."""
+    given = () if given is None else given
+    if isinstance(given, str) or not isinstance(given, Iterable):
         raise ParameterError(f"{what} is {given!r}; needed a list of columns. Type {what}=[{given!r}].")
     told = [str(name) for name in given]
     unknown = [name for name in told if name not in names]

@@ -7,9 +7,12 @@ numbers and the way of being missing are kept without a word about any of them.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
+
+from anchorline.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,16 +75,39 @@ def natives_of(table: Any) -> Natives | None:
         return PandasNatives(tuple(_bare(table.iloc[:, j]) for j in range(table.shape[1])), table.columns)
     if library == "polars":
         return PolarsNatives(tuple(table.get_columns()))
-    return ArrowNatives(tuple(table.columns), table.schema) if library == "pyarrow" else None
+    if library != "pyarrow":
+        return None
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        _check_arrow(name, column)
+    return ArrowNatives(tuple(table.columns), table.schema)
+
+
+def _check_arrow(name: str, column: Any) -> None:
+    """Refuse types of which Arrow can pick no rows, and dictionaries that it cannot put together."""
+    import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
+
+    try:
+        both = pa.chunked_array([*column.chunks, *column.chunks], type=column.type)
+        both.unify_dictionaries().take(np.zeros(0, dtype=np.intp))
+    except pa.ArrowException as error:
+        raise ParameterError(
+            f"Column {name!r} is of Arrow's type {column.type}, of which rows cannot be picked and put together "
+            f"({error}). Cast it, e.g. to pyarrow.string()."
+        ) from error
 
 
 def alike(column: Any) -> bool:
-    """Whether a model sees one value in a native column; 0 and -0, None and NaN, 1 and "1" are two."""
-    if isinstance(column, np.ndarray) and column.dtype != object:
+    """Whether a model sees one value in a native column."""
+    if isinstance(column, np.ndarray) and not column.dtype.hasobject:
         cells = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), -1)
         return bool((cells == cells[0]).all())
-    values = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
-    return len({(type(value), repr(value)) for value in values}) == 1
+    return len({as_seen(value) for value in column}) == 1
+
+
+def as_seen(value: Any) -> tuple[type, str]:
+    """What a model may tell a value from others by: 0 and -0, None and NaN, 1 and "1" are two."""
+    value = value.as_py() if hasattr(value, "as_py") else value
+    return type(value), repr(value)
 
 
 def _library(table: Any) -> str:
@@ -306,6 +332,8 @@ class ArrowNatives(_Columns):
         import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
 
         kind = self.schema.types[j]
+        if pa.types.is_decimal(kind) and value is not None:
+            value = Decimal(str(value))
         if pa.types.is_dictionary(kind):
             return pa.chunked_array([pa.array([value], type=kind.value_type).dictionary_encode().cast(kind)])
         return pa.chunked_array([pa.array([value], type=kind)])

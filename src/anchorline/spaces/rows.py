@@ -4,7 +4,7 @@ import datetime as dt
 import difflib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
@@ -13,7 +13,7 @@ import numpy as np
 from anchorline.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, kind_of, level_of, listed, read_values
 from anchorline.errors import InstanceError
 from anchorline.spaces.attributes import level_texts
-from anchorline.spaces.natives import Natives
+from anchorline.spaces.natives import Natives, as_seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class Schema:
     columns: tuple[Column, ...]
     natives: Natives
     types: tuple["Type", ...]
+    _seen: dict[int, dict[Any, int]] = field(default_factory=dict, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -58,6 +59,17 @@ class Schema:
             values = map(self.natives.readable, natives)
             read = [read_values(*pair, InstanceError) for pair in zip(values, self.names, strict=True)]
         return natives, tuple(as_kind(one, own.kind) for one, own in zip(read, self.columns, strict=True))
+
+    def unclear(self, instance: Any) -> list[str]:
+        """Columns in which some training row reads like this row but has another value, as a model may see it."""
+        found = []
+        for j, (native, read) in enumerate(zip(*self.read(instance), strict=True)):
+            column = self.columns[j]
+            same = column.missing if read.missing[0] else (column.values == read.values[0]) & ~column.missing
+            seen = {as_seen(other) for other in self.natives.pick(j, np.flatnonzero(same))}
+            if seen - {as_seen(native[0])}:
+                found.append(self.names[j])
+        return found
 
     def _values(self, instance: Any) -> list[Any]:
         """The row's values in the order of the columns."""
@@ -82,19 +94,19 @@ class Schema:
 
     def _cast(self, j: int, value: Any) -> Any:
         """A native column of one value, of the training column's type."""
-        value = value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
+        value = _unwrapped(value)
         column, name = self.columns[j], self.names[j]
         if _is_missing(value):
-            return self._hole(j)
+            return self._hole(j, value)
         try:
             if column.kind == CATEGORY:
                 return self._level(j, value)
             to_plain = {NUMBER: _number, BOOLEAN: _boolean, DATE: _date}[column.kind]
-            value = to_plain(value, self.types[j])
-            if self.types[j].loose:  # the training table's own value: 1 where it has 1, 1.0 where it has 1.0
-                where = np.flatnonzero(column.values == value)[:1]
+            given, value = value, to_plain(value, self.types[j])
+            if self.types[j].loose:
+                where = np.flatnonzero((column.values == value) & ~column.missing)
                 if len(where):
-                    return self.natives.pick(j, where)
+                    return self._like(j, where, given)
             return self.natives.one(j, value)
         except InstanceError as error:
             raise InstanceError(f"Column {name!r}: {error}") from None
@@ -103,11 +115,25 @@ class Schema:
                 f"Column {name!r} is {value!r}; needed {column.kind}, as in the training table ({error})."
             ) from error
 
-    def _hole(self, j: int) -> Any:
+    def _like(self, j: int, where: np.ndarray, value: Any) -> Any:
+        """Of training rows that read alike the one whose value a model cannot tell from the given; else the first.
+
+        An object column may hold both None and NaN, or 1, 1.0 and "1"; a column of floats both null and NaN.
+        """
+        first, own = self.natives.pick(j, where[:1]), as_seen(value)
+        if as_seen(_unwrapped(first[0])) == own:
+            return first
+        if j not in self._seen:
+            column = self.natives.pick(j, np.arange(self.n_rows))
+            self._seen[j] = {as_seen(_unwrapped(native)): at for at, native in enumerate(column)}
+        at = self._seen[j].get(own)
+        return first if at is None else self.natives.pick(j, np.array([at]))
+
+    def _hole(self, j: int, value: Any) -> Any:
         """A missing value, as the training column writes it."""
-        column = self.columns[j]
-        if column.missing.any():
-            return self.natives.pick(j, np.array([int(column.missing.argmax())]))
+        where = np.flatnonzero(self.columns[j].missing)
+        if len(where):
+            return self._like(j, where, value)
         try:
             return self.natives.one(j, None)
         except Exception as error:
@@ -124,7 +150,7 @@ class Schema:
         text, column = level_of(value, kind), self.columns[j]
         where = np.flatnonzero((column.values == text) & ~column.missing)
         if len(where):
-            return self.natives.pick(j, where[:1])
+            return self._like(j, where, value)
         categories = self.types[j].categories
         if categories is None:
             return self.natives.one(j, text)
@@ -133,6 +159,11 @@ class Schema:
             hint = f"Did you mean {listed(near)}?" if near else f"Known are {listed(categories)}."
             raise InstanceError(f"{value!r} is no category of the training table. {hint}")
         return self.natives.one(j, categories[text])
+
+
+def _unwrapped(value: Any) -> Any:
+    """A Python value, of NumPy's; dates stay, which Python's cannot hold as exactly."""
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
 
 
 def plain(column: Column, native: Any) -> str | int | float | bool | None:

@@ -76,7 +76,7 @@ class Table:
         rare: float = 0.01,
         categorical: Mapping[str, Mapping[Any, str]] | Iterable[str] = (),
     ) -> None:
-        check_choices(n_bins, within, rare)
+        check_choices(n_bins, cuts, within, rare)
         self.schema = _schema_of(frame, names)
         self.names, self.within = self.schema.names, within
         self.fixed = tuple(known(fixed, self.names, "fixed"))
@@ -183,6 +183,10 @@ class Table:
         return TableNeighborhood(
             self._pool, self._attributes, self.schema.n_rows, row, columns, self.fixed, self.within
         )
+
+    def unclear(self, instance: Any) -> list[str]:
+        """Columns in which training rows read like this one and yet have other values: None and NaN, 1 and "1"."""
+        return self.schema.unclear(instance)
 
     def examples(self) -> Iterator[Any]:
         """Training rows as model inputs, in batches; evenly spread where there are more than 10,000."""
