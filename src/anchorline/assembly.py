@@ -10,7 +10,7 @@ import numpy as np
 from anchorline.assessment import Assessment
 from anchorline.choice import Rival
 from anchorline.explanation import Alternative, Certificate, Explanation, plain_label
-from anchorline.guarantees import achievable_epsilon
+from anchorline.guarantees import achievable_epsilon, split_delta
 from anchorline.investigation import Findings
 from anchorline.optimize.solution import Status
 from anchorline.predictor import Predictor
@@ -29,13 +29,7 @@ def assemble(
     """Turn findings on the scale [-1, +1] into an explanation in the output's own units."""
     solution, problem = findings.solution, findings.problem
     contributions, intercept = predictor.in_own_units(solution.contributions, solution.intercept)
-    support, n, d = np.flatnonzero(contributions), problem.evidence.n_rows, problem.n_literals
-    epsilon = None  # the theorem needs the box, and k terms
-    if findings.exhaustive:
-        epsilon = 0.0
-    elif settings.box is not None and solution.status not in (Status.RELAXED, Status.HEURISTIC):
-        radius = max(1.0, settings.k * settings.box)
-        epsilon = achievable_epsilon(n, settings.k, d, 1 - settings.confidence, radius)
+    support = np.flatnonzero(contributions)
     certificate = Certificate(
         status=solution.status,
         goal=settings.objective,
@@ -44,12 +38,12 @@ def assemble(
         anchoring_residual=abs(float(intercept + contributions.sum() - predictor.prediction)),
         n_terms=int(np.count_nonzero(contributions)) + int(intercept != 0),
         n_facts=int(np.count_nonzero(contributions)),
-        n_samples=n,
+        n_samples=problem.evidence.n_rows,
         n_queries=predictor.n_queries,
         n_clipped=predictor.n_clipped,
         exhaustive=findings.exhaustive,
         confidence=settings.confidence,
-        theorem_epsilon=epsilon,
+        theorem_epsilon=_theorem_epsilon(findings, settings),
         answers_checksum=predictor.checksum,
         stopped_because=findings.stopped_because,
         decision=predictor.decision,
@@ -70,6 +64,24 @@ def assemble(
         certificate=certificate,
         alternatives=tuple(_alternative(rival, predictor) for rival in findings.rivals),
     )
+
+
+def _theorem_epsilon(findings: Findings, settings: Settings) -> float | None:
+    """How far fidelity may be above that on the sample; None where the theorem does not apply.
+
+    Its w has a coordinate for the constant, so d is one more than the literals. A sum without intercept has the
+    constant ``origin``, which is no term and yet part of w.
+    """
+    problem, status = findings.problem, findings.solution.status
+    if findings.exhaustive:
+        return 0.0
+    if problem.box is None or status in (Status.RELAXED, Status.HEURISTIC):  # it needs the box, and k terms
+        return None
+    radius = problem.k * problem.box + (abs(problem.origin) if len(problem.cases) > 1 else 0.0)
+    n, delta = problem.evidence.n_rows, 1 - settings.confidence
+    if settings.n_samples == "auto":  # doubled until clear: every look has another number of digits
+        delta = split_delta(delta, n.bit_length())
+    return achievable_epsilon(n, problem.k, problem.n_literals + 1, delta, max(1.0, radius))
 
 
 def _alternative(rival: Rival, predictor: Predictor) -> Alternative:

@@ -1,10 +1,13 @@
 """Fidelity error, relevance error and stability of given contributions, by definition and measured."""
 
+import math
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from anchorline.errors import ParameterError
 from anchorline.evidence import GRID, Rows
 from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate, split_delta
 from anchorline.predictor import Predictor, batches
@@ -53,6 +56,26 @@ class Measured:
     drops: np.ndarray
     sums: np.ndarray
     stays: np.ndarray | None
+
+
+def scaled_sum(
+    contributions: Any, intercept: float | None, predictor: Predictor, n_literals: int
+) -> tuple[np.ndarray, float]:
+    """Anyone's sum in the output's own units: contributions scaled, and how far it is from the prediction."""
+    try:
+        scaled = np.asarray(contributions, dtype=np.float64) / predictor.half_range
+    except (TypeError, ValueError):
+        scaled = np.zeros(0)
+    if scaled.shape != (n_literals,) or not np.isfinite(scaled).all():
+        raise ParameterError(
+            f"contributions have shape {scaled.shape}; needed one finite number a literal, ({n_literals},)."
+        )
+    if intercept is None:
+        return scaled, 0.0
+    if not isinstance(intercept, Real) or not math.isfinite(intercept):
+        raise ParameterError(f"intercept is {intercept!r}; needed a finite number, or None: anchored.")
+    total = float(intercept) / predictor.half_range + float(scaled.sum())
+    return scaled, total + predictor.origin - predictor.scaled_prediction
 
 
 def assess(

@@ -9,7 +9,7 @@ import numpy as np
 
 from anchorline._version import __version__
 from anchorline.assembly import assemble
-from anchorline.assessment import Assessment, assess
+from anchorline.assessment import Assessment, assess, scaled_sum
 from anchorline.errors import BudgetError, ParameterError
 from anchorline.explanation import Explanation, plain_label, texts_digest
 from anchorline.frontier import Frontier, trace_frontier
@@ -206,7 +206,7 @@ class Explainer:
         counts: Counter[str] = Counter()
         for i in range(n_seeds):
             explanation = self.explain_with(instance, replace(settings, seed=settings.seed + i))
-            counts.update(term.literal.text for term in explanation.terms)
+            counts.update({term.literal.text for term in explanation.terms})
         return {text: count / n_seeds for text, count in counts.most_common()}
 
     def explain_many(
@@ -260,19 +260,7 @@ class Explainer:
         neighborhood, predictor = self.prepare(instance, settings)
         if n_fresh < 2:
             raise ParameterError(f"n_fresh is {n_fresh!r}; needed at least 2. Type n_fresh=10_000.")
-        try:
-            scaled = np.asarray(contributions, dtype=np.float64) / predictor.half_range
-        except (TypeError, ValueError):
-            scaled = np.zeros(0)
-        if scaled.shape != (len(neighborhood.literals),) or not np.isfinite(scaled).all():
-            raise ParameterError(
-                f"contributions have shape {scaled.shape}; needed one finite number a literal, "
-                f"({len(neighborhood.literals)},)."
-            )
-        gap = 0.0
-        if intercept is not None:
-            total = float(intercept) / predictor.half_range + float(scaled.sum())
-            gap = total + predictor.origin - predictor.scaled_prediction
+        scaled, gap = scaled_sum(contributions, intercept, predictor, len(neighborhood.literals))
         return assess(
             neighborhood,
             predictor,

@@ -53,6 +53,7 @@ class Frontier:
     points: tuple[FrontierPoint, ...]
     n_queries: int
     confidence: float
+    n_clipped: int = 0
 
     def __str__(self) -> str:
         from anchorline.render.characters import printable  # noqa: PLC0415  pictures come after
@@ -63,7 +64,15 @@ class Frontier:
             terms = ", ".join(names) or "(intercept)"
             cells = (_cell(point.fidelity_error), _cell(point.relevance_error))
             lines.append(f"{point.k:>3}  {cells[0]:<26}{cells[1]:<26}{terms}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.warnings])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What may make the errors look smaller than they are."""
+        from anchorline.render.text import beyond_range  # noqa: PLC0415  pictures come after
+
+        told = f"{beyond_range(self.n_clipped, self.n_queries)}: errors may be larger than told here."
+        return [f"{told} Pass a wider output_range=(lowest, highest)."] if self.n_clipped else []
 
     def plot(self, ax: Any = None) -> Any:
         """Draw both errors over k with their bands; on ``ax`` or its own; returns the Axes."""
@@ -119,6 +128,7 @@ def trace_frontier(
         points=points,
         n_queries=predictor.n_queries,
         confidence=settings.confidence,
+        n_clipped=predictor.n_clipped,
     )
 
 

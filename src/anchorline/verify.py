@@ -6,12 +6,12 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from anchorline.assessment import assess
-from anchorline.columns import listed
 from anchorline.errors import AnchorlineError, FormatError, PredictorError, TamperedError
 from anchorline.explainer import Explainer
 from anchorline.explanation import Explanation, plain_label, texts_digest
@@ -20,7 +20,6 @@ from anchorline.outputs import classes_of
 from anchorline.settings import Settings
 from anchorline.spaces.base import Space
 from anchorline.spaces.hypercube import Hypercube
-from anchorline.spaces.table import Table
 
 ROUNDING = 1e-9  # figures may differ by this, relative to their size, to 1, or to half the range of the output
 _IN_OUTPUT_UNITS = re.compile(
@@ -103,7 +102,7 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
     parameters = claimed.parameters
     settings = Settings.from_dict(parameters)
     explainer = Explainer(
-        predict,
+        _as_then(predict, parameters),
         Hypercube() if space is None else space,
         output=claimed.output,
         column=parameters["column"],
@@ -113,7 +112,8 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
         threshold=parameters["threshold"],
         input=parameters["input"],
     )
-    foreign = _foreign(claimed, predict, space)
+    unlabelled = replace(explainer.asked, name=None, classes=None).name_of(parameters["column"])
+    foreign = _foreign(claimed, predict, space, unlabelled)
     if foreign is not None:
         return Verification(Outcome.DOES_NOT_HOLD, (foreign,))
     _, predictor = explainer.prepare(list(claimed.instance), replace(settings, max_queries=None))
@@ -141,14 +141,22 @@ def _doubt(claimed: Explanation, again: Explanation, explainer: Explainer, setti
         return "the search was stopped by the clock, so it cannot be repeated exactly"
     if _contradicts_itself(explainer, claimed):
         return "the model gives two answers to one question"
-    unclear = explainer.space.unclear(list(claimed.instance)) if isinstance(explainer.space, Table) else []
+    unclear = getattr(explainer.space, "unclear", lambda row: [])(list(claimed.instance))
     if unclear:
-        return f"in {listed(unclear)} other values read like the row's, and its record does not tell which it has"
+        columns = ", ".join(map(repr, unclear))
+        return f"in {columns} other values read like the row's, and its record does not tell which it has"
     return None
 
 
-def _foreign(claimed: Explanation, predict: Any, space: Space | None) -> str | None:
-    """Why the explanation cannot be of this model and space, or None."""
+def _as_then(predict: Any, parameters: Mapping[str, Any]) -> Any:
+    """The model as it was known then: some tell the labels of their columns only with their first answer."""
+    is_function = callable(predict) and not callable(getattr(predict, "predict", None))
+    unlabelled = parameters["column"] is not None and parameters["classes"] is None
+    return partial(predict) if is_function and unlabelled else predict
+
+
+def _foreign(claimed: Explanation, predict: Any, space: Space | None, unlabelled: str) -> str | None:
+    """Why the explanation cannot be of this model and space, or None; ``unlabelled``: a column without a label."""
     parameters, own = claimed.parameters, classes_of(predict)
     if space is not None and space.fingerprint != parameters["space"]:
         return "it was made in another space"
@@ -158,7 +166,9 @@ def _foreign(claimed: Explanation, predict: Any, space: Space | None) -> str | N
     if classes is not None and own is not None and [plain_label(label) for label in own] != list(classes):
         return "its classes are not the model's"
     column = parameters["column"]
-    if column is not None and own is not None and (column >= len(own) or str(own[column]) != claimed.output):
+    if column is None or own is None:
+        return None
+    if column >= len(own) or claimed.output not in (str(own[column]), unlabelled):
         return "its output is not called as the model's class"
     return None
 

@@ -61,6 +61,13 @@ def test_shortest_says_when_nothing_does():
         al.Explainer(parity, al.Hypercube()).shortest(np.ones(6), 0.01, k=3)
 
 
+def test_shortest_goes_on_where_the_box_holds_no_rule_as_short():
+    """No fact at all would do, but its sum is beyond the box; one fact more is enough."""
+    explainer = al.Explainer(lambda rows: np.full(len(rows), 0.9), al.Hypercube())
+    e = explainer.shortest(np.ones(3), 0.05, box=0.5)
+    assert (len(e.terms), e.certificate.status) == (1, Status.OPTIMAL)
+
+
 def test_too_few_rows_are_no_proof_that_no_rule_does():
     explainer = al.Explainer(lambda rows: 0.9 * rows[:, 0], al.Hypercube())
     with pytest.raises(InfeasibleError, match="No rule of at most 10 facts was found with"):

@@ -51,10 +51,10 @@ MAY_IMPORT = {
         "jsonform",
         "outputs",
     },
-    "verify": {*CORE, "columns", "outputs", "settings", "assessment", "explanation", "explainer"},
+    "verify": {*CORE, "outputs", "settings", "assessment", "explanation", "explainer"},
     "models": {"errors", "predictor"},
     "io": {"errors"},
-    "compat": {"errors", "spaces", "explainer", "explanation", "render"},
+    "compat": {"errors", "io", "spaces", "explainer", "explanation", "render"},
 }
 # These stand on top and may import all of the above, and their like; nothing below may import them.
 TOP = {"__init__", "__main__", "batch", "bench", "cli", "studio"}

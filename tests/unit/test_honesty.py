@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 
 import numpy as np
 import pytest
@@ -113,6 +114,42 @@ def test_the_theorem_knows_the_box():
     assert epsilon(solver="iht") is None
 
 
+def test_the_theorem_counts_the_constant():
+    """A sum without intercept has the scaled constant -1 of a zero probability: here its L1 norm is 3, at k = 2."""
+
+    def both(rows):
+        first, second = (rows[:, j] > 0 for j in (0, 1))
+        share = 0.5 * (first & second) + 0.25 * first + 0.25 * second
+        return np.column_stack([1 - share, share])
+
+    e = al.Explainer(both, al.Hypercube()).explain(np.ones(20), k=2, n_samples=2000)
+    norm = np.abs(e.scaled).sum() + abs(e.intercept / e.half_range - 1)
+    assert norm == pytest.approx(3)
+    epsilon = (norm + 1) ** 2 / 2 * math.sqrt((16 * math.log(2 * 21) + math.log(2 / 0.05)) / 2000)
+    assert e.certificate.theorem_epsilon >= epsilon * (1 - 1e-12)
+    looked = al.Explainer(both, al.Hypercube()).explain(np.ones(20), k=2, n_samples="auto").certificate
+    planned = al.Explainer(both, al.Hypercube()).explain(np.ones(20), k=2, n_samples=looked.n_samples).certificate
+    assert looked.theorem_epsilon > planned.theorem_epsilon
+
+
+def test_a_rule_that_was_not_measured_is_not_told_as_proven():
+    for model in (vote, smooth):
+        assert al.explain(model, np.ones(14), k=2, n_certify=0).as_rule().endswith(", which was not measured.")
+
+
+def test_a_rule_says_that_outputs_were_clipped():
+    rule = al.explain(lambda z: np.where(z[:, 0] > 0, 1.0, 50.0), np.ones(3), k=1).as_rule()
+    assert rule == "If anything goes then f(x) stays 1, as far as output_range goes: 4 outputs were beyond it."
+    frontier = al.Explainer(lambda z: 5.0 - 4 * z[:, 0], al.Hypercube()).frontier(np.ones(3), ks=[1])
+    assert "4 of 9 outputs were beyond output_range and clipped: errors may be larger" in str(frontier)
+    assert not al.Explainer(smooth, al.Hypercube()).frontier(np.ones(3), ks=[1]).warnings
+
+
+def test_shares_of_literals_that_are_called_alike_are_shares():
+    explainer = al.Explainer(lambda z: 0.3 * z[:, 0] + 0.2 * z[:, 1], al.Hypercube(["a", "a", "b"]))
+    assert explainer.repeat(np.ones(3), n_seeds=2, k=3) == {"a = +1": 1.0}
+
+
 def test_auto_draws_where_enumerating_costs_too_much():
     e = al.explain(smooth, np.ones(9), n_samples="auto", max_queries=400)
     assert e.certificate.n_queries <= 400
@@ -161,6 +198,9 @@ def test_bad_arguments_of_assess_and_frontier():
     for call in (
         lambda: explainer.assess(np.ones(4), [0.1] * 4, n_fresh=0),
         lambda: explainer.assess(np.ones(4), {"a": 1}),
+        lambda: explainer.assess(np.ones(4), [0.0] * 4, intercept=math.nan),
+        lambda: explainer.assess(np.ones(4), [0.0] * 4, intercept=math.inf),
+        lambda: explainer.assess(np.ones(4), [0.0] * 4, intercept="a"),
         lambda: explainer.frontier(np.ones(4), ks=3),
     ):
         with pytest.raises(ParameterError):

@@ -234,6 +234,10 @@ def test_a_frontier_is_drawn_and_told():
     for point in frontier().points:
         assert f"k = {point.k}: fidelity error {point.fidelity_error.value:.3g}" in drawing["aria-label"]
     assert "<svg" not in html.page(explanation())
+    assert "were beyond output_range" not in page
+    clipped = html.page(explanation(), frontier=dataclasses.replace(frontier(), n_clipped=3))
+    assert "3 of" in clipped
+    assert "were beyond output_range" in clipped
 
 
 def test_a_frontier_that_was_not_certified():

@@ -204,6 +204,10 @@ def shortest_rule(
             return None, False
         best, bound = search.best(size)
         if search.error(best.support) <= most_error + 1e-12:
-            return search.fitted(best.support, bound, best.status is Status.OPTIMAL), proven
-        proven = proven and bound > most_error
+            rule = search.fitted(best.support, bound, best.status is Status.OPTIMAL)
+            if rule is not None:
+                return rule, proven
+            proven = proven and size in (0, problem.n_literals)  # else others as short may lie in the box
+        else:
+            proven = proven and bound > most_error
     return None, proven

@@ -24,13 +24,14 @@ def frontier_chart(frontier: "FrontierLike") -> str:
     )
     frame = _Frame(ks, highest)
     drawn = "".join(_series(frame, name, ks, found) for name, found in series.items())
+    warned = "".join(f" {html.escape(warning)}" for warning in frontier.warnings)
     return (
         f'<figure class="frontier"><svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" '
         f'aria-label="{html.escape(_described(frontier), quote=True)}">{frame.axes()}{drawn}</svg>'
         f'<figcaption class="note">{_key("fidelity")} fidelity error: of the sum. '
         f"{_key('relevance')} relevance error: while the reasons stay. "
         "Mean squares, output scaled to [\u22121, +1]; all bands hold together with "
-        f"{100 * frontier.confidence:g}% confidence.</figcaption></figure>"
+        f"{100 * frontier.confidence:g}% confidence.{warned}</figcaption></figure>"
     )
 
 

@@ -50,6 +50,10 @@ class FrontierLike(Protocol):
     def confidence(self) -> float:
         """With which all limits hold together."""
 
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What may make the errors look smaller than they are."""
+
 
 def waterfall(explanation: "Explanation", ax: "Axes | None" = None) -> "Axes":
     """Steps from the intercept (or from zero, if there is none) to the prediction, one a term, largest first.

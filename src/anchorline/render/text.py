@@ -78,10 +78,14 @@ def consequence(explanation: "Explanation", shown: Callable[[str], str] = printa
             return f"{then}."
         ends = "" if stability.exact else f", {confidence} {_percent(stability.low)} to {_percent(stability.high)}"
         return f"{then} in {_percent(stability.value)}% of neighbors{ends}."
-    if change is None or change.high == 0:
-        return f"{then}."
-    ends = "" if change.exact else f", {confidence} {change.low:.3g} to {change.high:.3g}"
-    return f"{then}, typically within {change.value:.3g}{ends}."
+    if change is None:
+        return f"{then}, which was not measured."
+    if change.high > 0:
+        ends = "" if change.exact else f", {confidence} {change.low:.3g} to {change.high:.3g}"
+        then += f", typically within {change.value:.3g}{ends}"
+    if certificate.n_clipped_inside:
+        then += f", as far as output_range goes: {certificate.n_clipped_inside:,} outputs were beyond it"
+    return f"{then}."
 
 
 def explanation_text(explanation: "Explanation") -> str:
@@ -105,12 +109,17 @@ def clipping(certificate: "Certificate") -> str:
     """That outputs were beyond the range they should be in, and what to do if they were many; else nothing."""
     if not certificate.n_clipped:
         return ""
-    told = f"{certificate.n_clipped:,} of {certificate.n_queries:,} outputs were beyond output_range and clipped"
+    told = beyond_range(certificate.n_clipped, certificate.n_queries)
     inside = certificate.n_clipped_inside
     if inside and certificate.stability is None:
         told += f", {inside:,} of them while the reasons stayed: the output moves further than is told here"
     wider = _clipped_much(certificate) or (inside and certificate.stability is None)
     return f"{told}: pass a wider output_range=(lowest, highest)." if wider else f"{told}."
+
+
+def beyond_range(n_clipped: int, n_queries: int) -> str:
+    """How many outputs were beyond the range they should be in."""
+    return f"{n_clipped:,} of {n_queries:,} outputs were beyond output_range and clipped"
 
 
 def _clipped_much(certificate: "Certificate") -> bool:
@@ -150,8 +159,8 @@ def details_text(certificate: "Certificate") -> str:
         )
     epsilon = certificate.theorem_epsilon
     if epsilon is not None:
-        vacuous = " (vacuous)" if is_vacuous(epsilon) else ""
-        lines.append(f"By theorem, fidelity is within {epsilon:.3g}{vacuous} of the sample's for every such sum.")
+        limit = f"{epsilon:.3g}{' (vacuous)' if is_vacuous(epsilon) else ''}"
+        lines.append(f"By theorem, no such sum's fidelity error is more than {limit} above that on the sample.")
     lines.append(f"{certificate.n_queries:,} model queries.")
     return "\n".join(lines)
 
@@ -219,8 +228,8 @@ def by_theorem(certificate: "Certificate") -> list[str]:
     elif epsilon is not None:
         empty = ": vacuous at this sample size, it promises nothing" if is_vacuous(epsilon) else ""
         lines.append(
-            f"With confidence {100 * certificate.confidence:g}%, the fidelity error of every sum this short is "
-            f"within {epsilon:.3g} of its value on the sample{empty}."
+            f"With confidence {100 * certificate.confidence:g}%, the fidelity error of every sum this short is at "
+            f"most {epsilon:.3g} above its value on the sample{empty}."
         )
     if bound is not None and certificate.fidelity_error is not None and certificate.n_facts:
         limit, share = f"{certificate.fidelity_error.high:.3g}", _percent(certificate.event_probability or 0.0)

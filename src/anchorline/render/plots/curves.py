@@ -63,7 +63,9 @@ def draw_frontier(frontier: "FrontierLike", ax: Axes | None) -> Axes:
     quiet_frame(ax, grid="y")
     _legend_below(ax)
     band = f"Bands hold together with {100 * frontier.confidence:g}% confidence" if measured else "Not certified"
-    headline(ax, "How many reasons are needed?", band + ("" if all(proved) else "; hollow: not proved best"))
+    band += "" if all(proved) else "; hollow: not proved best"
+    band += "; outputs were clipped: errors may be larger" if frontier.warnings else ""
+    headline(ax, "How many reasons are needed?", band)
     return ax
 
 
