@@ -59,6 +59,10 @@ def crawling(rows):
 def broken(rows):
     raise RuntimeError("no more\\n\\x1b[31mink")
 
+def printing(rows):
+    print("asked")
+    return score(rows)
+
 def leaving(rows):
     raise SystemExit(0)
 
@@ -329,6 +333,14 @@ def test_pages_and_pictures(run, tmp_path):
     assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_labels_that_are_no_texts(run, tmp_path):
+    pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3))).to_parquet(tmp_path / "train.parquet")
+    (tmp_path / "first.py").write_text("def score(rows):\n    return rows['0']\n")
+    options = ["--data", "train.parquet", "--row", 0, *FEW]
+    done = run("explain", "first:score", *options, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_options_reach_the_explanation(run):
     options = ["--fixed", "children", "--group", "place=town; or place,note", "--within", "redraw", "--seed", 7]
     options += [
@@ -466,6 +478,12 @@ def test_cannot_tell(run, tmp_path):
         (explain("scorer:score", "--row", 0, "--group", "a"), "needed NAME=A,B"),
         (explain("scorer:score", "--row", 0, "--format", "png"), "A picture needs a file"),
         (explain("scorer:score", "--row", 0, "--row", 1, "--out", "a.html"), "'explanation-{row}.html'"),
+        (explain("scorer:score", "--row", 0, "--out", "a.pdf"), "'a.pdf'; needed a name that ends in .txt, .json"),
+        (
+            ("frontier", "scorer:score", "--data=train.csv", "--row=0", "--out=f.json"),
+            "ends in .txt, .png; or say",
+        ),
+        (("frontier", "scorer:score", "--data=train.csv", "--row=0", "--format=png"), "A picture needs a file"),
         (("paint",), "No such command"),
         (("bench",), "Missing command"),
         (("bench", "paper", "--protocol", "mine"), "Invalid value for '--protocol'"),
@@ -683,6 +701,39 @@ def test_a_full_standard_output(run):
         done = run(*explain("scorer:score", "--row", 0), stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == Code.OUTPUT
     assert done.stderr == "anchorline: Standard output cannot be written: the disk is full.\n"
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("explain", "--help"), ("--version",)])
+def test_help_that_cannot_be_written(run, arguments):
+    with open("/dev/full", "w") as full:
+        done = run(*arguments, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == Code.OUTPUT
+    assert done.stderr == "anchorline: Standard output cannot be written: the disk is full.\n"
+
+
+def test_streams_that_are_closed(environment, place, tmp_path):
+    """As by ``>&-``: a result is refused, a file is written, and what is told goes nowhere."""
+    command = f"{sys.executable} -m anchorline"
+    words = " ".join(f"'{word}'" for word in explain("scorer:printing", "--row", 0))
+    refused = (Code.OUTPUT, "anchorline: Standard output cannot be written: it is closed.\n")
+    for script, expected in [
+        (f"{command} {words} >&-", refused),
+        (f"{command} --help >&-", refused),
+        (f"{command} {words} --out {tmp_path / 'why.json'} >&-", (Code.OK, "")),
+        (f"{command} {words} --out {tmp_path / 'none' / 'why.json'} >&- 2>&-", (Code.OUTPUT, "")),
+        (f"{command} {words} --debug --out {tmp_path / 'none' / 'why.json'} 2>/dev/full", (Code.OUTPUT, "")),
+    ]:
+        done = subprocess.run(
+            ["bash", "-c", script],
+            capture_output=True,
+            env=environment,
+            cwd=place,
+            timeout=60,
+            check=False,
+            encoding="utf-8",
+        )
+        assert (done.returncode, done.stderr) == expected
+    assert Explanation.from_json((tmp_path / "why.json").read_text().strip())
 
 
 def test_a_file_that_may_not_grow(run, tmp_path):

@@ -1,8 +1,10 @@
 """Familiar doors: LIME's own calls side by side with LIME, and explanations that SHAP's own plots draw."""
 
+import errno
 import functools
 import inspect
 import math
+import os
 import pickle
 import sys
 import types
@@ -22,6 +24,7 @@ from anchorline.compat import LimeTabularExplainer, to_shap
 from anchorline.errors import (
     InstanceError,
     MissingDependencyError,
+    OutputFileError,
     ParameterError,
     PredictorError,
     PredictorOutputError,
@@ -371,6 +374,22 @@ def test_pages(iris, tmp_path):
         one.as_html(show_everything=True)
 
 
+def test_a_page_is_written_whole_or_not_at_all(iris, tmp_path, monkeypatch):
+    data, model = iris
+    result = LimeTabularExplainer(data.data).explain_instance(data.data[0], model.predict_proba, **FEW)
+    with pytest.raises(OutputFileError, match="the folder does not exist"):
+        result.save_to_file(tmp_path / "none" / "page.html")
+
+    def fail(descriptor):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    (tmp_path / "page.html").write_text("old")
+    with pytest.raises(OutputFileError, match="the disk is full"):
+        result.save_to_file(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == "old"
+
+
 def test_show_in_notebook(iris, monkeypatch):
     data, model = iris
     result = LimeTabularExplainer(data.data).explain_instance(data.data[0], model.predict_proba, **FEW)
@@ -437,7 +456,16 @@ def test_warnings_of_explain_instance(iris, keywords):
         ({"feature_names": list("aacd")}, "must differ"),
         ({"categorical_features": [4]}, "0 to 3"),
         ({"categorical_features": [True, False, False, False]}, "a column's number"),
+        (
+            {"categorical_features": 0},
+            r"categorical_features is 0; needed a list. Type categorical_features=\[0\]",
+        ),
+        ({"categorical_features": np.array(0)}, "categorical_features is array"),
+        ({"categorical_features": "ab", "feature_names": list("abcd")}, "categorical_features is 'ab'"),
         ({"categorical_names": [["a", "b"]]}, "categorical_names is a list"),
+        ({"categorical_names": {0: None}}, r"categorical_names\[0\] is None; .* Type categorical_names={0: \["),
+        ({"categorical_names": {0: "no"}}, r"categorical_names\[0\] is 'no'"),
+        ({"feature_names": "abcd"}, "feature_names is 'abcd'; needed a list"),
         ({"class_names": "benign"}, "needed a list"),
         ({"class_names": ["a", "b"], "mode": "regression"}, "one output"),
         ({"random_state": -1}, "random_state is -1"),

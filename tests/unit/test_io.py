@@ -3,12 +3,14 @@
 import errno
 import gzip
 import json
+import math
 import os
 import stat
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -96,6 +98,20 @@ def test_long_texts_and_many_digits_are_read_in_no_time(file):
     assert time.perf_counter() - start < 5
 
 
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "7" * 400, "7" * 5000])
+def test_a_number_that_no_float_holds_is_text_and_not_infinity(file, number):
+    text = f"a,b\n{number},1\n2.5,2\n"
+    assert columns(file("a.csv", text)) == {"a": [number, "2.5"], "b": [1, 2]}
+    assert columns(file("a.csv", f"a,b\n{number},1\n,2\n"))["a"] == [number, None]
+    assert read_rows(file("a.csv", text), numbers={"a"})[0]["a"] == number
+    with_comma = number.replace("1e", "1,5e")
+    assert columns(file("a.csv", f"a;b\n{with_comma};1\n2,5;2\n"))["a"] == [with_comma, "2,5"]
+
+
+def test_zeros_before_a_number_do_not_make_it_long(file):
+    assert columns(file("a.csv", f"a,b\n{'0' * 5000}1,1\n2,2\n"))["a"] == [1, 2]
+
+
 def test_missing_booleans_stay_texts(file):
     assert columns(file("a.csv", "b,c\ntrue,1\n,2\n"))["b"] == ["true", None]
 
@@ -113,6 +129,12 @@ def test_missing_booleans_stay_texts(file):
 )
 def test_decimal_commas_where_nothing_else_makes_sense(file, text, decimal, expected):
     assert columns(file("a.csv", text), decimal=decimal)["a"] == expected
+
+
+def test_advice_on_commas_can_be_followed_everywhere(file, caplog):
+    """The command line has no ``decimal``."""
+    read_table(file("a.csv", "a;b\n1,500;x\n"))
+    assert "Write 1.234 or 1234 for 1,234; in Python, read_table(..., decimal=',') tells, too." in caplog.text
 
 
 def test_one_column_and_blank_lines(file):
@@ -192,6 +214,13 @@ def test_decimal_commas_of_texts_say_nothing_of_numbers(file):
     assert read_rows(path, numbers={"x"}) == [{"code": "1,5", "x": 1.5}, {"code": "2,5", "x": 2}]
 
 
+def test_decimal_commas_are_the_whole_files(file):
+    """As `read_rows` says: the one thing that a cell does not tell alone."""
+    assert read_rows(file("one.csv", "x;y\n1,234;0\n"), numbers={"x"})[0]["x"] == "1,234"
+    assert read_rows(file("two.csv", "x;y\n1,234;0\n2,5;0\n"), numbers={"x"})[0]["x"] == 1.234
+    assert "``1,234`` is 1.234 if another number" in read_rows.__doc__
+
+
 def test_files_that_tell_types_are_read_as_they_are(file):
     found = read_rows(file("a.jsonl", '{"code": "007", "n": 1}\n'), numbers=())
     assert columns_of(found) == {"code": ["007"], "n": [1]}
@@ -210,7 +239,18 @@ def test_json_lines(file):
         "c": [None, True, False],
     }
     assert columns(file("a.ndjson", '{"i": 1}\n{"i": 2}\n')) == {"i": [1, 2]}
+    assert columns(file("a.jsonl", '{"i": Infinity, "t": "\\ud83d\\ude00"}\n')) == {
+        "i": [math.inf],
+        "t": ["\U0001f600"],
+    }
     assert columns(file("a.jsonl.gz", gzip.compress(b'{"i": 1}\n'))) == {"i": [1]}
+
+
+def test_many_json_lines_are_read_in_no_time(file):
+    path = file("a.jsonl", '{"a": 1, "b": 2, "c": 3}\n' * 50_000)
+    start = time.perf_counter()
+    assert len(read_table(path)) == 50_000
+    assert time.perf_counter() - start < 3
 
 
 @pytest.mark.parametrize(
@@ -223,6 +263,14 @@ def test_json_lines(file):
         ('{"a": \n', "line 1: no JSON"),
         ("{}\n", "has no columns"),
         ('{"a":' + "[" * 100_000, "line 1: no JSON"),
+        (
+            '{"a": 1}\n{"a": 1' + "0" * 400 + "}\n",
+            r"line 2: 10{19}\.\.\. \(401 characters\) is too large a number",
+        ),
+        ('{"a": 1' + "0" * 5000 + "}\n", "line 1: 1.* is too large a number"),
+        ('{"a": 0.5}\n{"a": -1e400}\n', "line 2: -1e400 is too large a number"),
+        ('{"b": "x"}\n{"a": "x\\ud800"}\n', r"line 2: '\\ud800' is half a character"),
+        ('{"\\udc00": 1}\n', r"line 1: '\\udc00' is half a character"),
     ],
 )
 def test_what_is_no_json_lines(file, text, match):
@@ -245,12 +293,122 @@ def test_parquet_and_arrow(tmp_path):
     assert columns(tmp_path / "named.parquet")["id"] == [7, 9]
 
 
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        ([0, 1], ["0", "1"]),
+        ([0.5, 1.5], ["0.5", "1.5"]),
+        (pd.date_range("2018-03-04", periods=2), ["2018-03-04 00:00:00", "2018-03-05 00:00:00"]),
+        (pd.MultiIndex.from_tuples([("a", 1), ("b", 2)]), ["('a', '1')", "('b', '2')"]),
+        (pd.CategoricalIndex(["x", "y"]), ["x", "y"]),
+    ],
+    ids=["whole", "floats", "dates", "levels", "categories"],
+)
+def test_labels_of_pandas_are_read_as_texts(tmp_path, labels, names):
+    frame = pd.DataFrame([[1, 2], [3, 4]], columns=labels)
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert columns(tmp_path / "a.parquet") == {names[0]: [1, 3], names[1]: [2, 4]}
+    assert list(columns(tmp_path / "a.parquet", columns=names[1:])) == names[1:]
+    frame.set_axis(pd.Index([7, 9], name="id")).to_parquet(tmp_path / "named.parquet")
+    assert columns(tmp_path / "named.parquet") == {names[0]: [1, 3], names[1]: [2, 4], "id": [7, 9]}
+    frame.set_axis([7, 9]).to_parquet(tmp_path / "unnamed.parquet")
+    assert columns(tmp_path / "unnamed.parquet") == {names[0]: [1, 3], names[1]: [2, 4]}
+    assert columns(tmp_path / "unnamed.parquet", columns=["__index_level_0__"]) == {"__index_level_0__": [7, 9]}
+
+
+def test_types_of_pandas_are_kept(tmp_path):
+    frame = pd.DataFrame({"i": pd.array([2**53 + 1, None], "Int64"), "b": pd.array([True, None], "boolean")})
+    frame["day"] = pd.date_range("2018-03-04", periods=2, tz="Europe/Paris").as_unit("us")
+    frame.to_parquet(tmp_path / "a.parquet")
+    found = read_table(tmp_path / "a.parquet", backend="pandas")
+    pd.testing.assert_frame_equal(found, frame)
+    assert columns(tmp_path / "a.parquet", columns=["i"]) == {"i": [2**53 + 1, None]}
+
+
+def encoded(values):
+    return pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(values))
+
+
+def not_utf8():
+    offsets = pa.py_buffer(np.array([0, 1, 2], np.int32).tobytes())
+    return pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"\xffx")])
+
+
+MIXED = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])])
+
+
+@pytest.mark.parametrize(
+    ("backend", "array", "match"),
+    [
+        ("pandas", encoded(["x", None]), r"column 'bad' \(dictionary<.*cannot be read into pandas: .*null"),
+        ("pandas", encoded(["x", "x"]), r"column 'bad' \(dictionary<.*cannot be read into pandas: .*unique"),
+        ("pandas", MIXED, r"column 'bad' \(sparse_union<"),
+        ("polars", MIXED, r"column 'bad' \(sparse_union<"),
+        ("pandas", pa.array([0, 1], pa.timestamp("us", "Mars/Olympus")), r"column 'bad' \(.*tz=Mars/Olympus"),
+        ("polars", pa.array([0, 1], pa.timestamp("us", "Mars/Olympus")), r"column 'bad' \(.*tz=Mars/Olympus"),
+        ("polars", pa.array([1, 2], pa.decimal256(60)), r"column 'bad' \(decimal256"),  # a panic: no Exception
+        ("pandas", not_utf8(), "Invalid UTF8"),
+        ("polars", not_utf8(), "Invalid UTF8"),
+        ("pyarrow", not_utf8(), "Invalid UTF8"),
+    ],
+)
+def test_columns_that_a_backend_does_not_know(tmp_path, backend, array, match):
+    table = pa.table({"good": [1, 2], "bad": array})
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), table.schema) as written:
+        written.write_table(table)
+    with pytest.raises(errors.TableFileError, match=match) as caught:
+        read_table(tmp_path / "a.arrow", backend=backend)
+    assert str(caught.value).startswith(f"'{tmp_path}/a.arrow'")
+    if "UTF8" not in match:
+        assert str(caught.value).endswith("Write the file anew with numbers, texts, booleans and dates only.")
+        assert columns_of(read_table(tmp_path / "a.arrow", backend=backend, columns=["good"])) == {"good": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("notes", "match"),
+    [
+        (b"{", "holds notes by pandas that cannot be read: .* Write the file anew"),
+        (b"\xff", "holds notes by pandas that cannot be read"),
+        (b'{"columns": 1}', "holds notes by pandas that cannot be read"),
+        (b'{"columns": [{"name": "b"}]}', "column 'b'"),
+        (b'{"columns": [{"name": "b", "pandas_type": "x", "numpy_type": "pint[m]"}]}', r"column 'b' .*pint\[m\]"),
+    ],
+)
+def test_damaged_notes_of_pandas(tmp_path, notes, match):
+    table = pa.table({"a": [1], "b": [2]}).replace_schema_metadata({"pandas": notes})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(errors.TableFileError, match=match):
+        read_table(tmp_path / "a.parquet", backend="pandas")
+
+
+def test_notes_of_an_index_that_is_gone_do_no_harm(tmp_path):
+    for notes in (b"{}", b'{"index_columns": ["gone"], "columns": [], "column_indexes": []}'):
+        table = pa.table({"a": [1]}).replace_schema_metadata({"pandas": notes})
+        pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+        assert columns(tmp_path / "a.parquet") == {"a": [1]}
+
+
+def test_interrupts_and_a_full_memory_are_not_the_files_fault(tmp_path, monkeypatch):
+    pl.DataFrame({"a": [1, 2]}).write_parquet(tmp_path / "a.parquet")
+    for error in (KeyboardInterrupt, MemoryError):
+
+        def fail(*_, error=error):
+            raise error
+
+        monkeypatch.setattr("anchorline.io.columnar._in_backend", fail)
+        with pytest.raises(error):
+            read_table(tmp_path / "a.parquet")
+
+
 def test_parquet_by_polars_alone(tmp_path, monkeypatch):
     pl.DataFrame({"a": [1, 2]}).write_parquet(tmp_path / "a.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert columns_of(read_table(tmp_path / "a.parquet", backend="polars")) == {"a": [1, 2]}
     with pytest.raises(errors.MissingDependencyError, match="pyarrow"):
         read_table(tmp_path / "a.parquet", backend="pandas")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 or something else")
+    with pytest.raises(errors.TableFileError, match="is no parquet file"):
+        read_table(tmp_path / "a.parquet", backend="polars")
 
 
 def test_columnar_files_that_are_none(tmp_path):

@@ -12,7 +12,7 @@ import typer
 from anchorline._version import __version__
 from anchorline.cli import batch, bench, demo, doctor, explain, frontier, serve, verify
 from anchorline.cli.codes import HELP, Code
-from anchorline.cli.console import prepare_logging, prepare_streams, say, silence, tell
+from anchorline.cli.console import prepare_logging, prepare_streams, say, saying, silence, tell
 from anchorline.cli.guard import guarded, report
 from anchorline.cli.options import Debug, Verbose
 from anchorline.cli.signature import spread
@@ -73,7 +73,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     prepare_logging(logging.WARNING)
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        return int(app(arguments, prog_name="anchorline", standalone_mode=False) or 0)
+        with saying():  # help and completion, which typer writes itself
+            return int(app(arguments, prog_name="anchorline", standalone_mode=False) or 0)
     except (KeyboardInterrupt, _Terminated) as error:
         return report(error)
     except SystemExit as ended:

@@ -1,10 +1,12 @@
 """What is written, and where: results on standard output, all else on standard error, nothing interpreted."""
 
+import atexit
 import contextlib
 import logging
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -20,26 +22,44 @@ PAGE_WIDTH = 100  # of a table that goes to a file or a pipe
 
 
 def prepare_streams() -> None:
-    """Characters that a terminal does not know become escapes instead of errors."""
+    """Characters that a terminal does not know become escapes instead of errors, and no stream is None.
+
+    Python has None for a stream that was closed (``>&-``). What is told then goes nowhere, and a result fails
+    where it is written: a command that writes to a file is not disturbed.
+    """
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+        atexit.register(silence, sys.stdout)  # a model may have printed
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  as long as the process
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def say(text: str | bytes) -> None:
-    """Write a result to standard output; a reader that went away ends the command, as it does elsewhere."""
-    try:
+    """Write a result to standard output."""
+    with saying():
         if isinstance(text, bytes):
             sys.stdout.buffer.write(text)
             sys.stdout.buffer.flush()
         else:
             typer.echo(text, color=True)  # colours, if any, were asked for
-    except BrokenPipeError:
-        silence(sys.stdout)
+
+
+@contextlib.contextmanager
+def saying() -> Iterator[None]:
+    """Tell what cannot be written; a reader that went away ends the command, as it does elsewhere."""
+    try:
+        yield
+    except OutputFileError:
         raise
     except OSError as error:
         silence(sys.stdout)
-        raise OutputFileError(f"Standard output cannot be written: {reason_of(error)}.") from error
+        if isinstance(error, BrokenPipeError):
+            raise
+        where = "Standard output" if error.filename is None else repr(error.filename)
+        raise OutputFileError(f"{where} cannot be written: {reason_of(error)}.") from error
 
 
 def tell(text: str) -> None:

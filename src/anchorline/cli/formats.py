@@ -2,8 +2,9 @@
 
 import enum
 import io
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from anchorline.cli.console import PAGE_WIDTH, in_ascii, in_color, is_terminal, say
 from anchorline.errors import ParameterError
@@ -20,15 +21,25 @@ class Format(enum.StrEnum):
     png = "png"
 
 
-_BY_SUFFIX = {".json": Format.json, ".jsonl": Format.json, ".html": Format.html, ".htm": Format.html}
-_BY_SUFFIX |= {".png": Format.png}
+_Form = TypeVar("_Form", bound=enum.StrEnum)
+_BY_SUFFIX = {"": Format.text, ".txt": Format.text, ".json": Format.json, ".jsonl": Format.json}
+_BY_SUFFIX |= {".html": Format.html, ".htm": Format.html, ".png": Format.png}
+
+
+def format_by_name(asked: _Form | None, out: str | None, known: Mapping[str, _Form]) -> _Form:
+    """The format asked for, or the one that the ending of the file's name says; no ending is a text's."""
+    form = asked or known.get(Path(out or "").suffix.lower())
+    if form is None:
+        endings = ", ".join(filter(None, known))
+        raise ParameterError(f"--out is {out!r}; needed a name that ends in {endings}; or say --format.")
+    if form == Format.png and out is None:
+        raise ParameterError("A picture needs a file: --out picture.png")
+    return form
 
 
 def chosen_format(asked: Format | None, out: str | None, n_rows: int) -> Format:
-    """The format asked for, or the one that the file's name says."""
-    form = asked or (_BY_SUFFIX.get(Path(out).suffix.lower(), Format.text) if out else Format.text)
-    if form is Format.png and out is None:
-        raise ParameterError("A picture needs a file: --out explanation.png")
+    """The format of explanations of so many rows."""
+    form = format_by_name(asked, out, _BY_SUFFIX)
     if n_rows > 1 and form in (Format.html, Format.png) and "{row}" not in (out or ""):
         raise ParameterError(f"Several rows need several files: --out 'explanation-{{row}}.{form.value}'")
     return form

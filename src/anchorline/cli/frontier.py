@@ -1,14 +1,13 @@
 """``anchorline frontier``."""
 
 import enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from anchorline.cli import options as opt
 from anchorline.cli.console import lines_of, say
-from anchorline.cli.formats import picture
+from anchorline.cli.formats import format_by_name, picture
 from anchorline.cli.inputs import Intervals, Loading, Question, keywords_of
 from anchorline.cli.progress import Meter, expected_rows
 from anchorline.errors import ParameterError
@@ -22,6 +21,7 @@ class FrontierFormat(enum.StrEnum):
     png = "png"
 
 
+_BY_SUFFIX = {"": FrontierFormat.text, ".txt": FrontierFormat.text, ".png": FrontierFormat.png}
 SUMMARY = "How many reasons are needed?"
 EXAMPLES = """\
 anchorline frontier model.skops --data train.csv --target approved --row 17
@@ -48,9 +48,7 @@ def frontier(
     loading: Loading,
 ) -> None:
     """How many reasons are needed: the best sum of 1, 2, ... terms, and what each is worth."""
-    as_picture = form is FrontierFormat.png or (form is None and out and Path(out).suffix.lower() == ".png")
-    if as_picture and out is None:
-        raise ParameterError("A picture needs a file: --out frontier.png")
+    chosen = format_by_name(form, out, _BY_SUFFIX)
     if most < 1:
         raise ParameterError(f"-k is {most}; needed at least 1.")
     keywords = keywords_of(sigma=sigma, samples=samples, objective="fidelity", max_queries=max_queries, seed=seed)
@@ -59,7 +57,7 @@ def frontier(
     with Meter("Tracing", expected_rows(keywords, 1)) as meter:
         explainer = question.explainer(meter.counted(loaded), space)
         found = explainer.frontier(row, range(1, most + 1), **keywords)
-    if as_picture:
+    if chosen is FrontierFormat.png:
         from anchorline.render import plot  # noqa: PLC0415  needs matplotlib
 
         write_atomically(str(out), picture(plot.frontier(found)))

@@ -1,5 +1,6 @@
 """Every command's errors, told in one line and as an exit code."""
 
+import contextlib
 import functools
 import traceback
 from collections.abc import Callable
@@ -33,7 +34,8 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
 def report(error: BaseException) -> Code:
     """Tell what went wrong; with ``--debug`` where, too."""
     if State.debug:
-        typer.echo("".join(traceback.format_exception(error)), err=True)
+        with contextlib.suppress(OSError):  # nobody there to tell
+            typer.echo("".join(traceback.format_exception(error)), err=True)
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return _stopped(error)
     if isinstance(error, BrokenPipeError):

@@ -1,5 +1,6 @@
 """LIME's tabular explainer by its own names: what people typed keeps working, and now adds up."""
 
+import contextlib
 import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -252,13 +253,15 @@ def _check_choices(mode: str, feature_selection: str, discretizer: Any, stats: A
 def _names(training_data: Any, feature_names: Any) -> tuple[list[str], bool]:
     """Column names, and whether they are the table's own."""
     own = getattr(training_data, "column_names", getattr(training_data, "columns", None))
+    given = None
+    if feature_names is not None:
+        given = [str(name) for name in _list(feature_names, "feature_names", "feature_names=['age', 'pay']")]
     if own is None:
-        if feature_names is not None:
-            return [str(name) for name in feature_names], False
         shape = np.shape(training_data)
-        return [f"x{j}" for j in range(shape[1] if len(shape) == 2 else 0)], False
+        numbered = [f"x{j}" for j in range(shape[1] if len(shape) == 2 else 0)]
+        return numbered if given is None else given, False
     names = [str(name) for name in own]
-    if feature_names is not None and [str(name) for name in feature_names] != names:
+    if given not in (None, names):
         raise ParameterError(f"feature_names differ from the frame's own names, {names[:8]}. Leave them out.")
     return names, True
 
@@ -267,11 +270,22 @@ def _categories(names: list[str], features: Any, called: Any) -> dict[str, dict[
     """Categorical columns by name, each with what its values are called."""
     if called is not None and not isinstance(called, Mapping):
         raise ParameterError(f"categorical_names is a {type(called).__name__}; needed {{column: [names]}}.")
-    found: dict[str, dict[Any, str]] = {_column(key, names): {} for key in (() if features is None else features)}
+    listed = [] if features is None else _list(features, "categorical_features", "categorical_features=[0]")
+    found: dict[str, dict[Any, str]] = {_column(key, names): {} for key in listed}
     for key, told in (called or {}).items():
-        pairs = told.items() if isinstance(told, Mapping) else enumerate(told)
+        typed = f"categorical_names={{{key!r}: ['no', 'yes']}}"
+        named = _list(told, f"categorical_names[{key!r}]", typed)
+        pairs = told.items() if isinstance(told, Mapping) else enumerate(named)
         found[_column(key, names)] = {value: str(text) for value, text in pairs}
     return found
+
+
+def _list(given: Any, what: str, typed: str) -> list[Any]:
+    """What was given as a list; neither a single value nor a text, a list of its letters, is meant as one."""
+    with contextlib.suppress(TypeError):
+        if not isinstance(given, str):
+            return list(given)
+    raise ParameterError(f"{what} is {given!r}; needed a list. Type {typed}.")
 
 
 def _column(key: Any, names: list[str]) -> str:
@@ -285,9 +299,7 @@ def _column(key: Any, names: list[str]) -> str:
 def _class_names(class_names: Any, mode: str) -> list[Any] | None:
     if class_names is None:
         return None
-    if isinstance(class_names, str) or not isinstance(class_names, Iterable):
-        raise ParameterError(f"class_names is {class_names!r}; needed a list. Type class_names=['no', 'yes'].")
-    told = list(class_names)
+    told = _list(class_names, "class_names", "class_names=['no', 'yes']")
     if mode == "regression" and len(told) != 1:
         raise ParameterError(f"class_names has {len(told)} entries; a regression has one output: name that one.")
     return told
@@ -377,9 +389,7 @@ def _chosen(labels: Any, top_labels: Any, outputs: np.ndarray) -> tuple[list[int
             raise ParameterError(f"top_labels is {top_labels!r}; needed how many, a whole number >= 1.")
         highest = [int(label) for label in np.argsort(outputs)[-top_labels:]]
         return highest, highest[::-1]
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
-        raise ParameterError(f"labels is {labels!r}; needed columns of the answers. Type labels=({labels!r},).")
-    chosen = list(labels)
+    chosen = _list(labels, "labels", f"labels=({labels!r},)")
     wrong = [label for label in chosen if label not in range(len(outputs)) or isinstance(label, bool)]
     if wrong or not chosen:
         raise ParameterError(

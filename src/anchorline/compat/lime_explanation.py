@@ -13,6 +13,7 @@ import numpy as np
 
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.explanation import Explanation
+from anchorline.io import write_atomically
 
 # LIME's switches of what a page shows, and their defaults.
 _SWITCHES = {"predict_proba": True, "show_predicted_value": True, "show_table": True, "show_all": False}
@@ -147,8 +148,8 @@ class LimeExplanation:
         )
 
     def save_to_file(self, file_path: str | Path, labels: Iterable[int] | None = None, **shown: bool) -> None:
-        """Write the page of `as_html`."""
-        Path(file_path).write_text(self.as_html(labels, **shown), encoding="utf-8")
+        """Write the page of `as_html`, whole or not at all."""
+        write_atomically(file_path, self.as_html(labels, **shown))
 
     def show_in_notebook(self, labels: Iterable[int] | None = None, **shown: bool) -> None:
         """Show the labels' explanations below a notebook's cell; the switches are those of `as_html`."""

@@ -3,6 +3,7 @@
 import csv
 import io
 import logging
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
@@ -19,6 +20,7 @@ _NUMBER = r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _COMMA_NUMBER = _NUMBER.replace(r"\.", ",")
 _THOUSANDS = r"[+-]?[0-9]{1,3},[0-9]{3}"  # or three decimals: nobody can tell
 _INT64 = 2**63
+_INFINITE = {math.inf, -math.inf}
 _MAX_FIELD = 2**24
 
 
@@ -32,7 +34,7 @@ def parse_csv(
 
 
 def parse_rows(text: str, name: str, numbers: Collection[str]) -> list[dict[str, Any]]:
-    """Rows of a CSV text, every cell read alone: what a row says does not depend on the rows beside it.
+    """Rows of a CSV text, every cell read alone but for its decimal commas: those are the whole file's.
 
     In the columns ``numbers`` cells are whole numbers, numbers or booleans where they look like it; all else
     are texts exactly as written; None where missing.
@@ -134,7 +136,9 @@ def _has_decimal_commas(columns: list[tuple[str, ...]], name: str) -> bool:
             sure = sure or not _all_are(_THOUSANDS, with_comma)
     if doubtful and not sure:
         _log.warning(
-            "%r: commas in numbers may separate thousands or decimals; kept as texts. Say decimal=','.", name
+            "%r: commas in numbers may separate thousands or decimals; kept as texts. Write 1.234 or 1234 "
+            "for 1,234; in Python, read_table(..., decimal=',') tells, too.",
+            name,
         )
     return sure
 
@@ -146,16 +150,17 @@ def _typed(column: tuple[str, ...], commas: bool) -> list[Any]:
     if not present:
         return [None] * len(column)
     convert = _converter(present, missing="" in values.values(), commas=commas)
-    if convert is None:
-        return [value if value != "" else None for value in column]
-    known = {value: convert(stripped) if stripped else None for value, stripped in values.items()}
-    return [known[value] for value in column]
+    if convert is not None:
+        known = {value: convert(stripped) if stripped else None for value, stripped in values.items()}
+        if _INFINITE.isdisjoint(known.values()):
+            return [known[value] for value in column]
+    return [value if value != "" else None for value in column]
 
 
 def _converter(present: set[str], missing: bool, commas: bool) -> Callable[[str], Any] | None:
-    if _all_are(_INTEGER, present):
-        fits = all(len(value) < 19 or -_INT64 <= int(value) < _INT64 for value in present)
-        return float if missing or not fits else int
+    """What makes the narrowest type of all values; None of texts. What no float can hold becomes infinite."""
+    if not missing and _all_are(_INTEGER, present) and all(map(_fits, present)):
+        return int
     if _all_are(_NUMBER, present):
         return float
     if commas and _all_are(_COMMA_NUMBER, present):
@@ -163,3 +168,8 @@ def _converter(present: set[str], missing: bool, commas: bool) -> Callable[[str]
     if not missing and {value.lower() for value in present} <= {"true", "false"}:
         return lambda value: value.lower() == "true"
     return None
+
+
+def _fits(integer: str) -> bool:
+    """Whether digits are a number of 64 bits; Python refuses to count those of very long ones."""
+    return len(integer) < 19 or (len(integer) < 99 and -_INT64 <= int(integer) < _INT64)

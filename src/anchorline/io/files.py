@@ -24,6 +24,7 @@ _REASONS = {
     errno.ENOTDIR: "a part of the path is not a folder",
     errno.EISDIR: "it is a folder",
     errno.ENAMETOOLONG: "the name is too long",
+    errno.EBADF: "it is closed",
 }
 
 

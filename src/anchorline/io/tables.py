@@ -35,7 +35,8 @@ def read_table(
     r"""Read a table: CSV, Parquet, Arrow or Feather, or JSON lines; text also packed with gzip.
 
     In CSV only the empty text is missing: ``NA`` and ``nan`` are categories like any other. Columns become
-    whole numbers, numbers, booleans (True and False, none missing) or texts.
+    whole numbers, numbers, booleans (True and False, none missing) or texts. A column with a number that no
+    float holds, such as ``1e400`` or an identifier of 400 digits, is one of texts.
 
     Parameters
     ----------
@@ -79,7 +80,9 @@ def read_rows(path: str | PathLike[str], *, numbers: Collection[str]) -> Any:
 
     CSV does not tell types, and a few rows may look like others than the table they belong to: ``007`` is a
     number unless the table has ``A1`` there, too. So the table has to tell: every cell is read alone, as a
-    number or boolean in the columns ``numbers``, and elsewhere as the text that is written.
+    number or boolean in the columns ``numbers``, and elsewhere as the text that is written. One thing only
+    the whole file tells: ``1,234`` is 1.234 if another number, such as ``2,5``, has a comma beyond doubt a
+    decimal one, and else stays a text.
 
     Examples
     --------
