@@ -141,7 +141,8 @@ def _doubt(claimed: Explanation, again: Explanation, explainer: Explainer, setti
         return "the search was stopped by the clock, so it cannot be repeated exactly"
     if _contradicts_itself(explainer, claimed):
         return "the model gives two answers to one question"
-    unclear = getattr(explainer.space, "unclear", lambda row: [])(list(claimed.instance))
+    tell_unclear = getattr(explainer.space, "unclear", None)
+    unclear = [] if tell_unclear is None else tell_unclear(list(claimed.instance))
     if unclear:
         columns = ", ".join(map(repr, unclear))
         return f"in {columns} other values read like the row's, and its record does not tell which it has"

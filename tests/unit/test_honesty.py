@@ -115,7 +115,7 @@ def test_the_theorem_knows_the_box():
 
 
 def test_the_theorem_counts_the_constant():
-    """A sum without intercept has the scaled constant -1 of a zero probability: here its L1 norm is 3, at k = 2."""
+    """A sum without intercept has the scaled constant -1 of a zero probability: its norm is 3 here, at k = 2."""
 
     def both(rows):
         first, second = (rows[:, j] > 0 for j in (0, 1))
