@@ -6,6 +6,7 @@ import logging
 import pickle
 import threading
 import time
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -14,7 +15,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from anchorline import errors
+from anchorline import Explainer, Table, errors, verify
+from anchorline.cli.inputs import Loading, Question
 from anchorline.models import HttpLimits, load_model
 from anchorline.models.http_endpoint import shown
 
@@ -150,7 +152,64 @@ def test_mlflow_scores_by_label_and_other_shapes(server, load):
     server.answer = lambda request, body: request.reply(answers["labels"])
     assert model(FRAME).tolist() == answers["labels"]
     server.answer = lambda request, body: request.reply({"predictions": answers["named"]})
+    with pytest.raises(
+        errors.RemoteModelError, match=r"not all have the same names: 'no', 'yes', then {'y': 5.0}"
+    ):
+        model(FRAME)
+    model = load(f"{server.address}/invocations")
     assert model(FRAME).tolist() == [5.0] * 3
+    assert model.classes_ is None
+
+
+def by_label(request, body):
+    """Scores of two classes from the first column, by label: in another order for every other row."""
+    pairs = [[("yes", row[0] / 10), ("no", 1 - row[0] / 10)] for row in body["dataframe_split"]["data"]]
+    request.reply({"predictions": [dict(pair[:: -1 if i % 2 else 1]) for i, pair in enumerate(pairs)]})
+
+
+def test_mlflow_scores_are_ordered_by_the_labels_of_the_first(server, load):
+    server.answer = by_label
+    model = load(f"{server.address}/invocations", http=HttpLimits(batch_rows=2))
+    np.testing.assert_allclose(model(FRAME), [[0.05, 0.95], [0.15, 0.85], [0.25, 0.75]])
+    assert model.classes_ == ["yes", "no"]
+    flipped = {"no": 0.75, "yes": 0.25}
+    server.answer = lambda request, body: request.reply({"predictions": [flipped]})
+    np.testing.assert_array_equal(model(FRAME[2:]), [[0.25, 0.75]])
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy(FRAME[2:]), [[0.25, 0.75]])
+    copy.close()
+    server.answer = lambda request, body: request.reply({"predictions": [flipped | {"perhaps": 0.0}]})
+    with pytest.raises(errors.RemoteModelError, match=r"not all have the same names: 'yes', 'no', then"):
+        model(FRAME[2:])
+
+
+def test_an_explanation_holds_whenever_mlflow_told_its_labels(server, load):
+    server.answer = by_label
+    table = Table(pd.DataFrame({"a": np.linspace(0, 10, 40), "b": np.arange(40.0) % 3}))
+    model = load(f"{server.address}/invocations")
+    unlabelled = Explainer(model, table).explain(3, k=2, n_samples=200)
+    labelled = Explainer(model, table, output="yes").explain(3, k=2, n_samples=200)
+    assert (unlabelled.output, labelled.output) == ("class 1", "yes")
+    for explanation in (unlabelled, labelled):
+        for asked in (model, load(f"{server.address}/invocations")):
+            assert verify(explanation.to_json(), asked, table).holds
+    wrong = Explainer(partial(model), table, output="yes", column=1).explain(3, k=2, n_samples=200)
+    assert "not called as the model's class" in str(verify(wrong, model, table))
+
+
+def test_labels_are_learnt_where_only_answers_tell_them(server, load):
+    server.answer = by_label
+    model, table = load(f"{server.address}/invocations"), Table(FRAME)
+    assert Question(output="no").explainer(model, table).asked.column == 1
+    assert [len(body["dataframe_split"]["data"]) for *_, body in server.seen] == [1]
+    Question(classes=["1", "0"]).explainer(load(f"{server.address}/invocations"), table)
+    Question().explainer(load(f"{server.address}/v2/models/m/infer"), table)
+    assert len(server.seen) == 1
+    server.answer = flaky(*[400] * 20)
+    Question().explainer(load(f"{server.address}/invocations"), table)  # other rows may do
+    server.answer = flaky(*[503] * 20)
+    with pytest.raises(errors.RemoteModelError, match="tried 5 times"):
+        Question().explainer(load(f"{server.address}/invocations"), table)
 
 
 def test_rows_go_in_batches_of_fixed_size(server, load):
@@ -270,6 +329,43 @@ def test_a_dripping_server_times_out(server, load):
     assert time.monotonic() - start < 3
 
 
+def test_a_server_that_drips_its_headers_times_out(server, load):
+    def drip(request, body):
+        for i in range(20):
+            request.wfile.write(b"HTTP/1.1 200 OK\r\n" if i == 0 else b"X-%d: 1\r\n" % i)
+            time.sleep(0.1)
+
+    server.answer = drip
+    start = time.monotonic()
+    with pytest.raises(errors.RemoteModelError, match=r"took more than 0.5 s"):
+        load(f"{server.address}/invocations", http=HttpLimits(read_timeout=0.4, total_timeout=0.5))(FRAME)
+    assert time.monotonic() - start < 1.5
+    server.answer = mlflow
+    forever = HttpLimits(total_timeout=float("inf"))
+    assert load(f"{server.address}/invocations", http=forever)(FRAME).tolist() == [1.0, 3.0, 5.0]
+
+
+def test_connections_are_kept_and_not_shared(server, load):
+    places, both = [], threading.Barrier(2)
+
+    def meet(request, body):
+        places.append(request.client_address)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(timeout=2)
+        mlflow(request, body)
+
+    server.answer = meet
+    model = load(f"{server.address}/invocations", http=HttpLimits())
+    for _ in range(2):
+        threads = [threading.Thread(target=model, args=(FRAME,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(places) == 4
+    assert len(set(places)) == 2
+
+
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_redirects_are_not_followed(server, load, status, monkeypatch):
     monkeypatch.setenv("ANCHORLINE_HTTP_TOKEN", "hunter2")
@@ -320,6 +416,7 @@ def test_compressed_answers_are_refused(server, load):
         ({"predictions": ["a", 1, "b"]}, "cannot be read: there are texts and numbers"),
         ({"predictions": [{"a": 1}, {"b": 1}, {"a": 1}]}, "do not all have the same names"),
         ({"predictions": "soon"}, "no list of predictions"),
+        ({"predictions": [10**400, 1, 1]}, "cannot be read: int too large"),
         (b"<html>", "cannot be read"),
         (b"[" * 100_000, "cannot be read"),
         (b"\xff\xfe\x00", "cannot be read"),
@@ -357,9 +454,21 @@ def test_the_budget_is_kept(server, load):
     server.answer = mlflow
     model = load(f"{server.address}/invocations", http=HttpLimits(max_queries=5))
     model(FRAME)
-    with pytest.raises(errors.BudgetError, match=r"6 rows would have gone .* max_queries is 5"):
+    with pytest.raises(
+        errors.BudgetError,
+        match=r"6 rows would have gone .* max_queries is 5. Type http=HttpLimits\(max_queries=12",
+    ):
         model(FRAME)
     assert len(server.seen) == 1
+
+
+def test_there_is_no_budget_that_nobody_asked_for(server, load):
+    """A file of many rows would end in the middle, at a row that depends on the number of processes."""
+    server.answer = mlflow
+    for model in (load(f"{server.address}/invocations"), Loading().load(f"{server.address}/invocations")):
+        model._n_queries = 10**9
+        assert model(FRAME).tolist() == [1.0, 3.0, 5.0]
+        model.close()
 
 
 # --- secrets -----------------------------------------------------------------------------------------
@@ -429,12 +538,24 @@ def test_unencrypted_credentials_are_warned_of(load, monkeypatch, caplog):
         ("http://localhost:99999/invocations", "is no address"),
         ("http://[::1/invocations", "is no address"),
         ("http://local host/invocations", "is no address"),
+        ("http://256.1.1.1/invocations", "is no address"),
+        ("http://a..b/invocations", "is no address"),
+        ("http://xn--/invocations", "is no address"),
+        ("http://xn--a/invocations", "is no address"),
     ],
 )
-def test_addresses_that_are_refused(address, match):
+@pytest.mark.parametrize("kind", [None, "mlflow"])
+def test_addresses_that_are_refused(address, match, kind):
     with pytest.raises(errors.ModelFileError, match=match) as raised:
-        load_model(address, kind="mlflow")
+        load_model(address, kind=kind)
     assert "sesame" not in str(raised.value)
+
+
+@pytest.mark.parametrize("place", ["http://xn--/invocations", "http://256.1.1.1/", "http://[::1/"])
+def test_redirects_to_what_is_no_address(server, load, place):
+    server.answer = lambda request, body: request.reply({}, 307, Location=place)
+    with pytest.raises(errors.RemoteModelError):
+        load(f"{server.address}/invocations")(FRAME)
 
 
 def test_addresses_without_a_protocol():
@@ -442,6 +563,8 @@ def test_addresses_without_a_protocol():
         load_model("https://u:sesame@model.example/score?key=abc")
     assert "sesame" not in str(raised.value)
     assert load_model("https://model.example/score", kind="mlflow").address == "https://model.example/score"
+    with pytest.raises(errors.ModelFileError, match="Pass kind='mlflow'"):
+        load_model("https://invocations?a=/invocations")
 
 
 def test_what_is_shown_of_an_address():

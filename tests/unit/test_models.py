@@ -45,6 +45,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from anchorline import errors
 from anchorline.models import KINDS, HttpLimits, load_model
+from anchorline.models.rows import Rows
 
 rng = np.random.default_rng(0)
 N = 150
@@ -57,6 +58,7 @@ TABLE = pd.DataFrame(
 )
 LABELS = np.where((TABLE["net income"] > 0) ^ (TABLE["town"] == "Lens"), "yes", "no")
 NUMBERS = TABLE[["net income", "children"]]
+COARSE = (TABLE["children"] % 3).to_numpy()
 
 
 def pipeline(final=None):
@@ -98,6 +100,45 @@ def test_an_onnx_pipeline_answers_like_its_original(fitted, tmp_path, zipmap):
     same_in_every_frame(loaded, fitted.predict_proba(TABLE), atol=1e-5)
     again = pickle.loads(pickle.dumps(loaded))
     np.testing.assert_array_equal(again(TABLE), loaded(TABLE))
+
+
+INNER = [("a", LogisticRegression()), ("b", DecisionTreeClassifier(max_depth=2))]
+
+
+@pytest.mark.parametrize("zipmap", [True, False, "columns"])
+@pytest.mark.parametrize("labels", [["c", "a", "b"], [3, 1, 2], ["2", "3", "1"]], ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(),
+        RandomForestClassifier(2, max_depth=2),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        BaggingClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=2),
+        StackingClassifier(INNER, cv=2),
+        VotingClassifier(INNER, voting="soft", flatten_transform=False),
+        CalibratedClassifierCV(LogisticRegression(), cv=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_onnx_classes_are_those_of_the_label_not_of_an_inner_estimator(tmp_path, model, labels, zipmap):
+    rows = NUMBERS.to_numpy(np.float32)
+    model = model.fit(rows, np.array(labels)[COARSE])
+    exported = to_onnx(model, rows[:1], options={id(model): {"zipmap": zipmap}})
+    (tmp_path / "model.onnx").write_bytes(exported.SerializeToString())
+    loaded = load_model(tmp_path / "model.onnx")
+    assert loaded.classes_ == sorted(labels)
+    np.testing.assert_allclose(loaded(rows), model.predict_proba(rows), atol=1e-5)
+
+
+def test_onnx_labels_that_the_graph_does_not_tell(tmp_path):
+    """Columns have no labels where the way back from the label leads to none, whatever inner estimators say."""
+    rows = NUMBERS.to_numpy(np.float32)
+    exported = to_onnx(LogisticRegression().fit(rows, COARSE), rows[:1], options={"zipmap": False})
+    for node in exported.graph.node:
+        node.output[:] = ["inner" if name == "label" else name for name in node.output]
+    exported.graph.node.append(helper.make_node("Neg", ["inner"], ["label"]))
+    (tmp_path / "model.onnx").write_bytes(exported.SerializeToString())
+    assert load_model(tmp_path / "model.onnx").classes_ is None
 
 
 def test_an_onnx_pipeline_takes_missing_values(fitted, tmp_path):
@@ -337,7 +378,6 @@ def test_what_is_no_skops_file(tmp_path):
 
 CATEGORIES = TABLE.assign(town=TABLE["town"].astype("category"), level=pd.Categorical(TABLE["children"] * 10))
 ASCII = CATEGORIES.assign(town=CATEGORIES["town"].cat.rename_categories({"Béthune": "Bethune"}))
-COARSE = (TABLE["children"] % 3).to_numpy()
 
 
 @pytest.mark.parametrize("suffix", [".json", ".ubj"])
@@ -431,6 +471,43 @@ def test_a_native_lightgbm_file_answers_like_its_original(tmp_path, objective, c
     assert capfd.readouterr().out == ""
 
 
+def trained_on(table, path, **choices):
+    """A LightGBM model of all columns, saved; what it answers to the table."""
+    target = TABLE["net income"] + sum(pd.factorize(table[name])[0] for name in table)
+    settings = {"verbose": -1, "num_threads": 1, "min_data_in_leaf": 2, "cat_smooth": 1, "min_data_per_group": 1}
+    booster = lightgbm.train(settings, lightgbm.Dataset(table, target, **choices), 5)
+    booster.save_model(path)
+    return booster.predict(table)
+
+
+def test_a_missing_category_stays_missing(tmp_path):
+    """Also in Arrow, whose own arrays would have another category there."""
+    holes = CATEGORIES.assign(town=CATEGORIES["town"].where(TABLE["children"] > 1))[["town", "net income"]]
+    expected = trained_on(holes, tmp_path / "model.txt")
+    model, arrow = load_model(tmp_path / "model.txt"), pa.Table.from_pandas(holes)
+    assert pa.types.is_dictionary(arrow.schema.field("town").type)
+    np.testing.assert_array_equal(model(holes), expected)
+    np.testing.assert_array_equal(model(arrow), expected)
+    first = int(np.flatnonzero(holes["town"].isna())[0])
+    np.testing.assert_array_equal(model(arrow.slice(first, 1)), expected[first : first + 1])
+
+
+def test_lightgbm_categories_beside_columns_that_have_none(tmp_path):
+    path, steps = tmp_path / "model.txt", ["small", "middle", "large"]
+    codes = CATEGORIES[["children", "town"]]
+    expected = trained_on(codes, path, categorical_feature=["children", "town"])
+    np.testing.assert_array_equal(load_model(path)(codes), expected)
+    ordered = codes.assign(size=pd.Categorical(np.array(steps)[COARSE], categories=steps, ordered=True))
+    expected = trained_on(ordered, path)
+    np.testing.assert_array_equal(load_model(path)(ordered), expected)
+    trained_on(codes.assign(children=COARSE), path, categorical_feature=["children", "town"])
+    with pytest.raises(errors.ModelFileError, match=r"cannot be told which.*without categorical_feature"):
+        load_model(path)
+    path.write_text(path.read_text().replace('[["Arras"', '[5, ["Arras"'))
+    with pytest.raises(errors.ModelFileError, match="damaged list of categories"):
+        load_model(path)
+
+
 def test_lightgbm_files_that_do_not_fit(tmp_path):
     path = tmp_path / "model.txt"
     settings = {"verbose": -1, "num_threads": 1}
@@ -454,6 +531,40 @@ def test_what_is_no_xgboost_file(tmp_path):
         (tmp_path / "model.json").write_text(content)
         with pytest.raises(errors.ModelFileError, match="XGBoost"):
             load_model(tmp_path / "model.json")
+
+
+# --- rows ----------------------------------------------------------------------------------------------
+
+
+def test_columns_named_by_whole_numbers():
+    for n_rows in (1, 2, 5):
+        frame = pd.DataFrame(np.arange(3.0 * n_rows).reshape(n_rows, 3), columns=[2, 0, 1])
+        rows = Rows(frame)
+        assert (rows.names, rows.n_rows) == (["2", "0", "1"], n_rows)
+        np.testing.assert_array_equal(np.column_stack([rows.numbers(j) for j in range(3)]), frame)
+
+
+@pytest.mark.parametrize("make", [lambda f: f, pl.from_pandas, pa.Table.from_pandas, pd.DataFrame.to_numpy])
+@pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[us]", "timedelta64[ns]", "timedelta64[us]"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_dates_are_no_numbers(make, kind, missing):
+    rows = Rows(make(pd.DataFrame({"day": np.array([10**15, "NaT" if missing else 10**16], dtype=kind)})))
+    for read in (rows.numbers, rows.integers):
+        with pytest.raises(
+            errors.ModelInputError, match=r"holds values such as .*([Dd]ate|[Tt]ime).*needs numbers there"
+        ):
+            read(0)
+
+
+@pytest.mark.parametrize("values", [np.array([2**63 + 5], np.uint64), [1e19], [-1e19], [2.0**63], [np.inf]])
+def test_whole_numbers_that_do_not_fit(values):
+    with pytest.raises(errors.ModelInputError, match=r"'n' holds .*beyond 64 bits"):
+        Rows(pd.DataFrame({"n": values})).integers(0)
+
+
+@pytest.mark.parametrize("values", [[2**63 - 1, -(2**63)], np.array([2**63 - 1], np.uint64), [True], [-(2.0**63)]])
+def test_whole_numbers_that_fit(values):
+    assert Rows(pd.DataFrame({"n": values})).integers(0).tolist() == [int(value) for value in values]
 
 
 # --- module:function ---------------------------------------------------------------------------------

@@ -7,9 +7,11 @@ from the environment alone, are read when a connection is opened, and are kept o
 """
 
 import base64
+import contextlib
 import json
 import logging
 import os
+import queue
 import re
 import threading
 import time
@@ -54,8 +56,8 @@ class HttpModel:
         self.address = shown(address)
         self._address, self._limits = _checked_address(address), limits
         self._n_queries, self._lock = 0, threading.Lock()
-        self._client: httpx.Client | None = None
-        self.classes_: list[Any] | None = None
+        self._idle: list[httpx.Client] = []
+        self.classes_: list[str] | None = None
         self._protocol: Any
         if kind == "mlflow":
             self._protocol = http_protocols.Mlflow(self._address)
@@ -67,35 +69,40 @@ class HttpModel:
         return f"HttpModel({self.address!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("_lock", "_client")}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_lock", "_idle")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock(), _client=None)
+        self.__dict__.update(state, _lock=threading.Lock(), _idle=[])
         _hide_query(self._address)
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Ask the model about rows, in batches of fixed size."""
-        rows = Rows(inputs)
+        rows, most = Rows(inputs), self._limits.max_queries
         with self._lock:
-            if self._n_queries + rows.n_rows > self._limits.max_queries:
+            n_queries = self._n_queries + rows.n_rows
+            if most is not None and n_queries > most:
                 raise BudgetError(
-                    f"{self._n_queries + rows.n_rows} rows would have gone to {self.address}; max_queries is "
-                    f"{self._limits.max_queries}."
+                    f"{n_queries} rows would have gone to {self.address}; its max_queries is {most}. "
+                    f"Type http=HttpLimits(max_queries={2 * n_queries}), or max_queries=None for no limit."
                 )
-            self._n_queries += rows.n_rows
+            self._n_queries = n_queries
         table = self._protocol.table(rows)
         answers = []
         for start in range(0, rows.n_rows, self._limits.batch_rows):
             stop = min(start + self._limits.batch_rows, rows.n_rows)
             body = json.dumps(self._protocol.request(table, start, stop), allow_nan=False).encode()
-            answer, classes = self._understood(self._exchange("POST", self._protocol.address, body), stop - start)
-            answers.append(answer)
-            self.classes_ = classes if self.classes_ is None else self.classes_
+            answers.append(self._understood(self._exchange("POST", self._protocol.address, body), stop - start))
         if not answers:
             return np.zeros(0)
         if len({answer.shape[1:] for answer in answers}) > 1:
             raise RemoteModelError(f"{self.address} answered with different numbers of columns.")
         return np.concatenate(answers)
+
+    def learn_classes(self, inputs: Any) -> None:
+        """Ask about rows for ``classes_``, which MLflow tells with its answers; rows it refuses tell none."""
+        if isinstance(self._protocol, http_protocols.Mlflow):
+            with contextlib.suppress(_RefusedError):
+                self(inputs)
 
     def _metadata(self, address: str) -> Any:
         """What the server says of its model; None if it says nothing."""
@@ -106,17 +113,17 @@ class HttpModel:
             return None
 
     def close(self) -> None:
-        """Close the connection; the next rows open another."""
+        """Close the connections; the next rows open another."""
         with self._lock:
-            if self._client is not None:
-                self._client.close()
-            self._client = None
+            while self._idle:
+                self._idle.pop().close()
 
-    def _understood(self, content: bytes, n_rows: int) -> tuple[np.ndarray, list[Any] | None]:
+    def _understood(self, content: bytes, n_rows: int) -> np.ndarray:
         try:
-            answer, classes = self._protocol.answer(json.loads(content), n_rows)
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
-            raise RemoteModelError(f"{self.address} answered what cannot be read: {error}") from error
+            answer: np.ndarray = self._protocol.answer(json.loads(content))
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            told = _without_secrets(str(error))
+            raise RemoteModelError(f"{self.address} answered what cannot be read: {told}") from error
         if len(answer) != n_rows or answer.ndim not in (1, 2):
             raise RemoteModelError(
                 f"{self.address} answered with shape {answer.shape} to {n_rows} rows; needed one answer a row."
@@ -124,7 +131,9 @@ class HttpModel:
         if answer.dtype.kind == "f" and not np.isfinite(answer).all():
             row = int(np.flatnonzero(~np.isfinite(answer).reshape(n_rows, -1).all(axis=1))[0])
             raise RemoteModelError(f"{self.address} answered {answer[row]} to row {row}; needed finite numbers.")
-        return answer, classes
+        if answer.ndim == 2 and self._protocol.labels:
+            self.classes_ = list(self._protocol.labels)
+        return answer
 
     def _exchange(self, method: str, address: str, body: bytes | None) -> bytes:
         """One request, tried again while that may help."""
@@ -140,7 +149,7 @@ class HttpModel:
                 raise RemoteModelError(
                     f"{self.address} did not answer within {self._limits.read_timeout:g} s."
                 ) from error
-            except httpx.HTTPError as error:
+            except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # also of a redirect's address
                 raise RemoteModelError(f"{self.address} failed: {type(error).__name__}.") from error
             else:
                 if status == 200:
@@ -158,10 +167,39 @@ class HttpModel:
         raise AssertionError("unreachable")
 
     def _once(self, method: str, address: str, body: bytes | None) -> tuple[int, Any, bytes]:
-        """Send once and read, no longer and no more than allowed."""
+        """Send once and read, no longer than allowed.
+
+        In a thread, because httpx limits the time of each part, headers included, and never of the whole. Given
+        up, the thread ends by itself when a part is late or too much.
+        """
+        client, outcome = self._opened(), queue.SimpleQueue[Any]()
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+        request = client.build_request(method, address, content=body, headers=headers)
+        threading.Thread(target=self._send, args=(client, request, outcome), daemon=True).start()
+        try:
+            answer: tuple[int, Any, bytes] | Exception = outcome.get(
+                timeout=min(self._limits.total_timeout, threading.TIMEOUT_MAX)
+            )
+        except queue.Empty:
+            answer = self._too_late()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _send(self, client: "httpx.Client", request: "httpx.Request", outcome: "queue.SimpleQueue[Any]") -> None:
+        """Put the answer, or what was raised instead; a client that failed is not used again."""
+        try:
+            answer = self._read(client, request)
+        except Exception as error:
+            client.close()
+            outcome.put(error)
+        else:
+            self._idle.append(client)
+            outcome.put(answer)
+
+    def _read(self, client: "httpx.Client", request: "httpx.Request") -> tuple[int, Any, bytes]:
         deadline = time.monotonic() + self._limits.total_timeout
-        with self._opened().stream(method, address, content=body, headers=headers) as response:
+        with contextlib.closing(client.send(request, stream=True)) as response:
             if response.headers.get("content-encoding", "identity") != "identity":
                 raise RemoteModelError(f"{self.address} answered compressed, which was not asked for.")
             parts, size = [], 0
@@ -173,10 +211,11 @@ class HttpModel:
                         f"{self.address} answered with more than {self._limits.max_answer_bytes:,} bytes."
                     )
                 if time.monotonic() > deadline:
-                    raise RemoteModelError(
-                        f"{self.address} took more than {self._limits.total_timeout:g} s to answer."
-                    )
+                    raise self._too_late()
             return response.status_code, response.headers, b"".join(parts)
+
+    def _too_late(self) -> RemoteModelError:
+        return RemoteModelError(f"{self.address} took more than {self._limits.total_timeout:g} s to answer.")
 
     def _refusal(self, status: int, headers: Any, content: bytes) -> str:
         if 300 <= status < 400:
@@ -190,14 +229,14 @@ class HttpModel:
         return f"{self.address} answered {status}: {_without_secrets(text)[:_SHOWN_CHARACTERS]}"
 
     def _opened(self) -> "httpx.Client":
+        """A client that nobody else is using."""
         import httpx  # noqa: PLC0415
 
         with self._lock:
-            if self._client is None:
-                limits = self._limits
-                timeout = httpx.Timeout(limits.read_timeout, connect=limits.connect_timeout)
-                self._client = httpx.Client(timeout=timeout, headers=_credentials(), follow_redirects=False)
-            return self._client
+            if self._idle:
+                return self._idle.pop()
+        timeout = httpx.Timeout(self._limits.read_timeout, connect=self._limits.connect_timeout)
+        return httpx.Client(timeout=timeout, headers=_credentials(), follow_redirects=False)
 
 
 def shown(address: str) -> str:
@@ -213,18 +252,15 @@ def shown(address: str) -> str:
 
 
 def _checked_address(address: str) -> str:
+    import httpx  # noqa: PLC0415
+
     try:
         parts = urlsplit(address)
+        httpx.URL(address).host.encode("idna")  # as it will be when a connection is opened
         named = bool(parts.hostname) and (parts.port is None or 0 < parts.port < 65536)
-    except ValueError:
+    except (ValueError, httpx.InvalidURL):
         named = False
-        parts = None
-    if (
-        parts is None
-        or not named
-        or parts.scheme.lower() not in ("http", "https")
-        or re.search(r"[\s\0]", address)
-    ):
+    if not named or parts.scheme.lower() not in ("http", "https") or re.search(r"[\s\0]", address):
         raise ModelFileError(f"{shown(address)!r} is no address; needed http(s)://host/path.")
     if "@" in parts.netloc:
         raise ModelFileError(

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 import numpy as np
 
 from anchorline.errors import ModelInputError
-from anchorline.models.rows import Rows, is_missing
+from anchorline.models.rows import Rows, is_missing, listed
 
 _INTEGERS = ("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
 
@@ -24,10 +24,14 @@ class Column:
 
 
 class Mlflow:
-    """``POST .../invocations`` with ``dataframe_split``; the answer is ``{"predictions": [...]}``."""
+    """``POST .../invocations`` with ``dataframe_split``; the answer is ``{"predictions": [...]}``.
+
+    Scores may come by label. JSON objects have no order, so the first answer's ``labels`` order all others.
+    """
 
     def __init__(self, address: str) -> None:
         self.address = address
+        self.labels: list[str] | None = None
 
     def table(self, rows: Rows) -> list[Column]:
         """All columns."""
@@ -42,18 +46,22 @@ class Mlflow:
         }
         return {"dataframe_split": split}
 
-    def answer(self, body: Any, n_rows: int) -> tuple[np.ndarray, list[Any] | None]:
+    def answer(self, body: Any) -> np.ndarray:
         """Numbers, labels, lists of scores, or scores by label."""
         predictions = body.get("predictions") if isinstance(body, dict) else body
         if not isinstance(predictions, list):
             raise ValueError("there is no list of predictions in it")
         if not predictions or not isinstance(predictions[0], dict):
-            return _array(predictions), None
-        labels = list(predictions[0])
-        if any(not isinstance(row, dict) or list(row) != labels for row in predictions):
-            raise ValueError("the predictions do not all have the same names")
+            return _array(predictions)
+        labels = self.labels or list(predictions[0])
+        for row in predictions:
+            if not isinstance(row, dict) or row.keys() != set(labels):
+                raise ValueError(
+                    f"the predictions do not all have the same names: {listed(labels)}, then {row!r:.60}"
+                )
         scores = _array([[row[label] for label in labels] for row in predictions])
-        return (scores[:, 0], None) if len(labels) == 1 else (scores, labels)
+        self.labels = labels
+        return _flat(scores)
 
 
 class OpenInference:
@@ -67,6 +75,7 @@ class OpenInference:
         path = re.sub(r"/infer/?$", "", parts.path.rstrip("/"))
         self.address = urlunsplit(parts._replace(path=f"{path}/infer"))
         self._about = urlunsplit(parts._replace(path=path))
+        self.labels = None  # the protocol has no place for them
         self._ask: Callable[[str], Any] | None = ask
         self._inputs: list[dict[str, Any]] = []
 
@@ -114,7 +123,7 @@ class OpenInference:
                 part["parameters"] = {"content_type": "str"}
         return {"parameters": {"content_type": "pd"}, "inputs": inputs}
 
-    def answer(self, body: Any, n_rows: int) -> tuple[np.ndarray, list[Any] | None]:
+    def answer(self, body: Any) -> np.ndarray:
         """Probabilities if there are any, else the first output."""
         outputs = body["outputs"]
         if not outputs:
@@ -126,8 +135,7 @@ class OpenInference:
         shape = [int(size) for size in chosen["shape"]]
         if int(np.prod(shape)) != values.size:
             raise ValueError(f"shape {shape} does not fit {values.size} values")
-        values = values.reshape(shape)
-        return (values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values), None
+        return _flat(values.reshape(shape))
 
     def _is_one_column(self, rows: Rows) -> bool:
         return len(self._inputs) == 1 and bool(rows.names) and self._inputs[0]["name"] in (rows.names or ())
@@ -170,6 +178,10 @@ def _own_kind(values: np.ndarray) -> str:
     if values.dtype.kind == "f":
         return "FP64"
     return "BYTES" if any(isinstance(value, str) for value in values.tolist()) else "FP64"
+
+
+def _flat(answer: np.ndarray) -> np.ndarray:
+    return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
 
 
 def _array(values: Any) -> np.ndarray:

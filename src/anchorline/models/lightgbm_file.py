@@ -79,19 +79,32 @@ def _categories(text: str, head: dict[str, str], name: str) -> dict[int, list[An
     """The categories of each categorical column, in the order of their codes; none where codes were given."""
     lines = re.findall(r"^pandas_categorical:(.*)$", text, flags=re.MULTILINE)
     try:
-        lists = json.loads(lines[-1]) if lines else None
-    except ValueError as error:
+        lists = [list(part) for part in (json.loads(lines[-1]) if lines else None) or ()]
+    except (TypeError, ValueError) as error:
         raise ModelFileError(f"{name!r} has a damaged list of categories: {error}") from error
-    if not lists:
-        return {}
     told = re.findall(r"^\[categorical_feature: ([\d,]*)\]", text, flags=re.MULTILINE)
-    columns = [int(number) for number in told[-1].split(",") if number] if told else []
-    if len(columns) != len(lists):  # by what the file says of each column's values: no interval
-        kinds = head.get("feature_infos", "").split(" ")
-        columns = [j for j, kind in enumerate(kinds) if re.match(r"-?\d", kind)]
-    if len(columns) != len(lists):
-        raise ModelFileError(
-            f"{name!r} has {len(lists)} lists of categories and {len(columns)} columns for them; it cannot be "
-            "told which belong together. Save it again with a newer LightGBM."
-        )
-    return dict(zip(columns, lists, strict=True))
+    infos = dict(enumerate(head.get("feature_infos", "").split(" ")))
+    named = [int(number) for number in told[-1].split(",") if number] if told else []
+    listed = [j for j, info in infos.items() if re.match(r"-?\d", info)]  # no interval
+    for columns in (named, listed, list(infos)):  # the last, because ordered categories are trained on as numbers
+        first = _owners(lists, columns, infos)
+        last = _owners(lists[::-1], columns[::-1], infos)[::-1]
+        if first == last and len(first) == len(lists):
+            return dict(zip(first, lists, strict=True))
+    raise ModelFileError(
+        f"{name!r} lists the categories of {len(lists)} columns, and it cannot be told which: LightGBM does not "
+        "write their names. Train it again with every categorical column as a pandas category, unordered, and "
+        "without categorical_feature."
+    )
+
+
+def _owners(lists: list[list[Any]], columns: list[int], infos: dict[int, str]) -> list[int]:
+    """The first columns, in their order, that the lists fit, in theirs; fewer where they do not."""
+    left = iter(columns)
+    found = (next((j for j in left if _fits(infos.get(j, "none"), categories)), None) for categories in lists)
+    return [j for j in found if j is not None]
+
+
+def _fits(info: str, categories: list[Any]) -> bool:
+    """Whether the values that the file tells of a column can be codes; of a column never used, it tells none."""
+    return info == "none" or set(info.strip("[]").split(":")) <= {str(code) for code in range(-1, len(categories))}

@@ -7,7 +7,6 @@ from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from anchorline.errors import ModelFileError, ParameterError
 from anchorline.models.http_limits import HttpLimits
@@ -74,7 +73,8 @@ def load_model(
     trust_pickle
         Load pickle and joblib files: whoever made such a file runs code on this machine.
     http
-        Limits of an HTTP model; see `HttpLimits`. Its credentials come from the environment alone.
+        Limits of an HTTP model; see `HttpLimits`. Its credentials come from the environment alone. MLflow tells
+        labels with its answers only: before you make an `Explainer`, call ``model.learn_classes(frame[:1])``.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def _kind_of(name: str, is_path: bool) -> str:
 
 
 def _kind_of_address(address: str) -> str:
-    path = urlsplit(address).path.rstrip("/")
+    path = re.split(r"[?#]", address.partition("://")[2])[0].rstrip("/")
     if path.endswith("/invocations"):
         return "mlflow"
     if re.search(r"/v2/models/[^/]+(/versions/[^/]+)?(/infer)?$", path):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 2**31 - 1  # what a protocol buffer can be
 _FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
 _INTEGERS = {f"tensor({kind})": np.dtype(kind) for kind in ("int64", "int32", "int16", "int8", "uint8")}
+_SAME_VALUES = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 _EXTERNAL = 1  # onnx.TensorProto.EXTERNAL
 
 
@@ -36,7 +37,7 @@ def load(name: str, kind: str, options: "Options") -> "OnnxModel":
     if not model.graph.node:
         raise ModelFileError(f"{name!r} is no ONNX model: it computes nothing.")
     outside = _check_external_data(model, path)
-    return OnnxModel(content, str(path.resolve().parent) if outside else None, _class_lists(model), name)
+    return OnnxModel(content, str(path.resolve().parent) if outside else None, _labels(model.graph), name)
 
 
 class OnnxModel:
@@ -46,12 +47,12 @@ class OnnxModel:
     Missing texts are passed as the empty text, missing numbers as NaN.
     """
 
-    def __init__(self, content: bytes, folder: str | None, class_lists: list[list[Any]], name: str) -> None:
+    def __init__(self, content: bytes, folder: str | None, labels: dict[str, list[Any] | None], name: str) -> None:
         self._content, self._folder, self._name = content, folder, name
         self._open()
         self._inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         self._wanted, self._form = _choose_outputs(outputs, name)
-        self.classes_ = _classes(class_lists, outputs, self._wanted)
+        self.classes_ = _classes(labels, outputs, self._wanted, self._form)
 
     def _open(self) -> None:
         import onnxruntime  # noqa: PLC0415
@@ -174,34 +175,62 @@ def _flat(answer: np.ndarray) -> np.ndarray:
     return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
 
 
-def _classes(class_lists: list[list[Any]], outputs: Sequence[Any], wanted: list[str]) -> list[Any] | None:
-    """The labels of the columns, if the model carries one list of the right length."""
-    if len(outputs) < 2:
-        return None
-    chosen = next(output for output in outputs if output.name == wanted[0])
-    width = len(wanted) if len(wanted) > 1 else None
-    if width is None and len(chosen.shape) == 2 and isinstance(chosen.shape[1], int):
-        width = chosen.shape[1]
-    fitting = [labels for labels in class_lists if width in (None, len(labels))]
-    return fitting[0] if fitting and all(labels == fitting[0] for labels in fitting) and width != 1 else None
+def _classes(
+    labels: dict[str, list[Any] | None], outputs: Sequence[Any], wanted: list[str], form: str
+) -> list[Any] | None:
+    """The labels of the columns: of the maps themselves, else of the label beside the scores, if they fit."""
+    shape = next(output.shape for output in outputs if output.name == wanted[0])
+    width = len(wanted) if form == "columns" else shape[1] if len(shape) == 2 else None
+    beside = [labels.get(output.name) for output in outputs if (output.name in wanted) == (form == "maps")]
+    told = [found for found in beside if found is not None and (len(found) == width or not isinstance(width, int))]
+    return told[0] if told and all(found == told[0] for found in told) else None
 
 
-def _class_lists(model: Any) -> list[list[Any]]:
-    """Every list of class labels in the model's nodes and constants."""
-    found = []
-    for node in model.graph.node:
-        for attribute in node.attribute:
-            if attribute.name in ("classlabels_strings", "classlabels_int64s", "classlabels_ints"):
-                labels = [text.decode("utf-8", "replace") for text in attribute.strings] or list(attribute.ints)
-                found += [labels] if labels else []
-    if not found:
-        from onnx import numpy_helper  # noqa: PLC0415
+def _labels(graph: Any) -> dict[str, list[Any] | None]:
+    """The labels that each output can take, in the order of the classes, where the graph tells."""
+    makers = {output: node for node in graph.node for output in node.output}
+    constants = {part.name: part for part in graph.initializer if part.data_location != _EXTERNAL}
+    return {output.name: _traced(output.name, makers, constants) for output in graph.output}
 
-        for constant in model.graph.initializer:
-            if constant.name.startswith("classes") and len(constant.dims) == 1:
-                values = numpy_helper.to_array(constant).tolist()
-                found.append([v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values])
+
+def _traced(value: str, makers: dict[str, Any], constants: dict[str, Any]) -> list[Any] | None:
+    """The labels at the end of the way back: a classifier's, or those of a table in which places are looked up.
+
+    Labels off that way are those of inner estimators, which may be others.
+    """
+    tables, found = [], None
+    for _ in makers:  # no way back is longer
+        node = makers.get(value)
+        found = _class_list(node) if node is not None and value == node.output[0] else None
+        if node is None or found is not None:
+            break
+        if node.op_type in ("ArrayFeatureExtractor", "Gather") and node.input[0] in constants:
+            tables.append(_entries(constants[node.input[0]]))
+            value = node.input[1]
+        elif node.op_type in _SAME_VALUES:
+            value = node.input[0]
+        else:
+            break
+    for table in reversed(tables):  # the places are a classifier's labels, or else columns, from 0
+        found = table if found is None else [table[int(p)] for p in found if p in range(len(table))]
     return found
+
+
+def _class_list(node: Any) -> list[Any] | None:
+    """The labels of a node that classifies, or None."""
+    for attribute in node.attribute:
+        if attribute.name in ("classlabels_strings", "classlabels_int64s", "classlabels_ints"):
+            found = [text.decode("utf-8", "replace") for text in attribute.strings] or list(attribute.ints)
+            if found:
+                return found
+    return None
+
+
+def _entries(constant: Any) -> list[Any]:
+    from onnx import numpy_helper  # noqa: PLC0415
+
+    entries = numpy_helper.to_array(constant).ravel().tolist()
+    return [entry.decode("utf-8", "replace") if isinstance(entry, bytes) else entry for entry in entries]
 
 
 def _check_external_data(model: Any, path: Path) -> bool:

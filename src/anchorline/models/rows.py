@@ -20,7 +20,8 @@ class Rows:
         frame = _frame_of(inputs)
         if frame is not None:
             self.names = [str(name) for name in frame.columns]
-            self._columns, self.n_rows = [frame[name] for name in frame.columns], len(frame)
+            # By position: frame[0] of whole-number labels would be a row.
+            self._columns, self.n_rows = [frame[:, j] for j in range(frame.shape[1])], len(frame)
             return
         array = np.asarray(inputs)
         if array.ndim != 2:
@@ -74,9 +75,17 @@ class Rows:
         return list(range(self.n_columns))
 
     def values(self, position: int) -> np.ndarray:
-        """One column, (n_rows,): numbers, booleans, or objects."""
+        """One column, (n_rows,): numbers, booleans, dates, or objects."""
         column = self._columns[position]
-        return column if isinstance(column, np.ndarray) else np.asarray(column.to_numpy())
+        if isinstance(column, np.ndarray):
+            values = column
+        elif column.dtype.is_numeric() or not column.is_null().any():
+            values = np.asarray(column.to_numpy())
+        else:  # Arrow's arrays of categories have another one where one is missing; its lists have None
+            values = np.fromiter(column.to_list(), dtype=object)
+        if values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] == "ns":
+            return values.astype(f"{values.dtype.kind}8[us]")  # of nanoseconds, Python would make bare counts
+        return values
 
     def numbers(self, position: int) -> np.ndarray:
         """One column as float64; NaN where it is missing."""
@@ -96,17 +105,16 @@ class Rows:
         return ["" if is_missing(value) else plain_text(value) for value in self.values(position).tolist()]
 
     def integers(self, position: int) -> np.ndarray:
-        """One column as int64, if it holds whole numbers and none is missing."""
+        """One column as int64, if it holds whole numbers that fit and none is missing."""
         values = self.values(position)
-        if values.dtype.kind in "iub":
-            return values.astype(np.int64)
-        numbers = self.numbers(position)
-        bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers == np.rint(numbers))))
+        numbers = values if values.dtype.kind in "iu" else self.numbers(position)
+        fit = (numbers >= -(2**63)) & (numbers < 2**63)  # False of NaN, too
+        bad = np.flatnonzero(~(fit & (numbers == np.rint(numbers))))
         if bad.size:
             found = values.tolist()[bad[0]]
             raise ModelInputError(
                 f"Column {self.called(position)} holds {found!r:.60}; the model needs whole numbers there, none "
-                "missing."
+                "missing and none beyond 64 bits."
             )
         return numbers.astype(np.int64)
 
