@@ -16,13 +16,21 @@ import time
 
 import httpx
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import anchorline as al
+from anchorline.errors import InstanceError
+from anchorline.render import html
+from anchorline.studio.app import Studio
 from anchorline.studio.cache import Cache, key_of
 from anchorline.studio.demo import demo_explainer
 from anchorline.studio.limits import Limits
 from anchorline.studio.metrics import Metrics
+from anchorline.studio.schemas import ExplainRequest, FrontierRequest, KServeRequest, WhatIfRequest
+from anchorline.studio.views import frontier_answer
 from anchorline.studio.work import Work
 from helpers.studio import SlowModel, live, slow_explainer, soon
 
@@ -66,6 +74,47 @@ def test_a_class_can_be_chosen(client, explainer):
         expected = al.Explainer(explainer.model, explainer.space, output=label).explain(3, **QUICK)
         assert client.post("/explain", json={"row": 3, "output": label, **QUICK}).text == expected.to_json()
     assert client.post("/explain", json={"row": 3, "output": "maybe"}).status_code == 422
+
+
+def scores(frame):
+    """Probabilities of three classes, of which the third is never the most probable one."""
+    a, b = np.asarray(frame["a"], dtype=float), np.asarray(frame["b"], dtype=float)
+    raised = np.exp(np.column_stack([a, b - 2, np.full(len(a), -9.0)]))
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+def desk_of(model, frame, **options):
+    return Studio(al.Explainer(model, al.Table(frame), **options), token=None).desk
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Numbers that float64 cannot hold, and infinite ones, beside those that decide."""
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.normal(size=60), "b": rng.integers(0, 5, 60), "big": rng.integers(2**53, 2**60, 60)}
+    return pd.DataFrame(columns | {"far": [1.5, np.inf, -np.inf, np.nan, *rng.normal(size=56)]})
+
+
+def test_a_report_and_its_frontier_are_about_the_class_asked_for(frame):
+    row = int(scores(frame)[:, 0].argmax())  # most probable: A
+    for asked in ("B", "A", "B"):  # in every order: what is kept of one class is not another's
+        desk = desk_of(scores, frame, classes=["A", "B", "C"])
+        for label in (asked, "C", asked):
+            own = al.Explainer(scores, al.Table(frame), classes=["A", "B", "C"], output=label)
+            expected = own.frontier(row, **QUICK)
+            request = FrontierRequest(row=row, output=label, **QUICK)
+            assert desk.frontier(request) == json.dumps(frontier_answer(expected), separators=(",", ":")).encode()
+            page = html.page(own.explain(row, k=3, **QUICK), expected)
+            assert desk.report(ExplainRequest(row=row, k=3, output=label, **QUICK)).decode() == page
+
+
+def test_the_class_of_a_view_can_be_asked_for(frame):
+    """As the page does to compare two cases; a class that nobody named is none that can be asked for."""
+    for classes in (["A", "B", "C"], None):
+        desk = desk_of(scores, frame, classes=classes)
+        view = json.loads(desk.explain_view(ExplainRequest(row=1, **QUICK)))
+        again = json.loads(desk.explain_view(ExplainRequest(row=1, output=view["class"], **QUICK)))
+        assert again["sum"] == view["sum"]
 
 
 def test_relevance_can_be_asked_for(client, explainer):
@@ -143,6 +192,81 @@ def test_what_if_heeds_edits_and_refuses_nonsense(client):
     for edits in ({"nothing": 1}, {"age": "old"}, {"applied": "soon"}):
         assert client.post("/what-if", json={"row": 3, "edits": edits}).status_code == 422
     assert client.post("/what-if", json={"row": 3, "broken": ["nothing"]}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("options", "decide"),
+    [
+        ({"classes": "ABC"}, lambda rows: scores(rows)[0].argmax()),
+        ({"classes": "CBA", "threshold": 0.3}, lambda rows: scores(rows)[0, 0] >= 0.3),
+        ({"classes": "ABC", "task": "number", "column": 0}, lambda rows: None),
+        ({"task": "label"}, lambda rows: scores(rows)[0].argmax()),
+    ],
+    ids=["class", "threshold", "number", "label"],
+)
+def test_a_decision_stays_as_the_certificate_means_it(frame, options, decide):
+    def model(rows):
+        return scores(rows).argmax(axis=1) if options.get("task") == "label" else scores(rows)
+
+    classes = list(options["classes"]) if "classes" in options else None
+    desk = desk_of(model, frame, **options | {"classes": classes})
+    row, output = int(scores(frame)[:, 0].argmax()), None if classes is None else "C"
+    decided = decide(frame.iloc[[row]])
+    for edits in ({}, {"a": -3.0, "b": 4}, {"a": -3.0}, {"a": 9.0, "b": 4}, {"b": 1}):
+        told = json.loads(desk.what_if(WhatIfRequest(row=row, edits=edits, output=output, **QUICK)))
+        expected = None if decided is None else decide(frame.iloc[[row]].assign(**edits)) == decided
+        assert told["decision_stays"] is (None if expected is None else bool(expected))
+
+
+LIBRARIES = {
+    "pandas": lambda frame: frame,
+    "nullable": lambda frame: frame.astype({"b": "Int64", "big": "Int64"}),
+    "Polars": lambda frame: pl.from_pandas(frame, nan_to_null=True),
+    "Arrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_values_are_the_tables_own_and_come_back(frame, library):
+    if library == "Arrow":  # a table of Arrow's is not read with numbers beyond 2^53
+        frame = frame.assign(big=frame["big"] // 2**10)
+    desk, big = desk_of(scores, LIBRARIES[library](frame), classes=["A", "B", "C"]), frame["big"].tolist()
+    told = json.loads(desk.rows("", "position", 0, 60))
+    assert [row["values"][2] for row in told["rows"]] == [str(n) if n >= 2**53 else n for n in big]
+    expected = frame["far"].astype(object).where(frame["far"].notna(), None)
+    far = expected.replace({np.inf: "Infinity", -np.inf: "-Infinity"}).tolist()
+    assert [row["values"][3] for row in told["rows"]] == far
+    assert json.loads(desk.rows(f"big={big[7]}", "position", 0, 9))["rows"] == [told["rows"][7]]
+    for position in {0, *map(far.index, ("Infinity", "-Infinity", None))}:
+        values = told["rows"][position]["values"]
+        row = dict(zip(told["columns"], values, strict=True))
+        expected = desk.explain(ExplainRequest(row=position, **QUICK))
+        assert json.loads(expected)["instance"][2] == big[position]
+        for sent in (row, row | {"big": big[position]}):
+            assert desk.explain(ExplainRequest(row=sent, **QUICK)) == expected
+        kserve = json.loads(desk.kserve(KServeRequest(instances=[values, row], parameters=QUICK)))
+        assert kserve["explanations"] == [json.loads(expected)] * 2
+
+
+def test_a_typical_value_is_a_training_rows_and_edits_are_exact(frame):
+    desk, big = desk_of(scores, frame, classes=["A", "B", "C"]), frame["big"].tolist()
+    told = json.loads(desk.what_if(WhatIfRequest(row=3, broken=["big"], **QUICK)))
+    assert int(told["row"]["big"]) in set(big) - {big[3]}
+    for edit in (str(big[3] + 1), big[3] + 1):
+        told = json.loads(desk.what_if(WhatIfRequest(row=3, edits={"big": edit, "far": "-Infinity"}, **QUICK)))
+        assert (told["row"]["big"], told["row"]["far"]) == (str(big[3] + 1), "-Infinity")
+    for edit in ("12", "1e300", "9" * 400, "9" * 5000, "0" * 20):  # no whole number that a browser cannot hold
+        with pytest.raises(InstanceError, match="'big'"):
+            desk.what_if(WhatIfRequest(row=3, edits={"big": edit}, **QUICK))
+
+
+def test_texts_of_digits_stay_texts_where_the_column_holds_texts(frame):
+    desk = desk_of(scores, frame.assign(big=frame["big"].astype(str)), classes=["A", "B", "C"])
+    row = json.loads(desk.rows("", "position", 5, 1))["rows"][0]["values"]
+    kserve = json.loads(desk.kserve(KServeRequest(instances=[row], parameters=QUICK)))
+    assert kserve["explanations"] == [json.loads(desk.explain(ExplainRequest(row=5, **QUICK)))]
+    with pytest.raises(InstanceError, match="5 values"):
+        desk.kserve(KServeRequest(instances=[[*row, "9" * 20]], parameters=QUICK))
 
 
 def test_kserve_explains_instances_in_order(client, explainer):

@@ -1,5 +1,6 @@
 """Hostile clients: what is refused, and what nobody is told."""
 
+import contextlib
 import http.client
 import json
 import logging
@@ -9,13 +10,17 @@ import time
 import httpx
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 import anchorline as al
 from anchorline.errors import ParameterError
 from anchorline.jsonform import sealed
 from anchorline.studio import server as studio_server
 from anchorline.studio.access import Access, host_name, is_loopback, is_same_origin
+from anchorline.studio.bodies import check_json
 from anchorline.studio.limits import Limits
+from anchorline.studio.problems import Problem
+from anchorline.studio.schemas import ExplainRequest, KServeRequest
 from helpers.studio import HOSTILE, hostile_explainer, live, soon
 
 OPEN = {"/health", "/login", "/static/style.css", "/static/landing.js"}
@@ -190,6 +195,65 @@ def test_pictures_and_scripts_of_other_sites_are_refused(client, site):
 )
 def test_hostile_bodies(client, body, status):
     assert is_problem(client.post("/explain", content=body, headers={"Content-Type": "application/json"}), status)
+
+
+def seconds_to_check(body):
+    """Of this thread's own work, at best."""
+    taken = []
+    for _ in range(5):
+        began = time.thread_time()
+        with contextlib.suppress(Problem):
+            check_json(body, 32)
+        taken.append(time.thread_time() - began)
+    return min(taken)
+
+
+@pytest.mark.parametrize(
+    ("head", "unit"),
+    [
+        (b'{"a":"', b'\\"'),
+        (b'{"a":"', b"\\"),
+        (b'{"a":"', b"\\u00"),
+        (b'{"a":"', b"\x00"),
+        (b'{"a":"', b"[{"),
+        (b'{"', b'\\"":"'),
+        (b"", b'"'),
+        (b"[", b"[],"),
+        (b"[", b"1,"),
+        (b"[", b"1e5,"),
+        (b"[", b"9"),
+        (b"[0.", b"9"),
+        (b"", b"]"),
+        (b"", b"\n"),
+        (b"", b"\xc3"),
+    ],
+)
+def test_eight_times_the_body_takes_eight_times_the_time(head, unit):
+    """Not 64 times: the event loop waits. A string of escaped quotes without an end once took 14 s at 40 kB."""
+    small, large = (seconds_to_check(head + unit * (size // len(unit))) for size in (4000, 32_000))
+    assert large < 24 * small
+
+
+def test_a_string_without_an_end_hides_no_nesting():
+    for body in (b"[" * 40 + b'"', b'["\\"",' + b"[" * 40, b'["a\\\\",' + b"[" * 40):
+        with pytest.raises(Problem, match="nested more than 32 deep"):
+            check_json(body, 32)
+    check_json(b'["' + b"[" * 40 + b'\\"' + b"[" * 40 + b'"]', 32)
+
+
+def test_a_row_is_refused_at_its_first_wrong_value():
+    """To list 75,000 of them, five errors each, took seconds of the event loop's time."""
+    wide, bad = {str(i): 1 for i in range(75_000)}, {str(i): [] for i in range(4000)}
+    requests = [
+        (ExplainRequest, {"row": wide}),
+        (ExplainRequest, {"row": bad}),
+        (ExplainRequest, {"row": bad | wide}),
+    ]
+    requests += [(KServeRequest, {"instances": [rows]}) for rows in (bad, [[]] * 4000, wide)]
+    for request, body in requests:
+        with pytest.raises(ValidationError) as raised:
+            request.model_validate(body)
+        assert raised.value.error_count() <= 2
 
 
 def test_a_body_without_an_announced_length_is_bounded_too(client):

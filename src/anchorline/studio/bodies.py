@@ -7,8 +7,9 @@ from typing import Any, NoReturn
 
 from anchorline.studio.problems import Problem
 
-# Whole strings are skipped, so that brackets in them do not count.
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# Strings are skipped, so that brackets in them do not count. One without an end reaches to the end of the body,
+# and nothing is tried twice (*+, ++): else each quote in it would be taken for another beginning.
+_TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 

@@ -1,23 +1,28 @@
 """The cases: rows of the training table as people read them, searched, sorted, with the model's answers."""
 
+import re
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from anchorline.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, text_of
+from anchorline.columns import CATEGORY, DATE, NUMBER, Column, text_of
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.predictor import ask
 from anchorline.render.characters import printable
+from anchorline.spaces.rows import plain
 from anchorline.spaces.table import Table
 
 MOST_RANKED = 50_000  # rows; up to here all answers are asked for, so that one can sort and filter by them
 MOST_SEARCHED = 200_000  # rows; every one is kept as a text to search in
 _AT_ONCE = 4096  # rows the model is asked about together
 _MOST_LEVELS = 50  # of a column's categories offered for choice
+_ROUNDED = 1e15  # numbers from here on are told in six digits by `text_of`
+_DIGITS = re.compile(r"-?[1-9][0-9]{15,308}")  # what `told_value` makes of a number
 
 Plain = str | int | float | bool | None
 
@@ -39,12 +44,29 @@ class Catalogue:
             raise ParameterError(f"The studio shows tables; the space is a {type(space).__name__}.")
         self._explainer, self.names = explainer, list(space.names)
         self._natives, self._columns, self.n_rows = space.schema.natives, space.schema.columns, space.schema.n_rows
+        numbers = [j for j, column in enumerate(self._columns) if column.kind == NUMBER]
+        self._numbers = {*numbers, *(self.names[j] for j in numbers)}
         self.is_ranked = self.n_rows <= MOST_RANKED
         self._lock, self._answers = threading.Lock(), dict[int, Answers]()
 
-    def plain(self, position: int) -> list[Plain]:
-        """A row's values, in the order of the columns, as JSON can hold them."""
-        return [_plain(column, position) for column in self._columns]
+    def values(self, positions: Sequence[int]) -> list[list[Plain]]:
+        """Rows' values, in the order of the columns; whoever sends them back asks about the same rows."""
+        columns = [map(told_value, self._cells(j, positions)) for j in range(len(self.names))]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def read(self, row: Any) -> Any:
+        """A row (a position, values by name, or in order) as it was sent, but for what `told_value` did to it."""
+        if isinstance(row, dict):
+            return {key: _number(value) if key in self._numbers else value for key, value in row.items()}
+        return list(self.read(dict(enumerate(row))).values()) if isinstance(row, list) else row
+
+    def _cells(self, j: int, positions: Sequence[int]) -> list[Plain]:
+        """Values of a column in the table's own digits, as JSON can hold them."""
+        column, natives = self._columns[j], self._natives.pick(j, np.array(positions, dtype=np.intp))
+        return [
+            plain(Column(column.kind, column.values[at : at + 1], column.missing[at : at + 1]), natives[i : i + 1])
+            for i, at in enumerate(positions)
+        ]
 
     def answers(self, positions: list[int]) -> Answers:
         """What the model says of rows; asked in blocks, once."""
@@ -81,10 +103,23 @@ class Catalogue:
     @cached_property
     def _texts(self) -> list[str]:
         """Every row as one text to search in, lower case, with the model's answer where all are known."""
-        columns = [_texts_of(column, name) for column, name in zip(self._columns, self.names, strict=True)]
+        columns = [self._texts_of(j) for j in range(len(self.names))]
         if self.is_ranked:
             columns.append(self.answers(list(range(self.n_rows))).texts)
         return ["\n".join(cells).lower() for cells in zip(*columns, strict=True)]
+
+    def _texts_of(self, j: int) -> list[str]:
+        """Every value as ``name=value``, so that one can search for either; long numbers in all their digits."""
+        column = self._columns[j]
+        told = [
+            "missing" if gone else text_of(value, column.kind)
+            for value, gone in zip(column.values, column.missing.tolist(), strict=True)
+        ]
+        if column.kind == NUMBER:
+            long = np.flatnonzero(~column.missing & (np.abs(column.values) >= _ROUNDED)).tolist()
+            for at, value in zip(long, self._cells(j, long), strict=True):
+                told[at] = str(value)
+        return [f"{self.names[j]}={text}" for text in told]
 
     def find(self, search: str, sort: str) -> list[int]:
         """Positions of the rows that hold all words searched for; ``#17`` finds row 17.
@@ -124,7 +159,7 @@ class Catalogue:
                 rows = np.flatnonzero(attribute.breaks([self._columns[j] for j in attribute.positions], own))
                 if len(rows):
                     row = self._typical(rows, attribute.positions)
-                    return {self.names[j]: _plain(self._columns[j], row) for j in attribute.positions}
+                    return {self.names[j]: self._cells(j, [row])[0] for j in attribute.positions}
         raise ParameterError(f"No fact about {name!r} can be broken here.")
 
     def _typical(self, rows: np.ndarray, positions: tuple[int, ...]) -> int:
@@ -132,8 +167,10 @@ class Catalogue:
         known = rows[~column.missing[rows]]
         if len(positions) == 1 and column.kind in (NUMBER, DATE) and len(known):
             return int(known[np.argsort(column.values[known], kind="stable")[len(known) // 2]])
-        keys = [tuple(_plain(self._columns[j], int(row)) for j in positions) for row in rows]
-        _, first, counts = np.unique([repr(key) for key in keys], return_index=True, return_counts=True)
+        columns = [self._columns[j] for j in positions]
+        parts = [part[rows].tolist() for column in columns for part in (column.values, column.missing)]
+        keys = [repr(key) for key in zip(*parts, strict=True)]
+        _, first, counts = np.unique(keys, return_index=True, return_counts=True)
         return int(rows[first[counts.argmax()]])
 
 
@@ -142,29 +179,13 @@ def _class_name(asked: Any, column: int) -> str:
     return str(asked.classes[column]) if asked.classes is not None else f"class {column}"
 
 
-def _plain(column: Column, position: int) -> Plain:
-    if column.missing[position]:
-        return None
-    value = column.values[position]
-    if column.kind == BOOLEAN:
-        return bool(value)
-    if column.kind == CATEGORY:
-        return str(value)
-    if column.kind == DATE:
-        return text_of(value, DATE)
-    number = float(value)
-    if not np.isfinite(number):
-        return None
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+def told_value(value: Plain) -> Plain:
+    """A value as browsers can hold it: whole numbers from 2^53 on, of which they lose digits, as texts."""
+    return str(value) if isinstance(value, int) and abs(value) >= 2**53 else value
 
 
-def _texts_of(column: Column, name: str) -> list[str]:
-    """Every value as ``name=value``, so that one can search for either."""
-    told = [
-        "missing" if gone else text_of(value, column.kind)
-        for value, gone in zip(column.values, column.missing.tolist(), strict=True)
-    ]
-    return [f"{name}={text}" for text in told]
+def _number(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
 
 
 def _described(name: str, column: Column) -> dict[str, Any]:

@@ -17,10 +17,11 @@ from anchorline.explainer import Explainer
 from anchorline.explanation import Explanation, plain_label
 from anchorline.frontier import Frontier, trace_frontier
 from anchorline.jsonform import canonical_json
+from anchorline.predictor import Predictor
 from anchorline.render import html
 from anchorline.render.characters import printable
 from anchorline.settings import N_SAMPLES, NODE_LIMIT, Settings
-from anchorline.studio.catalogue import Catalogue
+from anchorline.studio.catalogue import Catalogue, told_value
 from anchorline.studio.limits import MOST_ALTERNATIVES, MOST_TERMS, Limits
 from anchorline.studio.problems import Problem
 from anchorline.studio.schemas import (
@@ -71,11 +72,11 @@ class Desk:
 
     def explain(self, request: ExplainRequest) -> bytes:
         """The explanation's own sealed text."""
-        return self._explanation(request.row, request).to_json().encode()
+        return self._explanation(request).to_json().encode()
 
     def explain_view(self, request: ExplainRequest) -> bytes:
         """The explanation as the page shows it."""
-        return _json(explanation_view(self._explanation(request.row, request)))
+        return _json(explanation_view(self._explanation(request)))
 
     def frontier(self, request: FrontierRequest) -> bytes:
         """The frontier in full."""
@@ -87,15 +88,15 @@ class Desk:
 
     def report(self, request: ExplainRequest) -> bytes:
         """The explanation with its frontier as one self-contained page."""
-        explanation = self._explanation(request.row, request)
-        choices = request.model_dump(include={"sigma", "n_samples", "n_certify", "seed"})
-        frontier = self._frontier(FrontierRequest(row=request.row, **choices))
-        return html.page(explanation, frontier).encode()
+        explanation = self._explanation(request)
+        shared = request.model_dump(include=set(FrontierRequest.model_fields))
+        return html.page(explanation, self._frontier(FrontierRequest(**shared))).encode()
 
     def kserve(self, request: KServeRequest) -> bytes:
         """Predictions and explanations in the order of the instances; each explanation's bytes are its own."""
         keywords, explainer = self._keywords(request.parameters), self._explainer_of(request.parameters.output)
-        found = [explainer.explain(instance, **keywords) for instance in request.instances]
+        rows = [self._catalogue.read(instance) for instance in request.instances]
+        found = [explainer.explain(row, **keywords) for row in rows]
         predictions = json.dumps([explanation.prediction for explanation in found])
         texts = ",".join(explanation.to_json() for explanation in found)
         return f'{{"predictions":{predictions},"explanations":[{texts}]}}'.encode()
@@ -117,28 +118,28 @@ class Desk:
     def what_if(self, request: WhatIfRequest) -> bytes:
         """The model's answer to the changed row, next to what the explanation's sum makes of broken facts."""
         space: Any = self._explainer.space
-        neighborhood = space.at(request.row)
-        explanation = self._explanation(request.row, request)
+        neighborhood, predictor = self._prepare(request)
+        explanation = self._explanation(request)
         changed = dict(zip(space.names, neighborhood.instance, strict=True))
         for name in request.broken:
             changed |= self._catalogue.broken(neighborhood, name)
         unknown = [name for name in request.edits if name not in changed]
         if unknown:
             raise Problem(422, f"The table has no column {unknown[0]!r}.")
-        after = space.at(changed | request.edits)
+        after = space.at(changed | self._catalogue.read(request.edits))
         now = {literal.name: literal.text for literal in after.literals}
         is_broken = [now.get(literal.name) != literal.text for literal in explanation.literals]
         fallen = float(explanation.contributions[is_broken].sum())
-        before, then = self._catalogue.ask(neighborhood.original), self._catalogue.ask(after.original)
+        then, stays = self._catalogue.ask(after.original), predictor.answer(after.original, 1).stays
         told = {
-            "row": dict(zip(space.names, after.instance, strict=True)),
+            "row": dict(zip(space.names, map(told_value, after.instance), strict=True)),
             "literals": [_printable(now.get(literal.name)) for literal in explanation.literals],
             "is_broken": is_broken,
             "answer": self._catalogue.told(then).texts[0],
             "prediction": _explained(then, explanation),
             "expected": explanation.prediction - 2 * fallen,
             "original": explanation.prediction,
-            "decision_stays": self._stays(before, then, explanation),
+            "decision_stays": None if stays is None else bool(stays[0]),
         }
         return _json(told)
 
@@ -147,22 +148,10 @@ class Desk:
         found = self._catalogue.find(search, sort)
         shown = found[offset : offset + limit]
         answers = self._catalogue.answers(shown)
-        rows = [
-            {"position": position, "values": self._catalogue.plain(position), "answer": text, "value": value}
-            for position, text, value in zip(shown, answers.texts, answers.values, strict=True)
-        ]
+        parts = zip(shown, self._catalogue.values(shown), answers.texts, answers.values, strict=True)
+        rows = [dict(zip(("position", "values", "answer", "value"), part, strict=True)) for part in parts]
         told = {"total": self._catalogue.n_rows, "found": len(found), "offset": offset}
         return _json(told | {"columns": self._catalogue.names, "rows": rows})
-
-    def _stays(self, before: np.ndarray, then: np.ndarray, explanation: Explanation) -> bool | None:
-        """Whether the decision is the same in both answers; None where nothing is decided."""
-        threshold = self._explainer.threshold
-        if threshold is not None:
-            return (_explained(before, explanation) >= threshold) == (_explained(then, explanation) >= threshold)
-        if before.ndim == 2:
-            column = explanation.parameters["column"]
-            return bool((before[0].argmax() == column) == (then[0].argmax() == column))
-        return None if explanation.label is None else bool(before[0] == then[0])
 
     def _keywords(self, request: Any) -> dict[str, Any]:
         """The library's keywords; a sample's size is the library's own unless given, within the limit."""
@@ -175,8 +164,9 @@ class Desk:
                 raise Problem(422, f"{name} is {keywords[name]}; this server allows at most {most}.")
         return keywords
 
-    def _explanation(self, row: Any, request: Any) -> Explanation:
+    def _explanation(self, request: Any) -> Explanation:
         keywords, explainer = self._keywords(request), self._explainer_of(request.output)
+        row = self._catalogue.read(request.row)
         key = canonical_json({"row": row, "output": request.output, **keywords})
         return self._explanations.get(key, lambda: explainer.explain(row, **keywords))
 
@@ -194,11 +184,16 @@ class Desk:
 
     def _frontier(self, request: FrontierRequest) -> Frontier:
         """Like `Explainer.frontier`, but a row that was asked about a moment ago is not prepared again."""
+        return trace_frontier(*self._prepare(request), Settings.of(**self._keywords(request)), request.ks)
+
+    def _prepare(self, request: Any) -> tuple[Any, Predictor]:
+        """The row's neighborhood, and the model as seen from there, for the class asked for."""
+        row, explainer = self._catalogue.read(request.row), self._explainer_of(request.output)
         settings = Settings.of(**self._keywords(request))
         neighborhood, predictor = self._prepared.get(
-            canonical_json({"row": request.row}), lambda: self._explainer.prepare(request.row, settings)
+            canonical_json({"row": row, "output": request.output}), lambda: explainer.prepare(row, settings)
         )
-        return trace_frontier(neighborhood, copy.copy(predictor), settings, request.ks)
+        return neighborhood, copy.copy(predictor)  # it counts what it is asked
 
     def _check_effort(self, explanation: Explanation) -> None:
         """A sealed text may ask for any effort: anybody can seal one."""

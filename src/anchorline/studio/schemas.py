@@ -2,7 +2,18 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+)
+from pydantic_core import PydanticCustomError
 
 from anchorline.studio import limits as most
 
@@ -17,10 +28,23 @@ _EXAMPLE_ROW: dict[str, JsonValue] = {
     "branch": "south",
 }
 
+
+def _flat(row: Any) -> Any:
+    """Refuse a row at its first wrong value: to list all of them takes seconds, in which nobody is answered."""
+    values = row.values() if isinstance(row, dict) else row if isinstance(row, list) else ()
+    if len(values) > most.MOST_COLUMNS:
+        told = {"given": len(values), "most": most.MOST_COLUMNS}
+        raise PydanticCustomError("too_long", "A row of {given} values; needed at most {most}.", told)
+    if any(isinstance(value, dict | list) for value in values):
+        raise PydanticCustomError("nested", "A row's values are texts, numbers, booleans or null; no lists.")
+    return row
+
+
 Text = Annotated[StrictStr, Field(max_length=most.MOST_CHARACTERS)]
 Value = Text | StrictBool | StrictInt | StrictFloat | None
+Wide = Field(max_length=most.MOST_COLUMNS)
 Values = Annotated[
-    dict[Annotated[str, Field(max_length=most.MOST_CHARACTERS)], Value], Field(max_length=most.MOST_COLUMNS)
+    dict[Annotated[str, Field(max_length=most.MOST_CHARACTERS)], Value], Wide, BeforeValidator(_flat)
 ]
 Position = Annotated[StrictInt, Field(ge=0, le=2**53, description="Position of a training row, from 0.")]
 Row = Position | Values
@@ -46,6 +70,9 @@ class _Chosen(_Request):
     seed: Annotated[StrictInt, Field(ge=0, lt=2**53)] = Field(
         default=0, description="The same seed gives the same bytes."
     )
+    output: Text | None = Field(
+        default=None, description="The class to explain, by its label; else as the server does."
+    )
 
 
 class _Explained(_Chosen):
@@ -54,9 +81,6 @@ class _Explained(_Chosen):
         default=0, description="List so many other sums that the evidence cannot tell from the best one."
     )
     objective: Literal["fidelity", "relevance"] = "fidelity"
-    output: Text | None = Field(
-        default=None, description="The class to explain, by its label; else as the server does."
-    )
 
 
 class ExplainRequest(_Explained):
@@ -106,7 +130,7 @@ class KServeRequest(_Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"instances": [_EXAMPLE_ROW]}]})
 
     instances: Annotated[
-        list[Values | Annotated[list[Value], Field(max_length=most.MOST_COLUMNS)]],
+        list[Values | Annotated[list[Value], Wide, BeforeValidator(_flat)]],
         Field(min_length=1, max_length=most.MOST_INSTANCES),
     ]
     parameters: _Explained = Field(default_factory=_Explained)
@@ -184,7 +208,9 @@ class RowAnswer(_Answer):
     """One case: its values in the order of the columns, what the model decides, the number explained."""
 
     position: int
-    values: list[str | bool | int | float | None]
+    values: list[str | bool | int | float | None] = Field(
+        description="Fit to be sent back: whole numbers from 2^53 on are texts of digits, infinities 'Infinity'."
+    )
     answer: str
     value: float | None
 

@@ -30,7 +30,7 @@ def explanation_view(explanation: Explanation) -> dict[str, Any]:
         "output": output_name(explanation),
         "total": total.total.text,
         "range": list(explanation.parameters["output_range"]),
-        "class": explanation.output if explanation.parameters["column"] is not None else None,
+        "class": explanation.output if explanation.parameters["classes"] is not None else None,
         "label": None if explanation.label is None else printable(str(explanation.label)),
         "is_probability": bool(explanation.parameters.get("probability")),
         "sum": _sum(

@@ -1,7 +1,7 @@
 // The list of cases: searched and sorted on the server, walked through by mouse or keys.
 
 import { by, fill, h, own, say } from "./dom.js";
-import { brief, percent, shown } from "./format.js";
+import { brief, day, percent, shown } from "./format.js";
 import { get } from "./api.js";
 
 const AT_ONCE = 50;
@@ -84,7 +84,7 @@ export class Cases {
   row(row, columns) {
     const { position } = row;
     const values = row.values.map((value, i) => {
-      const pair = h("span", null, own(columns[i]), " ", h("b", null, own(shown(value))));
+      const pair = h("span", null, own(columns[i]), " ", h("b", null, own(day(shown(value)))));
       return [i ? " \u00b7 " : "", pair];
     });
     const number = row.value === null ? "" : this.about.classes ? percent(row.value, 0) : brief(row.value);

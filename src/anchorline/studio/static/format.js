@@ -13,8 +13,10 @@ export function brief(value, digits = 4) {
 
 export const shown = (value) => (value === null ? "missing" : String(value));
 
-// A date without a time, where it has none.
-export const day = (value) => String(value).replace(/T00:00(:00(\.0+)?)?$/, "");
+// A date in a short text, as facts tell it: without a time, where it has none.
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/;
+export const day = (text) =>
+  MOMENT.test(text) ? text.replace(".000000", "").replace(/:00$/, "").replace(/T00:00$/, "").replace("T", " ") : text;
 
 export function listed(parts) {
   // ["a", "b", "c"] -> a, b and c; parts are nodes.

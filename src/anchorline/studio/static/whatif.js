@@ -4,6 +4,7 @@ import { fill, h, own } from "./dom.js";
 import { brief, day, minus, percent, shown, signed } from "./format.js";
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
+const LONG = /^-?[1-9]\d{15,}$/; // a number of which JavaScript loses digits: it comes and goes as a text
 
 function editor(column, value, change) {
   const id = `edit-${column.index}`;
@@ -28,7 +29,8 @@ function chooser(id, column, value, change) {
 function typer(id, column, value, change) {
   const text = value === null ? "" : day(shown(value));
   const isDay = column.kind === "dates" && (DATE.test(text) || !text);
-  const type = column.kind === "numbers" ? "number" : isDay ? "date" : "text";
+  const isNumber = column.kind === "numbers" && typeof value !== "string"; // else too long, or infinite
+  const type = isNumber ? "number" : isDay ? "date" : "text";
   const placeholder = column.has_missing ? "missing" : null;
   const onchange = () => change(typed(column, field));
   const field = h("input", { id, type, step: "any", value: text, placeholder, onchange });
@@ -41,8 +43,10 @@ function chosen(column, value) {
 }
 
 function typed(column, field) {
-  if (field.value.trim() === "") return null;
-  return column.kind === "numbers" ? Number(field.value) : field.value;
+  const text = field.value.trim();
+  if (text === "") return null;
+  if (column.kind !== "numbers") return field.value;
+  return Number.isFinite(Number(text)) && !LONG.test(text) ? Number(text) : text;
 }
 
 function bar(name, value, told, ends, kind) {
