@@ -144,7 +144,7 @@ def read_values(values: Any, name: str, error: type[Exception]) -> Column:
 def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception]) -> Column:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
-        return _numeric(BOOLEAN if dtype == nw.Boolean else NUMBER, series.cast(nw.Float64).to_numpy())
+        return _numeric(BOOLEAN if dtype == nw.Boolean else NUMBER, _floats(series))
     if isinstance(dtype, nw.Date | nw.Datetime):  # with a time zone: as UTC
         return _numeric(DATE, series.dt.timestamp("us").cast(nw.Float64).to_numpy())
     if dtype == nw.String:
@@ -153,6 +153,13 @@ def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception])
         return Column(CATEGORY, values, missing)
     declared = isinstance(dtype, nw.Categorical | nw.Enum)  # then whole numbers are names, too
     return _column_of_objects(series.to_list(), name, error, declared)
+
+
+def _floats(series: nw.Series[Any]) -> ArrayLike:
+    try:
+        return series.cast(nw.Float64).to_numpy()
+    except ValueError:  # Arrow refuses whole numbers that lose digits; the native values keep them
+        return [math.nan if value is None else float(value) for value in series.to_list()]
 
 
 def _column_of_array(values: NDArray[Any], name: str, error: type[Exception]) -> Column:

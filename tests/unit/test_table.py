@@ -248,6 +248,20 @@ def test_decimals_of_arrow_are_rows_by_their_values():
         table.at({"price": 7.123})
 
 
+@pytest.mark.parametrize("values", [[1.5, math.inf, math.inf, math.inf], [math.inf, 2.0, -math.inf, 1.0]])
+def test_few_values_with_infinite_ones_stand_for_themselves(values):
+    table = al.Table(pd.DataFrame({"x": values}))
+    assert [table.at(i).literals[0].text for i in range(4)] == [f"x = {value:g}" for value in values]
+
+
+@pytest.mark.parametrize("hole", [[], [None]])
+def test_whole_numbers_of_arrow_that_no_float_holds(hole):
+    numbers = [2**60 + 1, 2**60 + 3, 5, 6, *hole]
+    table = al.Table(pa.table({"x": numbers, "y": list(range(len(numbers)))}))
+    assert [table.at(i).instance[0] for i in range(len(numbers))] == numbers
+    assert table.at({"x": 2**60 + 3, "y": 0}).instance == [2**60 + 3, 0]
+
+
 def test_texts_of_numpy_with_references():
     table = al.Table(np.array([["a"], ["b"]], dtype=np.dtypes.StringDType()))
     assert table.at(0).original.tolist() == [["a"]]

@@ -166,7 +166,9 @@ def intervals_of(
         exact = [(float(edge), exact_text(float(edge), column.kind)) for edge in edges]
         return Intervals.between(name, column.kind, exact, values, zone)
     found = _quantile_edges(column.values[~column.missing], values, n_bins)
-    pairs = readable_edges(found, values[np.isfinite(values)], column.kind) if len(found) else []
+    finite = found[np.isfinite(found)]
+    pairs = readable_edges(finite, values[np.isfinite(values)], column.kind) if len(finite) else []
+    pairs += [(float(edge), exact_text(float(edge), column.kind)) for edge in found[len(finite) :]]  # infinity
     return Intervals.between(name, column.kind, pairs, values, zone)
 
 

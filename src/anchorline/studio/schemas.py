@@ -193,6 +193,7 @@ class FrontierAnswer(_Answer):
     literals: list[LiteralAnswer]
     points: list[PointAnswer]
     n_queries: int
+    n_clipped: int = Field(description="Outputs beyond the range, clipped: with any, errors may be larger.")
     confidence: float
 
 

@@ -90,6 +90,7 @@ def frontier_answer(frontier: Frontier) -> dict[str, Any]:
         "literals": [asdict(literal) for literal in frontier.literals],
         "points": points,
         "n_queries": frontier.n_queries,
+        "n_clipped": frontier.n_clipped,
         "confidence": frontier.confidence,
     }
 
