@@ -83,6 +83,8 @@ class Explainer:
     ) -> None:
         self.model = model
         self.space: Space = space if hasattr(space, "at") and hasattr(space, "fingerprint") else _table(space)
+        if classes is None and hasattr(model, "learn_classes") and hasattr(self.space, "examples"):
+            model.learn_classes(self.space.at(0).original)  # some models tell labels only with their answers
         self.asked = resolve(model, output=output, column=column, task=task, classes=classes, input=input)
         self.output_range = None if output_range is None else checked_range(output_range)
         self.threshold = checked_threshold(threshold)

@@ -6,7 +6,6 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,7 +101,7 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
     parameters = claimed.parameters
     settings = Settings.from_dict(parameters)
     explainer = Explainer(
-        _as_then(predict, parameters),
+        predict,
         Hypercube() if space is None else space,
         output=claimed.output,
         column=parameters["column"],
@@ -112,8 +111,7 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
         threshold=parameters["threshold"],
         input=parameters["input"],
     )
-    unlabelled = replace(explainer.asked, name=None, classes=None).name_of(parameters["column"])
-    foreign = _foreign(claimed, predict, space, unlabelled)
+    foreign = _foreign(claimed, predict, space)
     if foreign is not None:
         return Verification(Outcome.DOES_NOT_HOLD, (foreign,))
     _, predictor = explainer.prepare(list(claimed.instance), replace(settings, max_queries=None))
@@ -149,15 +147,8 @@ def _doubt(claimed: Explanation, again: Explanation, explainer: Explainer, setti
     return None
 
 
-def _as_then(predict: Any, parameters: Mapping[str, Any]) -> Any:
-    """The model as it was known then: some tell the labels of their columns only with their first answer."""
-    is_function = callable(predict) and not callable(getattr(predict, "predict", None))
-    unlabelled = parameters["column"] is not None and parameters["classes"] is None
-    return partial(predict) if is_function and unlabelled else predict
-
-
-def _foreign(claimed: Explanation, predict: Any, space: Space | None, unlabelled: str) -> str | None:
-    """Why the explanation cannot be of this model and space, or None; ``unlabelled``: a column without a label."""
+def _foreign(claimed: Explanation, predict: Any, space: Space | None) -> str | None:
+    """Why the explanation cannot be of this model and space, or None."""
     parameters, own = claimed.parameters, classes_of(predict)
     if space is not None and space.fingerprint != parameters["space"]:
         return "it was made in another space"
@@ -167,9 +158,7 @@ def _foreign(claimed: Explanation, predict: Any, space: Space | None, unlabelled
     if classes is not None and own is not None and [plain_label(label) for label in own] != list(classes):
         return "its classes are not the model's"
     column = parameters["column"]
-    if column is None or own is None:
-        return None
-    if column >= len(own) or claimed.output not in (str(own[column]), unlabelled):
+    if column is not None and own is not None and (column >= len(own) or str(own[column]) != claimed.output):
         return "its output is not called as the model's class"
     return None
 

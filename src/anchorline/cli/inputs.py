@@ -59,8 +59,6 @@ class Question:
 
     def explainer(self, model: Any, space: Any) -> Explainer:
         """The explainer that answers it."""
-        if not self.classes and hasattr(model, "learn_classes"):  # --output names one of them
-            model.learn_classes(space.at(0).original)
         return Explainer(
             model,
             space,

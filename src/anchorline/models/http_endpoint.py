@@ -100,7 +100,7 @@ class HttpModel:
 
     def learn_classes(self, inputs: Any) -> None:
         """Ask about rows for ``classes_``, which MLflow tells with its answers; rows it refuses tell none."""
-        if isinstance(self._protocol, http_protocols.Mlflow):
+        if self.classes_ is None and isinstance(self._protocol, http_protocols.Mlflow):
             with contextlib.suppress(_RefusedError):
                 self(inputs)
 

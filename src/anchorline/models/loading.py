@@ -73,8 +73,7 @@ def load_model(
     trust_pickle
         Load pickle and joblib files: whoever made such a file runs code on this machine.
     http
-        Limits of an HTTP model; see `HttpLimits`. Its credentials come from the environment alone. MLflow tells
-        labels with its answers only: before you make an `Explainer`, call ``model.learn_classes(frame[:1])``.
+        Limits of an HTTP model; see `HttpLimits`. Its credentials come from the environment alone.
 
     Examples
     --------
