@@ -110,8 +110,8 @@ def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
     frame = opened(X, error, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         return frame, [str(name) for name in frame.columns]
-    if isinstance(X, np.ma.MaskedArray):
-        raise error("X is a masked array; needed one without a mask. Type, say, `X.filled(np.nan)`.")
+    if isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
+        raise error("X is a masked array; needed one without a mask. Type, say, `X.astype(float).filled(np.nan)`.")
     # A list of rows goes through object: numpy would turn [25, "red"] into two texts.
     array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
     if array.ndim != 2:

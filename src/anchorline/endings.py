@@ -31,7 +31,10 @@ def _may_be_asked_for(error: BaseException) -> bool:
     if threading.current_thread() is not threading.main_thread():
         return False
     heard_by = (signal.getsignal(by) for kind, by in _ASKED_BY.items() if isinstance(error, kind))
-    return any(callable(handler) and _may_have_raised(handler, error) for handler in heard_by)
+    if any(callable(handler) and _may_have_raised(handler, error) for handler in heard_by):
+        return True
+    before = error.__cause__ or error.__context__  # a model may tidy up, and raise another
+    return before is not None and _may_be_asked_for(before)
 
 
 def _may_have_raised(handler: Callable[..., Any], error: BaseException) -> bool:

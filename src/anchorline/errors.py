@@ -7,6 +7,7 @@
     |- ParameterError (ValueError)            k, sigma, n_samples, ... out of range
     |- SampleError (ValueError)               flips, drops or weights that do not fit together
     |- PredictorError (RuntimeError)          the model raised
+    |  `- RemoteModelError (RuntimeError)     a model behind an address failed, or answered what cannot be used
     |- PredictorOutputError (ValueError)      the model answered, but not with one finite number a row
     |- BudgetError (RuntimeError)             the work asked for needs more queries than `max_queries`
     |- NotOptimalError (RuntimeError)         a proved optimum was required and none was reached
@@ -14,11 +15,10 @@
     |- NumericalError (ArithmeticError)       statistics too ill-conditioned to decide
     |- CertificateError (ArithmeticError)     a solver's claims contradict each other
     |- BackendError (RuntimeError)            an outside solver answered something we do not know
-    |- MissingDependencyError (ImportError)   an optional package is not installed
+    |- MissingDependencyError (ImportError)   an optional package is not installed, or cannot be imported
     |- ModelFileError (ValueError)            a model cannot be loaded: not found, damaged, or of another kind
     |- UntrustedError (ValueError)            loading it would run code, or make types nobody vouched for
     |- ModelInputError (ValueError)           the rows have not the columns or values that the loaded model needs
-    |- RemoteModelError (RuntimeError)        a model behind an address failed, or answered what cannot be used
     |- TableFileError (ValueError)            a file is not a table that can be read
     |- OutputFileError (OSError)              a file could not be written; nothing half-written is left
     |- RowError (RuntimeError)                one row of many has no explanation
@@ -31,6 +31,7 @@
 Messages say what came, what is needed and what to type. All of them pickle.
 """
 
+import sys
 from typing import Any
 
 
@@ -109,12 +110,16 @@ class BackendError(AnchorlineError, RuntimeError):
 
 
 class MissingDependencyError(AnchorlineError, ImportError):
-    """An optional package is not installed."""
+    """An optional package is not installed, or cannot be imported."""
 
     @classmethod
     def of(cls, package: str, extra: str) -> "MissingDependencyError":
-        """Build the error that names the extra to install."""
-        return cls(f"This needs `{package}`, which is not installed. Type: pip install 'anchorline[{extra}]'")
+        """Build the error that names the extra to install; while one is handled that says more, with its words."""
+        error = sys.exception()
+        broken = isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError)
+        why = f"cannot be imported here ({error})" if broken else "is not installed"
+        again = " --upgrade" if broken else ""
+        return cls(f"This needs `{package}`, which {why}. Type: pip install{again} 'anchorline[{extra}]'")
 
 
 class ModelFileError(AnchorlineError, ValueError):

@@ -16,11 +16,27 @@ def frame_in(backend: Any, columns: Mapping[str, list[Any]], kinds: Mapping[str,
     """
     import narwhals as nw  # noqa: PLC0415  heavy
 
-    types = {"text": nw.String(), "number": nw.Float64(), "place": nw.Int64()}
-    schema = None if kinds is None else {name: types[kind] for name, kind in kinds.items()}
+    known = nw.Implementation
     try:
-        return nw.from_dict(columns, schema=schema, backend=backend).to_native()
+        library = known.from_backend(backend)
+    except (AssertionError, TypeError, ValueError):
+        library = known.UNKNOWN
+    if library not in (known.PANDAS, known.POLARS, known.PYARROW, known.MODIN, known.CUDF):
+        raise ParameterError(f"backend is {backend!r}; needed 'pandas', 'polars' or 'pyarrow'.")
+    types = {"text": nw.String(), "number": nw.Float64(), "place": nw.Int64()}
+    try:
+        if library is known.PANDAS and kinds is not None:
+            return _pandas_frame(columns, kinds)
+        schema = None if kinds is None else {name: types[kind] for name, kind in kinds.items()}
+        return nw.from_dict(columns, schema=schema, backend=library).to_native()
     except ModuleNotFoundError as error:
-        raise MissingDependencyError(f"backend is {backend!r}, which is not installed here ({error}).") from error
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"backend is {backend!r}; needed 'pandas', 'polars' or 'pyarrow'.") from error
+        told = f"backend is {backend!r}, which is not installed here ({error})."
+        raise MissingDependencyError(f"{told} Type: pip install {library.name.lower()}") from error
+
+
+def _pandas_frame(columns: Mapping[str, list[Any]], kinds: Mapping[str, str]) -> Any:
+    """By pandas itself: before version 3 a missing text that is cast to text is the text None."""
+    import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+
+    types: dict[str, Any] = {"text": pd.Series(["a"]).dtype, "number": "float64", "place": "int64"}
+    return pd.DataFrame({name: pd.Series(values, dtype=types[kinds[name]]) for name, values in columns.items()})

@@ -140,7 +140,7 @@ def _doubt(claimed: Explanation, again: Explanation, explainer: Explainer, setti
     if _contradicts_itself(explainer, claimed):
         return "the model gives two answers to one question"
     tell_unclear = getattr(explainer.space, "unclear", None)
-    unclear = [] if tell_unclear is None else tell_unclear(list(claimed.instance))
+    unclear = [] if same_answers or tell_unclear is None else tell_unclear(list(claimed.instance))
     if unclear:
         columns = ", ".join(map(repr, unclear))
         return f"in {columns} other values read like the row's, and its record does not tell which it has"

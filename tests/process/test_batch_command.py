@@ -168,10 +168,11 @@ def test_what_a_batch_is_made_from_is_not_written_over(tables, tmp_path, monkeyp
             code, told = invoke(tmp_path, out, *more)
             assert code == 2
             assert "which would be lost" in told
-    code, told = invoke(tmp_path, "my why.CSV")
-    assert code == 2
-    assert "a Parquet file is written. Type: --out 'my why.parquet'" in told
-    assert not list(tmp_path.glob("my why*"))
+    for out in ("why.CSV", "why.pdf", "why.parquet.gz"):
+        code, told = invoke(tmp_path, out)
+        assert code == 2
+        assert "needed a name that ends in .parquet" in told
+    assert not list(tmp_path.glob("why*"))
     assert {path: path.read_bytes() for path in before} == before
 
 

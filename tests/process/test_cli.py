@@ -535,9 +535,12 @@ def test_a_model_that_raises(run):
 
 
 def test_a_missing_package(run, tmp_path):
-    (tmp_path / "onnxruntime.py").write_text("raise ImportError('no')")
-    line = told(run(*explain("model.onnx", "--row", 0), env={"PYTHONPATH": str(tmp_path)}), Code.MISSING)
-    assert "pip install 'anchorline[onnx]'" in line
+    whys = {"ModuleNotFoundError": "is not installed", "ImportError": "cannot be imported here (no)"}
+    for raised, why in whys.items():
+        (tmp_path / "onnxruntime.py").write_text(f"raise {raised}('no')")
+        line = told(run(*explain("model.onnx", "--row", 0), env={"PYTHONPATH": str(tmp_path)}), Code.MISSING)
+        assert f"onnxruntime`, which {why}. Type: pip install" in line
+        assert "'anchorline[onnx]'" in line
 
 
 def test_a_bug_is_called_one(run, tmp_path):

@@ -59,15 +59,17 @@ def alone():
 
 
 @pytest.fixture
-def handler():
-    """A handler of SIGTERM, as the command line has one."""
+def handlers():
+    """Of Ctrl-C, Python's own, whatever other tests left; of SIGTERM one as the command line has."""
 
     def end(number, frame):
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, end)
+    before = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: end}
+    before = {number: signal.signal(number, handler) for number, handler in before.items()}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def texts(many):
@@ -237,7 +239,7 @@ def test_after_an_interrupt_no_further_row_is_begun():
     assert len(begun) < 12  # so many were handed out
 
 
-def test_after_an_interrupt_no_further_row_shares_a_call():
+def test_after_an_interrupt_no_further_row_shares_a_call(handlers):
     begun = []
 
     def explain(explainer, row):
@@ -251,7 +253,7 @@ def test_after_an_interrupt_no_further_row_shares_a_call():
     assert len(begun) < 30
 
 
-def test_a_model_that_stays_here_and_exits_costs_its_row(handler):
+def test_a_model_that_stays_here_and_exits_costs_its_row(handlers):
     class Exits(Ends, Unpackable):
         pass
 
@@ -312,7 +314,7 @@ def test_an_interrupt_in_a_worker_is_the_models_own(how):
     assert [failure.row for failure in many.failures] == [3]
 
 
-def test_who_asks_to_end_is_heeded_though_the_model_may_not(handler):
+def test_who_asks_to_end_is_heeded_though_the_model_may_not(handlers):
     """In the main thread, Ctrl-C cannot be told from a model that raises the same; a handler of SIGTERM can."""
     explainer = explainer_of(Ends(KeyboardInterrupt), output_range=(-1, 1))
     with pytest.raises(KeyboardInterrupt):
@@ -323,8 +325,15 @@ def test_who_asks_to_end_is_heeded_though_the_model_may_not(handler):
             signal.raise_signal(signal.SIGTERM)
         return score(frame)
 
-    with pytest.raises(SystemExit, match="143"):
-        explainer_of(asked).explain_many(with_ages((3, FAILS)), errors="keep", **CHEAP)
+    def tidies_up(frame):
+        try:
+            return asked(frame)
+        except BaseException as error:
+            raise SystemExit(1) from error
+
+    for model, code in ((asked, "143"), (tidies_up, "1")):
+        with pytest.raises(SystemExit, match=code):
+            explainer_of(model).explain_many(with_ages((3, FAILS)), errors="keep", **CHEAP)
     many = explainer_of(Ends(SystemExit, (143,))).explain_many(with_ages((3, FAILS)), errors="keep", **CHEAP)
     assert [failure.error_type for failure in many.failures] == ["PredictorError"]
 

@@ -167,19 +167,19 @@ def by_label(request, body):
     request.reply({"predictions": [dict(pair[:: -1 if i % 2 else 1]) for i, pair in enumerate(pairs)]})
 
 
-def test_mlflow_scores_are_ordered_by_the_labels_of_the_first(server, load):
+def test_mlflow_scores_are_ordered_by_their_labels(server, load):
     server.answer = by_label
     model = load(f"{server.address}/invocations", http=HttpLimits(batch_rows=2))
-    np.testing.assert_allclose(model(FRAME), [[0.05, 0.95], [0.15, 0.85], [0.25, 0.75]])
-    assert model.classes_ == ["yes", "no"]
+    np.testing.assert_allclose(model(FRAME), [[0.95, 0.05], [0.85, 0.15], [0.75, 0.25]])
+    assert model.classes_ == ["no", "yes"]
     flipped = {"no": 0.75, "yes": 0.25}
     server.answer = lambda request, body: request.reply({"predictions": [flipped]})
-    np.testing.assert_array_equal(model(FRAME[2:]), [[0.25, 0.75]])
+    np.testing.assert_array_equal(model(FRAME[2:]), [[0.75, 0.25]])
     copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy(FRAME[2:]), [[0.25, 0.75]])
+    np.testing.assert_array_equal(copy(FRAME[2:]), [[0.75, 0.25]])
     copy.close()
     server.answer = lambda request, body: request.reply({"predictions": [flipped | {"perhaps": 0.0}]})
-    with pytest.raises(errors.RemoteModelError, match=r"not all have the same names: 'yes', 'no', then"):
+    with pytest.raises(errors.RemoteModelError, match=r"not all have the same names: 'no', 'yes', then"):
         model(FRAME[2:])
 
 
@@ -192,14 +192,14 @@ def test_explanations_are_called_by_the_labels_that_mlflow_tells(server, load):
     for explanation in found:
         for asked in (model, load(f"{server.address}/invocations")):
             assert verify(explanation.to_json(), asked, table).holds
-    wrong = Explainer(partial(model), table, output="yes", column=1).explain(3, k=2, n_samples=200)
+    wrong = Explainer(partial(model), table, output="yes", column=0).explain(3, k=2, n_samples=200)
     assert not verify(wrong, model, table).holds
 
 
 def test_labels_are_learnt_where_only_answers_tell_them(server, load):
     server.answer = by_label
     model, table = load(f"{server.address}/invocations"), Table(FRAME)
-    for output, column in (("no", 1), ("yes", 0)):
+    for output, column in (("no", 0), ("yes", 1)):
         assert Explainer(model, table, output=output).asked.column == column
         assert [len(body["dataframe_split"]["data"]) for *_, body in server.seen] == [1]
     Explainer(load(f"{server.address}/invocations"), table, classes=["1", "0"])

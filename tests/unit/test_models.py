@@ -556,6 +556,13 @@ def test_dates_are_no_numbers(make, kind, missing):
             read(0)
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_what_a_date_is_told_as_depends_on_no_other_row(make):
+    whole = pd.DataFrame({"day": pd.to_datetime(["2020-01-01"] * 3).tz_localize("Europe/Paris")})
+    holed = whole.assign(day=whole["day"].where([True, True, False]))
+    assert Rows(make(whole)).texts(0)[:2] == Rows(make(holed)).texts(0)[:2]
+
+
 @pytest.mark.parametrize("values", [np.array([2**63 + 5], np.uint64), [1e19], [-1e19], [2.0**63], [np.inf]])
 def test_whole_numbers_that_do_not_fit(values):
     with pytest.raises(errors.ModelInputError, match=r"'n' holds .*beyond 64 bits"):

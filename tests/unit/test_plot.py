@@ -300,6 +300,8 @@ def test_the_frontier_has_a_line_and_a_band_an_error():
     band = ax.collections[0].get_paths()[0].get_extents()
     assert band.y1 == pytest.approx(max(point.fidelity_error.high for point in frontier.points))
     assert "95% confidence" in texts_of(ax)[0]
+    assert "clipped" not in texts_of(ax)[0]
+    assert "outputs were clipped" in texts_of(plot.frontier(dataclasses.replace(frontier, n_clipped=1)))[0]
 
 
 def test_a_frontier_that_was_not_certified():

@@ -245,6 +245,22 @@ def test_it_cannot_tell_which_of_two_values_that_read_alike_a_row_has():
     assert other.outcome is Outcome.DOES_NOT_HOLD
 
 
+@pytest.mark.parametrize("twins", [[0.0, -0.0], [2**53, 2**53 + 1], [None, math.nan]])
+def test_a_forgery_is_told_also_where_values_read_alike(twins):
+    """Zeros and long numbers are recorded as they are; and the same answers are those of the same row."""
+    table = al.Table(pd.DataFrame({"x": pd.Series([*twins, 5, 7] * 10, dtype=object), "y": np.arange(40.0)}))
+
+    def model(frame):
+        return frame["y"].to_numpy() / 40
+
+    e = al.Explainer(model, table, output_range=(0, 1)).explain(0, k=2, n_samples=200, n_certify=200)
+    assert al.verify(e.to_json(), model, table).holds
+    forged = json.loads(e.to_json())
+    forged["prediction"] += 0.25
+    forged["intercept"] += 0.25
+    assert al.verify(resealed(forged), model, table).outcome is Outcome.DOES_NOT_HOLD
+
+
 def test_the_answer_reads_well():
     model, e = made("number")
     assert str(e.verify(model)) == (

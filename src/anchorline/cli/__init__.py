@@ -2,6 +2,8 @@
 
 import sys
 
+_PACKAGE_MISSING = 7  # as in `codes`, which is not loaded without typer
+
 
 def main() -> None:
     """Run ``anchorline``; the process ends with the exit code that ``anchorline --help`` explains."""
@@ -10,7 +12,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
-        sys.exit(f"anchorline: The command line needs {error.name}. Type: pip install 'anchorline[cli]'")
+        sys.stderr.write(f"anchorline: The command line needs {error.name}. Type: pip install 'anchorline[cli]'\n")
+        sys.exit(_PACKAGE_MISSING)
     except KeyboardInterrupt:
         sys.exit(130)
     sys.exit(run())

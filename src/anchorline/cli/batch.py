@@ -4,7 +4,6 @@ import contextlib
 import importlib.util
 import itertools
 import os
-import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,7 +23,7 @@ from anchorline.cli.inputs import Intervals, Loading, Question, keywords_of, row
 from anchorline.errors import ParameterError
 
 SUMMARY = "Explain every row of a table into a file, and lose nothing on the way."
-_OTHER_KINDS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".arrow", ".feather", ".xlsx", ".gz")
+_ENDINGS = ("", ".parquet", ".pq")
 EXAMPLES = """\
 anchorline batch declined.parquet --model model.skops --data train.parquet --out why.parquet
 anchorline batch declined.csv --model model.onnx --data train.csv --target approved --out why.parquet --jobs -1
@@ -105,9 +104,8 @@ def _check_out(out: str, given: Mapping[str, str]) -> None:
     for (name, path), place in itertools.product(given.items(), (out, f"{out}{JOURNAL}")):
         if _are_one_file(place, path):
             raise ParameterError(f"{place!r} (--out) is {path!r} ({name}), which would be lost. Name another.")
-    if Path(out).suffix.lower() in _OTHER_KINDS:
-        named = str(Path(out).with_suffix(".parquet"))
-        raise ParameterError(f"--out is {out!r}, but a Parquet file is written. Type: --out {shlex.quote(named)}")
+    if Path(out).suffix.lower() not in _ENDINGS:
+        raise ParameterError(f"--out is {out!r}; needed a name that ends in .parquet, which is what is written.")
 
 
 def _are_one_file(one: str, other: str) -> bool:

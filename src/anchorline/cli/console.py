@@ -29,12 +29,20 @@ def prepare_streams() -> None:
     """
     if sys.stdout is None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
-        atexit.register(silence, sys.stdout)  # a model may have printed
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  as long as the process
     for stream in (sys.stdout, sys.stderr):
+        atexit.register(_settle, stream)
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _settle(stream: TextIO) -> None:
+    """Write what is left, if it can be; where it cannot, Python would end with a code of its own."""
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        silence(stream)
 
 
 def say(text: str | bytes) -> None:

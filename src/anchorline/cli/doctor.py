@@ -94,11 +94,14 @@ def doctor() -> None:
             say(f"For {_PURPOSES.get(extra, extra)}, type: pip install 'anchorline[{extra}]'")
 
 
+_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*(?:>=([\w.]+))?[^;]*(?:;.*extra == ['\"](\w+)['\"])?")
+
+
 def _needs() -> list[Need]:
     """What the installed distribution says it needs, but for its own development."""
     needs = []
     for requirement in metadata.requires("anchorline") or ():
-        found = re.match(r"([\w.-]+)\s*(?:>=([\w.]+))?[^;]*(?:;.*extra == ['\"](\w+)['\"])?", requirement)
+        found = _REQUIREMENT.match(requirement)
         if found is None:
             continue
         package, least, extra = found[1], found[2] or "", found[3] or ""

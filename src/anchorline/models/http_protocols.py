@@ -26,7 +26,7 @@ class Column:
 class Mlflow:
     """``POST .../invocations`` with ``dataframe_split``; the answer is ``{"predictions": [...]}``.
 
-    Scores may come by label. JSON objects have no order, so the first answer's ``labels`` order all others.
+    Scores may come by label. JSON objects have no order, so the columns are those of the sorted ``labels``.
     """
 
     def __init__(self, address: str) -> None:
@@ -53,7 +53,7 @@ class Mlflow:
             raise ValueError("there is no list of predictions in it")
         if not predictions or not isinstance(predictions[0], dict):
             return _array(predictions)
-        labels = self.labels or list(predictions[0])
+        labels = self.labels or sorted(predictions[0])
         for row in predictions:
             if not isinstance(row, dict) or row.keys() != set(labels):
                 raise ValueError(

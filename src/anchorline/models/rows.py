@@ -79,10 +79,11 @@ class Rows:
         column = self._columns[position]
         if isinstance(column, np.ndarray):
             values = column
-        elif column.dtype.is_numeric() or not column.is_null().any():
-            values = np.asarray(column.to_numpy())
-        else:  # Arrow's arrays of categories have another one where one is missing; its lists have None
+        elif type(column.dtype).__name__ in ("Categorical", "Enum"):
+            # Arrow's arrays of categories have another one where one is missing; its lists have None.
             values = np.fromiter(column.to_list(), dtype=object)
+        else:
+            values = np.asarray(column.to_numpy())
         if values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] == "ns":
             return values.astype(f"{values.dtype.kind}8[us]")  # of nanoseconds, Python would make bare counts
         return values

@@ -205,9 +205,8 @@ def shortest_rule(
         best, bound = search.best(size)
         if search.error(best.support) <= most_error + 1e-12:
             rule = search.fitted(best.support, bound, best.status is Status.OPTIMAL)
-            if rule is not None:
+            if rule is not None:  # else no sum of this size lies in the box, whatever its literals
                 return rule, proven
-            proven = proven and size in (0, problem.n_literals)  # else others as short may lie in the box
         else:
             proven = proven and bound > most_error
     return None, proven

@@ -1,6 +1,7 @@
 """One row, however it comes, as values of the training table's own types."""
 
 import datetime as dt
+import decimal
 import difflib
 import math
 from collections.abc import Iterable, Mapping
@@ -29,6 +30,7 @@ class Type:
     zoned: bool = False
     days: bool = False
     loose: bool = False
+    decimal: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,9 @@ class Schema:
     natives: Natives
     types: tuple["Type", ...]
     _seen: dict[int, dict[Any, int]] = field(default_factory=dict, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_seen": {}}  # found again where it is needed
 
     @property
     def n_rows(self) -> int:
@@ -61,13 +66,16 @@ class Schema:
         return natives, tuple(as_kind(one, own.kind) for one, own in zip(read, self.columns, strict=True))
 
     def unclear(self, instance: Any) -> list[str]:
-        """Columns in which some training row reads like this row but has another value, as a model may see it."""
+        """Columns in which a training row is told like this row but has another value, as a model may see it."""
         found = []
         for j, (native, read) in enumerate(zip(*self.read(instance), strict=True)):
-            column = self.columns[j]
+            column, told = self.columns[j], repr(plain(read, native))
             same = column.missing if read.missing[0] else (column.values == read.values[0]) & ~column.missing
-            seen = {as_seen(other) for other in self.natives.pick(j, np.flatnonzero(same))}
-            if seen - {as_seen(native[0])}:
+            where = np.flatnonzero(same)
+            others = self.natives.pick(j, where)
+            rows = [Column(column.kind, column.values[[at]], column.missing[[at]]) for at in where]
+            as_told = [i for i, row in enumerate(rows) if repr(plain(row, others[i : i + 1])) == told]
+            if {as_seen(others[i]) for i in as_told} - {as_seen(native[0])}:
                 found.append(self.names[j])
         return found
 
@@ -232,9 +240,11 @@ def _is_missing(value: Any) -> bool:
     return kind_of(value) is None
 
 
-def _number(value: Any, column_type: Type) -> int | float:
+def _number(value: Any, column_type: Type) -> int | float | decimal.Decimal:
     if kind_of(value) not in (NUMBER, BOOLEAN) and not _is_told_infinity(value):
         raise InstanceError(f"{value!r} is no number; in the training table this column holds numbers.")
+    if column_type.decimal and isinstance(value, int | decimal.Decimal):
+        return decimal.Decimal(value)
     if not column_type.whole:
         return float(value)
     if value in (math.inf, -math.inf) or int(value) != value:
@@ -293,6 +303,7 @@ def types_of(table: Any, natives: Natives) -> tuple[Type, ...]:
             zoned=isinstance(dtype, nw.Datetime) and dtype.time_zone is not None,
             days=isinstance(dtype, nw.Date),
             loose=dtype == nw.Object,
+            decimal=dtype == nw.Decimal,
         )
         for j, dtype in enumerate(dtypes)
     )
