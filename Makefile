@@ -6,7 +6,10 @@ DATA ?= ../shared/datasets
 N ?= 50000
 CHROMIUM ?= /usr/bin/chromium
 
-.PHONY: demo test check docs bench soak format clean
+.PHONY: help demo test check docs bench soak format clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anchorline needs Python >= 3.11; set PYTHON=...")'

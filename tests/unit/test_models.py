@@ -508,6 +508,15 @@ def test_lightgbm_categories_beside_columns_that_have_none(tmp_path):
         load_model(path)
 
 
+def test_lightgbm_categories_are_those_of_the_columns_that_are_categories(tmp_path):
+    """The file names only the column that was asked for, though the list is the other's."""
+    path, codes = tmp_path / "model.txt", np.arange(len(COARSE)) % 3
+    frame = pd.DataFrame({"c": pd.Categorical(3 * COARSE), "j": codes})
+    expected = trained_on(frame, path, categorical_feature=["j"])
+    for rows in (frame, pa.Table.from_pandas(frame)):
+        np.testing.assert_array_equal(load_model(path)(rows), expected)
+
+
 def test_lightgbm_files_that_do_not_fit(tmp_path):
     path = tmp_path / "model.txt"
     settings = {"verbose": -1, "num_threads": 1}

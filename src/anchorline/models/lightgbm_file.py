@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,12 +63,19 @@ class LightgbmModel:
             positions = rows.exactly(len(self._names))
         else:
             positions = rows.positions(self._names, _as_written)
+        categories = self._categories_of(rows, positions)
         columns = [
-            rows.codes(position, self._categories[j]) if j in self._categories else rows.numbers(position)
+            rows.codes(position, categories[j]) if j in categories else rows.numbers(position)
             for j, position in enumerate(positions)
         ]
         answer = np.asarray(self._booster.predict(np.column_stack(columns), num_threads=1), dtype=np.float64)
         return np.column_stack([1 - answer, answer]) if self._objective == "binary" else answer
+
+    def _categories_of(self, rows: Rows, positions: Sequence[int]) -> dict[int, list[Any]]:
+        """As LightGBM has it: the lists belong to the columns whose type is a category; else as the file tells."""
+        lists = self._categories.values()
+        columns = [j for j, position in enumerate(positions) if rows.is_category(position)]
+        return dict(zip(columns, lists, strict=True)) if len(columns) == len(lists) else self._categories
 
 
 def _as_written(name: str) -> str:

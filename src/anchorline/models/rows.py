@@ -74,12 +74,17 @@ class Rows:
             )
         return list(range(self.n_columns))
 
+    def is_category(self, position: int) -> bool:
+        """Whether a column's type lists categories; an array's never does."""
+        column = self._columns[position]
+        return not isinstance(column, np.ndarray) and type(column.dtype).__name__ in ("Categorical", "Enum")
+
     def values(self, position: int) -> np.ndarray:
         """One column, (n_rows,): numbers, booleans, dates, or objects."""
         column = self._columns[position]
         if isinstance(column, np.ndarray):
             values = column
-        elif type(column.dtype).__name__ in ("Categorical", "Enum"):
+        elif self.is_category(position):
             # Arrow's arrays of categories have another one where one is missing; its lists have None.
             values = np.fromiter(column.to_list(), dtype=object)
         else:
