@@ -23,6 +23,7 @@ from anchorline.optimize.solution import Solution, Status
 TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed; its bound is kept
 _FEW = 64  # candidates for which all pairs cost no more than the cheap bound first
 _ALL_PAIRS = 400  # most candidates whose pairwise correlations are computed at one node
+_PATIENCE = 32  # nodes after which a proof begins again, from a better guess: most end sooner
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,9 @@ class Node:
     def left(self) -> int:
         """How many literals may still be chosen."""
         return self.case.size - len(self.chosen)
+
+
+Queue = list[tuple[float, int, Node]]  # a heap: bound, order of arrival, node
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,9 +117,9 @@ def solve_exact(problem: Problem, limits: Limits, shared: "Shared | None" = None
     r"""Prove the optimum of `Problem` by best-first branch and bound on its statistics.
 
     Bounds are those of `anchorline.optimize.bounds`; they ignore only the box on single literals,
-    which the fit of a whole support respects. The first incumbent is greedy selection improved by
-    single swaps. At a limit the lower bound is the least over open nodes. Cost d^2, then O(n) to
-    O(n^2) a node with n surviving candidates.
+    which the fit of a whole support respects. The first incumbent is greedy selection, improved by
+    single swaps where the proof is long. At a limit the lower bound is the least over open nodes. Cost d^2,
+    then O(n) to O(n^2) a node with n surviving candidates.
     """
     pool = Pool(problem)
     try:
@@ -149,28 +153,34 @@ class Shared:
 def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None = None) -> tuple[int, bool]:
     """Fill the pool; number of nodes, and whether a limit struck."""
     deadline = np.inf if limits.time_limit is None else time.perf_counter() + limits.time_limit
-    node_limit = np.inf if limits.node_limit is None else limits.node_limit
-    shared = Shared(Centered.of(problem.evidence)) if shared is None else shared
-    centered, guesses = shared.centered, shared.guesses
-    open_nodes: list[tuple[float, int, Node]] = []
-    for i, case in enumerate(problem.cases):
-        handed_on = bool(guesses[i])  # swapped at a smaller k: the search does the rest
-        guesses[i] = _first_guess(centered, case, guesses[i] or guesses[0], pool, swap=not handed_on)
-        if case.size:
-            open_nodes.append((0.0, len(open_nodes), _root(centered, case, guesses[i])))
-    n_nodes, order, stopped = 0, len(open_nodes), False
-    while open_nodes and open_nodes[0][0] < pool.cutoff:
-        if n_nodes >= node_limit or time.perf_counter() > deadline:
-            stopped = True
+    most = np.inf if limits.node_limit is None else limits.node_limit
+    tries = [(False, _PATIENCE), (True, most)] if most > _PATIENCE else [(True, most)]
+    if shared is None:
+        shared = Shared(Centered.of(problem.evidence))
+    else:
+        tries = [(False, most)]  # the guess of a smaller k is good already
+    n_nodes = 0
+    for swap, until in tries:
+        open_nodes = _roots(problem, shared, pool, swap=swap)
+        n_nodes += _branch(shared.centered, open_nodes, pool, until - n_nodes, deadline)
+        stopped = bool(open_nodes) and open_nodes[0][0] < pool.cutoff
+        if not stopped or time.perf_counter() > deadline:
             break
+    if open_nodes:
+        pool.close(open_nodes[0][0])
+    return n_nodes, stopped
+
+
+def _branch(centered: Centered, open_nodes: Queue, pool: Pool, most: float, deadline: float) -> int:
+    """Expand the node of least bound until none can gain, or a limit strikes; number of nodes."""
+    n_nodes, order = 0, len(open_nodes)
+    while open_nodes and open_nodes[0][0] < pool.cutoff and n_nodes < most and time.perf_counter() <= deadline:
         bound, _, node = heapq.heappop(open_nodes)
         n_nodes += 1
         for child_bound, child in _expand(centered, node, pool):
             order += 1
             heapq.heappush(open_nodes, (max(bound, child_bound), order, child))
-    if open_nodes:
-        pool.close(open_nodes[0][0])
-    return n_nodes, stopped
+    return n_nodes
 
 
 def _report(pool: Pool, n_nodes: int, status: Status) -> Solution:
@@ -189,20 +199,29 @@ def _report(pool: Pool, n_nodes: int, status: Status) -> Solution:
     )
 
 
-def _first_guess(
-    centered: Centered, case: Case, chosen: tuple[int, ...], pool: Pool, *, swap: bool
-) -> tuple[int, ...]:
-    """Offer greedy selection, from ``chosen`` on, improved by single swaps while they help."""
-    everything = np.arange(len(centered.variances))
+def _roots(problem: Problem, shared: Shared, pool: Pool, *, swap: bool) -> Queue:
+    """The cases as wholes, each with the multipliers of a guess, which goes on from the last."""
+    found: Queue = []
+    centered, guesses = shared.centered, shared.guesses
+    for i, case in enumerate(problem.cases):
+        last = guesses[0] if swap else guesses[i] or guesses[0]
+        guesses[i] = _guess(centered, case, last, pool, swap=swap)
+        if case.size:
+            found.append((0.0, len(found), _root(centered, case, guesses[i])))
+    return found
+
+
+def _guess(centered: Centered, case: Case, chosen: tuple[int, ...], pool: Pool, *, swap: bool) -> tuple[int, ...]:
+    """Offer greedy selection, from ``chosen`` on; with ``swap`` improved by single swaps while they help."""
     value, gain = np.inf, TOLERANCE * pool.problem.evidence.drop_square
     while len(chosen) < case.size:
-        chosen, value = _add_best(centered, chosen, everything, case)
+        chosen, value = _add_best(centered, chosen, case)
     improved = swap and len(chosen) > 1
     while improved:
         improved = False
         for literal in chosen:
             rest = tuple(j for j in chosen if j != literal)
-            other, other_value = _add_best(centered, rest, everything, case)
+            other, other_value = _add_best(centered, rest, case)
             if other_value < value - gain:
                 chosen, value, improved = other, other_value, True
     pool.offer(np.array(chosen, dtype=np.intp), case)
@@ -216,10 +235,8 @@ def _root(centered: Centered, case: Case, guess: tuple[int, ...]) -> Node:
     return Node(case, (), np.arange(len(centered.variances)), (float(eta), float(mu)))
 
 
-def _add_best(
-    centered: Centered, chosen: tuple[int, ...], everything: np.ndarray, case: Case
-) -> tuple[tuple[int, ...], float]:
-    others = np.delete(everything, list(chosen))
+def _add_best(centered: Centered, chosen: tuple[int, ...], case: Case) -> tuple[tuple[int, ...], float]:
+    others = np.delete(np.arange(len(centered.variances)), list(chosen))
     values = project(centered, chosen, others).values(case.low, case.high)
     pos = int(np.argmin(values))
     return (*chosen, int(others[pos])), float(values[pos])
