@@ -61,6 +61,7 @@ def resolve(
         raise ParameterError(f"task is {task!r}; needed 'label', 'number' or None.")
     if input not in INPUTS:
         raise ParameterError(f"input is {input!r}; needed one of {', '.join(INPUTS)}.")
+    model = _askable(model)
     ask, task = _method(model, task)
     known = _known_classes(ask, task, classes if classes is not None else classes_of(model), classes is not None)
     if input == "array" or (input == "auto" and _wants_arrays(model)):
@@ -88,7 +89,16 @@ def resolve(
 def classes_of(model: Any) -> Any:
     """The labels of a model's columns, where it tells them; of a method, those of its object."""
     told = getattr(_estimator_of(model), "classes_", None)
-    return _labels(told) if isinstance(told, Iterable) else None
+    return (_labels(told) or None) if isinstance(told, Iterable) else None  # CatBoost's regressors list none
+
+
+def _askable(model: Any) -> Any:
+    """XGBoost's own boosters take matrices of their own: asked as if they came from a file. All else as it is."""
+    if type(model).__module__.partition(".")[0] != "xgboost" or type(model).__name__ != "Booster":
+        return model
+    from anchorline.models.xgboost_file import XgboostModel  # noqa: PLC0415  only where it is needed
+
+    return XgboostModel(model.copy(), "booster")  # a copy: it is told to use one thread
 
 
 def _estimator_of(model: Any) -> Any:

@@ -10,6 +10,7 @@ from anchorline.errors import AnchorlineError, BudgetError, ParameterError, Pred
 
 BATCH_ROWS = 4096  # fixed, because a model's last bits may depend on the batch it sees
 _DROP_GRID = 2.0**26  # drops are multiples of 1 / this, so that their sums are exact
+_ROUNDING = 1e-4  # how far the probabilities of a model that adds up in float32 may be off
 TASKS = (None, "label", "number")
 _SAY_WHICH = "labels or numbers? For a classifier's `predict` pass task='label', else task='number'."
 
@@ -81,8 +82,9 @@ class Predictor:
         self.label = getattr(answer[0], "item", lambda: answer[0])() if self.is_label else None
         self._class = int(answer[0].argmax()) if answer.ndim == 2 and self.task != "number" else None
         self._decision = self._decide(answer)
-        self.prediction = 1.0 if self.task == "label" else float(self._one(answer)[0])
         self.is_probability = self._class is not None and _are_probabilities(answer)
+        answer = answer.clip(0, 1) if self.is_probability else answer
+        self.prediction = 1.0 if self.task == "label" else float(self._one(answer)[0])
         if self.is_label and (threshold is not None or output_range not in (None, (-1.0, 1.0))):
             raise ParameterError(
                 "The answers are labels: they have no threshold and no output_range. Leave both out, or say that "
@@ -178,6 +180,7 @@ class Predictor:
                 "The model's scores add up to 1 at x, but not everywhere: they are no probabilities. Pass "
                 "output_range=(lowest, highest) and column=, or task='number'."
             )
+        raw = raw.clip(0, 1) if self.is_probability else raw  # rounding is no output to be counted as clipped
         if self.task == "label":
             outputs = np.where(raw == self.label, 1.0, -1.0)
         else:
@@ -331,5 +334,5 @@ def _is_text(array: np.ndarray) -> bool:
 
 
 def _are_probabilities(answer: np.ndarray) -> bool:
-    """Whether the scores of every row are probabilities, up to float32."""
-    return bool((answer >= 0).all() and (np.abs(answer.sum(axis=1) - 1) <= 1e-4).all())
+    """Whether the scores of every row are probabilities, up to the rounding of sums of float32."""
+    return bool((answer >= -_ROUNDING).all() and (np.abs(answer.sum(axis=1) - 1) <= _ROUNDING).all())

@@ -70,7 +70,7 @@ class Settings:
     @classmethod
     def of(cls, *, sigma: Any = ..., flip_probability: float | None = None, **keywords: Any) -> "Settings":
         """Check what the user typed; sigma becomes a flip probability."""
-        known = [name for name in cls.__dataclass_fields__ if name != "flip_probability"]
+        known = [*cls.__dataclass_fields__, "sigma"]
         for name in keywords:
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)

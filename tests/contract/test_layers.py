@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "columns": {"errors"},
     "binarizer": {"errors", "literals", "columns"},
     "predictor": {"errors"},
-    "outputs": {"errors", "predictor"},
+    "outputs": {"errors", "predictor", "models"},
     "sampling": {"errors"},
     "evidence": {"errors"},
     "optimize": {"errors", "evidence"},

@@ -120,6 +120,39 @@ def booster(name):
     return HistGradientBoostingClassifier(max_iter=10, categorical_features="from_dtype"), native, YES
 
 
+def test_a_catboost_regressor_has_an_empty_list_of_classes_and_is_explained_as_a_number():
+    from catboost import CatBoostRegressor
+
+    inputs, target = FRAME[["age", "hours"]].fillna(0.0), FRAME["age"] * 2.0
+    model = CatBoostRegressor(iterations=5, thread_count=1, verbose=False, allow_writing_files=False)
+    explanation = al.Explainer(model.fit(inputs, target), inputs).explain(0, **OPTIONS)
+    assert len(model.classes_) == 0 and explanation.label is None
+    assert explanation.prediction == pytest.approx(float(model.predict(inputs[:1])[0]))
+
+
+def test_a_booster_of_xgboost_is_asked_as_if_it_came_from_a_file():
+    import xgboost
+
+    inputs = FRAME[["age", "hours"]].astype(float)
+    matrix = xgboost.DMatrix(inputs, YES == "yes")
+    model = xgboost.train({"objective": "binary:logistic", "nthread": 2}, matrix, 5)
+    explanation = al.Explainer(model, inputs, output=1).explain(0, **OPTIONS)
+    assert explanation.prediction == pytest.approx(float(model.predict(matrix)[0]))
+    assert explanation.parameters["probability"]
+
+
+def test_probabilities_added_up_in_float32_may_be_a_little_below_0_and_above_1():
+    def forest(rows):
+        yes = np.where(rows["age"] < 40, np.float32(-3.6e-7), np.float32(1.0000004))
+        return np.column_stack([yes, 1 - yes])
+
+    table = al.Table(FRAME[["age", "hours"]])
+    for row in range(20):
+        explanation = al.Explainer(forest, table).explain(row, **OPTIONS)
+        assert explanation.parameters["probability"] and explanation.prediction == 1.0
+        assert explanation.certificate.n_clipped == 0
+
+
 @pytest.mark.parametrize("name", ["XGBoost", "LightGBM", "CatBoost", "scikit-learn"])
 def test_gradient_boosting_on_native_categories(name):
     model, train, target = booster(name)
