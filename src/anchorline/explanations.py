@@ -49,8 +49,9 @@ class Failure:
 class Explanations(Sequence["Explanation | Failure"]):
     """Many rows' explanations, in order; a row that failed is a `Failure`.
 
-    Explanations that came from other processes are read when they are first looked at. Slices are
-    `Explanations` again; ``row`` of a failure and of a frame's column is the row's place in the whole.
+    Explanations that came from other processes are read when they are looked at, and kept if asked for by
+    number. Slices are `Explanations` again; ``row`` of a failure and of a frame's column is the row's place
+    in the whole.
 
     Examples
     --------
@@ -98,16 +99,20 @@ class Explanations(Sequence["Explanation | Failure"]):
             places = enumerate(range(*index.indices(len(self))))
             part._read = {new: self._read[old] for new, old in places if old in self._read}
             return part
-        record = self._records[index]
-        if record["error_type"] is not None:
-            return Failure(record["row"], record["error"], record["error_type"])
         place = range(len(self))[index]
-        if place not in self._read:
-            self._read[place] = Explanation.from_json(record["explanation"])
-        return self._read[place]
+        entry = self._entry(place)
+        if isinstance(entry, Explanation):
+            self._read[place] = entry
+        return entry
 
     def __iter__(self) -> Iterator["Explanation | Failure"]:
-        return (self[i] for i in range(len(self)))
+        return map(self._entry, range(len(self)))  # nothing is kept: there may be a million
+
+    def _entry(self, place: int) -> "Explanation | Failure":
+        record = self._records[place]
+        if record["error_type"] is not None:
+            return Failure(record["row"], record["error"], record["error_type"])
+        return self._read.get(place) or Explanation.from_json(record["explanation"])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Explanations) and self._records == other._records

@@ -205,3 +205,11 @@ def test_plots_take_them(many):
     import matplotlib.pyplot as plt
 
     plt.close("all")
+
+
+def test_a_walk_over_all_rows_keeps_none_of_them(many):
+    fresh = Explanations.of_records(many.records)
+    fresh.summary()
+    fresh.to_frame(by="term")
+    assert not fresh._read
+    assert fresh[0] is fresh[0]

@@ -126,7 +126,8 @@ def test_a_catboost_regressor_has_an_empty_list_of_classes_and_is_explained_as_a
     inputs, target = FRAME[["age", "hours"]].fillna(0.0), FRAME["age"] * 2.0
     model = CatBoostRegressor(iterations=5, thread_count=1, verbose=False, allow_writing_files=False)
     explanation = al.Explainer(model.fit(inputs, target), inputs).explain(0, **OPTIONS)
-    assert len(model.classes_) == 0 and explanation.label is None
+    assert len(model.classes_) == 0
+    assert explanation.label is None
     assert explanation.prediction == pytest.approx(float(model.predict(inputs[:1])[0]))
 
 
@@ -149,7 +150,8 @@ def test_probabilities_added_up_in_float32_may_be_a_little_below_0_and_above_1()
     table = al.Table(FRAME[["age", "hours"]])
     for row in range(20):
         explanation = al.Explainer(forest, table).explain(row, **OPTIONS)
-        assert explanation.parameters["probability"] and explanation.prediction == 1.0
+        assert explanation.parameters["probability"]
+        assert explanation.prediction == 1.0
         assert explanation.certificate.n_clipped == 0
 
 
