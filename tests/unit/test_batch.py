@@ -1,10 +1,12 @@
 """Many rows on one machine: the same bytes however they are spread, and nothing lost when things go wrong."""
 
 import asyncio
+import errno
 import itertools
 import json
 import os
 import signal
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -714,3 +716,14 @@ def test_parts_that_do_not_fit_are_refused():
         gather_part(BIG, POINT, 0, 200, n_samples="auto")
     with pytest.raises(ParameterError, match="nothing to split"):
         gather_part(BIG, [1, 1, 1], 0, 8, n_samples=1000)
+
+
+def test_a_full_disk_for_temporary_files_is_told_and_nothing_stays(monkeypatch, tmp_path):
+    def full(self, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OutputFileError, match=r"No space left on device.*set TMPDIR"):
+        Crew(b"work", 1, None)
+    assert not list(tmp_path.iterdir())

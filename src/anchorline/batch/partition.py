@@ -2,11 +2,12 @@
 
 import contextlib
 import hashlib
+import io
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, ClassVar, Unpack
+from typing import Any, BinaryIO, ClassVar, Unpack
 
 import numpy as np
 
@@ -96,10 +97,10 @@ def packed(work: Work) -> bytes:
     return packed
 
 
-def unpacked(content: bytes) -> Work:
+def unpacked(file: BinaryIO) -> Work:
     """The work that was packed, elsewhere; `UnpackableError` where that cannot be."""
     try:
-        work: Work = pickle.loads(content)
+        work: Work = pickle.load(file)
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         raise UnpackableError(f"The model cannot be unpacked in another process ({told}).") from error
@@ -123,7 +124,7 @@ class Parcel:
         """The work; `UnpackableError` where it cannot be unpacked here."""
         if self._digest not in self._opened:
             self._opened.clear()  # one is enough, and models are large
-            self._opened[self._digest] = unpacked(self._content)
+            self._opened[self._digest] = unpacked(io.BytesIO(self._content))
         return self._opened[self._digest]
 
 

@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from anchorline.batch.partition import Work, learn_ranges, unpacked
+from anchorline.errors import OutputFileError
 from anchorline.explainer import Ranges, explain
 from anchorline.explanations import Record
 
 _log = logging.getLogger(__name__)
+_WORK = "work"  # the file of what is to be done, packed
 _ORPHAN_SECONDS = 1.0  # how often a worker looks whether its parent lives
 # Workers are many: each gets one thread, or all would wait for each other.
 ONE_THREAD = dict.fromkeys(
@@ -46,8 +48,8 @@ class _Inside:
     row_timeout: float | None = None
 
 
-def begin(payload: bytes, folder: str, row_timeout: float | None, parent: int) -> None:
-    """Start a worker: the work is unpacked once, not with every row.
+def begin(folder: str, row_timeout: float | None, parent: int) -> None:
+    """Start a worker: the work is unpacked once, not with every row, from a file that all workers share.
 
     ``parent`` is told, not asked for: it may be gone before this runs.
     """
@@ -58,7 +60,8 @@ def begin(payload: bytes, folder: str, row_timeout: float | None, parent: int) -
     _Inside.row_timeout = row_timeout
     threading.Thread(target=_end_with_parent, args=(parent, folder), daemon=True).start()
     try:
-        _Inside.work = unpacked(payload)
+        with place.with_name(_WORK).open("rb") as file:
+            _Inside.work = unpacked(file)
         _warm_up(_Inside.work)
     except Exception as error:  # told with the first task: an initializer may not raise
         _Inside.broken = error
@@ -127,6 +130,22 @@ def _watched(seconds: float | None) -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
+def _folder_with(payload: bytes) -> Path:
+    """A folder for the workers' notes, with their work in it: sent to each, it would be copied for each."""
+    folder = None
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="anchorline-batch-"))
+        (folder / _WORK).write_bytes(payload)
+    except OSError as error:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise OutputFileError(
+            f"The model and its table, {len(payload):,} bytes, cannot be written for the workers in "
+            f"{tempfile.gettempdir()!r}: {error}. Name a folder with room: set TMPDIR."
+        ) from error
+    return folder
+
+
 class Crew:
     """So many worker processes with the same work; broken for good when one of them dies."""
 
@@ -134,11 +153,11 @@ class Crew:
         from joblib.externals.loky import ProcessPoolExecutor  # noqa: PLC0415  heavy
 
         self.n_workers, self._unfinished = n_workers, set[Future[Any]]()
-        self._folder = Path(tempfile.mkdtemp(prefix="anchorline-batch-"))
+        self._folder = _folder_with(payload)
         self._pool = ProcessPoolExecutor(
             n_workers,
             initializer=begin,
-            initargs=(payload, str(self._folder), row_timeout, os.getpid()),
+            initargs=(str(self._folder), row_timeout, os.getpid()),
             env=ONE_THREAD,
         )
 
