@@ -117,8 +117,9 @@ def _decoded(raw: bytes, name: str) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
+        other = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin1"  # its mark comes first
         raise TableFileError(
-            f"{name!r} is not UTF-8 (line {line}, byte {error.start}). Type: iconv -f latin1 -t utf-8 file > new"
+            f"{name!r} is not UTF-8 (line {line}, byte {error.start}). Type: iconv -f {other} -t utf-8 file > new"
         ) from error
 
 
