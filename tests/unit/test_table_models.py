@@ -131,6 +131,18 @@ def test_a_catboost_regressor_has_an_empty_list_of_classes_and_is_explained_as_a
     assert explanation.prediction == pytest.approx(float(model.predict(inputs[:1])[0]))
 
 
+def test_scores_that_are_none_of_the_models_classes_are_not_taken_for_labels():
+    from catboost import CatBoost
+
+    choices = {"loss_function": "Logloss", "iterations": 5, "verbose": 0, "allow_writing_files": False}
+    inputs = FRAME[["age", "hours"]].fillna(0.0)
+    model = CatBoost(choices).fit(inputs, (YES == "yes").astype(int))
+    with pytest.raises(ParameterError, match=r"classes are \[0, 1\].*none of them.*task='number'"):
+        al.Explainer(model, inputs).explain(0, **OPTIONS)
+    scored = al.Explainer(model, inputs, task="number").explain(0, **OPTIONS)
+    assert scored.prediction == pytest.approx(float(model.predict(inputs[:1])[0]))
+
+
 def test_a_booster_of_xgboost_is_asked_as_if_it_came_from_a_file():
     import xgboost
 
