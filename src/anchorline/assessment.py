@@ -122,7 +122,7 @@ def assess_exactly(
     stays = None if rows.stays is None else rows.stays[inside]
     within = Measured(rows.row_weights[inside], rows.drops[inside], sums[inside], stays)
     found = _summarize(predictor, contributions, 0.0, event, (everywhere, within), confidence=0.5)
-    return replace(found, n_clipped_inside=predictor.n_clipped)  # at most: it was not counted apart
+    return replace(found, n_clipped_inside=0 if rows.clipped is None else int(rows.clipped[inside].sum()))
 
 
 def assess_until(

@@ -10,6 +10,7 @@ from anchorline.errors import SampleError
 
 GRID = 2.0**26  # drops on multiples of 1 / GRID have exact float64 sums, in any order, up to 2^27 rows
 WEIGHT_GRID = 2.0**50  # so do weights that add up to at most 8, and their products, on multiples of 1 / this
+_LEAST_WEIGHT = 2.0**-30  # a row, on the average: rounding may then have moved a millionth of the weight
 _ROWS_PER_PRODUCT = 2**14  # bounds memory; float32 counts integers exactly up to 2^24 rows
 
 
@@ -134,11 +135,11 @@ class Evidence:
 
     @property
     def _divisor(self) -> float:
-        if self.weight > 0:
+        if self.weight > self.n_rows * _LEAST_WEIGHT:
             return self.weight
         raise SampleError(
-            "The weights add up to 0 (they are rounded to multiples of 2^-50). Scale them to add up to 1: "
-            "`weights / weights.sum()`."
+            f"The weights of {self.n_rows} rows add up to {self.weight:.3g}, and they are rounded to multiples of "
+            "2^-50. Scale them to add up to 1: `weights / weights.sum()`."
         )
 
 
@@ -187,6 +188,7 @@ class Rows:
     drops: np.ndarray
     weights: np.ndarray | None = None
     stays: np.ndarray | None = None  # where the decision is unchanged, if there is one
+    clipped: np.ndarray | None = None  # where the output left its range, if that is known
 
     @classmethod
     def of(
@@ -195,10 +197,11 @@ class Rows:
         drops: np.ndarray,
         weights: np.ndarray | None = None,
         stays: np.ndarray | None = None,
+        clipped: np.ndarray | None = None,
     ) -> "Rows":
         """Pack a sample; flips (n, d) of booleans."""
         flips, drops, weights = _checked(flips, drops, weights)
-        return cls(np.packbits(flips, axis=1), flips.shape[1], drops, weights, stays)
+        return cls(np.packbits(flips, axis=1), flips.shape[1], drops, weights, stays, clipped)
 
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> "Rows":
@@ -207,7 +210,7 @@ class Rows:
             name: None
             if getattr(parts[0], name) is None
             else np.concatenate([getattr(part, name) for part in parts])
-            for name in ("packed", "drops", "weights", "stays")
+            for name in ("packed", "drops", "weights", "stays", "clipped")
         }
         return replace(parts[0], **columns)  # type: ignore[arg-type]
 

@@ -154,8 +154,9 @@ def _errors(
     losses, squares = (rows.drops - sums) ** 2, rows.drops[inside] ** 2
     if rows.weights is not None:
         weights = rows.weights
-        fidelity = exact_estimate(max(0.0, float(weights @ losses / weights.sum())), len(losses))
-        relevance = exact_estimate(float(weights[inside] @ squares / weights[inside].sum()), int(inside.sum()))
+        fidelity = exact_estimate(max(0.0, float((weights * losses).sum() / weights.sum())), len(losses))
+        within = weights[inside]
+        relevance = exact_estimate(float((within * squares).sum() / within.sum()), int(inside.sum()))
         return fidelity, relevance
     fidelity = estimate_mean(losses, fidelity_range(prediction, u), confidence)
     if not inside.any():

@@ -118,7 +118,7 @@ def gather(
         answer = predictor.answer(neighborhood.realize(table, flips.generator(first)), last - first)
         part = Evidence.from_sample(table, answer.drops, weights)
         evidence = part if evidence is None else evidence + part
-        kept += [Rows.of(table, answer.drops, weights, answer.stays)] if keep else []
+        kept += [Rows.of(table, answer.drops, weights, answer.stays, answer.clipped)] if keep else []
     assert evidence is not None  # at least one row
     return evidence, Rows.joined(kept) if keep else None
 

@@ -17,10 +17,11 @@ _SAY_WHICH = "labels or numbers? For a classifier's `predict` pass task='label',
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What the model said of some rows: drops (n,), and where the decision stayed, if there is one."""
+    """What the model said of some rows: drops (n,), where the decision stayed (if any), what was clipped."""
 
     drops: np.ndarray
     stays: np.ndarray | None
+    clipped: np.ndarray
 
 
 class Predictor:
@@ -185,16 +186,16 @@ class Predictor:
             outputs = np.where(raw == self.label, 1.0, -1.0)
         else:
             outputs = self._scale(self._one(raw).astype(np.float64))
-            outside = np.abs(outputs) > 1
-            if outside.any():
-                self.n_clipped += int(outside.sum())
-                outputs = np.clip(outputs, -1.0, 1.0)
+        clipped = np.abs(outputs) > 1
+        if clipped.any():
+            self.n_clipped += int(clipped.sum())
+            outputs = np.clip(outputs, -1.0, 1.0)
         ticks = np.rint((self.scaled_prediction - outputs) * (_DROP_GRID / 2))
         self._note(ticks.astype(np.int64), position)
         stays = ticks == 0 if self.is_label else None
         if self._decision is not None:
             stays = self._decide(raw) == self._decision
-        return Answer(ticks / _DROP_GRID, stays)
+        return Answer(ticks / _DROP_GRID, stays, clipped)
 
     def _one(self, answer: np.ndarray) -> np.ndarray:
         """The output explained, of all that the model answered."""

@@ -22,6 +22,7 @@ N_SAMPLES = {
 }  # by objective: ratios over a small event need more rows
 MOST_FRESH = 10_000  # a stability of 97% is then known to within half a percent; ask for more by n_certify
 AUTO_LEAST_QUERIES = 16  # below, nothing is left to certify with
+_MOST_CONFIDENCE = 1 - 1e-9  # shares of less would round to a confidence of 1
 AUTO_MOST_QUERIES = 200_000  # where `n_samples="auto"` gives up, unless max_queries says otherwise
 
 
@@ -99,6 +100,8 @@ class Settings:
                 _check_whole(name, getattr(self, name), least)
         for name in ("flip_probability", "tolerance", "confidence"):
             _check_share(name, getattr(self, name))
+        if self.confidence > _MOST_CONFIDENCE:
+            raise ParameterError(f"confidence is {self.confidence!r}; needed at most 1 - 1e-9: it is shared out.")
         _check_optional("time_limit", self.time_limit, 0.0)
         _check_optional("box", self.box, 1e-9)
         if self.n_certify == 1:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from anchorline.optimize import Evidence, Problem, Status, certify, solve
-from helpers.oracle import enumerate_objective
+from anchorline.optimize.exact import Limits, solve_runners_up
+from helpers.oracle import enumerate_objective, least_squares
 from helpers.problems import TROUBLES, generate
 
 N_PROBLEMS = 5_500
@@ -160,3 +161,21 @@ def test_the_order_of_the_literals_does_not_matter():
         evidence = Evidence.from_sample(sample.flips[:, order], sample.drops, sample.weights)
         shuffled = Problem(evidence, sample.k, sample.prediction, box=sample.box, origin=sample.origin)
         assert solve(shuffled).objective == pytest.approx(solve(problem_of(sample)).objective, abs=1e-9)
+
+
+def test_runners_up_are_the_next_best_of_all_supports_shorter_ones_included():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        d, k, n_best = int(rng.integers(2, 7)), int(rng.integers(1, 9)), int(rng.integers(2, 9))
+        flips, drops = rng.random((80, d)) < 0.4, rng.uniform(-1, 1, 80)
+        problem = Problem(Evidence.from_sample(flips, drops), k, 0.6, box=None)
+        found, complete = solve_runners_up(problem, Limits(), n_best)
+        ones, values = np.ones(80), []
+        for size in range(min(k, d) + 1):
+            for chosen in itertools.combinations(range(d), size):
+                columns = flips[:, chosen].astype(float)
+                free = least_squares(columns, drops, ones)[0] if size < k else np.inf
+                values.append(min(free, least_squares(columns, drops, ones, 0.6)[0]))
+        best = sorted(value for value in values if value < np.inf)[:n_best]
+        assert complete
+        assert [candidate.objective for candidate in found] == pytest.approx(best, abs=1e-9), f"seed {seed}"

@@ -14,6 +14,11 @@ from anchorline import predictor
 
 SIZES = [12, 60, 400]  # the first is enumerated, the others drawn
 SOLVERS = ["exact", "iht"]
+GOALS = {
+    "relevance": {"objective": "relevance", "k": 4, "sigma": 2.5},
+    "shortest": {"objective": "shortest", "k": 5, "sigma": 2.0, "max_relevance_error": 0.01},
+    "alternatives": {"k": 4, "alternatives": 5},
+}
 BATCH_SIZES = [1000, 4096, 10**6]
 
 
@@ -31,11 +36,18 @@ def instance(d):
 
 def all_json():
     """The JSON of every explanation the tests below compare, by name."""
-    return {
+    found = {
         f"{d}-{solver}": al.explain(model, instance(d), k=5, n_samples=5000, solver=solver, seed=3).to_json()
         for d in SIZES
         for solver in SOLVERS
     }
+    for name, goal in GOALS.items():
+        found[f"20-{name}"] = al.explain(model, instance(20), seed=3, **goal).to_json()
+    explainer = al.Explainer(model, al.Hypercube())
+    for d in (12, 20):
+        frontier = explainer.frontier(instance(d), ks=range(1, 6), n_samples=20_000, seed=3)
+        found[f"{d}-frontier"] = repr([(point.contributions.tolist(), point) for point in frontier.points])
+    return found
 
 
 SCRIPT = """
@@ -86,7 +98,8 @@ def differences(one, other):
 
 
 def test_the_sizes_are_what_they_are_said_to_be(here):
-    for name, text in here.items():
+    for name in (f"{d}-{solver}" for d in SIZES for solver in SOLVERS):
+        text = here[name]
         certificate = json.loads(text)["certificate"]
         assert certificate["exhaustive"] == name.startswith("12-")
         assert certificate["n_samples"] == (4096 if certificate["exhaustive"] else 5000)

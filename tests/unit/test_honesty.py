@@ -211,3 +211,36 @@ def test_the_details_can_be_read():
     e = al.explain(smooth, np.ones(14), sampling="draw", k=3)
     assert "Fidelity error" in e.certificate.details()
     assert "By theorem" in e.certificate.details()
+
+
+def test_outputs_clipped_only_where_a_reason_is_broken_do_not_weaken_the_rule():
+    def jump(z):
+        return np.where(z[:, 0] > 0, 0.5, -5.0)
+
+    for sampling in ("enumerate", "draw"):
+        certificate = al.explain(jump, [1, 1, 1], k=2, sampling=sampling).certificate
+        assert certificate.n_clipped > 0
+        assert certificate.n_clipped_inside == 0
+        assert certificate.verdict.name == "TRUSTWORTHY"
+    wide = al.explain(lambda z: np.where(z[:, 1] * z[:, 2] > 0, 0.5, -5.0), [1, 1, 1], k=1, sampling="enumerate")
+    assert 0 < wide.certificate.n_clipped_inside <= wide.certificate.n_clipped
+
+
+def test_a_confidence_that_rounds_to_1_is_refused_before_any_query():
+    asked = []
+    with pytest.raises(ParameterError, match=r"confidence is 0\.9999999999999999"):
+        al.explain(lambda z: asked.append(z) or z[:, 0] / 2, [1, 1], confidence=0.9999999999999999)
+    assert not asked
+
+
+def test_auto_claims_no_separation_from_shorter_sums_without_comparing_them():
+    rng = np.random.default_rng(0)
+    noise = rng.uniform(-0.4, 0.4, 2**11)
+
+    def model(z):
+        return 0.5 * z[:, 0] + noise[((z > 0) @ (2 ** np.arange(11)))]
+
+    explanation = al.explain(
+        model, [1] * 11, k=12, n_samples=1000, alternatives=8, sampling="draw", output_range=(-1, 1)
+    )
+    assert explanation.alternatives

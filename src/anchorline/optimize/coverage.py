@@ -1,6 +1,7 @@
 """Weighted maximum coverage: the s literals whose flips cover the most weight, with a proof or a gap."""
 
 import heapq
+import math
 import time
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,8 +41,8 @@ class CoverageProblem:
     .. math:: \mathrm{cover}(S) = \sum_i \omega_i \max_{j \in S} F_{ij}
 
     Rows without weight or without a flip are left out: no choice covers or misses them. Flips are kept
-    as bits, n d / 8 bytes. Where all weights are equal, products count rows in float32, which is exact;
-    else they are float64 with :math:`\sqrt{\omega_i}` in the place of each flip.
+    as bits, n d / 8 bytes. Where all weights are equal, products count rows in float32; else weights are
+    rounded up to :math:`2^{-52}` of their sum. Both are exact in any order, so by any number of threads.
     """
 
     bits: np.ndarray
@@ -62,7 +63,8 @@ class CoverageProblem:
             raise SampleError(f"Flips {flips.shape} and weights {weights.shape}; needed (n, d) and (n,).")
         if not np.isfinite(weights).all() or (weights < 0).any():
             raise SampleError("A weight is negative or not finite; pass squared drops times row weights.")
-        bits = np.packbits(flips, axis=1)
+        grid = 2.0 ** max(math.frexp(float(weights.sum()))[1] - 52, -1000)
+        weights, bits = np.ceil(weights / grid) * grid, np.packbits(flips, axis=1)
         rows = (weights > 0) & bits.any(axis=1)
         return cls(bits=bits[rows], weights=weights[rows], n_literals=flips.shape[1])
 
@@ -86,24 +88,24 @@ class CoverageProblem:
     @cached_property
     def overlaps(self) -> np.ndarray:
         """Weight covered by both of two literals (d, d), by one on the diagonal. Cost n d^2, once."""
-        rows, literals = np.arange(len(self.weights)), np.arange(self.n_literals)
-        pairs = self.product(self.table(rows, literals))
+        pairs = self.product(self.table(np.arange(len(self.weights)), np.arange(self.n_literals)))
         pairs.setflags(write=False)
         return pairs
 
     def table(self, rows: np.ndarray, literals: np.ndarray) -> np.ndarray:
-        """Flips of some rows and literals as numbers, times the root of the row's weight unless equal."""
+        """Flips of some rows and literals as numbers, times the row's weight unless equal."""
         flips = np.unpackbits(self.bits[rows], axis=1, count=self.n_literals)
         if len(literals) < self.n_literals or (np.diff(literals) != 1).any():
             flips = flips.take(literals, axis=1)
         if self.unit is not None:
             return flips.astype(np.float32)
-        return np.asarray(flips * np.sqrt(self.weights[rows])[:, None])
+        return np.asarray(flips * self.weights[rows][:, None])
 
     def product(self, table: np.ndarray) -> np.ndarray:
         """Weight covered by both of two columns of a `table`, in float64."""
-        pairs = table.T @ table
-        return np.asarray(pairs if self.unit is None else pairs.astype(np.float64) * self.unit)
+        if self.unit is None:
+            return np.asarray(table.T @ (table > 0).astype(np.float64))
+        return np.asarray((table.T @ table).astype(np.float64) * self.unit)
 
     def covers(self, support: tuple[int, ...]) -> np.ndarray:
         """Whether each row is covered (n,)."""
@@ -250,19 +252,17 @@ def _sum_of_largest(terms: np.ndarray, count: int) -> np.ndarray:
 def _first_guess(search: _Search) -> None:
     """Offer greedy selection, improved by the best single swap while one helps."""
     problem, size = search.problem, search.size
-    rows = np.arange(len(problem.weights))
-    table = problem.table(rows, np.arange(problem.n_literals))
-    roots = np.ones(len(rows), np.float32) if problem.unit is not None else np.sqrt(problem.weights)
+    table = problem.table(np.arange(len(problem.weights)), np.arange(problem.n_literals))
     chosen: tuple[int, ...] = ()
     while len(chosen) < size:
-        gains = (roots * ~problem.covers(chosen)) @ table
+        gains = (~problem.covers(chosen)).astype(table.dtype) @ table
         gains[list(chosen)] = -1.0
         chosen = (*chosen, int(np.argmax(gains)))
     search.offer(chosen)
     while 0 < size < problem.n_literals:
         before, chosen = search.cutoff, search.support
         rests = [tuple(j for j in chosen if j != literal) for literal in chosen]
-        missed = np.stack([roots * ~problem.covers(rest) for rest in rests])
+        missed = np.stack([~problem.covers(rest) for rest in rests]).astype(table.dtype)
         scale = 1.0 if problem.unit is None else problem.unit
         values = (missed @ table) * scale + np.array([[problem.covered(rest)] for rest in rests])
         values[:, list(chosen)] = -1.0

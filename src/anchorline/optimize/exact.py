@@ -2,7 +2,7 @@
 
 import heapq
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -206,8 +206,13 @@ def _roots(problem: Problem, shared: Shared, pool: Pool, *, swap: bool) -> Queue
     for i, case in enumerate(problem.cases):
         last = guesses[0] if swap else guesses[i] or guesses[0]
         guesses[i] = _guess(centered, case, last, pool, swap=swap)
-        if case.size:
-            found.append((0.0, len(found), _root(centered, case, guesses[i])))
+        # The best of all sizes is one of the largest; what comes after it may be shorter.
+        for size in range(case.size if pool.size == 1 else 0, case.size + 1):
+            part, guess = replace(case, size=size), guesses[i][:size]
+            if size < case.size:
+                pool.offer(np.array(guess, dtype=np.intp), part)
+            if size:
+                found.append((0.0, len(found), _root(centered, part, guess)))
     return found
 
 

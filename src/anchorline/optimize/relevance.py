@@ -77,7 +77,7 @@ class _Search:
     def error(self, support: tuple[int, ...]) -> float:
         """``(E t^2 - cover) / (1 - p)^s``, from the rows left: the difference loses its digits at large p."""
         left, expected = ~self.rows.flips[:, list(support)].any(axis=1), self.expected_rows(len(support))
-        weight = float(self.rows.row_weights[left] @ self.rows.drops[left] ** 2)
+        weight = float((self.rows.row_weights * self.rows.drops**2)[left].sum())
         return weight / expected if expected else np.inf
 
     def best(self, size: int) -> tuple[Coverage, float]:
@@ -112,7 +112,7 @@ def polish(rows: Rows, support: tuple[int, ...]) -> tuple[int, ...]:
             rest = tuple(j for j in support if j != literal)
             left = ~flips[:, list(rest)].any(axis=1)
             unflipped = ~flips[left]
-            size, loss = weights[left] @ unflipped, squares[left] @ unflipped
+            size, loss = (np.einsum("i,ij->j", part[left], unflipped) for part in (weights, squares))
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratios = np.where(size >= least, loss / size, np.inf)
             ratios[list(rest)] = np.inf
@@ -134,7 +134,7 @@ def measured_relevance(rows: Rows, contributions: np.ndarray) -> float:
     weights = rows.row_weights
     if weights[inside].sum() < _least(rows):
         return np.inf
-    return float((weights[inside] @ rows.drops[inside] ** 2) / weights[inside].sum())
+    return float((weights * rows.drops**2)[inside].sum() / weights[inside].sum())
 
 
 def _bounded(limits: Limits, d: int) -> Limits:
@@ -151,7 +151,7 @@ def _least(rows: Rows) -> float:
 def _ratio(rows: Rows, flips: np.ndarray, support: tuple[int, ...]) -> float:
     left, weights = ~flips[:, list(support)].any(axis=1), rows.row_weights
     size = weights[left].sum()
-    return float(weights[left] @ (rows.drops[left] ** 2) / size) if size >= _least(rows) else np.inf
+    return float((weights * rows.drops**2)[left].sum() / size) if size >= _least(rows) else np.inf
 
 
 def _sizes(problem: Problem) -> range:

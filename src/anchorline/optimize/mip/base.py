@@ -19,6 +19,8 @@ from anchorline.optimize.solution import Solution, Status
 
 _KEPT = 0.999  # share of the least eigenvalue given to the diagonal, so that the rest stays convex
 _PROVES = 1e-4  # share of mean t^2 that an answer called optimal may be above its bound
+_LOST = 1e-7  # in units of the program: how far a backend's bound may be above what it bounds
+_LEAST_UNIT = 1e-6  # smaller ones would make coefficients that no backend takes well
 _SINGULAR = 1e-9  # a least eigenvalue below this is rounding: nothing to give
 
 
@@ -31,7 +33,8 @@ class Program:
               |u_j| \le \text{box}\, z_j,\
               (-\text{box} - c)\, z_0 \le u_0 - c \le (\text{box} - c)\, z_0,\ z \in \{0, 1\}^{d+1}
 
-    ``second`` is G (d, d), ``cross`` is h (d,), ``constant`` the mean of t^2. The intercept is no term
+    ``second`` is G (d, d), ``cross`` is h (d,), ``constant`` the mean of t^2, all in units of about that mean:
+    the backends' tolerances are absolute. The intercept is no term
     where it equals the ``origin`` c; where c is outside the box it always is one
     (``intercept_counts``: :math:`z_0 = 1`). The box is the big M, and it is part of the problem.
     """
@@ -47,11 +50,11 @@ class Program:
     @classmethod
     def of(cls, problem: Problem) -> Self:
         """Read the program off a problem; `ParameterError` without a box."""
-        evidence = problem.evidence
+        evidence, unit = problem.evidence, _unit(problem)
         return cls(
-            second=evidence.second_moments,
-            cross=evidence.cross_moments,
-            constant=evidence.drop_square,
+            second=evidence.second_moments / unit,
+            cross=evidence.cross_moments / unit,
+            constant=evidence.drop_square / unit,
             k=int(problem.k),
             prediction=float(problem.prediction),
             box=require_box(problem),
@@ -83,6 +86,10 @@ class Program:
         least = float(np.linalg.eigvalsh(scaled)[0]) if used.any() else 0.0
         diagonal = (_KEPT * least if least > _SINGULAR else 0.0) * root**2
         return diagonal, self.second - np.diag(diagonal)
+
+
+def _unit(problem: Problem) -> float:
+    return min(max(problem.evidence.drop_square, _LEAST_UNIT), 1.0)
 
 
 def require_box(problem: Problem) -> float:
@@ -119,10 +126,10 @@ def report(
     """Build the solution from a support: refitted inside the box, with our objective, not the backend's.
 
     ``support`` is None where the backend found nothing; at a limit the intercept alone then answers
-    if it may. The dual bound holds up to the backend's tolerance, so it is cut at the objective.
+    if it may. The dual bound, in the program's units, holds up to the backend's tolerance: that is taken off.
     """
     contributions, intercept = np.zeros(problem.n_literals), float(problem.prediction)
-    objective, lower_bound = np.inf, max(0.0, dual_bound)
+    objective, lower_bound = np.inf, max(0.0, (dual_bound - _LOST) * _unit(problem))
     if status is not Status.INFEASIBLE:
         try:
             contributions, intercept = problem.fit(np.zeros(0, dtype=np.intp) if support is None else support)
