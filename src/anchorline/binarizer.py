@@ -19,10 +19,11 @@ from anchorline.columns import (
     level_of,
     listed,
     read_column,
+    read_columns,
     read_table,
     readable_edges,
     text_of,
-    zone_of,
+    zones_of,
 )
 from anchorline.errors import InstanceError, ParameterError
 
@@ -93,9 +94,8 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             raise ParameterError(f"n_bins is {self.n_bins!r}; needed an integer of at least 2, say 4.")
         table, given = read_table(X, ParameterError)
         names = self._check_names(table.shape, given)
-        columns = [read_column(table, i, name, ParameterError) for i, name in enumerate(names)]
-        zones = [zone_of(table, i) for i in range(len(names))]
-        chosen = [_choose(column, int(self.n_bins), zone) for column, zone in zip(columns, zones, strict=True)]
+        pairs = zip(read_columns(table, names, ParameterError), zones_of(table), strict=True)
+        chosen = [_choose(column, int(self.n_bins), zone) for column, zone in pairs]
         dropped = {name: why for name, why in zip(names, chosen, strict=True) if isinstance(why, str)}
         if len(dropped) == len(names):
             reasons = "; ".join(f"{name!r} {why}" for name, why in dropped.items())

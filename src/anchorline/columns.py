@@ -6,7 +6,8 @@ Inside, all but categories are float64: dates count microseconds, booleans are 0
 import decimal
 import math
 import numbers
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,23 @@ NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 
 # Steps tried when an edge is rounded up, longest first; dates count microseconds: day, second, tick.
 _STEPS = {NUMBER: (1,), DATE: (86_400_000_000, 1_000_000, 1)}
+
+# How a column of other things becomes one of texts or dates, in the words of the table's own library.
+_CONVERT = {
+    "pandas": {"texts": "frame[{name}].astype(str)", "dates": "pandas.to_datetime(frame[{name}]{utc})"},
+    "polars": {
+        "texts": "polars.Series({name}, [str(value) for value in frame[{name}].to_list()])",
+        "dates": "polars.Series({name}, frame[{name}].to_list())",
+    },
+    "pyarrow": {
+        "texts": "pyarrow.array([str(value) for value in table[{name}].to_pylist()])",
+        "dates": "table[{name}].cast(pyarrow.date32())",
+    },
+    "numpy": {
+        "texts": "X[:, {position}].astype(str)",
+        "dates": "pandas.DataFrame({{{name}: pandas.to_datetime(X[:, {position}]{utc})}})",
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +104,11 @@ def level_of(value: Any, kind: str) -> str:
     """Name a value as a category: 1, 1.0 and "1" alike, and different numbers differently."""
     if kind == CATEGORY:
         return str(value)
-    return str(bool(value)) if kind == BOOLEAN else plain_number(repr(float(value)))
+    if kind == BOOLEAN:
+        return str(bool(value))
+    told = repr(float(value))  # OverflowError beyond 1e308
+    # No float holds every whole number: beyond 2^53 several would be told alike.
+    return str(int(value)) if isinstance(value, numbers.Integral) else plain_number(told)
 
 
 def plain_number(text: str) -> str:
@@ -99,6 +121,9 @@ def plain_number(text: str) -> str:
 
 def opened(native: Any, error: type[Exception], *, eager_only: bool = False) -> Any:
     """A frame of any library as narwhals has it; what is no frame as it is."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(native, arrow.RecordBatch):  # a piece of a table; narwhals has none
+        native = arrow.Table.from_batches([native])
     try:
         return nw.from_native(native, eager_only=eager_only, pass_through=True)
     except nw.exceptions.DuplicateError as cause:
@@ -107,9 +132,14 @@ def opened(native: Any, error: type[Exception], *, eager_only: bool = False) -> 
 
 def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
     """Return a narwhals frame and its names, or a 2-D array and None."""
-    frame = opened(X, error, eager_only=True)
+    frame = opened(X, error)
     if isinstance(frame, nw.DataFrame):
         return frame, [str(name) for name in frame.columns]
+    if isinstance(frame, nw.LazyFrame) or hasattr(X, "columns"):  # as an array it would lose its names
+        raise error(
+            f"X is a {type(X).__module__}.{type(X).__name__}; needed a pandas, Polars or Arrow frame, or a 2-D "
+            "array. Convert it, e.g. `X.collect()` of Polars, `X.compute()` of dask, or `X.to_pandas()`."
+        )
     if isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
         raise error("X is a masked array; needed one without a mask. Type, say, `X.astype(float).filled(np.nan)`.")
     # A list of rows goes through object: numpy would turn [25, "red"] into two texts.
@@ -117,28 +147,45 @@ def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
     if array.ndim != 2:
         raise error(
             f"X is a {type(X).__name__} of shape {array.shape}; needed a 2-D array, or a pandas, Polars or "
-            "Arrow frame. Reshape your data: `X.reshape(1, -1)` for one row, `X.collect()` for a lazy frame, "
+            "Arrow frame. Reshape your data: `X.reshape(1, -1)` for one row, "
             "`X.toarray()` for a sparse matrix: sparse input is not supported."
         )
     return array, None
 
 
-def zone_of(table: Any, position: int) -> str:
-    """What follows every date told of a column: they are read as UTC where the column has a time zone."""
-    dtype = None if isinstance(table, np.ndarray) else list(table.schema.values())[position]
-    return " UTC" if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None else ""
+def zones_of(table: Any) -> list[str]:
+    """What follows every date told of each column: they are read as UTC where it has a time zone."""
+    if isinstance(table, np.ndarray):
+        return [""] * table.shape[1]
+    dtypes: list[Any] = list(table.schema.values())
+    return [" UTC" if isinstance(one, nw.Datetime) and one.time_zone is not None else "" for one in dtypes]
+
+
+def read_columns(table: Any, names: Sequence[str], error: type[Exception]) -> list[Column]:
+    """Read all columns of what `read_table` returned, in one pass: a wide frame is slow to ask for each."""
+    columns = table.T if isinstance(table, np.ndarray) else table.iter_columns()
+    pairs = enumerate(zip(columns, names, strict=True))
+    return [read_values(column, name, error, position) for position, (column, name) in pairs]
 
 
 def read_column(table: Any, position: int, name: str, error: type[Exception]) -> Column:
     """Read one column of what `read_table` returned."""
-    return read_values(table[:, position], name, error)
+    return read_values(table[:, position], name, error, position)
 
 
-def read_values(values: Any, name: str, error: type[Exception]) -> Column:
-    """Read a column alone: a 1-D array, or a Series of any library."""
+def read_values(values: Any, name: str, error: type[Exception], position: int = 0) -> Column:
+    """Read a column alone: a 1-D array, or a Series of any library; ``position`` is told in errors."""
     if isinstance(values, np.ndarray):
-        return _column_of_array(values, name, error)
+        return _column_of_array(values, name, error, position)
     return _column_of_series(nw.from_native(values, series_only=True), name, error)
+
+
+def row_values(series: nw.Series[Any]) -> list[Any]:
+    """A column's values for rows, as Python has them; as texts where Python would cut nanoseconds in silence."""
+    dtype = series.dtype
+    if series.implementation.is_polars() and isinstance(dtype, nw.Datetime) and dtype.time_unit == "ns":
+        series = series.cast(nw.String)
+    return series.to_list()
 
 
 def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception]) -> Column:
@@ -152,7 +199,8 @@ def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception])
         values[missing] = ""  # pandas.NA equals nothing, not even itself
         return Column(CATEGORY, values, missing)
     declared = isinstance(dtype, nw.Categorical | nw.Enum)  # then whole numbers are names, too
-    return _column_of_objects(series.to_list(), name, error, declared)
+    refused = _Refused(error, name, series.implementation.name.lower())
+    return _column_of_objects(series.to_list(), refused, declared)
 
 
 def _floats(series: nw.Series[Any]) -> ArrayLike:
@@ -162,34 +210,54 @@ def _floats(series: nw.Series[Any]) -> ArrayLike:
         return [math.nan if value is None else float(value) for value in series.to_list()]
 
 
-def _column_of_array(values: NDArray[Any], name: str, error: type[Exception]) -> Column:
+def _column_of_array(values: NDArray[Any], name: str, error: type[Exception], position: int) -> Column:
     if values.dtype.kind in "iufb":
         return _numeric(BOOLEAN if values.dtype.kind == "b" else NUMBER, values)
     if values.dtype.kind == "M":
         ticks = values.astype("datetime64[us]").astype(np.int64)
         return _numeric(DATE, np.where(np.isnat(values), np.nan, ticks))
-    return _column_of_objects(values.tolist(), name, error, declared=False)
+    refused = _Refused(error, name, "numpy", position)
+    return _column_of_objects(values.tolist(), refused, declared=False)
 
 
-def _column_of_objects(values: list[Any], name: str, error: type[Exception], declared: bool) -> Column:
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """The errors of a column that cannot be read, in the words of the table's own library."""
+
+    error: type[Exception]
+    name: str
+    library: str
+    position: int = 0
+
+    def kinds(self, present: set[str], zoned: bool) -> Exception:
+        """It holds things of these types."""
+        wanted = "dates" if present <= {"date", "datetime", "Timestamp"} else "texts"
+        convert = _CONVERT.get(self.library, _CONVERT["pandas"])[wanted]
+        told = convert.format(name=repr(self.name), position=self.position, utc=", utc=True" if zoned else "")
+        return self.error(
+            f"Column {self.name!r} holds {listed(sorted(present))}; needed numbers, booleans, texts, or a "
+            f"column of dates. Convert it, e.g. `{told}`, or leave it out."
+        )
+
+    def size(self) -> Exception:
+        """A number is too large."""
+        return self.error(f"Column {self.name!r} holds a number beyond 1e308; needed numbers a float can hold.")
+
+
+def _column_of_objects(values: list[Any], refused: _Refused, declared: bool) -> Column:
     """Read Python values: numbers or booleans if all of them are, else categories by their text."""
     kinds = [kind_of(value) for value in values]
     missing = np.array([kind is None for kind in kinds], dtype=bool)
     present = {kind for kind in kinds if kind is not None}
     if not present <= {NUMBER, BOOLEAN, CATEGORY}:
-        dates = present <= {"date", "datetime", "Timestamp"}
-        convert = f"pandas.to_datetime(frame[{name!r}])" if dates else f"frame[{name!r}].astype(str)"
-        raise error(
-            f"Column {name!r} holds {listed(sorted(present))}; needed numbers, booleans, texts, or a "
-            f"column of dates. Convert it, e.g. `{convert}`, or leave it out."
-        )
+        raise refused.kinds(present, any(getattr(value, "tzinfo", None) is not None for value in values))
     try:
         if present in ({NUMBER}, {BOOLEAN}) and not declared:
             known = [math.nan if gone else float(v) for v, gone in zip(values, missing, strict=True)]
             return _numeric(present.pop(), known)
         texts = ["" if k is None else level_of(v, k) for v, k in zip(values, kinds, strict=True)]
     except OverflowError:
-        raise error(f"Column {name!r} holds a number beyond 1e308; needed numbers a float can hold.") from None
+        raise refused.size() from None
     return Column(CATEGORY, np.array(texts, dtype=object), missing)
 
 

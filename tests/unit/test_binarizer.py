@@ -365,7 +365,7 @@ def test_equal_values_of_other_types_are_the_same(encoder):
         (changed(sex=pd.Timestamp("2020-01-01")), "Column 'sex' holds dates; in fit it held categories"),
         (np.ones((2, 5)), "X has 5 features, but Binarizer is expecting 6 features.*'age', 'income'"),
         (np.ones(6), r"shape \(6,\); needed a 2-D array.*reshape"),
-        (pl.DataFrame(COLUMNS).lazy(), "collect"),
+        (pl.DataFrame(COLUMNS).lazy(), r"polars.*LazyFrame; needed.*`X.collect\(\)`"),
     ],
 )
 def test_refused_rows_say_why(encoder, rows, message):

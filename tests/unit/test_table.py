@@ -234,8 +234,8 @@ def test_values_that_read_alike_are_told_apart_in_rows(kind):
             assert (type(seen), repr(seen)) == (type(value), repr(value))
 
 
-def natively(frame):
-    return frame["x"].to_pylist() if isinstance(frame, pa.Table) else list(frame["x"])
+def natively(frame, name="x"):
+    return frame[name].to_pylist() if isinstance(frame, pa.Table) else list(frame[name])
 
 
 def test_decimals_of_arrow_are_rows_by_their_values():
@@ -353,6 +353,18 @@ def test_other_choices_have_other_fingerprints():
 
 # --- what is refused, by name ----------------------------------------------------------------------------
 
+MIXED = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", None]})
+
+
+class Foreign:
+    """A frame of a library we do not know, which offers itself as an array."""
+
+    columns = ("a",)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.eye(2)
+
+
 BAD_TABLES = {
     "lazy": (lambda: pl.DataFrame({"a": [1]}).lazy(), r"LazyFrame.*`X.collect\(\)`"),
     "sparse": (lambda: scipy.sparse.csr_array(np.eye(3)), r"csr_array.*`X.toarray\(\)`"),
@@ -382,6 +394,32 @@ BAD_TABLES = {
         lambda: pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["x", None]))}),
         "'a' is of Arrow's type dictionary.*Cast",
     ),
+    "booleans of eight bits": (
+        lambda: pa.table({"a": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([None, 1, 0], pa.int8()))}),
+        r"'a' is of Arrow's type extension<arrow.bool8>.*`table\['a'\].cast\(pyarrow.bool_\(\)\)`",
+    ),
+    "a frame of who knows": (Foreign, r"X is a .*Foreign; needed a pandas, Polars or Arrow frame"),
+    "lists of Polars": (lambda: pl.DataFrame({"a": [[1]]}), r"`polars.Series\('a', \[str\("),
+    "dates of Polars": (
+        lambda: pl.DataFrame({"a": pl.Series([dt.date(2020, 1, 1)], dtype=pl.Object)}),
+        r"`polars.Series\('a', frame\['a'\].to_list\(\)\)`",
+    ),
+    "lists of Arrow": (lambda: pa.table({"a": [[1]]}), r"`pyarrow.array\(\[str\("),
+    "dates of Arrow": (
+        lambda: pa.table({"a": pa.array([dt.date(2020, 1, 1)], pa.date64())}),
+        r"`table\['a'\].cast\(pyarrow.date32\(\)\)`",
+    ),
+    "durations of NumPy": (lambda: np.ones((2, 2), "m8[h]"), r"`X\[:, 0\].astype\(str\)`"),
+    "mixed zones": (
+        lambda: pd.DataFrame(
+            {"a": [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)]}, dtype=object
+        ),
+        r"`pandas.to_datetime\(frame\['a'\], utc=True\)`",
+    ),
+    "large whole numbers as categories": (
+        lambda: pd.DataFrame({"a": [2**60, 2**60 + 1]}),
+        "whole numbers beyond 2.53: as floats, several would be one category",
+    ),
 }
 
 
@@ -389,7 +427,62 @@ BAD_TABLES = {
 def test_a_bad_table_is_named(kind):
     make, words = BAD_TABLES[kind]
     with pytest.raises(ParameterError, match=words):
-        al.Table(make())
+        al.Table(make(), categorical=["a"] if kind == "large whole numbers as categories" else ())
+
+
+class Subclass(pd.DataFrame):
+    """A frame of pandas under another roof, as geopandas has it."""
+
+    __module__ = "elsewhere"
+
+    @property
+    def _constructor(self):
+        return Subclass
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        Subclass(MIXED),
+        pa.RecordBatch.from_pandas(MIXED, preserve_index=False),
+        pa.Table.from_pandas(MIXED).to_pandas(types_mapper=pd.ArrowDtype),
+        pa.table({"a": [1, 2, 3], "b": pa.array(["x", "y", None]).dictionary_encode()}).to_pandas(
+            types_mapper=pd.ArrowDtype
+        ),
+    ],
+    ids=["a subclass", "a record batch", "Arrow in pandas", "Arrow's categories in pandas"],
+)
+def test_frames_in_disguise_keep_names_and_rows(frame):
+    table = al.Table(frame)
+    assert table.names == ("a", "b")
+    assert texts(table, {"a": 2, "b": "x"}) == ["a = 2", "b = x"]
+    assert table.at(frame[1:2]).instance == table.at(1).instance == [2, "y"]
+    neighbors = table.at(0).realize(np.ones((20, 2), bool), np.random.default_rng(0))
+    assert {value for value in natively(neighbors, "b") if not pd.isna(value)} == {"y"}
+
+
+def test_frames_of_dask_are_refused_by_name():
+    frame = pytest.importorskip("dask.dataframe").from_pandas(MIXED, npartitions=1)
+    with pytest.raises(ParameterError, match=r"X is a dask\..*DataFrame; needed.*`X.compute\(\)`"):
+        al.Table(frame)
+
+
+@pytest.mark.parametrize("dtype", ["category", object])
+def test_whole_numbers_beyond_floats_are_categories_of_their_own(dtype):
+    numbers = [2**53, 2**53 + 1, 2**53 + 2, 2**60, 2**60 + 1]
+    frame = pd.DataFrame(
+        {"x": pd.Series([*numbers, "a"] if dtype is object else numbers, dtype=object).astype(dtype)}
+    )
+    table = al.Table(frame)
+    for i, number in enumerate(numbers):
+        for row in (i, [number], [str(number)]):
+            assert texts(table, row) == [f"x = {number}"]
+            assert table.at(row).original["x"].tolist() == [number]
+
+
+def test_one_is_one_level_however_it_is_written():
+    table = al.Table(pd.DataFrame({"x": pd.Series([1, 1.0, "1", 2, "a"], dtype=object)}))
+    assert [texts(table, row) for row in (0, 1, 2, [1], [1.0], ["1"])] == [["x = 1"]] * 6
 
 
 BAD_CHOICES = [
@@ -423,6 +516,14 @@ BAD_CHOICES = [
     ({"groups": {"g": ["age"]}, "fixed": ["age"]}, "each fixed or in one group only"),
     ({"groups": {"age": ["date"]}}, "called like a column"),
     ({"names": ["a"]}, "a frame has its own names"),
+    ({"names": 5}, r"names is 5; needed a list of column names. Type names="),
+    ({"names": "ab"}, "names is 'ab'; needed a list"),
+    ({"groups": 5}, "groups is 5; needed e.g."),
+    ({"cuts": {"age": [30]}, "fixed": ["age"]}, "cuts has 'age', held fixed: leave them out of cuts or of fixed"),
+    ({"categorical": {"age": {7: "x"}}}, r"categorical\['age'\] names '7'; none is a level there: '20'"),
+    ({"categorical": {"workclass": {"private": "x"}}}, "none is a level there: 'Private', 'State-gov'"),
+    ({"categorical": {"age": {20: "x", 21: "x"}}}, r"categorical\['age'\] calls two levels 'x'"),
+    ({"categorical": {"workclass": {"Private": "State-gov"}}}, "calls two levels 'State-gov'"),
 ]
 
 

@@ -195,6 +195,8 @@ BAD_ROWS = [
     (True, "The row is a bool"),
     (7, "Row 7 was asked for; the table has rows 0 to 6"),
     (-8, "Row -8 was asked for"),
+    (pd.Series([1, 2], index=["age", "age"]), "The row has 'age' more than once; needed every column once"),
+    ({1: 1, "1": 2}, "The row has '1' more than once"),
 ]
 
 
@@ -242,3 +244,112 @@ def test_columns_of_objects_keep_their_values():
         assert [type(value) for value in original.iloc[0]] == [int, str]
         assert list(original.dtypes) == [object, object]
     assert al.Table(frame).at({"n": None, "s": np.nan}).original.iloc[0].tolist() == [None, None]
+
+
+# --- values reach the model as they are, or not at all ---------------------------------------------------
+
+NEW_OBJECTS = [  # what a column holds, what is given, what reaches the model
+    ([1, 2, None], 7, 7),
+    ([1, 2, None], decimal.Decimal("20.26"), decimal.Decimal("20.26")),
+    ([1, 2, None], 2.0, 2),  # the training table's own
+    ([1, 2, None], "Infinity", np.inf),
+    ([2**60, 2**60 + 1], 2**60 + 3, 2**60 + 3),
+    ([1, "a", None], 7, 7),
+    ([1, "a", None], False, False),
+    ([1, "a", None], "7", "7"),
+    ([1, "a", None], 1.0, 1),
+    ([1.5, "a"], None, None),
+    ([True, None], 0, False),
+    (["a", "b", None], 7, "7"),  # where all are texts, a new one is a text
+]
+
+
+@pytest.mark.parametrize(("column", "given", "expected"), NEW_OBJECTS)
+def test_what_an_object_column_has_not_seen_reaches_the_model_as_given(column, given, expected):
+    frame = pd.DataFrame({"x": pd.Series(column, dtype=object), "y": 1.0})
+    for table in (al.Table(frame), al.Table(frame.to_numpy())):
+        (seen, _) = np.asarray(table.at([given, 1.0]).original, dtype=object)[0].tolist()
+        assert (type(seen), seen) == (type(expected), expected)
+
+
+def test_a_hole_that_an_object_column_has_not_seen_reaches_the_model_as_given():
+    table = al.Table(pd.DataFrame({"x": pd.Series([1, "a"], dtype=object)}))
+    assert np.isnan(table.at([np.nan]).original["x"][0])
+    assert table.at([None]).original["x"].tolist() == [None]
+
+
+def test_a_hole_alone_is_read_as_its_column_is():
+    table = al.Table(pd.DataFrame({"x": pd.Series([None, np.nan, 5, 7], dtype=object)}))
+    assert [literal.text for literal in table.at([None]).literals] == ["x is missing"]
+
+
+def test_a_new_object_is_unclear_from_what_is_told():
+    table = al.Table(pd.DataFrame({"x": pd.Series([1, "a", "b"], dtype=object), "y": [1.0, 2.0, 3.0]}))
+    assert table.unclear(["7", 9.0]) == ["x"]
+    assert table.unclear(["a", 9.0]) == []
+
+
+TICKS = 1_577_836_800_000_000_000 + np.arange(5) * 1_000_000_007
+NANOSECONDS = {
+    "pandas": pd.DataFrame({"t": TICKS.astype("M8[ns]")}),
+    "pandas with a zone": pd.DataFrame({"t": pd.Series(TICKS.astype("M8[ns]")).dt.tz_localize("UTC"), "y": 1}),
+    "polars": pl.DataFrame({"t": pl.Series(TICKS).cast(pl.Datetime("ns"))}),
+    "polars with a zone": pl.DataFrame({"t": pl.Series(TICKS).cast(pl.Datetime("ns", "Europe/Paris"))}),
+    "arrow": pa.table({"t": pa.array(TICKS).cast(pa.timestamp("ns"))}),
+    "numpy": TICKS.astype("M8[ns]")[:, None],
+}
+
+
+def nanoseconds(table):
+    if isinstance(table, np.ndarray):
+        return table[:, 0].astype(np.int64).tolist()
+    if isinstance(table, pa.Table):
+        return table["t"].cast(pa.int64()).to_pylist()
+    return (table["t"].cast(pl.Int64) if isinstance(table, pl.DataFrame) else table["t"].astype("int64")).to_list()
+
+
+@pytest.mark.parametrize("kind", NANOSECONDS)
+def test_nanoseconds_of_a_row_are_kept(kind):
+    frame = NANOSECONDS[kind]
+    table = al.Table(frame)
+    for i in range(5):
+        row = frame.slice(i, 1) if isinstance(frame, pa.Table) else frame[i : i + 1]
+        assert nanoseconds(table.at(row).original) == nanoseconds(table.at(i).original) == [TICKS[i]]
+    text = {"t": "2020-01-01T00:00:02.000000014", "y": 1}
+    told = table.at(list(text.values())[: frame.shape[1]])
+    assert nanoseconds(told.original) == [TICKS[2]]
+
+
+def test_a_zone_is_not_lost_on_the_way():
+    with pytest.raises(InstanceError, match="has a time zone; in the training table this column has none"):
+        al.Table(NANOSECONDS["polars"]).at(NANOSECONDS["polars with a zone"][:1])
+
+
+SECONDS = np.array(["2020-01-01", "2021-01-01"], dtype="M8[s]")
+CENTS = [decimal.Decimal("1.25"), decimal.Decimal("2.50")]
+ROUNDED = [
+    (pl.DataFrame({"x": pl.Series(CENTS, dtype=pl.Decimal(10, 2))}), 99.135),
+    (pl.DataFrame({"x": pl.Series(CENTS, dtype=pl.Decimal(10, 2))}), decimal.Decimal("99.135")),
+    (pd.DataFrame({"x": pd.Series(CENTS, dtype=pd.ArrowDtype(pa.decimal128(10, 2)))}), 99.135),
+    (pl.DataFrame({"x": pl.Series(SECONDS.tolist()).cast(pl.Datetime("ms"))}), "2020-01-01T00:00:00.000001"),
+    (pl.DataFrame({"x": pl.Series(SECONDS.tolist()).cast(pl.Datetime("us"))}), "2020-01-01T00:00:00.000000001"),
+    (pl.DataFrame({"x": pl.Series([1.0, 2.0], dtype=pl.Float32)}), 1e300),
+    (pd.DataFrame({"x": SECONDS}), "2020-01-01T00:00:00.000001"),
+    (pd.DataFrame({"x": pd.Series(SECONDS).dt.tz_localize("UTC")}), "2020-01-01T00:00:00.000001"),
+    (pd.DataFrame({"x": pd.Series(SECONDS).dt.tz_localize("UTC"), "y": 1}), "2020-01-01T00:00:00.5"),
+    (pa.table({"x": SECONDS}), "2020-01-01T00:00:00.5"),
+    (pl.DataFrame({"x": pl.Series(SECONDS.tolist()).cast(pl.Datetime("ns"))}), "3000-01-01T00:00:00.000000001"),
+    (pd.DataFrame({"x": pd.arrays.SparseArray([1, 0, 3])}), 2.5),
+]
+
+
+@pytest.mark.parametrize(("frame", "value"), ROUNDED)
+def test_values_are_never_rounded_in_silence(frame, value):
+    row = {"x": value, "y": 1}
+    with pytest.raises(InstanceError, match="Column 'x'"):
+        al.Table(frame).at({name: row[name] for name in al.Table(frame).names})
+
+
+def test_floats_may_lose_digits():
+    table = al.Table(pl.DataFrame({"x": pl.Series([1.0, 2.0], dtype=pl.Float32)}))
+    assert table.at([0.1]).instance == [float(np.float32(0.1))]

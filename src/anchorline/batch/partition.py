@@ -6,13 +6,12 @@ import io
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, BinaryIO, ClassVar, Unpack
 
 import numpy as np
 
 from anchorline.batch.sharing import share_calls
-from anchorline.columns import opened
+from anchorline.columns import opened, row_values
 from anchorline.endings import survived
 from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer, Ranges
@@ -213,7 +212,7 @@ class FrameRows:
         part = self._frame[start:stop]
         if isinstance(part, np.ndarray | list | tuple):
             return list(part)
-        columns = {str(column.name): column.to_list() for column in part.iter_columns()}  # names may be numbers
+        columns = {str(column.name): row_values(column) for column in part.iter_columns()}  # names may be numbers
         if self._by_name:
             return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         return [list(values) for values in zip(*columns.values(), strict=True)]
@@ -230,8 +229,6 @@ def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
         return FrameRows(frame, by_name)
     import narwhals as nw  # noqa: PLC0415  heavy
 
-    if type(frame).__name__ == "RecordBatch":  # Arrow's for a piece of a table, which narwhals does not know
-        frame = import_module("pyarrow").Table.from_batches([frame])
     table = opened(frame, ParameterError)
     if isinstance(table, nw.LazyFrame):
         raise ParameterError(

@@ -1,6 +1,7 @@
 """What the user may choose of a table, checked: each message names the choice and what to type."""
 
-import datetime as dt
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from anchorline.errors import ParameterError
 from anchorline.spaces.rows import read_date
 
 WITHIN = ("keep", "redraw")
+_EXACT = 2.0**53  # from here on, different whole numbers may be the same float
 
 
 def check_choices(n_bins: int, cuts: Any, within: str, rare: float) -> None:
@@ -31,7 +33,8 @@ def known(given: Iterable[str] | None, names: Sequence[str], what: str) -> list[
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ParameterError(f"{what} is {given!r}; needed a list of columns. Type {what}=[{given!r}].")
     told = [str(name) for name in given]
-    unknown = [name for name in told if name not in names]
+    columns = {*names}
+    unknown = [name for name in told if name not in columns]
     if unknown:
         raise ParameterError(f"{what} has {listed(unknown)}, which the table lacks; it has {listed(names)}.")
     return told
@@ -41,7 +44,7 @@ def checked_groups(
     groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]], names: Sequence[str], fixed: Sequence[str]
 ) -> dict[str, list[str]]:
     """Group name to columns; every column in one group at most, and not fixed."""
-    if isinstance(groups, str):
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
         raise ParameterError(f"groups is {groups!r}; needed e.g. groups={{'place': ['latitude', 'longitude']}}.")
     if not isinstance(groups, Mapping):
         loose = [group for group in groups if isinstance(group, str) or not isinstance(group, Iterable)]
@@ -75,12 +78,10 @@ def cut_points(cuts: Sequence[Any], column: Column, name: str) -> np.ndarray:
 
 def _ticks(cut: Any) -> float:
     """A date in microseconds; without time zone, as UTC."""
-    moment = read_date(cut)
-    if not isinstance(moment, dt.date) or moment != moment:  # noqa: PLR0124  NaT differs from itself
+    found = read_date(cut)
+    if found is None:
         raise ValueError(f"{cut!r} is no date")
-    if isinstance(moment, dt.datetime) and moment.tzinfo is not None:
-        moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
-    return float(np.datetime64(moment, "us").astype(np.int64))
+    return float(found[0].astype("M8[us]").astype(np.int64))
 
 
 def level_text(key: Any, kind: str) -> str:
@@ -91,3 +92,29 @@ def level_text(key: Any, kind: str) -> str:
             f"categorical names {key!r}; needed a value of the column: a number, text or boolean."
         )
     return level_of(key, own if CATEGORY in (own, kind) else kind)
+
+
+def check_called(name: str, called: Mapping[str, str], column: Column, categories: Iterable[str]) -> None:
+    """Refuse levels that would be told alike, and names of which none is a level's; some may be of later rows."""
+    present = set(column.values[~column.missing].tolist())
+    if column.kind == NUMBER and any(_EXACT <= abs(value) < math.inf for value in present):
+        raise ParameterError(
+            f"categorical has {name!r}, which holds whole numbers beyond 2^53: as floats, several would be one "
+            "category. Make them texts in the table."
+        )
+    levels = {*categories, *(level_of(value, column.kind) for value in present)}
+    if called and levels.isdisjoint(called):
+        raise ParameterError(
+            f"categorical[{name!r}] names {listed(called)}; none is a level there: {listed(sorted(levels))}."
+        )
+    told = Counter(called.get(level, level) for level in levels | called.keys())
+    twice = [text for text, count in told.items() if count > 1]
+    if twice:
+        raise ParameterError(f"categorical[{name!r}] calls two levels {twice[0]!r}; needed a name for each.")
+
+
+def check_unfixed(cuts: Iterable[str], fixed: Sequence[str]) -> None:
+    """Refuse cuts of columns of which nothing is said."""
+    both = [name for name in cuts if name in fixed]
+    if both:
+        raise ParameterError(f"cuts has {listed(both)}, held fixed: leave them out of cuts or of fixed.")

@@ -7,12 +7,13 @@ numbers and the way of being missing are kept without a word about any of them.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
+from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 
 from anchorline.errors import ParameterError
+from anchorline.spaces.values import arrow_one, as_date, bare, numpy_one, pandas_one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +41,10 @@ class Natives(Protocol):
         """Rows of column j, copied: a native column."""
 
     def one(self, j: int, value: Any) -> Any:
-        """A native column of one value (None: missing) with the type of column j, or any error."""
+        """A native column of one value with the type of column j, or any error.
+
+        None is missing; dates come as NumPy has them, in UTC.
+        """
 
     def readable(self, column: Any) -> Any:
         """A native column as a Series of its library, or an array."""
@@ -51,8 +55,8 @@ class Natives(Protocol):
     def rows(self, rows: np.ndarray) -> Any:
         """A table of some rows."""
 
-    def arranged(self, orders: Sequence[np.ndarray]) -> "Natives":
-        """The same with every column in an order of its own, which may name a row more than once."""
+    def arranged(self, orders: Iterable[tuple[int, np.ndarray]]) -> "Natives":
+        """The same with every column in an order of its own; one at a time: together they are a second table."""
 
     def neighbors(self, row: Sequence[Any], n: int, drawn: Iterable[Cells]) -> Any:
         """A table of n times the instance ``row``, native columns of one value each, but for the cells drawn."""
@@ -60,22 +64,21 @@ class Natives(Protocol):
 
 def snapshot(table: Any) -> Any:
     """A copy where the user could change the table later; Polars and Arrow never change."""
-    return table.copy() if isinstance(table, np.ndarray) or _library(table) == "pandas" else table
+    return table.copy() if isinstance(table, np.ndarray) or is_pandas_dataframe(table) else table
 
 
 def natives_of(table: Any) -> Natives | None:
     """The natives of a pandas, Polars or Arrow table or a 2-D array; None of anything else."""
     if isinstance(table, np.ndarray):
         return ArrayNatives(np.asfortranarray(table))
-    library = _library(table)
-    if library == "pandas":
+    if is_pandas_dataframe(table):
         dtypes = set(table.dtypes)
         if len(dtypes) == 1 and all(isinstance(dtype, np.dtype) for dtype in dtypes):
             return FrameOfOneType(np.asfortranarray(table.to_numpy()), table.columns)
-        return PandasNatives(tuple(_bare(table.iloc[:, j]) for j in range(table.shape[1])), table.columns)
-    if library == "polars":
+        return PandasNatives(tuple(bare(table.iloc[:, j]) for j in range(table.shape[1])), table.columns)
+    if is_polars_dataframe(table):
         return PolarsNatives(tuple(table.get_columns()))
-    if library != "pyarrow":
+    if not is_pyarrow_table(table):
         return None
     for name, column in zip(table.column_names, table.columns, strict=True):
         _check_arrow(name, column)
@@ -89,29 +92,14 @@ def _check_arrow(name: str, column: Any) -> None:
     try:
         both = pa.chunked_array([*column.chunks, *column.chunks], type=column.type)
         both.unify_dictionaries().take(np.zeros(0, dtype=np.intp))
+        if isinstance(column.type, pa.BaseExtensionType):  # of bool8 Arrow makes no values of what it gives
+            pa.array(column.drop_null()[:1].to_pylist(), type=column.type)
     except pa.ArrowException as error:
+        kind = "bool_" if "bool" in str(column.type) else "string"
         raise ParameterError(
             f"Column {name!r} is of Arrow's type {column.type}, of which rows cannot be picked and put together "
-            f"({error}). Cast it, e.g. to pyarrow.string()."
+            f"({error}). Cast it, e.g. `table[{name!r}].cast(pyarrow.{kind}())`."
         ) from error
-
-
-def alike(column: Any) -> bool:
-    """Whether a model sees one value in a native column."""
-    if isinstance(column, np.ndarray) and not column.dtype.hasobject:
-        cells = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), -1)
-        return bool((cells == cells[0]).all())
-    return len({as_seen(value) for value in column}) == 1
-
-
-def as_seen(value: Any) -> tuple[type, str]:
-    """What a model may tell a value from others by: 0 and -0, None and NaN, 1 and "1" are two."""
-    value = value.as_py() if hasattr(value, "as_py") else value
-    return type(value), repr(value)
-
-
-def _library(table: Any) -> str:
-    return type(table).__module__.partition(".")[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +115,7 @@ class ArrayNatives:
 
     def one(self, j: int, value: Any) -> np.ndarray:
         """Texts as long as they are; all else of the array's type."""
-        return _numpy_one(value, self.table.dtype)
+        return numpy_one(value, self.table.dtype)
 
     def readable(self, column: np.ndarray) -> np.ndarray:
         """An array is read as it is."""
@@ -141,10 +129,10 @@ class ArrayNatives:
         """A 2-D array."""
         return np.asarray(self.table[rows], order=self.order)
 
-    def arranged(self, orders: Sequence[np.ndarray]) -> "ArrayNatives":
+    def arranged(self, orders: Iterable[tuple[int, np.ndarray]]) -> "ArrayNatives":
         """Column by column."""
-        found = np.empty((len(orders[0]), len(orders)), dtype=self.table.dtype, order="F")
-        for j, order in enumerate(orders):
+        found = self.table.copy(order="F")
+        for j, order in orders:
             found[:, j] = self.table[order, j]
         return replace(self, table=found)
 
@@ -172,7 +160,7 @@ class FrameOfOneType(ArrayNatives):
 
     def one(self, j: int, value: Any) -> Any:
         """As pandas converts it."""
-        return _one(value, self.table.dtype)
+        return pandas_one(value, self.table.dtype)
 
     def rows(self, rows: np.ndarray) -> Any:
         """A frame with an index from 0."""
@@ -206,10 +194,12 @@ class _Columns(ABC):
         """A table of some rows."""
         return self._assembled([self.pick(j, rows) for j in range(len(self.columns))])
 
-    def arranged(self, orders: Sequence[np.ndarray]) -> Any:
+    def arranged(self, orders: Iterable[tuple[int, np.ndarray]]) -> Any:
         """Column by column."""
-        columns = tuple(self.pick(j, order) for j, order in enumerate(orders))
-        return replace(self, columns=columns)  # type: ignore[type-var]  # every kind is a dataclass
+        columns = list(self.columns)
+        for j, order in orders:
+            columns[j] = self.pick(j, order)
+        return replace(self, columns=tuple(columns))  # type: ignore[type-var]  # every kind is a dataclass
 
     def neighbors(self, row: Sequence[Any], n: int, drawn: Iterable[Cells]) -> Any:
         """Of every column the instance's value and those drawn, each put where it belongs."""
@@ -246,7 +236,7 @@ class PandasNatives(_Columns):
 
     def one(self, j: int, value: Any) -> Any:
         """As pandas converts it, which refuses what the type cannot hold."""
-        return _one(value, self.columns[j].dtype)
+        return pandas_one(value, self.columns[j].dtype)
 
     def readable(self, column: Any) -> Any:
         """An array, or a Series of an array of pandas' own."""
@@ -255,8 +245,9 @@ class PandasNatives(_Columns):
         return column if isinstance(column, np.ndarray) else pd.Series(column, copy=False)
 
     def categories(self, j: int) -> list[Any]:
-        """As the column's type lists them."""
-        return list(self.columns[j].categories)
+        """As the column's type lists them; of Arrow's dictionaries, all."""
+        column = self.columns[j]
+        return list(column.categories) if hasattr(column, "categories") else _dictionary(column.__arrow_array__())
 
     def _taken(self, column: Any, rows: np.ndarray) -> Any:
         return column.take(rows)
@@ -289,9 +280,13 @@ class PolarsNatives(_Columns):
         """As Polars converts it; a column of the type Null would lose the value in silence."""
         import polars as pl  # noqa: PLC0415  heavy, and not a dependency
 
-        if value is not None and self.columns[j].dtype == pl.Null:
+        name, dtype = self.columns[j].name, self.columns[j].dtype
+        if value is not None and dtype == pl.Null:
             raise TypeError("the column's type is Null: it holds no values at all")
-        return pl.Series(self.columns[j].name, [value], dtype=self.columns[j].dtype)
+        if isinstance(value, np.datetime64):
+            ticks = as_date(value, f"M8[{getattr(dtype, 'time_unit', 'D')}]").astype(np.int64)
+            return pl.Series(name, [int(ticks)]).cast(dtype)
+        return pl.Series(name, [value], dtype=dtype)
 
     def readable(self, column: Any) -> Any:
         """A Series is read as it is."""
@@ -328,15 +323,8 @@ class ArrowNatives(_Columns):
     schema: Any
 
     def one(self, j: int, value: Any) -> Any:
-        """As Arrow converts it; categories are encoded as the column's are."""
-        import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
-
-        kind = self.schema.types[j]
-        if pa.types.is_decimal(kind) and value is not None:
-            value = Decimal(str(value))
-        if pa.types.is_dictionary(kind):
-            return pa.chunked_array([pa.array([value], type=kind.value_type).dictionary_encode().cast(kind)])
-        return pa.chunked_array([pa.array([value], type=kind)])
+        """As Arrow converts it."""
+        return arrow_one(value, self.columns[j].type)
 
     def readable(self, column: Any) -> Any:
         """A chunked array is read as it is."""
@@ -344,7 +332,7 @@ class ArrowNatives(_Columns):
 
     def categories(self, j: int) -> list[Any]:
         """Those of all chunks."""
-        return [value for chunk in self.columns[j].chunks for value in chunk.dictionary.to_pylist()]
+        return _dictionary(self.columns[j])
 
     def _taken(self, column: Any, rows: np.ndarray) -> Any:
         return column.take(rows)
@@ -353,7 +341,7 @@ class ArrowNatives(_Columns):
         """With categories numbered alike."""
         import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
 
-        both = pa.chunked_array([*first.chunks, *second.chunks], type=self.schema.types[j])
+        both = pa.chunked_array([*first.chunks, *second.chunks], type=self.columns[j].type)
         return both.unify_dictionaries()
 
     def _assembled(self, columns: Sequence[Any]) -> Any:
@@ -362,30 +350,6 @@ class ArrowNatives(_Columns):
         return pa.table(list(columns), schema=self.schema)
 
 
-def _bare(series: Any) -> Any:
-    """A pandas Series without its index: a NumPy array where the type is NumPy's."""
-    return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
-
-
-def _one(value: Any, dtype: Any) -> Any:
-    """An array of one value, as pandas converts it, which refuses more than NumPy; numbers alike, only faster."""
-    import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
-
-    if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
-        return _numpy_one(value, dtype)
-    return _bare(pd.Series([value], dtype=dtype))
-
-
-def _numpy_one(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    """An array of one value; refuses what NumPy would turn into another one in silence."""
-    if value is None and dtype.kind in "iub":
-        raise TypeError(f"{dtype} has no missing values")
-    if dtype.kind == "M" and value is not None:
-        moment = np.datetime64(value, "us")
-        if moment.astype(dtype).astype(moment.dtype) != moment:
-            raise OverflowError(f"{dtype} cannot hold it")
-    with np.errstate(over="ignore"):
-        found = np.array([value], dtype=None if dtype.kind in "US" else dtype)
-    if dtype.kind == "f" and value is not None and np.isinf(found[0]) and not np.isinf(value):
-        raise OverflowError(f"{dtype} cannot hold it")
-    return found
+def _dictionary(column: Any) -> list[Any]:
+    """The categories of all chunks of an Arrow column."""
+    return [value for chunk in column.chunks for value in chunk.dictionary.to_pylist()]

@@ -4,17 +4,33 @@ import datetime as dt
 import decimal
 import difflib
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from anchorline.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, kind_of, level_of, listed, read_values
+from anchorline.columns import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    NUMBER,
+    Column,
+    kind_of,
+    level_of,
+    listed,
+    opened,
+    read_values,
+    row_values,
+)
 from anchorline.errors import InstanceError
-from anchorline.spaces.attributes import level_texts
-from anchorline.spaces.natives import Natives, as_seen
+from anchorline.spaces.natives import Natives
+from anchorline.spaces.seen import Lookup, as_seen, unwrapped
+
+_MOST_HINTS = 1000  # names among which a near one is looked for: of 100,000 it would take seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +38,7 @@ class Type:
     """What a column's data type promises: whole numbers only, listed categories, a time zone, no times.
 
     ``categories`` are the listed ones by their texts, as the table writes them; None: any text will do.
-    ``loose``: it promises nothing, the values are Python objects.
+    ``loose``: values that read alike may differ: Python objects, or the categories 1 and "1".
     """
 
     whole: bool = False
@@ -41,10 +57,10 @@ class Schema:
     columns: tuple[Column, ...]
     natives: Natives
     types: tuple["Type", ...]
-    _seen: dict[int, dict[Any, int]] = field(default_factory=dict, repr=False)
+    _lookups: dict[int, Lookup] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_seen": {}}  # found again where it is needed
+        return self.__dict__ | {"_lookups": {}}  # made again where they are needed
 
     @property
     def n_rows(self) -> int:
@@ -58,12 +74,21 @@ class Schema:
                 raise InstanceError(f"Row {instance} was asked for; the table has rows 0 to {self.n_rows - 1}.")
             at = np.array([int(instance) % self.n_rows])
             natives = tuple(self.natives.pick(j, at) for j in range(len(self.names)))
-            read = [Column(column.kind, column.values[at], column.missing[at]) for column in self.columns]
-        else:
-            natives = tuple(self._cast(j, value) for j, value in enumerate(self._values(instance)))
-            values = map(self.natives.readable, natives)
-            read = [read_values(*pair, InstanceError) for pair in zip(values, self.names, strict=True)]
-        return natives, tuple(as_kind(one, own.kind) for one, own in zip(read, self.columns, strict=True))
+            return natives, tuple(Column(own.kind, own.values[at], own.missing[at]) for own in self.columns)
+        natives = tuple(self._cast(j, value) for j, value in enumerate(self._values(instance)))
+        return natives, tuple(self._reading(j, native) for j, native in enumerate(natives))
+
+    def _reading(self, j: int, native: Any) -> Column:
+        """A native column of one value, read as its training column was."""
+        own, value = self.columns[j].kind, unwrapped(native[0])
+        kind = kind_of(value)
+        if own == CATEGORY:
+            text = "" if kind is None else level_of(value, kind)
+            return Column(CATEGORY, np.array([text], dtype=object), np.array([kind is None]))
+        read = read_values(self.natives.readable(native), self.names[j], InstanceError)
+        return (
+            Column(own, np.zeros(1), read.missing) if read.missing[0] else read
+        )  # of a hole alone no kind is known
 
     def unclear(self, instance: Any) -> list[str]:
         """Columns in which a training row is told like this row but has another value, as a model may see it."""
@@ -75,7 +100,8 @@ class Schema:
             others = self.natives.pick(j, where)
             rows = [Column(column.kind, column.values[[at]], column.missing[[at]]) for at in where]
             as_told = [i for i, row in enumerate(rows) if repr(plain(row, others[i : i + 1])) == told]
-            if {as_seen(others[i]) for i in as_told} - {as_seen(native[0])}:
+            unseen = self.types[j].loose and not len(where)  # what is told does not tell its type
+            if unseen or {as_seen(others[i]) for i in as_told} - {as_seen(native[0])}:
                 found.append(self.names[j])
         return found
 
@@ -92,7 +118,7 @@ class Schema:
             return values
         missing = [name for name in self.names if name not in given]
         if missing:
-            near = difflib.get_close_matches(missing[0], [name for name in given if name not in self.names], 1)
+            near = _near(missing[0], given.keys() - {*self.names}, 1)
             hint = f" Did you mean {missing[0]!r} by {near[0]!r}?" if near else ""
             raise InstanceError(
                 f"The row lacks {listed(missing)}; it has {listed(given)}.{hint} "
@@ -102,20 +128,15 @@ class Schema:
 
     def _cast(self, j: int, value: Any) -> Any:
         """A native column of one value, of the training column's type."""
-        value = _unwrapped(value)
+        value = unwrapped(value)
         column, name = self.columns[j], self.names[j]
         if _is_missing(value):
             return self._hole(j, value)
         try:
             if column.kind == CATEGORY:
                 return self._level(j, value)
-            to_plain = {NUMBER: _number, BOOLEAN: _boolean, DATE: _date}[column.kind]
-            given, value = value, to_plain(value, self.types[j])
-            if self.types[j].loose:
-                where = np.flatnonzero((column.values == value) & ~column.missing)
-                if len(where):
-                    return self._like(j, where, given)
-            return self.natives.one(j, value)
+            own = {NUMBER: _number, BOOLEAN: _boolean, DATE: _date}[column.kind](value, self.types[j])
+            return self._loose(j, own) if self.types[j].loose else self._strict(j, own)
         except InstanceError as error:
             raise InstanceError(f"Column {name!r}: {error}") from None
         except Exception as error:
@@ -123,27 +144,39 @@ class Schema:
                 f"Column {name!r} is {value!r}; needed {column.kind}, as in the training table ({error})."
             ) from error
 
-    def _like(self, j: int, where: np.ndarray, value: Any) -> Any:
-        """Of training rows that read alike the one whose value a model cannot tell from the given; else the first.
+    def _strict(self, j: int, value: Any) -> Any:
+        """The value in the column's type; refused where that would round it, though floats may lose digits."""
+        native = self.natives.one(j, value)
+        if self.columns[j].kind == NUMBER:
+            held = unwrapped(native[0])
+            if math.isinf(held) and not math.isinf(value) if isinstance(held, float) else held != value:
+                raise OverflowError(f"its type cannot hold it, only {held!r}")
+        return native
 
-        An object column may hold both None and NaN, or 1, 1.0 and "1"; a column of floats both null and NaN.
-        """
-        first, own = self.natives.pick(j, where[:1]), as_seen(value)
-        if as_seen(_unwrapped(first[0])) == own:
-            return first
-        if j not in self._seen:
-            column = self.natives.pick(j, np.arange(self.n_rows))
-            self._seen[j] = {as_seen(_unwrapped(native)): at for at, native in enumerate(column)}
-        at = self._seen[j].get(own)
-        return first if at is None else self.natives.pick(j, np.array([at]))
+    def _loose(self, j: int, value: Any) -> Any:
+        """The training table's own number or boolean that reads alike, else the given one; 1 may be 1.0 there."""
+        known = self._known(j, float(value), value)
+        if known is None or (isinstance(value, int) and unwrapped(known[0]) != value):  # beyond 2^53
+            return self.natives.one(j, value)
+        return known
+
+    def _known(self, j: int, reading: Any, value: Any) -> Any:
+        """The training column's own value that is read so, as a column; None where there is none."""
+        row = self._lookup(j).row(reading, value)
+        return None if row is None else self.natives.pick(j, np.array([row]))
+
+    def _lookup(self, j: int) -> Lookup:
+        if j not in self._lookups:
+            self._lookups[j] = Lookup(self.natives, j, self.columns[j], self.types[j].loose)
+        return self._lookups[j]
 
     def _hole(self, j: int, value: Any) -> Any:
         """A missing value, as the training column writes it."""
-        where = np.flatnonzero(self.columns[j].missing)
-        if len(where):
-            return self._like(j, where, value)
+        known = self._known(j, None, value)
+        if known is not None:
+            return known
         try:
-            return self.natives.one(j, None)
+            return self.natives.one(j, value if self.types[j].loose else None)
         except Exception as error:
             raise InstanceError(
                 f"Column {self.names[j]!r} is missing in the row; in the training table it never is, and its "
@@ -155,23 +188,24 @@ class Schema:
         kind = kind_of(value)
         if kind not in (NUMBER, BOOLEAN, CATEGORY):
             raise InstanceError(f"{value!r} is a {kind}; needed a text, or a number or boolean told as one.")
-        text, column = level_of(value, kind), self.columns[j]
-        where = np.flatnonzero((column.values == text) & ~column.missing)
-        if len(where):
-            return self._like(j, where, value)
+        text = level_of(value, kind)
+        known = self._known(j, text, value)
+        if known is not None:
+            return known
         categories = self.types[j].categories
         if categories is None:
-            return self.natives.one(j, text)
+            as_given = self.types[j].loose and not self._lookup(j).only_texts
+            return self.natives.one(j, value if as_given else text)
         if text not in categories:
-            near = difflib.get_close_matches(text, categories, 3)
+            near = _near(text, categories, 3)
             hint = f"Did you mean {listed(near)}?" if near else f"Known are {listed(categories)}."
             raise InstanceError(f"{value!r} is no category of the training table. {hint}")
         return self.natives.one(j, categories[text])
 
 
-def _unwrapped(value: Any) -> Any:
-    """A Python value, of NumPy's; dates stay, which Python's cannot hold as exactly."""
-    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
+def _near(word: str, known: Collection[str], n: int) -> list[str]:
+    """Up to n of the known that may have been meant."""
+    return difflib.get_close_matches(word, known, n) if len(known) <= _MOST_HINTS else []
 
 
 def plain(column: Column, native: Any) -> str | int | float | bool | None:
@@ -198,26 +232,22 @@ def _plain_number(value: Any) -> str | int | float:
     return int(number) if abs(number) < 2**53 and str(number).endswith(".0") and str(number) != "-0.0" else number
 
 
-def as_kind(column: Column, kind: str) -> Column:
-    """A column of one value, read alone, as the kind of its training column."""
-    if column.missing[0]:
-        return Column(kind, np.array([""] if kind == CATEGORY else [0.0], dtype=object), column.missing)
-    if kind == CATEGORY and column.kind != CATEGORY:
-        return Column(kind, np.array([text for text, _ in level_texts(column)], dtype=object), column.missing)
-    return column
-
-
 def _as_mapping(instance: Any) -> dict[str, Any] | None:
     """Names to values, of a dict, a pandas Series or a frame of one row; None of a bare sequence."""
-    frame = nw.from_native(instance, eager_only=True, pass_through=True)
+    frame = opened(instance, InstanceError, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         if len(frame) != 1:
             raise InstanceError(f"The frame has {len(frame)} rows; needed one. Type, say, `frame[:1]`.")
-        # By position: frame[0] of whole-number labels would be a row.
-        return {str(name): frame[:, j].to_list()[0] for j, name in enumerate(frame.columns)}
-    if isinstance(instance, Mapping) or (hasattr(instance, "index") and hasattr(instance, "items")):
-        return {str(name): value for name, value in instance.items()}
-    return None
+        pairs = [(str(column.name), row_values(column)[0]) for column in frame.iter_columns()]
+    elif isinstance(instance, Mapping) or (hasattr(instance, "index") and hasattr(instance, "items")):
+        pairs = [(str(name), value) for name, value in instance.items()]
+    else:
+        return None
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+        raise InstanceError(f"The row has {listed(twice)} more than once; needed every column once. Rename one.")
+    return found
 
 
 def _as_sequence(instance: Any) -> list[Any]:
@@ -240,11 +270,13 @@ def _is_missing(value: Any) -> bool:
     return kind_of(value) is None
 
 
-def _number(value: Any, column_type: Type) -> int | float | decimal.Decimal:
+def _number(value: Any, column_type: Type) -> Any:
     if kind_of(value) not in (NUMBER, BOOLEAN) and not _is_told_infinity(value):
         raise InstanceError(f"{value!r} is no number; in the training table this column holds numbers.")
-    if column_type.decimal and isinstance(value, int | decimal.Decimal):
-        return decimal.Decimal(value)
+    if column_type.decimal:
+        return decimal.Decimal(str(value))  # as it is written: 7.8, not 7.79999...
+    if column_type.loose and not isinstance(value, str):
+        return value
     if not column_type.whole:
         return float(value)
     if value in (math.inf, -math.inf) or int(value) != value:
@@ -263,31 +295,41 @@ def _boolean(value: Any, column_type: Type) -> bool:
     raise InstanceError(f"{value!r} is neither true nor false; in the training table this column holds booleans.")
 
 
-def _date(value: Any, column_type: Type) -> Any:
-    """A datetime; without time zone it is taken as UTC where the column has one."""
-    value, told = read_date(value), value
-    if not isinstance(value, dt.date):
-        raise InstanceError(f"{told!r} is no date; needed one like '2018-03-04' or '2018-03-04 12:30'.")
-    zoned = getattr(value, "tzinfo", None) is not None
+def _date(value: Any, column_type: Type) -> np.datetime64:
+    """A moment in UTC; without time zone it is taken as UTC where the column has one."""
+    found = read_date(value)
+    if found is None:
+        raise InstanceError(f"{value!r} is no date; needed one like '2018-03-04' or '2018-03-04 12:30'.")
+    moment, zoned = found
     if zoned and not column_type.zoned:
-        raise InstanceError(f"{told!r} has a time zone; in the training table this column has none. Leave it out.")
-    if not isinstance(value, dt.datetime):
-        value = dt.datetime(value.year, value.month, value.day)
-    if column_type.days:
-        if value.time() != dt.time():
-            raise InstanceError(f"{told!r} has a time of day; this column holds days. Leave it out.")
-        return value.date()
-    return value.replace(tzinfo=dt.UTC) if column_type.zoned and not zoned else value
+        raise InstanceError(
+            f"{value!r} has a time zone; in the training table this column has none. Leave it out."
+        )
+    if column_type.days and moment.astype("M8[D]") != moment:
+        raise InstanceError(f"{value!r} has a time of day; this column holds days. Leave it out.")
+    return moment
 
 
-def read_date(value: Any) -> Any:
-    """A text or NumPy date as Python's date; anything else as it is."""
+def read_date(value: Any) -> tuple[np.datetime64, bool] | None:
+    """A moment in UTC, of a date, its text or NumPy's, and whether it has a time zone; None: it is no date."""
+    if isinstance(value, np.datetime64):
+        return None if np.isnat(value) else (value, False)
+    beyond = getattr(value, "nanosecond", 0)  # of pandas; Python's dates end at microseconds, and cut texts there
     if isinstance(value, str):
+        digits = re.search(r"[.,]\d{6}(\d{1,3})", value)
+        beyond = int(digits[1].ljust(3, "0")) if digits else 0
         try:
-            return dt.datetime.fromisoformat(value)
+            value = dt.datetime.fromisoformat(value)
         except ValueError:
-            return value
-    return value.astype("datetime64[us]").item() if isinstance(value, np.datetime64) else value
+            return None
+    if not isinstance(value, dt.date) or value != value:  # noqa: PLR0124  NaT differs from itself
+        return None
+    zoned = isinstance(value, dt.datetime) and value.tzinfo is not None
+    if isinstance(value, dt.datetime) and zoned:
+        value = value.astimezone(dt.UTC).replace(tzinfo=None)
+    moment = np.datetime64(value, "us")
+    exact = moment + np.timedelta64(beyond, "ns") if beyond else moment
+    return (exact, zoned) if exact.astype("M8[us]") == moment else None  # nanoseconds end in 2262
 
 
 def types_of(table: Any, natives: Natives) -> tuple[Type, ...]:
@@ -296,18 +338,20 @@ def types_of(table: Any, natives: Natives) -> tuple[Type, ...]:
         kind = table.dtype.kind
         return tuple(Type(whole=kind in "iu", loose=kind == "O") for _ in range(table.shape[1]))
     dtypes: list[Any] = list(nw.from_native(table, eager_only=True).schema.values())
-    return tuple(
-        Type(
-            whole=dtype.is_integer(),
-            categories=_by_text(natives.categories(j)) if isinstance(dtype, nw.Categorical | nw.Enum) else None,
-            zoned=isinstance(dtype, nw.Datetime) and dtype.time_zone is not None,
-            days=isinstance(dtype, nw.Date),
-            loose=dtype == nw.Object,
-            decimal=dtype == nw.Decimal,
-        )
-        for j, dtype in enumerate(dtypes)
+    return tuple(_type_of(dtype, natives, j) for j, dtype in enumerate(dtypes))
+
+
+def _type_of(dtype: Any, natives: Natives, j: int) -> Type:
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        categories = natives.categories(j)
+        by_text = {level_of(value, kind_of(value) or CATEGORY): value for value in categories}
+        return Type(categories=by_text, loose=len(by_text) < len(categories))
+    empty = natives.pick(j, np.zeros(0, dtype=np.intp))
+    called = str(empty.type if hasattr(empty, "type") else empty.dtype).lower()  # not all are known to narwhals
+    return Type(
+        whole=dtype.is_integer(),
+        zoned=isinstance(dtype, nw.Datetime) and dtype.time_zone is not None,
+        days=isinstance(dtype, nw.Date),
+        loose=called == "object",
+        decimal=called.startswith("decimal"),
     )
-
-
-def _by_text(categories: Iterable[Any]) -> dict[str, Any]:
-    return {level_of(value, kind_of(value) or CATEGORY): value for value in categories}

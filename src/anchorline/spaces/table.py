@@ -10,13 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.columns import CATEGORY, DATE, Column, listed, read_column, read_table
+from anchorline.columns import CATEGORY, DATE, Column, listed, read_columns, read_table
 from anchorline.errors import InstanceError, ParameterError
 from anchorline.literals import Literal
 from anchorline.spaces.attributes import Attribute, Statement, encode, sorted_rows
-from anchorline.spaces.choices import check_choices, checked_groups, cut_points, known, level_text
-from anchorline.spaces.natives import Cells, Natives, alike, natives_of, snapshot
+from anchorline.spaces.choices import (
+    check_called,
+    check_choices,
+    check_unfixed,
+    checked_groups,
+    cut_points,
+    known,
+    level_text,
+)
+from anchorline.spaces.natives import Cells, Natives, natives_of, snapshot
 from anchorline.spaces.rows import Schema, plain, types_of
+from anchorline.spaces.seen import alike
 
 _MOST_EXAMPLES = 10_000  # training rows shown to a model to learn the range of its outputs
 _EXAMPLES_A_BATCH = 4096
@@ -83,25 +92,27 @@ class Table:
         self.groups = checked_groups(groups or {}, self.names, self.fixed)
         shown, cuts = self._shown(categorical), cuts or {}
         edges = {name: self._edges(name, cuts[name]) for name in known(cuts, self.names, "cuts")}
+        check_unfixed(edges, self.fixed)
         told = {name: points.tolist() for name, points in edges.items()}
         self._settings = [int(n_bins), told, self.groups, self.fixed, within, float(rare), shown]
-        pairs = self._encode(int(n_bins), edges, rare, shown)
-        self._pool = self.schema.natives.arranged(self._orders(pairs))
-        self._attributes = self._compared([attribute for attribute, _ in pairs])
+        attributes: list[Attribute] = []
+        self._pool = self.schema.natives.arranged(self._orders(attributes, int(n_bins), edges, rare, shown))
+        self._attributes = self._compared(attributes)
 
     def _shown(self, categorical: Mapping[str, Mapping[Any, str]] | Iterable[str]) -> dict[str, dict[str, str]]:
         """Columns to be read as categories, and what the text of each level is called."""
         found = {}
         for name in known(categorical, self.names, "categorical"):
-            kind = self._column(name).kind
-            if kind == DATE:
+            column, told = self._column(name), self.schema.types[self.names.index(name)]
+            if column.kind == DATE:
                 raise ParameterError(f"categorical has {name!r}, which holds dates; needed numbers or categories.")
             called = categorical[name] if isinstance(categorical, Mapping) else {}
             if not isinstance(called, Mapping):
                 raise ParameterError(
                     f"categorical[{name!r}] is {called!r}; needed a mapping: {{0: 'female', ...}}."
                 )
-            found[name] = {level_text(key, kind): str(text) for key, text in called.items()}
+            found[name] = {level_text(key, column.kind): str(text) for key, text in called.items()}
+            check_called(name, found[name], column, told.categories or ())
         return found
 
     def _edges(self, name: str, cuts: Any) -> np.ndarray:
@@ -110,20 +121,21 @@ class Table:
     def _column(self, name: str) -> Column:
         return self.schema.columns[self.names.index(name)]
 
-    def _encode(
+    def _orders(
         self,
+        attributes: list[Attribute],
         n_bins: int,
         edges: Mapping[str, np.ndarray],
         rare: float,
         shown: Mapping[str, Mapping[str, str]],
-    ) -> list[tuple[Attribute, np.ndarray]]:
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """For every column that may change the training rows as its attribute sorts them; fills ``attributes``."""
         grouped = {name: group for group, members in self.groups.items() for name in members}
         members: dict[str, list[int]] = {}
         for j, name in enumerate(self.names):
             if name not in self.fixed:
                 members.setdefault(grouped.get(name, name), []).append(j)
-        attributes = []
-        for attribute, positions in members.items():
+        for name, positions in members.items():
             columns = [self.schema.columns[j] for j in positions]
             encodings = [
                 encode(
@@ -137,19 +149,9 @@ class Table:
                 )
                 for j, column in zip(positions, columns, strict=True)
             ]
-            attributes.append(sorted_rows(attribute, positions, encodings, columns))
-        return attributes
-
-    def _orders(self, pairs: Sequence[tuple[Attribute, np.ndarray]]) -> list[np.ndarray]:
-        """For every column the training rows as its attribute sorts them, twice in a row.
-
-        Then, wherever a block of rows begins and ends, all others lie in one block, too.
-        """
-        found = [np.arange(self.schema.n_rows)] * len(self.names)
-        for attribute, order in pairs:
-            for j in attribute.positions:
-                found[j] = order
-        return [np.r_[order, order] for order in found]
+            attribute, order = sorted_rows(name, positions, encodings, columns)
+            attributes.append(attribute)
+            yield from ((j, order) for j in positions)
 
     def _compared(self, attributes: Sequence[Attribute]) -> tuple[Attribute, ...]:
         """Where every literal has one other side at most: also whether that side's rows are alike."""
@@ -200,7 +202,7 @@ class Table:
 class TableNeighborhood:
     """A row of a table, and the rows that break some of its literals.
 
-    ``pool`` has every column of the ``n_training`` rows sorted by what is true of them, twice in a row.
+    ``pool`` has every column of the ``n_training`` rows sorted by what is true of them.
     """
 
     pool: Natives
@@ -297,16 +299,22 @@ class TableNeighborhood:
         size: np.ndarray,
         rng: np.random.Generator | None,
     ) -> Iterator[Cells]:
-        """Where ``asked`` (literals, neighbors), one of the ``size`` rows of the pool that ``begin`` there."""
+        """Where ``asked`` (literals, neighbors), one of the ``size`` rows of the pool that ``begin`` there.
+
+        After the last row comes the first: so all that break a literal lie side by side, too.
+        """
         d, n = asked.shape
         at = np.flatnonzero(asked)
         counts = np.diff(np.searchsorted(at, n * np.arange(d + 1)))
-        draws = _scaled(self._words(len(at), rng), np.repeat(size.astype(np.uint64), counts))
+        rows = _scaled(self._words(len(at), rng), np.repeat(size.astype(np.uint64), counts))
+        rows += np.repeat(begin, counts)
+        around = (rows - self.n_training).view(np.uint64)  # less than nothing is more than anything
+        rows = np.minimum(rows.view(np.uint64), around).view(np.intp)
         for columns in self._members[:, literals]:
             has = columns >= 0
             kept = slice(None) if has.all() else np.repeat(has, counts)
-            to, of, each = (columns - np.arange(d)) * n, columns * (2 * self.n_training) + begin, counts[has]
-            own, sources = at[kept] + np.repeat(to[has], each), draws[kept] + np.repeat(of[has], each)
+            to, of, each = (columns - np.arange(d)) * n, columns * self.n_training, counts[has]
+            own, sources = at[kept] + np.repeat(to[has], each), rows[kept] + np.repeat(of[has], each)
             yield Cells(columns[has], each, own, sources)
 
     def _words(self, n: int, rng: np.random.Generator | None) -> np.ndarray:
@@ -358,12 +366,14 @@ def _schema_of(frame: Any, names: Sequence[str] | None) -> Schema:
         )
     if 0 in table.shape:
         raise ParameterError(f"The table has shape {table.shape}; needed at least one row and one column.")
+    if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
+        raise ParameterError(f"names is {names!r}; needed a list of column names. Type names=['age', 'member'].")
+    names = None if names is None else [str(name) for name in names]
     if names is not None and (given is not None or len(names) != table.shape[1]):
         came = "a frame has its own names" if given is not None else f"the array has {table.shape[1]} columns"
         raise ParameterError(f"names has {len(names)} entries; {came}. Leave it out, or name every column.")
-    told = given or ([str(name) for name in names] if names is not None else None)
-    told = told or [f"x{j}" for j in range(table.shape[1])]
+    told = given or names or [f"x{j}" for j in range(table.shape[1])]
     if len(set(told)) < len(told):
         raise ParameterError(f"Column names must differ; given: {listed(told)}. Rename one.")
-    columns = tuple(read_column(table, j, name, ParameterError) for j, name in enumerate(told))
+    columns = tuple(read_columns(table, told, ParameterError))
     return Schema(tuple(told), columns, natives, types_of(native, natives))
