@@ -65,7 +65,7 @@ class Explainer:
     >>> explainer = Explainer(rate, Hypercube(["income", "debt", "owner", "citizen"]), output="rate")
     >>> from anchorline.render.text import rule
     >>> print(rule(explainer.explain([1, -1, 1, 1], k=3)))
-    0.305 [income = +1] + 0.098 [owner = +1] + 0.097 [debt = -1] -> rate = 0.500
+    0.306 [income = +1] + 0.097 [owner = +1] + 0.097 [debt = -1] -> rate = 0.500
     """
 
     def __init__(

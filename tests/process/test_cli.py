@@ -444,6 +444,39 @@ def test_completion_and_version(run):
 # --- exit codes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("command", ["explain", "frontier", "verify"])
+def test_what_a_model_prints_is_no_result(run, tmp_path, command):
+    arguments = explain("scorer:printing", "--row", 3, "--format", "json")
+    if command == "frontier":
+        arguments = ("frontier", "scorer:printing", "--data=train.csv", "--target=approved", "--row=3", "-k", "2")
+    if command == "verify":
+        assert run(*explain("scorer:score", "--row", 3, "--out", tmp_path / "why.json")).returncode == 0
+        arguments = ("verify", tmp_path / "why.json", "scorer:printing", "--data=train.csv", "--target=approved")
+    done = run(*arguments)
+    assert done.returncode == 0
+    assert set(done.stderr.splitlines()) == {"asked"}
+    assert "asked" not in done.stdout
+    if command == "explain":
+        assert Explanation.from_json(done.stdout).certificate.n_queries > 200
+
+
+def test_lines_of_json_are_verified_one_by_one(run, tmp_path):
+    out = tmp_path / "why.jsonl"
+    assert run(*explain("scorer:score", "--row", 3, "--row", 4, "--out", out)).returncode == 0
+    check = ("verify", out, "scorer:score", "--data=train.csv", "--target", "approved")
+    done = run(*check)
+    assert (done.returncode, done.stderr) == (Code.OK, "")
+    assert re.fullmatch(r"Line 1\. The explanation holds.*\nLine 2\. The explanation holds.*\n", done.stdout)
+    first, second = out.read_text().splitlines()
+    out.write_text("\n".join([first, second.replace('"k":3', '"k":4')]))
+    done = run(*check)
+    assert done.returncode == Code.DOES_NOT_HOLD
+    assert "Line 1. The explanation holds" in done.stdout
+    assert "Line 2. The explanation does not hold: The SHA-256" in done.stdout
+    out.write_text(json.dumps(json.loads(first), indent=2))  # laid out anew, by whatever tool
+    assert "Line" not in run(*check).stdout
+
+
 def test_does_not_hold(run, tmp_path):
     out = tmp_path / "why.json"
     assert run(*explain("scorer:score", "--row", 3, "--out", out)).returncode == 0
@@ -473,7 +506,11 @@ def test_cannot_tell(run, tmp_path):
         (("explain", "scorer:score"), "--data"),
         (explain("scorer:score"), "Say which rows"),
         (explain("scorer:score", "--row", "first"), "Invalid value for '--row'"),
-        (explain("scorer:score", "--row", 0, "-k", 0), "k is 0"),
+        (explain("scorer:score", "--row", -1), "Invalid value for '--row'"),
+        (explain("scorer:score", "--row", 0, "-k", 0), "-k is 0"),
+        (explain("scorer:score", "--row", 0, "--bins", 1), "Type --bins 4."),
+        (explain("scorer:score", "--row", 0, "--threshold", "nan"), "Type --threshold 0.5."),
+        (explain("scorer:score", "--row", 0, "--output-range", 1, 0), "Type --output-range 0 1."),
         (explain("scorer:score", "--row", 0, "--samples", "many"), "--samples is 'many'"),
         (explain("scorer:score", "--row", 0, "--group", "a"), "needed NAME=A,B"),
         (explain("scorer:score", "--row", 0, "--format", "png"), "A picture needs a file"),
@@ -482,6 +519,23 @@ def test_cannot_tell(run, tmp_path):
         (
             ("frontier", "scorer:score", "--data=train.csv", "--row=0", "--out=f.json"),
             "ends in .txt, .png; or say",
+        ),
+        (
+            ("frontier", "scorer:score", "--data=train.csv", "--row=0", "--samples=auto"),
+            "Invalid value for '--samples'",
+        ),
+        (("frontier", "scorer:score", "--data=train.csv", "--row=-1"), "Invalid value for '--row'"),
+        (
+            (
+                "batch",
+                "train.csv",
+                "--model=scorer:score",
+                "--data=train.csv",
+                "--out=o",
+                "--resume",
+                "--overwrite",
+            ),
+            "--resume and --overwrite are given; needed one",
         ),
         (("frontier", "scorer:score", "--data=train.csv", "--row=0", "--format=png"), "A picture needs a file"),
         (("paint",), "No such command"),
@@ -735,7 +789,7 @@ def test_streams_that_are_closed(environment, place, tmp_path):
             check=False,
             encoding="utf-8",
         )
-        assert (done.returncode, done.stderr) == expected
+        assert (done.returncode, done.stderr.replace("asked\n", "")) == expected
     assert Explanation.from_json((tmp_path / "why.json").read_text().strip())
 
 

@@ -374,6 +374,33 @@ def test_pages(iris, tmp_path):
         one.as_html(show_everything=True)
 
 
+def test_limes_positional_arguments(iris, tmp_path):
+    data, model = iris
+    result = LimeTabularExplainer(data.data).explain_instance(data.data[0], model.predict_proba, **FEW)
+    result.save_to_file(tmp_path / "page.html", None, True, True)
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == result.as_html(None, True, True)
+    with pytest.warns(UserWarning, match="predict_proba=False has no effect"):
+        result.as_html([1], False)
+
+
+@pytest.mark.parametrize("class_names", [["a", "b"], "y", np.array(["a", "b"])])
+def test_class_names_mean_nothing_in_a_regression(diabetes, class_names):
+    data, model = diabetes
+    explainer = LimeTabularExplainer(data.data, mode="regression", class_names=class_names)
+    result = explainer.explain_instance(data.data[0], model.predict, **FEW)
+    assert (result.class_names, result.explanations[1].output) == (["negative", "positive"], "f(x)")
+
+
+def test_a_series_without_names_is_a_row_of_an_array(iris):
+    data, model = iris
+    explainer = LimeTabularExplainer(data.data, feature_names=data.feature_names)
+    told = [
+        explainer.explain_instance(row, model.predict_proba, **FEW).as_list()
+        for row in (data.data[0], pd.Series(data.data[0]), pd.Series(data.data[0], index=data.feature_names))
+    ]
+    assert told[0] == told[1] == told[2]
+
+
 def test_a_page_is_written_whole_or_not_at_all(iris, tmp_path, monkeypatch):
     data, model = iris
     result = LimeTabularExplainer(data.data).explain_instance(data.data[0], model.predict_proba, **FEW)
@@ -467,7 +494,6 @@ def test_warnings_of_explain_instance(iris, keywords):
         ({"categorical_names": {0: "no"}}, r"categorical_names\[0\] is 'no'"),
         ({"feature_names": "abcd"}, "feature_names is 'abcd'; needed a list"),
         ({"class_names": "benign"}, "needed a list"),
-        ({"class_names": ["a", "b"], "mode": "regression"}, "one output"),
         ({"random_state": -1}, "random_state is -1"),
         ({"random_state": np.random}, "random_state"),
     ],
@@ -590,6 +616,25 @@ def test_shap_draws_several(plot, explained, figure):
     assert tick_texts(figure) & set(explained[0].to_shap().feature_names)
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda many: shap.plots.bar(many.abs.mean(0), show=False),
+        lambda many: shap.plots.beeswarm(many, order=many.abs.max(0), show=False),
+        lambda many: shap.plots.heatmap(many, instance_order=many.sum(1), show=False),
+        lambda many: shap.plots.scatter(many[:, "worst area"], show=False),
+    ],
+    ids=["bar of means", "beeswarm in order", "heatmap in order", "scatter"],
+)
+def test_shap_reckons_with_several(draw, explained, figure):
+    from matplotlib import pyplot as plt
+
+    many = to_shap(explained)
+    assert many.output_names is None
+    draw(many)
+    assert figure.axes or plt.gcf().axes  # a scatter plot has a figure of its own
+
+
 @pytest.fixture(scope="module")
 def people():
     rng = np.random.default_rng(0)
@@ -689,6 +734,11 @@ def test_refusals_of_to_shap(explained, iris):
     label = al.Explainer(model.predict, table, task="label", output="species")
     with pytest.raises(ParameterError, match="labels 0 and 1"):
         to_shap([label.explain(i, n_samples=100, n_certify=0) for i in (0, 55)])
+    kept = [explained[0], al.Failure(7, "no such colour", "InstanceError"), al.Failure(9, "late", "RowError")]
+    message = r"2 of 3 rows .*rows 7, 9.*no such colour.*to_shap\(many.explained\)"
+    with pytest.raises(ParameterError, match=message):
+        to_shap(kept)
+    assert to_shap(al.Explanations(kept).explained).shape == (1, 30)
     for wrong in ([], 3, [1], None):
         with pytest.raises(ParameterError, match="needed an Explanation"):
             to_shap(wrong)

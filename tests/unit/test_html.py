@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import anchorline as al
+from anchorline.errors import ParameterError
+from anchorline.guarantees import Estimate
 from anchorline.render import html
 from anchorline.render.markup import style_sheet
 from anchorline.render.text import in_the_population, on_the_sample, printable
@@ -28,6 +30,7 @@ HOSTILE = [
     "\ud800",
     "javascript:alert(1)",
 ]
+VACUOUS = Estimate(value=0.001, low=0.0, high=0.9, n_samples=5, confidence=0.95, method="binomial")
 VOID = {"meta", "col", "br", "link", "img", "input"}
 
 
@@ -166,9 +169,11 @@ def test_the_rule_speaks_of_what_was_held_and_the_sum_of_what_is_true():
     literals = (al.Literal("age", "37 <= age < 48", "age keeps its value 41"),)
     text = html.page(explanation_of([0.5], literals=literals))
     assert re.search(
-        r"If <b[^>]*><bdi>age keeps its value 41</bdi></b> then the decision by <bdi>score</bdi> = 0.5 stays", text
+        r"If <b[^>]*><bdi dir=\"ltr\"><bdi>age</bdi> keeps its value 41</bdi></b> then the decision by "
+        r"<bdi>score</bdi> = 0.5 stays",
+        text,
     )
-    assert "37 &lt;= age &lt; 48</bdi></th>" in text
+    assert '<bdi dir="ltr">37 &lt;= <bdi>age</bdi> &lt; 48</bdi></th>' in text
 
 
 def test_a_probability_is_named_as_such():
@@ -238,6 +243,25 @@ def test_a_frontier_is_drawn_and_told():
     clipped = html.page(explanation(), frontier=dataclasses.replace(frontier(), n_clipped=3))
     assert "3 of" in clipped
     assert "were beyond output_range" in clipped
+
+
+def test_the_frontier_of_another_row_is_refused():
+    with pytest.raises(ParameterError, match=r"of 0\.1; needed that of the prediction explained, score = "):
+        html.page(explanation(), frontier=dataclasses.replace(frontier(), prediction=0.1))
+    other = explainer().frontier([-1, *X[1:]], ks=[1], n_samples=300, sampling="draw", n_certify=0)
+    with pytest.raises(ParameterError, match="another row or space"):
+        explanation().to_html(other)
+    stored = al.Explanation.from_json(explanation().to_json())
+    assert "<svg" in stored.to_html(frontier())
+
+
+def test_bands_that_say_nothing_do_not_flatten_the_curves():
+    wide = [dataclasses.replace(point, relevance_error=VACUOUS) for point in frontier().points]
+    page = html.page(explanation(), frontier=dataclasses.replace(frontier(), points=tuple(wide)))
+    assert "some end beyond the axis" in page
+    assert "some end beyond the axis" not in html.page(explanation(), frontier=frontier())
+    heights = [float(y) for y in re.findall(r"L[\d.]+ ([\d.]+)", page)]
+    assert min(heights) >= 0
 
 
 def test_a_frontier_that_was_not_certified():
@@ -345,5 +369,8 @@ def test_what_a_reader_must_know_is_on_top(render):
 def test_names_in_other_directions_are_isolated(render):
     name = "\u05d0\u05d1\u05d2"
     made = render(explanation_of([0.5], texts=[name], output=name))
+    assert '<bdi dir="ltr">3 &lt;= <bdi>\u05d0</bdi> &lt; 4</bdi>' in render(
+        explanation_of([0.5], literals=(al.Literal("\u05d0", "3 <= \u05d0 < 4"),))
+    )
     visible = re.sub(r"<title>.*?</title>|<style>.*?</style>", "", made, flags=re.DOTALL)
     assert visible.count(name) == len(re.findall(rf"<bdi>[^<]*{name}[^<]*</bdi>", visible)) > 3

@@ -17,6 +17,7 @@ from matplotlib.text import Text
 
 import anchorline as al
 from anchorline.errors import MissingDependencyError, ParameterError, SampleError
+from anchorline.guarantees import Estimate
 from anchorline.render import plot
 from anchorline.render.summands import summands
 
@@ -33,6 +34,7 @@ HOSTILE = [
     "100 % {x}",
     "",
 ]
+VACUOUS = Estimate(value=0.0, low=0.0, high=0.9, n_samples=5, confidence=0.95, method="binomial")
 LONG = "a very long statement about an attribute that nobody wants to read to its end, but has to"
 
 
@@ -250,6 +252,53 @@ def test_nothing_overlaps_on_small_given_axes():
     assert not any(one.overlaps(two) for one, two in itertools.pairwise(names))
 
 
+PRICES = [228606.0, -187547.0, 50476.0]
+ROWS = ["distance to the centre in km", "age of the building in years", "rooms"]
+OUTPUT = "the output which also has an extremely long name, eighty characters or even more, who knows"
+
+
+def prices(output="price"):
+    literals = tuple(al.Literal(name, f"{name} < {j}0.45") for j, name in enumerate(ROWS, 1))
+    return explanation_of(PRICES, 2514062.0, literals=literals, output=output, half_range=1e6)
+
+
+@pytest.mark.parametrize("draw", [plot.waterfall, plot.bars])
+@pytest.mark.parametrize(
+    ("output", "size"), [("price", None), ("price", (3, 3)), ("price", (4, 3)), (OUTPUT, None), (OUTPUT, (6, 4))]
+)
+def test_large_numbers_and_long_names_stay_apart_on_any_axes(draw, output, size):
+    ax = None
+    if size is not None:
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        ax = figure.add_subplot()
+    ax = draw(prices(output), ax)
+    check_no_overlap(ax)
+    assert ax.get_title(loc="left").endswith("= 2605597")  # an ellipsis is in the name, never in the number
+
+
+def test_two_panels_keep_to_themselves():
+    figure = Figure(figsize=(12, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    plot.waterfall(prices(OUTPUT), left)
+    plot.bars(prices(OUTPUT), right)
+    check_no_overlap(left)
+    check_no_overlap(right)
+    (title,) = boxes(left, [left._left_title])
+    assert not any(title.overlaps(name) for name in boxes(right, right.get_yticklabels()))
+
+
+@pytest.mark.parametrize("draw", [plot.waterfall, plot.bars, plot.alternatives])
+def test_a_long_name_never_costs_the_condition(draw):
+    literals = (al.Literal(LONG, f"-0.0823 <= {LONG} < 0.665"), al.Literal(LONG + "!", f"{LONG}! >= 12345"))
+    names = row_names(draw(explanation_of([0.5, -0.25], literals=literals)))
+    assert any(
+        name.startswith("-0.0823 <=") and name.endswith("\N{HORIZONTAL ELLIPSIS} < 0.665") for name in names
+    )
+    assert any(name.endswith("\N{HORIZONTAL ELLIPSIS} >= 12345") for name in names)
+
+
 def test_an_empty_sum_is_drawn():
     for draw in (plot.waterfall, plot.bars, plot.alternatives):
         draw(explanation_of([0.0, 0.0])).figure.draw_without_rendering()
@@ -302,6 +351,16 @@ def test_the_frontier_has_a_line_and_a_band_an_error():
     assert "95% confidence" in texts_of(ax)[0]
     assert "clipped" not in texts_of(ax)[0]
     assert "outputs were clipped" in texts_of(plot.frontier(dataclasses.replace(frontier, n_clipped=1)))[0]
+
+
+def test_bands_that_say_nothing_do_not_flatten_the_curves():
+    frontier = explainer().frontier(X, ks=[1, 2, 4], n_samples=500, sampling="draw", n_certify=800)
+    highest = max(point.fidelity_error.value for point in frontier.points)
+    wide = [dataclasses.replace(point, relevance_error=VACUOUS) for point in frontier.points]
+    ax = plot.frontier(dataclasses.replace(frontier, points=tuple(wide)))
+    assert highest < ax.get_ylim()[1] < 4 * highest < 0.9
+    assert "some end beyond the axis" in texts_of(ax)[0].replace("\n", " ")
+    assert "beyond" not in texts_of(plot.frontier(frontier))[0]
 
 
 def test_a_frontier_that_was_not_certified():

@@ -37,8 +37,8 @@ def test_of_any_class_the_decision_is_which_one_is_most_probable(output):
     flips[:, e.support] = False
     share = share_unchanged(three_classes(neighborhood.realize(flips, rng)), at_x)
     assert e.certificate.stability.low - 0.01 <= share <= e.certificate.stability.high + 0.01
-    assert "the most probable class stays the same" in str(e)
-    assert "most probable class" in e.as_rule()
+    assert "the predicted class stays the same" in str(e)
+    assert "predicted class" in e.as_rule()
 
 
 def test_scores_that_add_up_to_one_by_chance_are_no_probabilities():

@@ -48,7 +48,7 @@ def numbers_of(text):
     """Printed summands and the printed total."""
     lines, _ = picture(ANSI.sub("", text))
     rule = next(i for i, line in enumerate(lines) if set(line) <= {"─", "-"})
-    pattern = re.compile(r"(?<= )([+-]?[\d.]+)(?=$| )")
+    pattern = re.compile(r"(?<= )([+-]?[\d.]+(?:e[+-]\d+)?)(?=$| )")
     found = [[Fraction(number) for number in pattern.findall(line)] for line in lines]
     return [numbers[-1] for numbers in found[:rule] if numbers], found[rule + 1][-1]
 
@@ -125,6 +125,41 @@ def test_long_names_are_wrapped_then_cut():
     lines, _ = picture(table(explanation_of([0.5], texts=[LONG]), width=40))
     assert lines[2].endswith("…")
     assert picture(table(explanation_of([0.5], texts=[LONG]), width=40, ascii=True))[0][2].endswith("...")
+
+
+@pytest.mark.parametrize("width", [30, 40, 50])
+@pytest.mark.parametrize("ascii", [False, True])
+@pytest.mark.parametrize("text", ["{} >= 0.602", "-0.0823 <= {} < 0.665", "{} is missing"])
+def test_a_long_name_never_costs_the_condition(width, ascii, text):
+    literals = (al.Literal(LONG, text.format(LONG)),)
+    lines, _ = picture(
+        table(dataclasses.replace(explanation_of([0.5]), literals=literals), width=width, ascii=ascii)
+    )
+    shown = re.sub(r"\s+", " ", " ".join(re.split(r"  +[+]", line)[0] for line in lines[:3]))
+    before, after = text.split("{}")
+    assert shown.startswith(before)
+    assert shown.strip().endswith(after)
+    assert re.search(r"(…|\.\.\.)" + re.escape(after), shown)
+
+
+@pytest.mark.parametrize(
+    ("values", "intercept"),
+    [
+        ([1.37e18, -3.21e17], 0.0),
+        ([1.37e-14], 1e-15),
+        ([0.5e-9, -2e-10], 1e6),
+        ([1e100, 1e-100], 5e99),
+        ([1e-11], 1e-6),
+    ],
+)
+def test_any_numbers_keep_the_width(values, intercept):
+    e = dataclasses.replace(some_explanation(), half_range=1e100)
+    literals = tuple(al.Literal(LONG, f"{LONG} is missing") for _ in values)
+    sums = {"contributions": np.array(values), "intercept": intercept, "prediction": sum(values) + intercept}
+    text = table(dataclasses.replace(e, literals=literals, **sums), width=24)
+    assert max(map(cells, text.split("\n"))) <= 24
+    numbers, total = numbers_of(text)
+    assert sum(numbers) == total
 
 
 def test_wide_characters_and_marks_keep_the_columns():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import anchorline as al
+from anchorline.render.summands import adding_up, summands
 from anchorline.render.text import rule
 
 
@@ -33,14 +34,17 @@ def explanation_of(contributions, intercept=0.0, texts=None, output="f(x)", pred
     )
 
 
+NUMBER = r"[\d.]+(?:e[+-]\d+)?"
+
+
 def parse(text):
     """Printed numbers, their labels, and the printed total; fails where the line has another form."""
-    body, name, total = re.fullmatch(r"(.+) -> (.+) = (-?[\d.]+)", text).groups()
+    body, name, total = re.fullmatch(rf"(.+) -> (.+) = (-?{NUMBER})", text).groups()
     parts = re.split(r" ([+-]) (?=[\d.])", body)
     signs = ["+", *parts[1::2]]
     numbers, labels = [], []
     for sign, part in zip(signs, parts[::2], strict=True):
-        number, label = re.fullmatch(r"(-?[\d.]+)(?: \[(.*)\])?", part).groups()
+        number, label = re.fullmatch(rf"(-?{NUMBER})(?: \[(.*)\])?", part).groups()
         numbers.append(Fraction(number) if sign == "+" else -Fraction(number))
         labels.append(label)
     return numbers, labels, Fraction(total), name
@@ -48,8 +52,8 @@ def parse(text):
 
 def unit_of(text):
     """The value of one unit in the last printed place."""
-    decimals = text.rpartition(" ")[2].partition(".")[2]
-    return Fraction(1, 10 ** len(decimals))
+    mantissa, _, power = text.rpartition(" ")[2].partition("e")
+    return Fraction(10) ** (int(power or 0) - len(mantissa.partition(".")[2]))
 
 
 # --- the paper's form --------------------------------------------------------------------------------
@@ -115,11 +119,13 @@ def check_adds_up(e):
     shown = [term.contribution for term in e.terms] + ([e.intercept] if e.intercept else [])
     assert len(shown) == len(numbers)
     assert labels[: len(e.terms)] == [term.literal.text for term in e.terms]
+    largest = max(map(abs, [*shown, e.prediction]))
+    unit = min(unit, Fraction(10) ** max(0, math.floor(math.log10(largest)) - 1))  # 1e+15 may be written so
     for number, true in zip([*numbers, total], [*shown, e.prediction], strict=True):
         assert abs(number - Fraction(true)) <= unit * Fraction("1.000001"), line
-    largest = max(map(abs, [*shown, e.prediction]))
-    assert unit <= Fraction(10) ** max(0, math.floor(math.log10(largest)) - 1), line
-    assert not re.search(r"-0(\.0*)?(?![\d.])", line), line  # no negative zero
+    for part in (*summands(e).parts, summands(e).total):
+        assert part.number.startswith("-") is (part.value < 0), line
+        assert len(part.number) <= 14, line
     assert "\n" not in line
 
 
@@ -169,6 +175,40 @@ def test_real_explanations_add_up():
 )
 def test_awkward_roundings(contributions):
     check_adds_up(explanation_of(contributions))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "printed"),
+    [
+        ([0.157, 0.080, 0.022, 2009.741], "0.16 0.08 0.02 2009.74 = 2010.00"),  # reasons on top of a large level
+        ([3.2e-7, -2.0e-7, 1000.0], "0.00000032 -0.00000020 1000.00000000 = 1000.00000012"),
+        ([0.5, -0.0001], "0.5 -0.0 = 0.5"),  # a zero keeps its sign
+        ([400.0, -0.4, -0.4, -0.4], "400.0 -0.4 -0.4 -0.4 = 398.8"),  # equal ones stay equal, by one more decimal
+        ([-0.4, -0.4, -0.4, 2010.0], "-0.4 -0.4 -0.4 2010.0 = 2008.8"),
+        ([0.1255, 0.1255], "0.1255 0.1255 = 0.2510"),
+        ([-1.373842262421472511e18, 3.21e17], "-1.37e+18 0.32e+18 = -1.05e+18"),
+        ([1.37e-14, -2e-15], "1.37e-14 -0.20e-14 = 1.17e-14"),
+        ([187_547_123.0, -12.0], "187547123 -12 = 187547111"),
+        ([1e-13, 7.25], "0.00 7.25 = 7.25"),  # beyond twelve digits there is noise only
+    ],
+)
+def test_digits_are_enough_to_see_the_reasons(numbers, printed):
+    parts, total = adding_up(numbers, sum(numbers))
+    assert f"{' '.join(parts)} = {total}" == printed
+
+
+def test_a_reason_that_rounds_to_nothing_still_takes_away():
+    assert rule(explanation_of([0.5, -0.0001])) == "0.5 [l0] - 0.0 [l1] -> f(x) = 0.5"
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_equal_numbers_are_printed_equal_where_something_else_can_give(seed):
+    rng = np.random.default_rng([33, seed])
+    equal = [float(rng.normal())] * int(rng.integers(2, 5))
+    numbers = sorted([*equal, *(0.7 * rng.normal(size=5))], key=lambda number: -abs(number))
+    printed, total = adding_up(numbers, sum(numbers))
+    assert len({text for text, number in zip(printed, numbers, strict=True) if number == equal[0]}) == 1
+    assert sum(map(Fraction, printed)) == Fraction(total)
 
 
 def test_numbers_beyond_two_to_the_53():
@@ -259,3 +299,14 @@ def test_only_what_is_proven_is_called_proven():
         assert "proven" not in str(e).lower()
         assert "limit" in str(stopped).lower()
         assert str(e).startswith(rule(e))
+
+
+def test_scores_of_classes_are_not_called_probabilities():
+    def scores(z):
+        return np.column_stack([z[:, 0], 2.24 * z[:, 1], z[:, 0] - 3])
+
+    explainer = al.Explainer(scores, al.Hypercube(["a", "b"]), classes=["0", "1", "2"], output_range=(-4, 4))
+    e = explainer.explain([1, 1], k=2)
+    assert rule(e).endswith("-> score of class 1 = 2.24")
+    assert "probable" not in str(e) + e.as_rule()
+    assert e.as_rule().startswith("If b = +1 then 1 stays the predicted class")

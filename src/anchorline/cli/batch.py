@@ -62,6 +62,8 @@ def batch(
 
     A row that fails becomes a row with its error. The exit code is 0 unless all do; the report counts them.
     """
+    if resume and overwrite:
+        raise ParameterError("--resume and --overwrite are given; needed one: go on, or begin anew.")
     _check_out(out, {"ROWS": rows, "--data": data, "--model": model})
     space = intervals.space(data, target)
     frame = rows_like(space, rows)

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import typer
 from rich.console import Console
@@ -45,14 +45,45 @@ def _settle(stream: TextIO) -> None:
         silence(stream)
 
 
+@contextlib.contextmanager
+def results_apart() -> Iterator[None]:
+    """Keep standard output for results: whatever else is printed, by a model above all, goes to standard error."""
+    State.results = sys.stdout
+    try:
+        with contextlib.redirect_stdout(cast(TextIO, _Aside())):
+            yield
+    finally:
+        State.results = None
+
+
+class _Aside:
+    """Standard error, for what others print: where it cannot be written, nothing of theirs fails."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stderr, name)
+
+
+def _results() -> TextIO:
+    return State.results or sys.stdout
+
+
 def say(text: str | bytes) -> None:
     """Write a result to standard output."""
     with saying():
         if isinstance(text, bytes):
-            sys.stdout.buffer.write(text)
-            sys.stdout.buffer.flush()
+            _results().buffer.write(text)
+            _results().buffer.flush()
         else:
-            typer.echo(text, color=True)  # colours, if any, were asked for
+            typer.echo(text, file=_results(), color=True)  # colours, if any, were asked for
 
 
 @contextlib.contextmanager
@@ -63,7 +94,7 @@ def saying() -> Iterator[None]:
     except OutputFileError:
         raise
     except OSError as error:
-        silence(sys.stdout)
+        silence(_results())
         if isinstance(error, BrokenPipeError):
             raise
         where = "Standard output" if error.filename is None else repr(error.filename)
@@ -94,7 +125,7 @@ def silence(stream: TextIO) -> None:
 
 def is_terminal() -> bool:
     """Whether somebody looks at standard output."""
-    return sys.stdout.isatty()
+    return _results().isatty()
 
 
 def in_color() -> bool:
@@ -105,7 +136,7 @@ def in_color() -> bool:
 def in_ascii() -> bool:
     """Whether standard output knows no block characters."""
     try:
-        "█▒─│".encode(sys.stdout.encoding or "ascii")
+        "█▒─│".encode(_results().encoding or "ascii")
     except (LookupError, UnicodeEncodeError):
         return True
     return False
@@ -141,9 +172,10 @@ def _plain_warning(
 
 
 class State:
-    """What was asked of all commands."""
+    """What was asked of all commands, and where their results go (None: to standard output as it is)."""
 
     debug: bool = False
+    results: TextIO | None = None
 
 
 def set_debug(value: bool) -> bool:

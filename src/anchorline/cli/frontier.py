@@ -32,11 +32,15 @@ def frontier(
     *,
     model: opt.Model,
     data: opt.Data,
-    row: Annotated[int, typer.Option("--row", metavar="N", help="A row of the data, from 0.", show_default=False)],
+    row: Annotated[
+        int, typer.Option("--row", metavar="N", min=0, help="A row of the data, from 0.", show_default=False)
+    ],
     target: opt.Target = None,
     most: Annotated[int, typer.Option("-k", help="Most terms: 1, 2, ... up to so many are tried.")] = 8,
     sigma: opt.Sigma = 1.0,
-    samples: opt.Samples = None,
+    samples: Annotated[
+        int | None, typer.Option("--samples", metavar="N", help="Neighbors to search with. [default: 5000]")
+    ] = None,
     question: Question,
     intervals: Intervals,
     max_queries: opt.MaxQueries = None,

@@ -9,7 +9,8 @@ from typing import Any
 import typer
 
 from anchorline.cli.codes import Code, code_of, root_of
-from anchorline.cli.console import State, tell
+from anchorline.cli.console import State, results_apart, tell
+from anchorline.cli.options import in_options
 from anchorline.endings import survived
 from anchorline.errors import AnchorlineError
 
@@ -20,7 +21,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
         try:
-            with survived():  # a model that exits would else end the command as if all were well
+            with survived(), results_apart():  # a model that exits would else end the command as if all were well
                 code = command(*arguments, **options)
         except (Exception, KeyboardInterrupt) as error:
             if type(error).__module__.partition(".")[0] in ("typer", "click"):
@@ -45,7 +46,7 @@ def report(error: BaseException) -> Code:
         return Code.BUG
     error = root_of(error)
     if isinstance(error, AnchorlineError):
-        tell(str(error))
+        tell(in_options(str(error)) if code_of(error) in (Code.USAGE, Code.MODEL) else str(error))
     else:
         hint = "" if State.debug else " Please report it with what --debug shows."
         tell(f"This is a bug: {type(error).__name__}: {error}.{hint}")

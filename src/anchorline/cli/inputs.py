@@ -72,11 +72,11 @@ class Question:
 
 
 def keywords_of(
-    *, sigma: float, samples: str | None, objective: str, max_queries: int | None, seed: int
+    *, sigma: float, samples: int | str | None, objective: str, max_queries: int | None, seed: int
 ) -> dict[str, Any]:
     """The keywords of `Explainer.explain` but k."""
     n_samples: int | str | None = samples
-    if samples is not None and samples != "auto":
+    if isinstance(samples, str) and samples != "auto":
         try:
             n_samples = int(samples)
         except ValueError:

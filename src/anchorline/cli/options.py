@@ -1,12 +1,36 @@
 """Arguments and options that commands share."""
 
 import enum
+import re
 from typing import Annotated
 
 import typer
 
 from anchorline.cli.console import set_debug, set_verbose
 from anchorline.models import KINDS
+
+# Keywords of Python that errors speak of, as they are typed here.
+_OPTIONS = {"n_bins": "--bins", "n_samples": "--samples", "max_queries": "--max-queries", "groups": "--group"}
+_OPTIONS |= {"output_range": "--output-range", "classes": "--class", "n_jobs": "--jobs", "k": "-k"}
+_OPTIONS |= {name: f"--{name}" for name in ("sigma", "seed", "threshold", "output", "column", "task", "within")}
+_KEYWORD = re.compile(rf"(?<![\w.'(])({'|'.join(_OPTIONS)})(=| is )(\((\S+), (\S+)\)|'(\w+)'|)")
+
+
+def in_options(text: str) -> str:
+    """An error's advice in the words of the command line.
+
+    >>> in_options("n_bins is 1; needed at least 2. Type n_bins=4, or output_range=(0, 1), or task='label'.")
+    '--bins is 1; needed at least 2. Type --bins 4, or --output-range 0 1, or --task label.'
+    """
+
+    def typed(found: re.Match[str]) -> str:
+        name, sign, value, low, high, word = found.groups()
+        if sign != "=":
+            return f"{_OPTIONS[name]} is {value}"
+        return f"{_OPTIONS[name]} {f'{low} {high}' if low else word or value}"
+
+    return _KEYWORD.sub(typed, text)
+
 
 Kind = enum.StrEnum("Kind", {name: name for name in KINDS})  # type: ignore[misc]
 
@@ -68,7 +92,7 @@ Target = Annotated[
 ]
 Rows = Annotated[
     list[int] | None,
-    typer.Option("--row", metavar="N", help="A row of the data, counted from 0. Repeatable."),
+    typer.Option("--row", metavar="N", min=0, help="A row of the data, counted from 0. Repeatable."),
 ]
 RowsFile = Annotated[
     str | None, typer.Option("--rows", metavar="FILE", help="A table whose rows are explained, all of them.")

@@ -55,7 +55,7 @@ class LimeTabularExplainer:
         Have no meaning here: anything but the default warns, and says what is done instead.
     class_names
         What the columns of the model's answers are called; by default the labels the model itself tells,
-        else "0", "1", ... In regression one name: that of the output.
+        else "0", "1", ... In regression, one name is that of the output; as in LIME, others have no meaning.
     feature_selection
         "none" takes all features, whatever num_features says. Any other way of choosing warns: the best
         choice is searched, and proved.
@@ -114,7 +114,7 @@ class LimeTabularExplainer:
             sample_around_instance=sample_around_instance,
         )
         _check_choices(mode, feature_selection, discretizer, training_data_stats)
-        names, own = _names(training_data, feature_names)
+        names, self._own_names = _names(training_data, feature_names)
         categorical = _categories(names, categorical_features, categorical_names)
         if not discretize_continuous and len(categorical) < len(names):
             raise ParameterError(
@@ -126,7 +126,7 @@ class LimeTabularExplainer:
             cuts = _entropy_cuts(training_data, training_labels, mode, names, categorical)
         self.table = Table(
             training_data,
-            names=None if own else names,
+            names=None if self._own_names else names,
             n_bins=_BINS[discretizer],
             cuts=cuts,
             categorical=categorical,
@@ -185,6 +185,9 @@ class LimeTabularExplainer:
         if isinstance(num_features, bool) or not isinstance(num_features, int | np.integer) or num_features < 1:
             raise ParameterError(f"num_features is {num_features!r}; needed a whole number >= 1.")
         n_features = len(self.feature_names) if self._all_features else int(num_features)
+        labels_of_row = type(getattr(data_row, "index", None)).__name__
+        if not self._own_names and labels_of_row == "RangeIndex" and data_row.ndim == 1:
+            data_row = data_row.to_numpy()  # a Series whose labels name nothing
 
         def explain(explainer: Explainer) -> Explanation:
             return explainer.explain(data_row, k=n_features + 1, n_samples=num_samples, seed=self.seed)
@@ -299,10 +302,9 @@ def _column(key: Any, names: list[str]) -> str:
 def _class_names(class_names: Any, mode: str) -> list[Any] | None:
     if class_names is None:
         return None
-    told = _list(class_names, "class_names", "class_names=['no', 'yes']")
-    if mode == "regression" and len(told) != 1:
-        raise ParameterError(f"class_names has {len(told)} entries; a regression has one output: name that one.")
-    return told
+    if mode == "regression" and (isinstance(class_names, str) or len(class_names) != 1):
+        return None
+    return _list(class_names, "class_names", "class_names=['no', 'yes']")
 
 
 def _seed(random_state: Any) -> int:
@@ -368,12 +370,11 @@ def _answer(explainer: Explainer, table: Table, row: Any) -> np.ndarray:
     """What the model says of the row itself, (1, c), or (1,) of one number."""
     original = table.at(row).original
     try:
-        answer = np.asarray(explainer.asked.ask(original))
+        return np.asarray(explainer.asked.ask(original))
     except Exception as error:
         raise PredictorError(
             f"predict_fn raised {type(error).__name__}: {error} (asked for one row, a {type(original).__name__})."
         ) from error
-    return answer
 
 
 def _chosen(labels: Any, top_labels: Any, outputs: np.ndarray) -> tuple[list[int], list[int] | None]:

@@ -129,7 +129,13 @@ class LimeExplanation:
         bars(explanation, ax=ax)
         return figure
 
-    def as_html(self, labels: Iterable[int] | None = None, **shown: bool) -> str:
+    def as_html(
+        self,
+        labels: Iterable[int] | None = None,
+        predict_proba: bool = True,
+        show_predicted_value: bool = True,
+        **shown: bool,
+    ) -> str:
         """A page that needs nothing else: one label with all that is known, several one below the other.
 
         LIME's switches ``predict_proba``, ``show_predicted_value``, ``show_table`` and ``show_all`` are known;
@@ -137,7 +143,7 @@ class LimeExplanation:
         """
         from anchorline.render.html import page  # noqa: PLC0415  pictures come after
 
-        _warn_of(shown)
+        _warn_of(shown | {"predict_proba": predict_proba, "show_predicted_value": show_predicted_value})
         chosen = self._chosen(labels)
         if len(chosen) == 1:
             return page(chosen[0])
@@ -147,11 +153,24 @@ class LimeExplanation:
             f"{_fragments(chosen)}</body></html>\n"
         )
 
-    def save_to_file(self, file_path: str | Path, labels: Iterable[int] | None = None, **shown: bool) -> None:
+    def save_to_file(
+        self,
+        file_path: str | Path,
+        labels: Iterable[int] | None = None,
+        predict_proba: bool = True,
+        show_predicted_value: bool = True,
+        **shown: bool,
+    ) -> None:
         """Write the page of `as_html`, whole or not at all."""
-        write_atomically(file_path, self.as_html(labels, **shown))
+        write_atomically(file_path, self.as_html(labels, predict_proba, show_predicted_value, **shown))
 
-    def show_in_notebook(self, labels: Iterable[int] | None = None, **shown: bool) -> None:
+    def show_in_notebook(
+        self,
+        labels: Iterable[int] | None = None,
+        predict_proba: bool = True,
+        show_predicted_value: bool = True,
+        **shown: bool,
+    ) -> None:
         """Show the labels' explanations below a notebook's cell; the switches are those of `as_html`."""
         try:
             display = import_module("IPython.display")
@@ -160,7 +179,7 @@ class LimeExplanation:
                 "This needs `IPython`, which is not installed: there is no notebook. Type "
                 "`save_to_file('explanation.html')`, or: pip install ipython"
             ) from error
-        _warn_of(shown)
+        _warn_of(shown | {"predict_proba": predict_proba, "show_predicted_value": show_predicted_value})
         display.display(display.HTML(_fragments(self._chosen(labels))))
 
     def _repr_html_(self) -> str:

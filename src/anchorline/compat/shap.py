@@ -13,6 +13,9 @@ from anchorline.explanation import Explanation
 _SAME = ("space", "output", "column", "task")  # what explanations side by side must share
 
 
+_MOST_NAMED = 10
+
+
 class _Cell(NamedTuple):
     """One attribute of one row: what it adds, its value, and the value in words."""
 
@@ -70,7 +73,8 @@ def to_shap(explanations: Explanation | Iterable[Explanation]) -> Any:
         display_data=shown[0] if one else shown,
         feature_names=[name for name, _ in keys],
     )
-    made.output_names = several[0].output  # the constructor takes one name for a column of its own
+    if one:  # the constructor takes one name for a column of its own; of several, SHAP takes it for a list
+        made.output_names = several[0].output
     return made
 
 
@@ -90,6 +94,13 @@ def _shap() -> Any:
 def _checked(explanations: Any) -> list[Explanation]:
     """Explanations that can stand in one matrix: of one space, of one output."""
     several = list(explanations) if isinstance(explanations, Iterable) else []
+    failed = [one for one in several if hasattr(one, "error_type")]
+    if failed:
+        rows = ", ".join(str(one.row) for one in failed[:_MOST_NAMED]) + ", ..." * (len(failed) > _MOST_NAMED)
+        raise ParameterError(
+            f"{len(failed)} of {len(several)} rows have no explanation (rows {rows}); {failed[0]} Type "
+            "to_shap(many.explained) to leave them out."
+        )
     if not several or not all(isinstance(explanation, Explanation) for explanation in several):
         raise ParameterError(
             f"Given was {type(explanations).__name__}; needed an Explanation, or a list of at least one."

@@ -124,9 +124,9 @@ def _kind_of_address(address: str) -> str:
 
 def read_head(path: Path) -> bytes:
     """The first bytes of a model file, or a `ModelFileError` that says why there are none."""
+    if path.is_dir():
+        raise ModelFileError(f"{str(path)!r} is a folder; needed a model file.")
     try:
-        if path.is_dir():
-            raise ModelFileError(f"{str(path)!r} is a folder; needed a model file.")
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
     except (OSError, ValueError) as error:  # ValueError: a null character in the name

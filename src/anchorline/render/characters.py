@@ -83,6 +83,23 @@ def wrapped(text: str, width: int, *, lines: int | None = None, ellipsis: str = 
     return [*broken[: lines - 1], cut(rest, width, ellipsis=ellipsis)]
 
 
+def fitted(text: str, name: str, width: int, lines: int, *, ellipsis: str = ELLIPSIS) -> list[str]:
+    """The same, but what is beyond the lines is cut from the name inside the text: the condition stays whole.
+
+    Only where that is not enough, or the name is not in the text, is the end cut.
+
+    >>> fitted("mean of all monthly incomes < 40000", "mean of all monthly incomes", 12, 2)
+    ['mean of all', 'mon… < 40000']
+    """
+    short, room = text, min(cells(name), lines * width)
+    while len(wrapped(short, width)) > lines and name in text and room > cells(ellipsis) + 1:
+        room -= 1
+        short = text.replace(name, cut(name, room, ellipsis=ellipsis), 1)
+    if len(wrapped(short, width)) > lines:
+        short = text
+    return wrapped(short, width, lines=lines, ellipsis=ellipsis)
+
+
 def _pieces(text: str, width: int) -> Iterator[str]:
     """Words, each with the spaces after it; words longer than a line in parts that fit."""
     word = ""

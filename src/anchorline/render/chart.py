@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 640.0, 272.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 12.0, 14.0, 56.0
+BEYOND = "; some end beyond the axis"
+_TALLEST = 3.0  # times the highest point of the curves, the bands that are shown to their end
 
 
 def frontier_chart(frontier: "FrontierLike") -> str:
@@ -19,9 +21,7 @@ def frontier_chart(frontier: "FrontierLike") -> str:
         "fidelity": [point.fidelity_error for point in frontier.points],
         "relevance": [point.relevance_error for point in frontier.points],
     }
-    highest = (
-        max((found.high for found_list in series.values() for found in found_list if found), default=0.0) or 1.0
-    )
+    highest, is_cut = highest_shown(frontier)
     frame = _Frame(ks, highest)
     drawn = "".join(_series(frame, name, ks, found) for name, found in series.items())
     warned = "".join(f" {html.escape(warning)}" for warning in frontier.warnings)
@@ -31,8 +31,18 @@ def frontier_chart(frontier: "FrontierLike") -> str:
         f'<figcaption class="note">{_key("fidelity")} fidelity error: of the sum. '
         f"{_key('relevance')} relevance error: while the reasons stay. "
         "Mean squares, output scaled to [\u22121, +1]; all bands hold together with "
-        f"{100 * frontier.confidence:g}% confidence.{warned}</figcaption></figure>"
+        f"{100 * frontier.confidence:g}% confidence{BEYOND if is_cut else ''}.{warned}</figcaption></figure>"
     )
+
+
+def highest_shown(frontier: "FrontierLike") -> tuple[float, bool]:
+    """Where the axis of errors ends, and whether it cuts bands: those so wide that the curves would be flat."""
+    both = ((point.fidelity_error, point.relevance_error) for point in frontier.points)
+    found = [estimate for pair in both for estimate in pair if estimate is not None]
+    curves = max((estimate.value for estimate in found), default=0.0)
+    bands = max((estimate.high for estimate in found), default=0.0)
+    highest = (min(bands, _TALLEST * curves) if curves else bands) or 1.0
+    return highest, bands > highest
 
 
 def _described(frontier: "FrontierLike") -> str:
@@ -61,7 +71,7 @@ class _Frame:
         return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
 
     def y(self, error: float) -> float:
-        return _TOP + (1 - error / self._highest) * (_HEIGHT - _TOP - _BOTTOM)
+        return _TOP + (1 - min(1.0, error / self._highest)) * (_HEIGHT - _TOP - _BOTTOM)
 
     def axes(self) -> str:
         """A few faint lines with their values, every k, and what they mean."""

@@ -2,9 +2,12 @@
 
 import html
 import json
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from anchorline.errors import ParameterError
+from anchorline.render.characters import printable
 from anchorline.render.chart import frontier_chart
 from anchorline.render.markup import (
     alternatives_table,
@@ -14,12 +17,13 @@ from anchorline.render.markup import (
     frontier_table,
     lead,
     plain,
+    stated,
     style_sheet,
     sum_table,
     verdict,
     warnings,
 )
-from anchorline.render.summands import summands
+from anchorline.render.summands import Summand, summands
 from anchorline.render.text import details_text, rule
 
 if TYPE_CHECKING:
@@ -58,7 +62,7 @@ def page(explanation: "Explanation", frontier: "FrontierLike | None" = None) -> 
     explanation
         What to show.
     frontier
-        Errors over k of the same prediction, shown as a chart if given.
+        Errors over k of the same prediction, shown as a chart if given; that of another row is refused.
 
     Returns
     -------
@@ -72,6 +76,7 @@ def page(explanation: "Explanation", frontier: "FrontierLike | None" = None) -> 
     >>> page(e).startswith("<!DOCTYPE html>"), "<script" in page(e)
     (True, False)
     """
+    _check_same(explanation, frontier)
     total = summands(explanation).total
     title = f"{plain(total.text)} = {total.number}"
     return (
@@ -87,11 +92,28 @@ def page(explanation: "Explanation", frontier: "FrontierLike | None" = None) -> 
     )
 
 
+def _check_same(explanation: "Explanation", frontier: "FrontierLike | None") -> None:
+    """Refuse errors of another prediction, as far as a frontier tells whose they are."""
+    prediction = getattr(frontier, "prediction", explanation.prediction)
+    literals = getattr(frontier, "literals", explanation.literals)
+    if math.isclose(prediction, explanation.prediction, rel_tol=1e-9) and literals == explanation.literals:
+        return
+    told = f"{printable(explanation.output)} = {explanation.prediction:.6g}"
+    if literals == explanation.literals:
+        given = f"of {prediction:.6g}"
+    else:
+        given = "of another row or space: its facts are others"
+    raise ParameterError(
+        f"The frontier is {given}; needed that of the prediction explained, {told}. Type "
+        "e.to_html(explainer.frontier(row)) with the row of the explanation."
+    )
+
+
 def _header(explanation: "Explanation") -> str:
     total = summands(explanation).total
     return (
         f'<header><p class="kicker">The model\'s answer, and why</p>'
-        f"<h1>{escaped(total.text)} = {total.number.replace('-', '&minus;')}</h1>"
+        f"<h1>{stated(total.text, total.name)} = {total.number.replace('-', '&minus;')}</h1>"
         f'<p class="lead">{lead(explanation)}</p>{verdict(explanation)}{warnings(explanation)}</header>'
     )
 
@@ -139,10 +161,14 @@ def _technical(explanation: "Explanation") -> str:
     told = {"SHA-256 of the JSON": seal, "status": explanation.certificate.status.value}
     return (
         f"<details><summary>For the record</summary><h3>The sum</h3>"
-        f'<p class="mono">{rule(explanation, escaped)}</p>'
+        f'<p class="mono">{rule(explanation, _shown_part)}</p>'
         f"<h3>Measurements</h3>{details}<h3>Seal</h3>{_list(told)}"
         f"{fixed}<h3>Parameters</h3>{_list(explanation.parameters)}</details>"
     )
+
+
+def _shown_part(part: Summand) -> str:
+    return stated(part.text, part.name)
 
 
 def _list(values: Mapping[str, Any]) -> str:

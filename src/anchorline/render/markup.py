@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from anchorline.render.characters import printable
-from anchorline.render.summands import Summand, summands
+from anchorline.render.summands import Summand, adding_up, summands
 from anchorline.render.text import (
     by_theorem,
     clipping,
@@ -20,6 +20,7 @@ from anchorline.render.text import (
 if TYPE_CHECKING:
     from anchorline.explanation import Explanation
     from anchorline.guarantees import Estimate
+    from anchorline.literals import Literal
     from anchorline.render.plot import FrontierLike
 
 _SYMBOLS = {"TRUSTWORTHY": "\u2713", "WEAK": "\u2248", "UNRELIABLE": "\u2717", "UNKNOWN": "?"}
@@ -34,6 +35,18 @@ def escaped(text: str) -> str:
     return f"<bdi>{plain(text)}</bdi>"
 
 
+def stated(text: str, name: str) -> str:
+    """A statement about a name from data: only the name has a direction of its own, what is said of it is ours.
+
+    >>> stated("age < 3", "age")
+    '<bdi dir="ltr"><bdi>age</bdi> &lt; 3</bdi>'
+    """
+    if not name or name == text or name not in text:
+        return escaped(text)
+    before, _, after = text.partition(name)
+    return f'<bdi dir="ltr">{plain(before)}{escaped(name)}{plain(after)}</bdi>'
+
+
 def plain(text: str) -> str:
     """The same for places that hold no elements: attributes and titles."""
     return html.escape(printable(text), quote=True)
@@ -46,7 +59,9 @@ def style_sheet(name: str) -> str:
 
 def lead(explanation: "Explanation") -> str:
     """The rule in one sentence, its facts marked."""
-    marked = [f'<b class="al-fact">{escaped(fact)}</b>' for fact in facts(explanation)]
+    names = [printable(explanation.literals[j].name) for j in explanation.support]
+    told = [stated(fact, name) for fact, name in zip(facts(explanation), names, strict=True)]
+    marked = [f'<b class="al-fact">{fact}</b>' for fact in told]
     return f"If {' and '.join(marked) or 'anything goes'}{consequence(explanation, escaped)}"
 
 
@@ -109,7 +124,7 @@ class _Scale:
 
 def _row(kind: str, part: Summand, number: str, picture: str) -> str:
     return (
-        f'<tr role="row" class="{kind}"><th scope="row" role="rowheader">{escaped(part.text)}</th>'
+        f'<tr role="row" class="{kind}"><th scope="row" role="rowheader">{stated(part.text, part.name)}</th>'
         f'<td role="cell" class="al-number">{_minus(number)}</td>'
         f'<td class="al-track" aria-hidden="true">{picture}</td></tr>'
     )
@@ -182,13 +197,18 @@ def alternatives_table(explanation: "Explanation") -> str:
     """One row an alternative: its sum, and by how much its fidelity error exceeds the explanation's."""
     rows = []
     for number, other in enumerate(explanation.alternatives, start=1):
-        parts = [
-            f"{_minus(f'{value:+.3g}')} [{escaped(explanation.literals[j].text)}]"
-            for j, value in sorted(zip(other.support, other.values, strict=True), key=lambda part: -abs(part[1]))
-        ]
-        parts += [_minus(f"{other.intercept:+.3g}")] if other.intercept else []
-        rows.append([str(number), " ".join(parts), html.escape(str(other.excess))])
+        pairs = sorted(zip(other.support, other.values, strict=True), key=lambda pair: -abs(pair[1]))
+        values = [value for _, value in pairs] + [other.intercept] * (other.intercept != 0)
+        numbers, _ = adding_up(values, explanation.prediction)
+        told = [f" [{_fact(explanation.literals[j])}]" for j, _ in pairs] + [""] * (other.intercept != 0)
+        parts = [_minus(one if one.startswith("-") else f"+{one}") for one in numbers]
+        body = " ".join(part + fact for part, fact in zip(parts, told, strict=True))
+        rows.append([str(number), body, html.escape(str(other.excess))])
     return grid("Alternatives", ["alternative", "sum", "excess fidelity error"], rows)
+
+
+def _fact(literal: "Literal") -> str:
+    return stated(printable(literal.text), printable(literal.name))
 
 
 def frontier_table(frontier: "FrontierLike") -> str:

@@ -11,16 +11,23 @@ if TYPE_CHECKING:
     from anchorline.explanation import Explanation
 
 INTERCEPT = "intercept"
-_DIGITS = 3  # significant digits of the largest number in a sum
+_DIGITS, _TERM_DIGITS = 3, 2  # significant digits of the largest number in a sum, and of its largest term
+_MOST_DIGITS = 12  # of the largest number: more are noise, and too wide for a column
+_LARGE, _SMALL = 12, -6  # powers of ten from and below which numbers are written as 1.23e+12
+_WHOLE = 1e-6  # of a unit: what is cut off by floating point
 
 
 @dataclass(frozen=True, slots=True)
 class Summand:
-    """One line of a picture: its text, its value, and the value as printed (no plus sign)."""
+    """One line of a picture: its text, its value, the value as printed (no plus sign), and whose it is.
+
+    ``name`` is the part of the text that may be shortened; the rest, the condition, may not.
+    """
 
     text: str
     value: float
     number: str
+    name: str = ""
 
     @property
     def signed(self) -> str:
@@ -53,24 +60,27 @@ def summands(explanation: "Explanation") -> Summands:
     >>> [(part.text, part.signed) for part in summands(e).parts], summands(e).total.number
     ([('paid = +1', '+0.500'), ('late = -1', '-0.125')], '0.375')
     """
-    texts = [printable(term.literal.text) for term in explanation.terms]
-    values = [term.contribution for term in explanation.terms]
-    if explanation.intercept != 0:
-        texts, values = [*texts, INTERCEPT], [*values, explanation.intercept]
+    level, has_level = explanation.intercept, explanation.intercept != 0
+    values = [term.contribution for term in explanation.terms] + [level] * has_level
     numbers, total = adding_up(values, explanation.prediction)
-    parts = [Summand(*part) for part in zip(texts, values, numbers, strict=True)]
-    n_terms = len(explanation.terms)
+    terms = tuple(
+        Summand(printable(term.literal.text), term.contribution, number, printable(term.literal.name))
+        for term, number in zip(explanation.terms, numbers, strict=False)
+    )
     return Summands(
-        terms=tuple(parts[:n_terms]),
-        intercept=parts[n_terms] if len(parts) > n_terms else None,
-        total=Summand(head(explanation), explanation.prediction, total),
+        terms=terms,
+        intercept=Summand(INTERCEPT, level, numbers[-1]) if has_level else None,
+        total=Summand(head(explanation), explanation.prediction, total, printable(explanation.output)),
     )
 
 
 def output_name(explanation: "Explanation") -> str:
-    """The output as readers call it: ``P(benign)`` where it is the probability of a class."""
-    name = printable(explanation.output)
-    return f"P({name})" if explanation.parameters.get("probability") else name
+    """The output as readers call it: ``P(benign)`` where it is the probability of a class, or its score."""
+    name, parameters = printable(explanation.output), explanation.parameters
+    if parameters.get("probability"):
+        return f"P({name})"
+    is_score = parameters.get("classes") is not None and parameters.get("task") != "number"
+    return f"score of class {name}" if is_score else name
 
 
 def head(explanation: "Explanation") -> str:
@@ -91,26 +101,74 @@ def axis_name(explanation: "Explanation") -> str:
 def adding_up(numbers: list[float], total: float) -> tuple[list[str], str]:
     """Round numbers and total to the same decimals so that the rounded ones still add up.
 
-    Every number is rounded down, and the units missing go where most was cut off.
+    ``numbers`` are the terms, largest first, then the intercept if there is one. The largest of all has three
+    digits and the largest term two, however large the level it stands on. Equal numbers are printed equal
+    where the sum permits it, if need be by one more decimal. Very large and very small ones share a power of ten.
 
     >>> adding_up([1 / 3, 1 / 3, 1 / 3], 1.0)
     (['0.34', '0.33', '0.33'], '1.00')
+    >>> adding_up([0.157, -0.001, 2010.0], 2010.156)
+    (['0.16', '-0.00', '2010.00'], '2010.16')
+    >>> adding_up([3e17, -4e15], 2.96e17)
+    (['3.00e+17', '-0.04e+17'], '2.96e+17')
     """
-    largest = max((abs(number) for number in [*numbers, total]), default=0.0)
-    decimals = max(0, _DIGITS - 1 - math.floor(math.log10(largest))) if largest > 0 else 0
-    exact = [Fraction(number) * 10**decimals for number in numbers]
-    units = [math.floor(number) for number in exact]
-    goal = round(Fraction(total) * 10**decimals)
-    by_cut = sorted(range(len(numbers)), key=lambda i: units[i] - exact[i])
-    for i in by_cut[: max(0, goal - sum(units))]:
+    if not numbers:  # the total is nothing but floating point
+        return [], "0"
+    power = _power(max(abs(number) for number in [*numbers, total]))
+    shift = power if power >= _LARGE or power < _SMALL else 0
+    most = _MOST_DIGITS - 1 - (power + len("e+300") if shift else max(power, 0))
+    wanted = max(_DIGITS - 1 - power, _TERM_DIGITS - 1 - _power(numbers[0]), -shift)
+    units, goal, places = _units(numbers, total, min(wanted, most), most)
+    while places + shift > 0 and all(value % 10 == 0 for value in [*units, goal]):
+        units, goal, places = [value // 10 for value in units], goal // 10, places - 1
+    ending = f"e{shift:+03d}" if shift else ""
+    printed = [
+        _decimal(unit, places + shift, value < 0) + ending
+        for unit, value in zip([*units, goal], [*numbers, total], strict=True)
+    ]
+    return printed[:-1], printed[-1]
+
+
+def _power(number: float) -> int:
+    """The power of ten of the first digit; of zero, 0."""
+    return math.floor(math.log10(abs(number))) if number else 0
+
+
+def _units(numbers: list[float], total: float, places: int, most: int) -> tuple[list[int], int, int]:
+    """Numbers and total in units of the last printed place, that add up; and the place."""
+    alike: dict[str, list[int]] = {}  # equal but for the last bits
+    for i, number in enumerate(numbers):
+        alike.setdefault(f"{number:.9g}", []).append(i)
+    together, apart = list(alike.values()), [[i] for i in range(len(numbers))]
+    for tried, groups in ((places, together), (min(places + 1, most), together), (places, apart)):
+        goal = round(Fraction(total) * Fraction(10) ** tried)
+        units = _rounded([Fraction(number) * Fraction(10) ** tried for number in numbers], goal, groups)
+        if sum(units) == goal:
+            return units, goal, tried
+    return units, sum(units), places  # floating point at the edge of a unit
+
+
+def _rounded(exact: list[Fraction], goal: int, groups: list[list[int]]) -> list[int]:
+    """Each number rounded down or up, those of a group alike, to the sum ``goal`` if that can be.
+
+    Of all ways to get there, the one of the smallest squared error: for every number of units to be added, the
+    cheapest choice of groups that are rounded up is kept. What is whole already stays.
+    """
+    units = [round(number) if abs(number - round(number)) < _WHOLE else math.floor(number) for number in exact]
+    cheapest: dict[int, tuple[float, list[int]]] = {0: (0.0, [])}
+    for group in groups:
+        cut = float(exact[group[0]] - units[group[0]])
+        if cut < _WHOLE:
+            continue
+        for added, (cost, raised) in list(cheapest.items()):
+            more, dearer = added + len(group), cost + len(group) * (1 - 2 * cut)
+            if more not in cheapest or dearer < cheapest[more][0]:
+                cheapest[more] = (dearer, raised + group)
+    for i in cheapest.get(goal - sum(units), (0.0, []))[1]:
         units[i] += 1
-    if sum(units) != goal:  # no numbers at all, or floating point at the edge of a unit
-        goal = sum(units)
-    while decimals and all(value % 10 == 0 for value in [*units, goal]):
-        units, goal, decimals = [value // 10 for value in units], goal // 10, decimals - 1
-    return [_decimal(value, decimals) for value in units], _decimal(goal, decimals)
+    return units
 
 
-def _decimal(units: int, decimals: int) -> str:
+def _decimal(units: int, decimals: int, negative: bool) -> str:
     whole, rest = divmod(abs(units), 10**decimals)
-    return ("-" if units < 0 else "") + (f"{whole}.{rest:0{decimals}d}" if decimals else str(whole))
+    return ("-" if negative else "") + (f"{whole}.{rest:0{decimals}d}" if decimals else str(whole))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from anchorline.errors import ParameterError
-from anchorline.render.characters import ELLIPSIS, cells, padded, wrapped
+from anchorline.render.characters import ELLIPSIS, cells, fitted, padded, wrapped
 from anchorline.render.summands import Summand, Summands, summands
 from anchorline.render.text import certificate_text
 
@@ -44,7 +44,8 @@ def table(
 
     One line a term, largest first, and one for the intercept: what it says, what it adds, and a bar from a
     common zero, to the right if it adds and to the left if it takes away. The printed numbers add up,
-    digit for digit, to the last line. Names longer than their column are wrapped, and cut after three lines.
+    digit for digit, to the last line. What is longer than its column is wrapped; of more than three lines, the
+    name is cut, not the condition.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ class _Columns:
     def of(cls, total: Summands, room: int) -> "_Columns":
         """Share the room: numbers whole, bars a third of the rest or what names leave."""
         number = max(cells(part.signed) for part in (*total.parts, total.total))
-        rest = max(8, room - number - _GAP - 1)
+        rest = max(7, room - number - _GAP - 1)
         longest = max(cells(part.text) for part in (*total.parts, total.total))
         name = min(longest, rest - max(4, rest // 3))
         bars = min(_WIDEST_BARS, rest - name) - 1  # one cell is the zero line
@@ -142,7 +143,7 @@ class _Columns:
         self, part: Summand, number: str, bar: str, signs: _Signs, paint: tuple[str, str] | None
     ) -> list[str]:
         """The lines of one summand: its name, wrapped, with number and bar on the first."""
-        first, *others = wrapped(part.text, self.name, lines=_NAME_LINES, ellipsis=signs.ellipsis)
+        first, *others = fitted(part.text, part.name, self.name, _NAME_LINES, ellipsis=signs.ellipsis)
         name, value = padded(first, self.name), padded(number, self.number, right=True)
         if paint is not None:
             of_bar, of_text = paint
@@ -154,7 +155,8 @@ class _Columns:
 
 def _in_ascii(total: Summands) -> Summands:
     def escaped(part: Summand) -> Summand:
-        return replace(part, text=part.text.encode("ascii", "backslashreplace").decode())
+        text, name = (told.encode("ascii", "backslashreplace").decode() for told in (part.text, part.name))
+        return replace(part, text=text, name=name)
 
     return replace(total, terms=tuple(map(escaped, total.terms)), total=escaped(total.total))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from anchorline.guarantees import is_vacuous
 from anchorline.optimize.solution import Status
 from anchorline.render.characters import printable as printable  # noqa: PLC0414  others ask here
-from anchorline.render.summands import output_name, summands
+from anchorline.render.summands import Summand, output_name, summands
 
 if TYPE_CHECKING:
     from anchorline.explanation import Certificate, Explanation
@@ -19,20 +19,20 @@ _GOALS = {
 }
 
 
-def rule(explanation: "Explanation", shown: Callable[[str], str] = printable) -> str:
+def rule(explanation: "Explanation", shown: Callable[[Summand], str] = lambda part: part.text) -> str:
     """One line like ``0.11 [Credit History < 10 yrs] - 0.03 [DTI <= 30%] -> Rate = 0.08``.
 
-    The printed numbers add up exactly, digit for digit, to the printed prediction. ``shown`` is applied to
+    The printed numbers add up exactly, digit for digit, to the printed prediction. ``shown`` makes the text of
     what came from data.
     """
     total = summands(explanation)
-    parts = [f"{term.number} [{shown(term.text)}]" for term in total.terms]
+    parts = [f"{term.number} [{shown(term)}]" for term in total.terms]
     if total.intercept is not None:
         parts.append(total.intercept.number)
     body = parts[0] if parts else "0"
     for part in parts[1:]:
         body += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
-    return f"{body} -> {shown(total.total.text)} = {total.total.number}"
+    return f"{body} -> {shown(total.total)} = {total.total.number}"
 
 
 def if_then(explanation: "Explanation") -> str:
@@ -63,9 +63,9 @@ def consequence(explanation: "Explanation", shown: Callable[[str], str] = printa
     if explanation.label is None and certificate.stability is None:
         told = f"{shown(output_name(explanation))} stays {explanation.prediction:.4g}"
     elif certificate.decision == "own class":
-        told = f"{shown(explanation.output)} stays the most probable class"
+        told = f"{shown(explanation.output)} stays the predicted class"
     elif certificate.decision == "class":
-        told = "the most probable class stays the same"
+        told = "the predicted class stays the same"
     elif explanation.label is None:  # what stays so often is the decision; the number itself moves
         told = f"the decision by {shown(output_name(explanation))} = {explanation.prediction:.4g} stays"
     else:
@@ -216,7 +216,7 @@ def in_the_population(certificate: "Certificate") -> str:
 def _decided(certificate: "Certificate") -> str:
     """What a decision is about."""
     if certificate.decision in ("class", "own class"):
-        return "the most probable class"
+        return "the predicted class"
     return "the label" if certificate.decision == "label" else "the decision"
 
 

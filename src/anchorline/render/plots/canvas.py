@@ -11,7 +11,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 
-from anchorline.render.characters import wrapped
+from anchorline.render.characters import fitted, wrapped
 
 # Of the palette of Okabe and Ito, made for colour-blind readers; the hatch tells them apart without any colour.
 PLUS, MINUS, QUIET, SECOND = "#0072B2", "#D55E00", "#7F7F7F", "#009E73"
@@ -22,6 +22,10 @@ LITERALLY: dict[str, Any] = {"parse_math": False, "usetex": False}  # $, \ and _
 NAME_CELLS, NAME_LINES = 30, 3
 _FONT, _SMALLEST_FONT = 10.0, 5.5  # points
 _LINE_HEIGHT = 1.25  # of the font size
+_CELL, _BOLD = 0.55, 1.2  # of the font size: a letter's width; of that, a bold one's
+_NAMES_SHARE = 0.4  # of the width of axes and names
+_TITLE_AND_AXIS = 140.0  # points
+_UNLAID = 0.775  # of its place in the figure, what axes have before a layout makes room for the names
 
 
 class NotebookAxes(Axes):
@@ -43,9 +47,21 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     return figure.add_subplot(axes_class=NotebookAxes)
 
 
-def name_lines(text: str, width: int = NAME_CELLS) -> str:
-    """A name broken into at most three lines, the rest cut with an ellipsis."""
-    return "\n".join(wrapped(text, width, lines=NAME_LINES))
+def name_lines(text: str, width: int = NAME_CELLS, name: str = "") -> str:
+    """A text broken into at most three lines; what is too long is cut from the name in it, if one is told."""
+    return "\n".join(fitted(text, name, width, NAME_LINES))
+
+
+def name_cells(ax: Axes | None) -> int:
+    """How wide names may be beside the given axes, or beside those of a figure of their own."""
+    if ax is None:
+        return NAME_CELLS
+    return max(12, min(NAME_CELLS, int(_NAMES_SHARE * _points(ax)[0] / _UNLAID / (_CELL * _FONT))))
+
+
+def text_cells(ax: Axes, size: float = _FONT) -> int:
+    """How many cells of a font size the axes are wide."""
+    return max(12, int(final_width(ax) / (_CELL * size)))
 
 
 def minus_sign(number: str) -> str:
@@ -72,6 +88,9 @@ def label_rows(ax: Axes, names: Sequence[str]) -> float:
 def font_size(ax: Axes, names: Sequence[str]) -> float:
     """The largest size, up to the usual one, at which no name touches the next."""
     height = _points(ax)[1]
+    if not isinstance(ax, NotebookAxes) and _figure(ax).get_layout_engine() is not None:
+        # A layout takes the room of title and axis off the height; our own figures are as high as they must be.
+        height = max(0.3 * height, height / _UNLAID - _TITLE_AND_AXIS)
     return max(_SMALLEST_FONT, min(_FONT, height / (len(names) + 0.2) / (_most_lines(names) * _LINE_HEIGHT)))
 
 
@@ -86,11 +105,10 @@ def quiet_frame(ax: Axes, *, grid: str = "x") -> None:
     ax.set_axisbelow(True)
 
 
-def headline(ax: Axes, title: str, subtitle: str = "") -> None:
-    """A bold title at the left and, under it, a quiet line."""
-    points = _points(ax)[0]
-    above = wrapped(title, max(16, int(points / (0.64 * 12))), lines=2)
-    below = wrapped(subtitle, max(16, min(76, int(points / (0.5 * 9)))), lines=3) if subtitle else []
+def headline(ax: Axes, title: str, subtitle: str = "", name: str = "") -> None:
+    """A bold title at the left, cut in the name if it is too long; and, under it, a quiet line."""
+    above = fitted(title, name, text_cells(ax, _BOLD * 12), 2)
+    below = wrapped(subtitle, min(76, text_cells(ax, 9)), lines=4) if subtitle else []
     ax.set_title(
         "\n".join(above), loc="left", fontsize=12, fontweight="bold", pad=8 + 12 * len(below), **LITERALLY
     )
@@ -117,6 +135,16 @@ def _figure(ax: Axes) -> Figure:
     figure = ax.get_figure(root=True)
     assert figure is not None  # axes that were removed from theirs cannot be drawn on
     return figure
+
+
+def final_width(ax: Axes) -> float:
+    """Width of the axes in points when all is laid out: a layout takes the room of the names off their width."""
+    figure, points = _figure(ax), _points(ax)[0]
+    if figure.get_layout_engine() is None:
+        return points
+    names = max((label.get_window_extent().width for label in ax.get_yticklabels()), default=0.0)
+    label = ax.yaxis.label.get_window_extent().width if ax.get_ylabel() else 0.0
+    return max(0.2 * points, points / _UNLAID - (names + label) * 72 / figure.dpi - 2 * _FONT)
 
 
 def _points(ax: Axes) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from anchorline.optimize.solution import Status
 from anchorline.render.characters import printable
+from anchorline.render.chart import BEYOND, highest_shown
 from anchorline.render.plots.canvas import (
     LITERALLY,
     MINUS,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from anchorline.render.plot import FrontierLike, NeighborSample
 
 _WIDTH, _HEIGHT = 7.2, 4.2  # inches
-_MOST_DOTS = 2000  # more are a blot
+_MOST_DOTS, _MOST_TICKS = 2000, 20  # more are a blot
 _GOLDEN = (5**0.5 - 1) / 2  # its multiples fill an interval evenly: a jitter that is the same every time
 _SERIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("fidelity_error", "fidelity error: of the sum", {"color": PLUS, "marker": "o", "linestyle": "-"}),
@@ -55,14 +56,16 @@ def draw_frontier(frontier: "FrontierLike", ax: Axes | None) -> Axes:
             label="fidelity error on the sample",
             **_SERIES[0][2],
         )
-    ax.set_xticks(ks)
+    ax.set_xticks(ks[:: 1 + len(ks) // _MOST_TICKS])
     ax.set_xlim(min(ks) - 0.4, max(ks) + 0.4)
-    ax.set_ylim(bottom=0)
+    highest, is_cut = highest_shown(frontier)
+    ax.set_ylim(0, 1.05 * highest if measured else None)
     ax.set_xlabel("k: most terms allowed, intercept included")
     ax.set_ylabel("mean squared error\n(output scaled to [\N{MINUS SIGN}1, +1])")
     quiet_frame(ax, grid="y")
     _legend_below(ax)
     band = f"Bands hold together with {100 * frontier.confidence:g}% confidence" if measured else "Not certified"
+    band += BEYOND if is_cut else ""
     band += "" if all(proved) else "; hollow: not proved best"
     band += "; outputs were clipped: errors may be larger" if frontier.warnings else ""
     headline(ax, "How many reasons are needed?", band)

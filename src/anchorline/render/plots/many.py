@@ -18,10 +18,12 @@ from anchorline.render.plots.canvas import (
     headline,
     label_rows,
     minus_sign,
+    name_cells,
     name_lines,
     outlined,
     quiet_frame,
     rows_height,
+    text_cells,
 )
 from anchorline.render.summands import INTERCEPT, adding_up, head, output_name
 
@@ -38,15 +40,19 @@ def draw_alternatives(explanation: "Explanation", ax: Axes | None) -> Axes:
     """See `anchorline.render.plot.alternatives`."""
     sums = _sums(explanation)
     rows = _rows(explanation, sums)
-    names = [name_lines(INTERCEPT if j < 0 else printable(explanation.literals[j].text)) for j in rows]
+    literals = [None if j < 0 else explanation.literals[j] for j in rows]
+    names = [
+        INTERCEPT if one is None else name_lines(printable(one.text), name_cells(ax), printable(one.name))
+        for one in literals
+    ]
     ax = axes_or_new(ax, max(6.0, 3.0 + 1.5 * len(sums)), rows_height(names, _EXTRA + 0.3))
     size = min(label_rows(ax, names), 9.0)
     # The intercept is a level, not a reason: beside its bar the others would vanish, so it has none.
     largest = max((abs(value) for values in sums for j, value in values.items() if j >= 0), default=1.0)
-    numbers = [adding_up(list(values.values()), explanation.prediction)[0] for values in sums]
-    for column, values in enumerate(sums):
+    printed = [adding_up(list(values.values()), explanation.prediction) for values in sums]
+    for column, (values, (numbers, _)) in enumerate(zip(sums, printed, strict=True)):
         ax.plot([column, column], [-0.5, len(rows) - 0.5], color=QUIET, linewidth=0.8, zorder=1)
-        for j, number in zip(values, numbers[column], strict=True):
+        for j, number in zip(values, numbers, strict=True):
             _cell(ax, column, rows.index(j), values[j] / largest if j >= 0 else 0.0, number, size)
     excesses = [other.excess for other in explanation.alternatives]
     ticks = ["this\nexplanation", *(_excess(i, excess) for i, excess in enumerate(excesses, 1))]
@@ -56,9 +62,10 @@ def draw_alternatives(explanation: "Explanation", ax: Axes | None) -> Axes:
     ax.spines[:].set_visible(False)
     if excesses:
         label = "excess of its fidelity error over the explanation's, with interval"
-        ax.set_xlabel(name_lines(label, 22 * len(sums)))
+        ax.set_xlabel(name_lines(label, text_cells(ax)))
     told = "The evidence cannot tell these sums apart" if excesses else "There are no alternatives to show"
-    headline(ax, f"Sums that all add up to {head(explanation)} = {explanation.prediction:.3g}", told)
+    title = f"Sums that all add up to {head(explanation)} = {minus_sign(printed[0][1])}"
+    headline(ax, title, told, printable(explanation.output))
     return ax
 
 
@@ -68,10 +75,11 @@ def _excess(number: int, excess: "Estimate") -> str:
 
 
 def _sums(explanation: "Explanation") -> list[dict[int, float]]:
-    """Contributions by literal, of the explanation and its alternatives; -1 stands for the intercept."""
+    """Contributions by literal, largest first, of explanation and alternatives; the intercept last, as -1."""
     sums = [{term.index: term.contribution for term in explanation.terms} | {-1: explanation.intercept}]
     for other in explanation.alternatives:
-        sums.append(dict(zip(other.support, other.values, strict=True)) | {-1: other.intercept})
+        pairs = sorted(zip(other.support, other.values, strict=True), key=lambda pair: -abs(pair[1]))
+        sums.append(dict(pairs) | {-1: other.intercept})
     return [{j: value for j, value in values.items() if value != 0} for values in sums]
 
 
@@ -116,7 +124,7 @@ def draw_summary(explanations: Sequence["Explanation"], ax: Axes | None) -> Axes
             found[printable(term.literal.name)].append(term.contribution)
     order = sorted(found, key=lambda name: (-len(found[name]), -float(np.median(np.abs(found[name]))), name))
     kept = order[:_MOST_ATTRIBUTES]
-    names = [name_lines(name) for name in kept] or ["(nothing)"]
+    names = [name_lines(name, name_cells(ax)) for name in kept] or ["(nothing)"]
     ax = axes_or_new(ax, 8.0, rows_height(names, _EXTRA))
     size = label_rows(ax, names)
     ax.axvline(0, color=QUIET, linewidth=1, zorder=1)
@@ -124,7 +132,7 @@ def draw_summary(explanations: Sequence["Explanation"], ax: Axes | None) -> Axes
         _attribute(ax, row, np.array(found[name]), len(explanations), size)
     outputs = {output_name(explanation) for explanation in explanations}
     label = f"contribution to {outputs.pop()}" if len(outputs) == 1 else "contribution, each to its own output"
-    ax.set_xlabel(name_lines(label, 70), **LITERALLY)
+    ax.set_xlabel(name_lines(label, text_cells(ax)), **LITERALLY)
     ax.margins(x=0.08)
     quiet_frame(ax)
     more = f"; {len(order) - len(kept)} rarer ones not shown" if len(order) > len(kept) else ""
