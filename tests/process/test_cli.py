@@ -386,6 +386,13 @@ def test_frontier(run, tmp_path, out):
     assert [line.split()[0] for line in text.splitlines()[1:4]] == ["1", "2", "3"]
 
 
+def test_demo_writes_pages_only(run, tmp_path):
+    done = run("demo", "--out", "report.pdf", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "ends in .html" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_demo_ends_with_a_rule_and_a_report(run, tmp_path):
     done = run("demo", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

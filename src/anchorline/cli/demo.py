@@ -1,11 +1,13 @@
 """``anchorline demo``."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from anchorline.cli.console import PAGE_WIDTH, in_ascii, in_color, is_terminal, say, shown
 from anchorline.cli.progress import Meter
+from anchorline.errors import ParameterError
 from anchorline.io import write_atomically
 
 SUMMARY = "Train a model, explain it, write a report."
@@ -19,6 +21,8 @@ def demo(
     ] = "report.html",
 ) -> None:
     """Train a small model on data that come with scikit-learn, explain a prediction, write a report."""
+    if Path(out).suffix.lower() not in (".html", ".htm", ""):
+        raise ParameterError(f"--out is {out!r}; needed a name that ends in .html, which is what is written.")
     from sklearn.datasets import load_breast_cancer  # noqa: PLC0415  heavy
     from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415
     from sklearn.model_selection import train_test_split  # noqa: PLC0415
