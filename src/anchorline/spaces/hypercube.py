@@ -11,6 +11,11 @@ import numpy as np
 from anchorline.errors import InstanceError, ParameterError
 from anchorline.literals import Literal
 
+_OF_TABLES = (
+    "For rows of a table type `anchorline.Explainer(model, table).explain(row)`, or encode it: "
+    "`anchorline.Binarizer().fit_transform(table)`."
+)
+
 
 class Hypercube:
     """Instances in {-1, +1}^d; a flip changes a sign.
@@ -49,7 +54,7 @@ class Hypercube:
             point = np.array(given, dtype=np.float64)  # a copy: nobody else can change it
         except (TypeError, ValueError) as error:
             raise InstanceError(
-                f"x is not numeric ({error}); needed numbers -1 and +1. Type, say, `x = [1, -1, 1]`."
+                f"x is not numeric ({error}); needed numbers -1 and +1, say `x = [1, -1, 1]`. {_OF_TABLES}"
             ) from None
         point.setflags(write=False)
         if point.ndim != 1 or point.size == 0:
@@ -64,8 +69,8 @@ class Hypercube:
         wrong = np.flatnonzero(np.abs(point) != 1)
         if wrong.size:
             raise InstanceError(
-                f"x[{wrong[0]}] is {point[wrong[0]]:g}; needed -1 or +1 everywhere. "
-                "Encode tables first: `anchorline.Binarizer().fit_transform(frame)`; for 0/1 vectors: 2 * x - 1."
+                f"x[{wrong[0]}] is {point[wrong[0]]:g}; needed -1 or +1 everywhere. {_OF_TABLES} For 0/1 vectors: "
+                "2 * x - 1."
             )
         return HypercubeNeighborhood(point, self._statements)
 
