@@ -22,6 +22,8 @@ NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 # Steps tried when an edge is rounded up, longest first; dates count microseconds: day, second, tick.
 _STEPS = {NUMBER: (1,), DATE: (86_400_000_000, 1_000_000, 1)}
 
+_MOST_WHOLE = 1e22  # whole numbers that a table's types can hold are below; larger ones are told as 1e+22
+
 # How a column of other things becomes one of texts or dates, in the words of the table's own library.
 _CONVERT = {
     "pandas": {"texts": "frame[{name}].astype(str)", "dates": "pandas.to_datetime(frame[{name}]{utc})"},
@@ -106,9 +108,10 @@ def level_of(value: Any, kind: str) -> str:
         return str(value)
     if kind == BOOLEAN:
         return str(bool(value))
-    told = repr(float(value))  # OverflowError beyond 1e308
-    # No float holds every whole number: beyond 2^53 several would be told alike.
-    return str(int(value)) if isinstance(value, numbers.Integral) else plain_number(told)
+    number = float(value)  # OverflowError beyond 1e308
+    if isinstance(value, numbers.Integral) or (number.is_integer() and abs(number) < _MOST_WHOLE):
+        return str(int(value))  # no float holds every whole number: beyond 2^53 several would be told alike
+    return plain_number(repr(number))
 
 
 def plain_number(text: str) -> str:

@@ -16,7 +16,7 @@ from anchorline.frontier import Frontier, trace_frontier
 from anchorline.investigation import investigate, stream
 from anchorline.jsonform import canonical_json
 from anchorline.neighbors import NeighborSample, sample_neighbors
-from anchorline.outputs import classes_of, resolve
+from anchorline.outputs import resolve
 from anchorline.predictor import Predictor, ask, checked_range, checked_threshold
 from anchorline.sampling import stream_key
 from anchorline.settings import Keywords, Settings, show_keywords
@@ -136,11 +136,10 @@ class Explainer:
                 f"output is {asked.name!r}, but which of the model's {n_columns} columns is that? Pass "
                 "classes=[...], the labels of all columns, or column=, its number."
             )
-        labels = classes_of(self.model)
-        if predictor.label is not None and labels is not None and predictor.label not in labels:
+        if asked.labels is not None and predictor.label not in asked.labels:
             raise ParameterError(
-                f"The model's classes are {labels}, and it answers {predictor.label!r}, none of them. If that is "
-                "a score, pass task='number'."
+                f"The model's classes are {list(asked.labels)}, and it answers {predictor.label!r}, none of them. "
+                "If that is a score, pass task='number', else task='label'."
             )
         return neighborhood, predictor
 

@@ -17,7 +17,8 @@ class Asked:
     """What to ask a model, and what of its answer.
 
     ``classes`` are the labels of the answer's columns, if known; ``column`` is the one explained (None: that
-    of the most probable class at the instance); ``name`` what the output is called (None: after its class).
+    of the most probable class at the instance); ``name`` what the output is called (None: after its class);
+    ``labels`` what the answers must be among, where only the model says that they are labels.
     """
 
     ask: Callable[[Any], Any]
@@ -26,6 +27,7 @@ class Asked:
     column: int | None
     name: str | None
     input: str
+    labels: tuple[Any, ...] | None = None
 
     def name_of(self, column: int | None) -> str:
         """What the output is called: as asked, after its class, or f(x)."""
@@ -61,7 +63,7 @@ def resolve(
         raise ParameterError(f"task is {task!r}; needed 'label', 'number' or None.")
     if input not in INPUTS:
         raise ParameterError(f"input is {input!r}; needed one of {', '.join(INPUTS)}.")
-    model = _askable(model)
+    model, told = _askable(model), task
     ask, task = _method(model, task)
     known = _known_classes(ask, task, classes if classes is not None else classes_of(model), classes is not None)
     if input == "array" or (input == "auto" and _wants_arrays(model)):
@@ -83,7 +85,9 @@ def resolve(
             f"output is {output!r}, a class; but labels are explained as they are predicted at the row: leave "
             "it out. For a class of your choice the model needs `predict_proba`."
         )
-    return Asked(ask, task, known, None if column is None else int(column), name, input)
+    labels = classes_of(model) if task == "label" and told is None and classes is None else None
+    column = None if column is None else int(column)
+    return Asked(ask, task, known, column, name, input, None if labels is None else tuple(labels))
 
 
 def classes_of(model: Any) -> Any:

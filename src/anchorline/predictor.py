@@ -82,9 +82,9 @@ class Predictor:
         self.is_label = self.task == "label" or (task is None and answer.ndim == 1 and answer.dtype.kind in "iub")
         self.label = getattr(answer[0], "item", lambda: answer[0])() if self.is_label else None
         self._class = int(answer[0].argmax()) if answer.ndim == 2 and self.task != "number" else None
-        self._decision = self._decide(answer)
         self.is_probability = self._class is not None and _are_probabilities(answer)
         answer = answer.clip(0, 1) if self.is_probability else answer
+        self._decision = self._decide(answer)
         self.prediction = 1.0 if self.task == "label" else float(self._one(answer)[0])
         if self.is_label and (threshold is not None or output_range not in (None, (-1.0, 1.0))):
             raise ParameterError(

@@ -391,3 +391,12 @@ def test_no_bound_is_above_the_optimum_where_outputs_hardly_move(method, scale):
     assert answer.lower_bound <= exact.objective
     if answer.status is Status.OPTIMAL:
         assert answer.objective <= exact.objective * (1 + 1e-4)
+
+
+def test_scip_ends_where_outputs_hardly_move():
+    flips = [[1, 0, 0, 0, 0, 0], [0] * 6, [0, 1, 0, 1, 1, 1], [0, 1, 0, 1, 0, 0], [0, 1, 1, 0, 0, 0]]
+    drops = np.array([6205, 481, 5751, 6457, 12592]) / 2**26
+    problem = Problem(Evidence.from_sample(flips, drops), 3, -1.5e-4)
+    answer = solve(problem, "scip", node_limit=20_000)
+    assert answer.n_nodes < 20_000
+    assert answer.lower_bound <= solve(problem).objective

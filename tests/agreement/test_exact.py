@@ -179,3 +179,12 @@ def test_runners_up_are_the_next_best_of_all_supports_shorter_ones_included():
         best = sorted(value for value in values if value < np.inf)[:n_best]
         assert complete
         assert [candidate.objective for candidate in found] == pytest.approx(best, abs=1e-9), f"seed {seed}"
+
+
+def test_a_proof_that_begins_again_keeps_the_bound_it_had():
+    rng = np.random.default_rng(3)
+    flips, drops = rng.random((400, 60)) < 0.5, np.clip(rng.normal(size=400) * 0.3, -1, 1)
+    problem = Problem(Evidence.from_sample(flips, drops), 8, 0.3)
+    bounds = [solve(problem, node_limit=limit).lower_bound for limit in (33, 34, 40, 64)]
+    assert bounds == sorted(bounds)
+    assert bounds[0] > 0.08

@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -70,6 +71,24 @@ class Ends:
         if (np.asarray(frame["age"]) == FAILS).any():
             raise self.kind(*self.told)
         return score(frame)
+
+
+@dataclass
+class Seats:
+    """`Trouble`, that can be unpacked only so often, as by a licence of so many seats."""
+
+    folder: str
+    most: int
+
+    def __setstate__(self, state):
+        self.__dict__ |= state
+        if len(os.listdir(self.folder)) >= self.most:
+            raise MemoryError("no seat left")
+        Path(self.folder, str(os.getpid())).touch()
+        self.elsewhere = True
+
+    def __call__(self, frame):
+        return Trouble()(frame) if hasattr(self, "elsewhere") else score(frame)
 
 
 def rate(z):

@@ -20,6 +20,7 @@ import pytest
 
 import anchorline as al
 from anchorline.batch import Progress, Work, explain_partition
+from anchorline.batch import run as run_module
 from anchorline.batch.evidence import explain_parts, explain_split, gather_part, parts_of
 from anchorline.batch.journal import Journal, records
 from anchorline.batch.local import Events, Plan, effective_jobs, stream
@@ -28,6 +29,7 @@ from anchorline.batch.progress import Meter
 from anchorline.batch.run import RunChoices, run_batch
 from anchorline.batch.sharing import SharedModel, share_calls
 from anchorline.batch.workers import Crew
+from anchorline.cli.batch import _digest_of_model
 from anchorline.errors import JournalError, OutputFileError, ParameterError, RowError, SampleError
 from anchorline.explanations import Explanations
 from helpers.batch_models import (
@@ -36,6 +38,7 @@ from helpers.batch_models import (
     HANGS_IN_C,
     Counting,
     Ends,
+    Seats,
     Threads,
     Trouble,
     Unopenable,
@@ -727,3 +730,34 @@ def test_a_full_disk_for_temporary_files_is_told_and_nothing_stays(monkeypatch, 
     with pytest.raises(OutputFileError, match=r"No space left on device.*set TMPDIR"):
         Crew(b"work", 1, None)
     assert not list(tmp_path.iterdir())
+
+
+def test_threads_that_take_over_go_on_where_workers_were(tmp_path):
+    """Both workers have their seats; row 20 kills one, and a third cannot be unpacked."""
+    explainer = al.Explainer(Seats(str(tmp_path), 2), al.Table(people(200)), output_range=(-1, 1))
+    with pytest.warns(RuntimeWarning, match="no seat left.*Threads are used instead"):
+        many = explainer.explain_many(with_ages((20, DIES)), n_jobs=2, k=3, n_samples=60)
+    assert [record["row"] for record in many.records] == list(range(30))
+
+
+def test_a_batch_is_nobody_elses_until_its_file_is_written(tmp_path, monkeypatch):
+    out, refused = tmp_path / "why.parquet", []
+    whole = run_module.write_parquet
+
+    def write(*arguments):
+        with pytest.raises(JournalError, match="Another process is working on") as raised:
+            batch(out, overwrite=True)
+        refused.append(raised)
+        return whole(*arguments)
+
+    monkeypatch.setattr(run_module, "write_parquet", write)
+    batch(out)
+    assert len(refused) == 1
+    assert os.listdir(tmp_path) == ["why.parquet"]
+
+
+def test_a_key_in_an_address_is_in_no_file():
+    told = _digest_of_model("https://host/invocations?api-key=sesame")
+    assert told.startswith("https://host/invocations?... ")
+    assert "sesame" not in told
+    assert told != _digest_of_model("https://host/invocations?api-key=other")

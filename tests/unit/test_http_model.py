@@ -508,6 +508,17 @@ def test_a_wrong_token(server, load):
         load(f"{server.address}/invocations")(FRAME)
 
 
+@pytest.mark.parametrize("token", ["", "long-" * 400])
+def test_a_server_that_repeats_what_it_was_sent_tells_nobody_else(server, load, monkeypatch, token):
+    monkeypatch.setenv("ANCHORLINE_HTTP_TOKEN", token)
+    monkeypatch.setenv("ANCHORLINE_HTTP_USER", "ada")
+    monkeypatch.setenv("ANCHORLINE_HTTP_PASSWORD", "sesame")
+    server.answer = lambda request, body: request.reply({request.path: request.headers["Authorization"]}, 400)
+    with pytest.raises(errors.RemoteModelError, match="answered 400") as raised:
+        load(f"{server.address}/invocations?api-key=open%20up")(FRAME)
+    assert not any(secret in str(raised.value) for secret in ("sesame", "YWRhOnNlc2FtZQ", "open", "long-"))
+
+
 def test_user_and_password(server, load, monkeypatch):
     monkeypatch.setenv("ANCHORLINE_HTTP_USER", "ada")
     monkeypatch.setenv("ANCHORLINE_HTTP_PASSWORD", "sesame")

@@ -9,7 +9,9 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
+import anchorline as al
 from anchorline.errors import ParameterError
 from anchorline.outputs import as_array, classes_of, resolve
 
@@ -160,3 +162,19 @@ def test_frames_as_arrays():
     assert np.isnan(mixed[1, 4])
     assert mixed[1, 3] is None
     assert as_array(ROWS) is ROWS
+
+
+def test_what_the_user_says_are_labels_are_labels():
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    tree = DecisionTreeClassifier(max_depth=2).fit(rows, np.where(rows[:, 0] > 0, "yes", "no"))
+    leaf = al.Explainer(tree.apply, al.Table(rows), task="label").explain(0, n_samples=100, n_certify=0)
+    assert leaf.label == int(tree.apply(rows[:1])[0])
+
+
+def test_the_decision_at_the_row_is_taken_as_that_of_its_neighbors():
+    def certain(rows):
+        return np.column_stack([np.full(len(rows), -1e-5), np.full(len(rows), 1.00001)])
+
+    space = al.Table(np.arange(20.0).reshape(10, 2))
+    e = al.Explainer(certain, space, column=0, threshold=0.0, classes=["a", "b"]).explain(0, k=2, n_samples=100)
+    assert e.certificate.stability.value == 1.0

@@ -187,3 +187,9 @@ def test_wide_groups_are_put_together_once(monkeypatch):
 
 def test_where_no_rows_are_alike_combinations_are_not_listed():
     assert not Attribute("x", (0,), (), Counted({(0,): 0, (1,): 1}), (0, 1, 2)).breaks_one_way((0,))
+
+
+def test_whole_numbers_beyond_floats_are_one_level_as_numbers_and_as_floats():
+    ids = [10**16, 2 * 10**16] * 2
+    table = al.Table(pd.DataFrame({"s": pd.Categorical(ids), "x": range(4)}))
+    assert table.at({"s": 1e16, "x": 1}).literals[0].text == "s = 10000000000000000"

@@ -310,3 +310,11 @@ def test_scores_of_classes_are_not_called_probabilities():
     assert rule(e).endswith("-> score of class 1 = 2.24")
     assert "probable" not in str(e) + e.as_rule()
     assert e.as_rule().startswith("If b = +1 then 1 stays the predicted class")
+
+
+def test_a_total_of_nothing_has_no_sign():
+    def balanced(z):
+        return -(0.1 * z[:, 0] + 0.2 * z[:, 1] - 0.3 * z[:, 2])
+
+    e = al.Explainer(balanced, al.Hypercube(["a", "b", "c"])).explain([1, 1, 1], k=3)
+    assert str(e).splitlines()[0].endswith("-> f(x) = 0.0")

@@ -178,6 +178,12 @@ def _lock(descriptor: int, path: Path) -> None:
         raise JournalError(f"Another process is working on {str(path)!r}. Wait for it, or end it.") from None
     except OSError:
         return  # a file system without locks
+    try:
+        same = os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        same = False
+    if not same:  # opened while its owner finished and removed it
+        raise JournalError(f"Another process has just finished with {str(path)!r}. Start again.")
 
 
 @contextlib.contextmanager

@@ -88,12 +88,15 @@ def stream(rows: FrameRows, work: Work, plan: Plan, events: Events) -> Generator
         return
     most = -(-(len(rows) - plan.start) // work.share)  # more workers than pieces of work would only wait
     plan = replace(plan, n_jobs=max(1, min(n_jobs, most)))
+    done = plan.start
     try:
-        yield from _Foreman(rows, packed(work), work, plan, events).work_off()
+        for place, record in _Foreman(rows, packed(work), work, plan, events).work_off():
+            done = place + 1
+            yield place, record
     except UnpackableError as error:
         events.threads = str(error)
         warnings.warn(f"{error} Threads are used instead{_loses(plan)}.", RuntimeWarning, stacklevel=2)
-        yield from _in_threads(rows, work, plan)
+        yield from _in_threads(rows, work, replace(plan, start=done))
 
 
 def check_plan(plan: Plan, work: Work) -> None:

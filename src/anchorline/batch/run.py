@@ -107,14 +107,23 @@ def run_batch(rows: FrameRows, work: Work, out: Path, made_of: Mapping[str, Any]
         meter = Meter(len(rows), choices.progress, n_resumed)
         found = stream(rows, work, replace(plan, start=n_resumed, tick=journal.tick), events)
         _work_off(found, journal, meter, choices.fail_fast)
+        write_parquet(out, _counted(records(journal_path), failures, first, len(rows)), identity)
+        removed = _removed(journal_path)  # still locked: nobody else's
     finally:
         journal.close()
-    write_parquet(out, _counted(records(journal_path), failures, first, len(rows)), identity)
-    with contextlib.suppress(OSError):
-        journal_path.unlink()
+    if not removed:  # Windows removes no open file
+        _removed(journal_path)
     return _report(
         failures, first, events, n_rows=len(rows), n_resumed=n_resumed, dropped=journal.dropped, start=start
     )
+
+
+def _removed(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
 
 
 def identity_for(rows: FrameRows, work: Work, made_of: Mapping[str, Any], choices: RunChoices) -> dict[str, Any]:

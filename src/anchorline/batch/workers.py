@@ -20,12 +20,16 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from anchorline.batch.partition import Work, learn_ranges, unpacked
-from anchorline.errors import OutputFileError
+from anchorline.errors import OutputFileError, WorkerError
 from anchorline.explainer import Ranges, explain
 from anchorline.explanations import Record
 
 _log = logging.getLogger(__name__)
 _WORK = "work"  # the file of what is to be done, packed
+_NO_ROOM = (
+    "The workers' files in {place!r} cannot be written or read: {error}. Name a folder with room, which nobody "
+    "tidies: set TMPDIR."
+)
 _ORPHAN_SECONDS = 1.0  # how often a worker looks whether its parent lives
 # Workers are many: each gets one thread, or all would wait for each other.
 ONE_THREAD = dict.fromkeys(
@@ -54,15 +58,22 @@ def begin(folder: str, row_timeout: float | None, parent: int) -> None:
     ``parent`` is told, not asked for: it may be gone before this runs.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to heed; it ends its workers
+    with contextlib.suppress(OSError):
+        os.dup2(2, 1)  # what a model prints is no result
     place = Path(folder) / str(os.getpid())
-    _Inside.flight = os.open(place.with_suffix(".flight"), os.O_WRONLY | os.O_CREAT, 0o600)
-    _Inside.trace = place.with_suffix(".trace").open("wb", buffering=0)
     _Inside.row_timeout = row_timeout
     threading.Thread(target=_end_with_parent, args=(parent, folder), daemon=True).start()
     try:
+        _Inside.trace = place.with_suffix(".trace").open("wb", buffering=0)
+        _Inside.flight = os.open(place.with_suffix(".flight"), os.O_WRONLY | os.O_CREAT, 0o600)
+        _note(0, 0)  # has its place on the disk: later notes are as long
         with place.with_name(_WORK).open("rb") as file:
             _Inside.work = unpacked(file)
         _warm_up(_Inside.work)
+    except FileNotFoundError:  # somebody has tidied the folder: to the parent, one more worker that died
+        os._exit(1)
+    except OSError as error:
+        _Inside.broken = OutputFileError(_NO_ROOM.format(place=folder, error=error))
     except Exception as error:  # told with the first task: an initializer may not raise
         _Inside.broken = error
 
@@ -139,11 +150,20 @@ def _folder_with(payload: bytes) -> Path:
     except OSError as error:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        raise OutputFileError(
-            f"The model and its table, {len(payload):,} bytes, cannot be written for the workers in "
-            f"{tempfile.gettempdir()!r}: {error}. Name a folder with room: set TMPDIR."
-        ) from error
+        raise OutputFileError(_NO_ROOM.format(place=tempfile.gettempdir(), error=error)) from error
+    except BaseException:  # asked to end meanwhile
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
     return folder
+
+
+def _text_of(path: Path) -> str:
+    """What a file holds; nothing where somebody has tidied it away."""
+    try:
+        return path.read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
 
 
 class Crew:
@@ -154,12 +174,20 @@ class Crew:
 
         self.n_workers, self._unfinished = n_workers, set[Future[Any]]()
         self._folder = _folder_with(payload)
-        self._pool = ProcessPoolExecutor(
-            n_workers,
-            initializer=begin,
-            initargs=(str(self._folder), row_timeout, os.getpid()),
-            env=ONE_THREAD,
-        )
+        try:
+            self._pool = ProcessPoolExecutor(
+                n_workers,
+                initializer=begin,
+                initargs=(str(self._folder), row_timeout, os.getpid()),
+                env=ONE_THREAD,
+            )
+        except BaseException as error:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            if not isinstance(error, OSError):
+                raise
+            raise WorkerError(
+                f"No worker processes can be had here: {error}. Use explain_many(n_jobs=1)."
+            ) from error
 
     def submit(self, function: Any, *arguments: Any) -> Future[Any]:
         """Have some worker call a function."""
@@ -173,7 +201,7 @@ class Crew:
         found: dict[int, bool] = {}
         for flight in self._folder.glob("*.flight"):
             first, _, stop = flight.read_bytes().partition(b" ")
-            trace = flight.with_suffix(".trace").read_text("utf-8", "replace")
+            trace = _text_of(flight.with_suffix(".trace"))
             if trace:
                 _log.info("A row took too long; its worker was here:\n%s", trace)
             found |= dict.fromkeys(range(int(first or 0), int(stop or 0)), bool(trace))

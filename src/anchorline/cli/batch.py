@@ -1,6 +1,7 @@
 """``anchorline batch``."""
 
 import contextlib
+import hashlib
 import importlib.util
 import itertools
 import os
@@ -21,6 +22,7 @@ from anchorline.cli.codes import Code
 from anchorline.cli.console import error_console, tell
 from anchorline.cli.inputs import Intervals, Loading, Question, keywords_of, rows_like
 from anchorline.errors import ParameterError
+from anchorline.models.http_endpoint import shown
 
 SUMMARY = "Explain every row of a table into a file, and lose nothing on the way."
 _ENDINGS = ("", ".parquet", ".pq")
@@ -73,7 +75,8 @@ def batch(
         sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed
     )
     work = Work.of(explainer, share_calls=share_calls, k=k, **keywords)
-    made_of = {"model": _digest_of_model(model), "data": file_digest(rows)}
+    made_of: dict[str, Any] = {"model": _digest_of_model(model), "data": file_digest(rows)}
+    made_of |= {"batch_rows": loading.batch_rows} if "://" in model else {}
     with _bar() as progress, _resumable():
         choices = RunChoices(
             n_jobs=jobs,
@@ -118,9 +121,11 @@ def _are_one_file(one: str, other: str) -> bool:
 
 
 def _digest_of_model(spec: str) -> str:
-    """SHA-256 of the model's file, or of the module that holds the function; of an address, itself."""
+    """SHA-256 of the model's file, of the module that holds the function, or of an address: it may hold a key."""
     if Path(spec).is_file():
         return file_digest(spec)
+    if "://" in spec:
+        return f"{shown(spec)} {hashlib.sha256(spec.encode()).hexdigest()}"
     with contextlib.suppress(ImportError, ValueError, AttributeError):
         found = importlib.util.find_spec(spec.partition(":")[0])
         if found is not None and found.origin is not None and Path(found.origin).is_file():

@@ -13,7 +13,8 @@ from anchorline.models import KINDS
 _OPTIONS = {"n_bins": "--bins", "n_samples": "--samples", "max_queries": "--max-queries", "groups": "--group"}
 _OPTIONS |= {"output_range": "--output-range", "classes": "--class", "n_jobs": "--jobs", "k": "-k"}
 _OPTIONS |= {name: f"--{name}" for name in ("sigma", "seed", "threshold", "output", "column", "task", "within")}
-_KEYWORD = re.compile(rf"(?<![\w.'(])({'|'.join(_OPTIONS)})(=| is )(\((\S+), (\S+)\)|'(\w+)'|)")
+_NAMES, _VALUE = "|".join(_OPTIONS), r"\((\S+), (\S+)\)|'(\w+)'|-?[\w.]*\w|(?=,)"
+_KEYWORD = re.compile(rf"(?:^|(?<=\. ))({_NAMES}) is |(?<![\w.'(])({_NAMES})=({_VALUE})")
 
 
 def in_options(text: str) -> str:
@@ -24,10 +25,10 @@ def in_options(text: str) -> str:
     """
 
     def typed(found: re.Match[str]) -> str:
-        name, sign, value, low, high, word = found.groups()
-        if sign != "=":
-            return f"{_OPTIONS[name]} is {value}"
-        return f"{_OPTIONS[name]} {f'{low} {high}' if low else word or value}"
+        subject, name, value, low, high, word = found.groups()
+        if subject:
+            return f"{_OPTIONS[subject]} is "
+        return f"{_OPTIONS[name]} {f'{low} {high}' if low else word or value}".rstrip()
 
     return _KEYWORD.sub(typed, text)
 

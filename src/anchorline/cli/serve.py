@@ -3,6 +3,7 @@
 import logging
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -74,7 +75,7 @@ def serve(
             raise ParameterError("A MODEL needs its --data, and --data a MODEL.")
         space = intervals.space(data, target)
         loaded = loading.load(spec)
-        explainer, called = question.explainer(loaded, space), Path(spec).stem
+        explainer, called = question.explainer(loaded, space), _name_of(spec)
     _warm(explainer)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     prepare(
@@ -87,6 +88,11 @@ def serve(
         allow_hosts=frozenset(allow_host or ()),
         limits=Limits(max_samples=max_samples, queue=queue, workers=workers, timeout=time_limit),
     ).run()
+
+
+def _name_of(spec: str) -> str:
+    """What a model is called after its file or address; a query may hold a key."""
+    return Path(urlsplit(spec).path if "://" in spec else spec).stem
 
 
 def _warm(explainer: Explainer) -> None:

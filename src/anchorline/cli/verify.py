@@ -1,5 +1,6 @@
 """``anchorline verify``."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from anchorline.cli.codes import Code
 from anchorline.cli.console import one_line, say
 from anchorline.cli.inputs import Intervals, Loading
 from anchorline.cli.progress import Meter
-from anchorline.errors import TamperedError
+from anchorline.errors import FormatError, TamperedError
 from anchorline.explanation import Explanation
 from anchorline.io import read_explanation
 from anchorline.verify import Outcome
@@ -44,23 +45,33 @@ def verify(
     each is checked, and the exit code is that of the worst.
     """
     texts = _explanations(read_explanation(explanation))
-    try:
-        n_queries: float | None = sum(4.0 * Explanation.from_json(text).certificate.n_queries for text in texts)
-    except TamperedError:
-        n_queries = None  # `check` says so
+    n_queries = _n_queries(texts)
     space = intervals.space(data, target)
     loaded = loading.load(model)
     outcomes = []
     with Meter("Verifying", n_queries) as meter:
-        for line, text in enumerate(texts, start=1):
+        for line, text in texts.items():
             found = check(text, meter.counted(loaded), space)
             outcomes.append(found.outcome)
             say(f"Line {line}. {one_line(str(found))}" if len(texts) > 1 else one_line(str(found)))
     return next(code for outcome, code in _CODES.items() if outcome in outcomes)
 
 
-def _explanations(text: str) -> list[str]:
-    """The explanations of a file: one, however it is laid out, or one a line as several rows are written."""
-    lines = [line for line in text.split("\n") if line.strip()]
-    several = len(lines) > 1 and all(line.startswith("{") and line.rstrip().endswith("}") for line in lines)
-    return lines if several else [text]
+def _n_queries(texts: Mapping[int, str]) -> float | None:
+    """About how many queries it takes; None where `check` will say that something was changed."""
+    total = 0.0
+    for line, text in texts.items():
+        try:
+            total += 4.0 * Explanation.from_json(text).certificate.n_queries
+        except TamperedError:
+            return None
+        except FormatError as error:
+            raise FormatError(f"Line {line}: {error}") if len(texts) > 1 else error from None
+    return total
+
+
+def _explanations(text: str) -> dict[int, str]:
+    """The explanations of a file by their lines: one, however it is laid out, or one a line, as rows are."""
+    lines = {i: line.strip() for i, line in enumerate(text.split("\n"), start=1) if line.strip()}
+    several = len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines.values())
+    return lines if several else {1: text}

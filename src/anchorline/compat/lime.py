@@ -186,7 +186,7 @@ class LimeTabularExplainer:
             raise ParameterError(f"num_features is {num_features!r}; needed a whole number >= 1.")
         n_features = len(self.feature_names) if self._all_features else int(num_features)
         labels_of_row = type(getattr(data_row, "index", None)).__name__
-        if not self._own_names and labels_of_row == "RangeIndex" and data_row.ndim == 1:
+        if not self._own_names and labels_of_row == "RangeIndex" and getattr(data_row, "ndim", None) == 1:
             data_row = data_row.to_numpy()  # a Series whose labels name nothing
 
         def explain(explainer: Explainer) -> Explanation:
@@ -302,8 +302,9 @@ def _column(key: Any, names: list[str]) -> str:
 def _class_names(class_names: Any, mode: str) -> list[Any] | None:
     if class_names is None:
         return None
-    if mode == "regression" and (isinstance(class_names, str) or len(class_names) != 1):
-        return None
+    if mode == "regression":  # LIME ignores them; a single name is the output's
+        names = list(class_names) if isinstance(class_names, Iterable) and not isinstance(class_names, str) else []
+        return names if len(names) == 1 else None
     return _list(class_names, "class_names", "class_names=['no', 'yes']")
 
 

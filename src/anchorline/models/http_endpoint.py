@@ -17,7 +17,7 @@ import threading
 import time
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
@@ -122,7 +122,7 @@ class HttpModel:
         try:
             answer: np.ndarray = self._protocol.answer(json.loads(content))
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-            told = _without_secrets(str(error))
+            told = self._without_secrets(str(error))
             raise RemoteModelError(f"{self.address} answered what cannot be read: {told}") from error
         if len(answer) != n_rows or answer.ndim not in (1, 2):
             raise RemoteModelError(
@@ -225,8 +225,18 @@ class HttpModel:
             )
         if status in (401, 403):
             return f"{self.address} answered {status}: set ANCHORLINE_HTTP_TOKEN to a token it accepts."
-        text = " ".join(content[: 4 * _SHOWN_CHARACTERS].decode("utf-8", "replace").split())
-        return f"{self.address} answered {status}: {_without_secrets(text)[:_SHOWN_CHARACTERS]}"
+        text = " ".join(content.decode("utf-8", "replace").split())
+        return f"{self.address} answered {status}: {self._without_secrets(text)[:_SHOWN_CHARACTERS]}"
+
+    def _without_secrets(self, text: str) -> str:
+        """A server's text, in case it repeats what it was sent: credentials in any form, the address' query."""
+        query = urlsplit(self._address).query
+        sent = [*_credentials().values(), *query.split("&"), query]
+        sent += [part for one in sent for part in re.split("[ =]", one, maxsplit=1)[1:]]
+        sent += [_variable("ANCHORLINE_HTTP_PASSWORD")]
+        for secret in sorted({secret for secret in sent if len(secret) > 2}, key=len, reverse=True):
+            text = text.replace(secret, "***").replace(unquote(secret), "***")
+        return text
 
     def _opened(self) -> "httpx.Client":
         """A client that nobody else is using."""
@@ -290,14 +300,6 @@ def _variable(name: str) -> str:
     if not re.fullmatch(r"[!-~]*", value):  # a message that shows it would give it away
         raise ParameterError(f"The environment variable {name} holds a blank or a character beyond ASCII.")
     return value
-
-
-def _without_secrets(text: str) -> str:
-    """A server's text, in case it repeats what it was sent."""
-    for name in ("ANCHORLINE_HTTP_TOKEN", "ANCHORLINE_HTTP_PASSWORD"):
-        secret = os.environ.get(name, "").strip()
-        text = text.replace(secret, "***") if secret else text
-    return text
 
 
 def _retry_after(value: str | None) -> float | None:

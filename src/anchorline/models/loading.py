@@ -124,11 +124,11 @@ def _kind_of_address(address: str) -> str:
 
 def read_head(path: Path) -> bytes:
     """The first bytes of a model file, or a `ModelFileError` that says why there are none."""
-    if path.is_dir():
-        raise ModelFileError(f"{str(path)!r} is a folder; needed a model file.")
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
+    except IsADirectoryError:
+        raise ModelFileError(f"{str(path)!r} is a folder; needed a model file.") from None
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         reason = getattr(error, "strerror", None) or error
         raise ModelFileError(f"The model {str(path)!r} cannot be read: {reason}.") from error

@@ -42,7 +42,8 @@ class CoverageProblem:
 
     Rows without weight or without a flip are left out: no choice covers or misses them. Flips are kept
     as bits, n d / 8 bytes. Where all weights are equal, products count rows in float32; else weights are
-    rounded up to :math:`2^{-52}` of their sum. Both are exact in any order, so by any number of threads.
+    rounded up to a grid of at most :math:`2^{-51}` of their sum. Both are exact in any order, so by any
+    number of threads.
     """
 
     bits: np.ndarray

@@ -158,14 +158,15 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
     if shared is None:
         shared = Shared(Centered.of(problem.evidence))
     else:
-        tries = [(False, most)]  # the guess of a smaller k is good already
-    n_nodes = 0
+        tries = [(False, most)]  # going on from the guess of a smaller k, swaps have seldom paid
+    n_nodes, proven = 0, 0.0
     for swap, until in tries:
-        open_nodes = _roots(problem, shared, pool, swap=swap)
+        open_nodes = _roots(problem, shared, pool, proven, swap=swap)
         n_nodes += _branch(shared.centered, open_nodes, pool, until - n_nodes, deadline)
         stopped = bool(open_nodes) and open_nodes[0][0] < pool.cutoff
         if not stopped or time.perf_counter() > deadline:
             break
+        proven = open_nodes[0][0]  # of all that is not closed; what is closed is above the cutoff
     if open_nodes:
         pool.close(open_nodes[0][0])
     return n_nodes, stopped
@@ -199,7 +200,7 @@ def _report(pool: Pool, n_nodes: int, status: Status) -> Solution:
     )
 
 
-def _roots(problem: Problem, shared: Shared, pool: Pool, *, swap: bool) -> Queue:
+def _roots(problem: Problem, shared: Shared, pool: Pool, bound: float, *, swap: bool) -> Queue:
     """The cases as wholes, each with the multipliers of a guess, which goes on from the last."""
     found: Queue = []
     centered, guesses = shared.centered, shared.guesses
@@ -212,7 +213,7 @@ def _roots(problem: Problem, shared: Shared, pool: Pool, *, swap: bool) -> Queue
             if size < case.size:
                 pool.offer(np.array(guess, dtype=np.intp), part)
             if size:
-                found.append((0.0, len(found), _root(centered, part, guess)))
+                found.append((bound, len(found), _root(centered, part, guess)))
     return found
 
 

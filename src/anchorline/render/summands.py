@@ -123,10 +123,9 @@ def adding_up(numbers: list[float], total: float) -> tuple[list[str], str]:
         units, goal, places = [value // 10 for value in units], goal // 10, places - 1
     ending = f"e{shift:+03d}" if shift else ""
     printed = [
-        _decimal(unit, places + shift, value < 0) + ending
-        for unit, value in zip([*units, goal], [*numbers, total], strict=True)
+        _decimal(unit, places + shift, value < 0) + ending for unit, value in zip(units, numbers, strict=True)
     ]
-    return printed[:-1], printed[-1]
+    return printed, _decimal(goal, places + shift, goal < 0) + ending
 
 
 def _power(number: float) -> int:

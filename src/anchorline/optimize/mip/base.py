@@ -19,8 +19,8 @@ from anchorline.optimize.solution import Solution, Status
 
 _KEPT = 0.999  # share of the least eigenvalue given to the diagonal, so that the rest stays convex
 _PROVES = 1e-4  # share of mean t^2 that an answer called optimal may be above its bound
-_LOST = 1e-7  # in units of the program: how far a backend's bound may be above what it bounds
-_LEAST_UNIT = 1e-6  # smaller ones would make coefficients that no backend takes well
+LOST = 1e-7  # in units of the program: how far a backend's bound may be above what it bounds
+_LEAST_UNIT = 1e-4  # smaller ones would make coefficients that no backend takes well
 _SINGULAR = 1e-9  # a least eigenvalue below this is rounding: nothing to give
 
 
@@ -129,7 +129,7 @@ def report(
     if it may. The dual bound, in the program's units, holds up to the backend's tolerance: that is taken off.
     """
     contributions, intercept = np.zeros(problem.n_literals), float(problem.prediction)
-    objective, lower_bound = np.inf, max(0.0, (dual_bound - _LOST) * _unit(problem))
+    objective, lower_bound = np.inf, max(0.0, (dual_bound - LOST) * _unit(problem))
     if status is not Status.INFEASIBLE:
         try:
             contributions, intercept = problem.fit(np.zeros(0, dtype=np.intp) if support is None else support)

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 
 from anchorline.optimize.exact import Limits
-from anchorline.optimize.mip.base import Program, import_backend, report, status_of
+from anchorline.optimize.mip.base import LOST, Program, import_backend, report, status_of
 from anchorline.optimize.problem import Problem
 from anchorline.optimize.solution import Solution, Status
 
 STATUSES = {
     "optimal": Status.OPTIMAL,
+    "gaplimit": Status.OPTIMAL,  # within `LOST`, which is taken off its bound
     "timelimit": Status.LIMIT,
     "nodelimit": Status.LIMIT,
     "totalnodelimit": Status.LIMIT,
@@ -53,6 +54,7 @@ def solve_with_scip(problem: Problem, limits: Limits) -> Solution:
 def _set_parameters(scip: Any, model: Any, limits: Limits) -> None:
     model.setParam("numerics/feastol", _FEASIBILITY)
     model.setParam("limits/gap", 0.0)
+    model.setParam("limits/absgap", LOST)  # below its tolerance it may branch for ever
     # The perspective bounds so well that long root rounds and restarts cost more than nodes.
     model.setSeparating(scip.SCIP_PARAMSETTING.FAST)
     model.setParam("presolving/maxrestarts", 0)

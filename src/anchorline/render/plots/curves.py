@@ -56,7 +56,7 @@ def draw_frontier(frontier: "FrontierLike", ax: Axes | None) -> Axes:
             label="fidelity error on the sample",
             **_SERIES[0][2],
         )
-    ax.set_xticks(ks[:: 1 + len(ks) // _MOST_TICKS])
+    ax.set_xticks(ks[:: -(-len(ks) // _MOST_TICKS)])
     ax.set_xlim(min(ks) - 0.4, max(ks) + 0.4)
     highest, is_cut = highest_shown(frontier)
     ax.set_ylim(0, 1.05 * highest if measured else None)
