@@ -405,6 +405,11 @@ def test_slow_clients_are_left(server, monkeypatch):
     assert time.perf_counter() - began < 3
     monkeypatch.setattr(studio_server, "_HEADER_SECONDS", 0.3)
     assert raw(server, "GET / HTTP/1.1\r\nHost: loc") == b""
+    place = ("127.0.0.1", int(server.base.rpartition(":")[2]))
+    with socket.create_connection(place, timeout=5) as caller:  # one whole request, then half of one
+        caller.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he")
+        while caller.recv(65_536):  # until the server leaves; else a time-out
+            pass
 
 
 def test_websockets_are_refused(server):

@@ -26,12 +26,18 @@ _GRACE_SECONDS = 4  # and after this the process ends whatever happens
 
 
 class Impatient(H11Protocol):
-    """Leaves connections on which no request begins: a thousand silent ones must not keep others out."""
+    """Leaves connections on which no request begins, or none after one: silent ones must not keep others out."""
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait."""
         super().connection_made(transport)
         self._deadline = self.loop.call_later(_HEADER_SECONDS, self._leave_silent)
+
+    def on_response_complete(self) -> None:
+        """Begin to wait again: the server's own patience ends with the first byte of the next request."""
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._leave_silent)
+        super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
@@ -39,7 +45,8 @@ class Impatient(H11Protocol):
         super().connection_lost(exc)
 
     def _leave_silent(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+        busy = self.cycle is not None and not self.cycle.response_complete
+        if not busy and not self.transport.is_closing():
             self.transport.close()
 
 
