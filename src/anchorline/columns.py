@@ -22,6 +22,7 @@ NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 # Steps tried when an edge is rounded up, longest first; dates count microseconds: day, second, tick.
 _STEPS = {NUMBER: (1,), DATE: (86_400_000_000, 1_000_000, 1)}
 
+EXACT = 2.0**53  # from here on, different whole numbers may be the same float
 _MOST_WHOLE = 1e22  # whole numbers that a table's types can hold are below; larger ones are told as 1e+22
 
 # How a column of other things becomes one of texts or dates, in the words of the table's own library.

@@ -12,11 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.columns import BOOLEAN, CATEGORY, NUMBER, Column, exact_text, level_of, readable_edges, text_of
+from anchorline.columns import (
+    BOOLEAN,
+    CATEGORY,
+    EXACT,
+    NUMBER,
+    Column,
+    exact_text,
+    level_of,
+    readable_edges,
+    text_of,
+)
 from anchorline.errors import ParameterError
 
 UNSEEN = -1  # the code of a level that no training row has: every training row breaks it
-_EXACT = 2.0**53  # from here on, different whole numbers may be the same float
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +65,7 @@ class Intervals:
         lone = {
             i: (float(values[at]), _told_alone(values, at, kind) + zone)
             for i, at in found.items()
-            if not _EXACT <= abs(float(values[at])) < np.inf
+            if not EXACT <= abs(float(values[at])) < np.inf
         }
         return cls(name, kind, edges, texts, lone, bool(np.isin(values, (0, 1)).all()), zone)
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, kind_of, level_of, listed
+from anchorline.columns import BOOLEAN, CATEGORY, DATE, EXACT, NUMBER, Column, kind_of, level_of, listed
 from anchorline.errors import ParameterError
 from anchorline.spaces.rows import read_date
 
 WITHIN = ("keep", "redraw")
-_EXACT = 2.0**53  # from here on, different whole numbers may be the same float
 
 
 def check_choices(n_bins: int, cuts: Any, within: str, rare: float) -> None:
@@ -97,7 +96,7 @@ def level_text(key: Any, kind: str) -> str:
 def check_called(name: str, called: Mapping[str, str], column: Column, categories: Iterable[str]) -> None:
     """Refuse levels that would be told alike, and names of which none is a level's; some may be of later rows."""
     present = set(column.values[~column.missing].tolist())
-    if column.kind == NUMBER and any(_EXACT <= abs(value) < math.inf for value in present):
+    if column.kind == NUMBER and any(EXACT <= abs(value) < math.inf for value in present):
         raise ParameterError(
             f"categorical has {name!r}, which holds whole numbers beyond 2^53: as floats, several would be one "
             "category. Make them texts in the table."

@@ -96,7 +96,13 @@ class Table:
         told = {name: points.tolist() for name, points in edges.items()}
         self._settings = [int(n_bins), told, self.groups, self.fixed, within, float(rare), shown]
         attributes: list[Attribute] = []
-        self._pool = self.schema.natives.arranged(self._orders(attributes, int(n_bins), edges, rare, shown))
+
+        def orders() -> Iterator[tuple[int, np.ndarray]]:  # one at a time: all together are as large as the table
+            for attribute, order in self._encoded(int(n_bins), edges, rare, shown):
+                attributes.append(attribute)
+                yield from ((j, order) for j in attribute.positions)
+
+        self._pool = self.schema.natives.arranged(orders())
         self._attributes = self._compared(attributes)
 
     def _shown(self, categorical: Mapping[str, Mapping[Any, str]] | Iterable[str]) -> dict[str, dict[str, str]]:
@@ -121,15 +127,14 @@ class Table:
     def _column(self, name: str) -> Column:
         return self.schema.columns[self.names.index(name)]
 
-    def _orders(
+    def _encoded(
         self,
-        attributes: list[Attribute],
         n_bins: int,
         edges: Mapping[str, np.ndarray],
         rare: float,
         shown: Mapping[str, Mapping[str, str]],
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        """For every column that may change the training rows as its attribute sorts them; fills ``attributes``."""
+    ) -> Iterator[tuple[Attribute, np.ndarray]]:
+        """Every attribute that may change, and the training rows as it sorts them."""
         grouped = {name: group for group, members in self.groups.items() for name in members}
         members: dict[str, list[int]] = {}
         for j, name in enumerate(self.names):
@@ -149,9 +154,7 @@ class Table:
                 )
                 for j, column in zip(positions, columns, strict=True)
             ]
-            attribute, order = sorted_rows(name, positions, encodings, columns)
-            attributes.append(attribute)
-            yield from ((j, order) for j in positions)
+            yield sorted_rows(name, positions, encodings, columns)
 
     def _compared(self, attributes: Sequence[Attribute]) -> tuple[Attribute, ...]:
         """Where every literal has one other side at most: also whether that side's rows are alike."""
