@@ -23,7 +23,7 @@ NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 _STEPS = {NUMBER: (1,), DATE: (86_400_000_000, 1_000_000, 1)}
 
 EXACT = 2.0**53  # from here on, different whole numbers may be the same float
-_MOST_WHOLE = 1e22  # whole numbers that a table's types can hold are below; larger ones are told as 1e+22
+_MOST_WHOLE = 2.0**64  # beyond, no type of a table holds whole numbers, and floats are told as 2e+20
 
 # How a column of other things becomes one of texts or dates, in the words of the table's own library.
 _CONVERT = {
