@@ -147,14 +147,12 @@ def _folder_with(payload: bytes) -> Path:
     try:
         folder = Path(tempfile.mkdtemp(prefix="anchorline-batch-"))
         (folder / _WORK).write_bytes(payload)
-    except OSError as error:
+    except BaseException as error:  # no room, or asked to end meanwhile
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
         raise OutputFileError(_NO_ROOM.format(place=tempfile.gettempdir(), error=error)) from error
-    except BaseException:  # asked to end meanwhile
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
     return folder
 
 

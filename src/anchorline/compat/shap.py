@@ -11,9 +11,7 @@ from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.explanation import Explanation
 
 _SAME = ("space", "output", "column", "task")  # what explanations side by side must share
-
-
-_MOST_NAMED = 10
+_MOST_NAMED = 10  # failed rows told one by one
 
 
 class _Cell(NamedTuple):

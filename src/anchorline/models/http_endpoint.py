@@ -231,10 +231,11 @@ class HttpModel:
     def _without_secrets(self, text: str) -> str:
         """A server's text, in case it repeats what it was sent: credentials in any form, the address' query."""
         query = urlsplit(self._address).query
-        sent = [*_credentials().values(), *query.split("&"), query]
-        sent += [part for one in sent for part in re.split("[ =]", one, maxsplit=1)[1:]]
-        sent += [_variable("ANCHORLINE_HTTP_PASSWORD")]
-        for secret in sorted({secret for secret in sent if len(secret) > 2}, key=len, reverse=True):
+        headers = [part for header in _credentials().values() for part in (header, header.partition(" ")[2])]
+        values = [part for pair in query.split("&") for part in (pair, pair.partition("=")[2])]
+        secrets = {*headers, _variable("ANCHORLINE_HTTP_PASSWORD"), query}
+        secrets |= {value for value in values if len(value) > 2}  # shorter ones are in every text
+        for secret in sorted(secrets - {""}, key=len, reverse=True):
             text = text.replace(secret, "***").replace(unquote(secret), "***")
         return text
 

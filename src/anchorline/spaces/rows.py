@@ -86,9 +86,9 @@ class Schema:
             text = "" if kind is None else level_of(value, kind)
             return Column(CATEGORY, np.array([text], dtype=object), np.array([kind is None]))
         read = read_values(self.natives.readable(native), self.names[j], InstanceError)
-        return (
-            Column(own, np.zeros(1), read.missing) if read.missing[0] else read
-        )  # of a hole alone no kind is known
+        if read.missing[0]:  # of a hole alone no kind is known
+            return Column(own, np.zeros(1), read.missing)
+        return read
 
     def unclear(self, instance: Any) -> list[str]:
         """Columns in which a training row is told like this row but has another value, as a model may see it."""
@@ -149,7 +149,8 @@ class Schema:
         native = self.natives.one(j, value)
         if self.columns[j].kind == NUMBER:
             held = unwrapped(native[0])
-            if math.isinf(held) and not math.isinf(value) if isinstance(held, float) else held != value:
+            lost = math.isinf(held) != math.isinf(value) if isinstance(held, float) else held != value
+            if lost:
                 raise OverflowError(f"its type cannot hold it, only {held!r}")
         return native
 
