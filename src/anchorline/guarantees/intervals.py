@@ -1,5 +1,6 @@
 """Confidence intervals for a number of samples fixed in advance; they hold at every such number."""
 
+import functools
 import math
 
 import numpy as np
@@ -115,12 +116,15 @@ def split_delta(delta: float, look: int) -> float:
     return checked_delta(delta) / (look * (look + 1))
 
 
+@functools.lru_cache(maxsize=64)
 def _bet_starts(n: int) -> NDArray[np.intp]:
     """Return the positions where a bet is renewed: each of the first 32, then after growth by 1/16."""
     starts = [0]
     while (following := starts[-1] + max(1, starts[-1] // 16)) < n:
         starts.append(following)
-    return np.array(starts)
+    found = np.array(starts)
+    found.setflags(write=False)
+    return found
 
 
 def _plug_in_bets(sums: Floats, squares: Floats, starts: NDArray[np.intp], budget: float) -> Floats:
