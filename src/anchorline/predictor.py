@@ -218,8 +218,10 @@ class Predictor:
 
     def _note(self, ticks: np.ndarray, position: int) -> None:
         """Add the rows' drops to the checksum, each weighted by 16 random bits of its own; exact integers."""
-        words = np.random.Philox(key=self.checksum_key).advance(position).random_raw(4 * len(ticks))[::4]
-        self.checksum_ticks += int((ticks * (words >> np.uint64(48)).astype(np.int64)).sum())
+        step, first = divmod(position, 16)  # a step of Philox gives 16 times 16 bits
+        last = first + len(ticks)
+        words = np.random.Philox(key=self.checksum_key).advance(step).random_raw(-(-last // 4))
+        self.checksum_ticks += int((ticks * words.astype("<u8", copy=False).view("<u2")[first:last]).sum())
 
     def _scale(self, outputs: np.ndarray) -> np.ndarray:
         if (self._low, self._high) == (-1.0, 1.0):

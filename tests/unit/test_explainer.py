@@ -445,3 +445,19 @@ def test_a_space_from_outside():
     assert [term.literal.text for term in e.terms] == ["the word 'refund' is there", "the word 'now' is there"]
     assert [term.contribution for term in e.terms] == pytest.approx([0.3, 0.1], abs=1e-6)
     assert al.Explanation.from_json(e.to_json()).to_json() == e.to_json()
+
+
+SPACES = {
+    "hypercube": (al.Hypercube(list("abcdefg")), np.ones(7)),
+    "table": (al.Table(np.random.default_rng(0).normal(size=(50, 7))), 3),
+}
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_models_of_arrays_get_them_row_by_row(space):
+    def model(inputs):
+        assert inputs.flags.c_contiguous
+        return np.tanh(inputs.sum(axis=1))
+
+    space, x = SPACES[space]
+    al.Explainer(model, space, output_range=(-1, 1)).explain(x, n_samples=700, n_certify=700)

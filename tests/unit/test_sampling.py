@@ -68,12 +68,12 @@ def test_extreme_probabilities(p, share):
 
 @pytest.mark.parametrize("d", [1, 7, 8, 9, 16, 70])
 def test_any_slice_of_rows_is_the_slice_of_the_whole(d):
-    drawn = DrawnFlips(KEY, 200, d, 0.4)
-    whole, weights = drawn.rows(0, 200)
-    assert whole.shape == (200, d)
+    drawn = DrawnFlips(KEY, 1600, d, 0.4)
+    whole, weights = drawn.rows(0, 1600)
+    assert whole.shape == (1600, d)
     assert whole.dtype == np.bool_
     assert weights is None
-    for start, stop in [(150, 200), (0, 1), (199, 200), (3, 150), (64, 128)]:  # in any order
+    for start, stop in [(150, 200), (0, 1), (1599, 1600), (3, 1150), (512, 1024), (511, 513)]:  # in any order
         np.testing.assert_array_equal(drawn.rows(start, stop)[0], whole[start:stop])
 
 
@@ -137,16 +137,16 @@ def philox(counter, key):
     return words
 
 
-@pytest.mark.parametrize(("d", "first_row"), [(1, 0), (8, 3), (11, 0), (70, 12345)])
-def test_a_flip_is_a_32_bit_philox_word_below_the_threshold(d, first_row):
-    p, blocks = 0.2689414213699951, -(-d // 8)
-    got = DrawnFlips(KEY, 10**6, d, p).rows(first_row, first_row + 3)[0]
-    for i in range(3):
-        halves = []
-        for block in range(blocks):  # NumPy steps the counter before it draws
-            for word in philox((first_row + i) * blocks + block + 1, KEY):
-                halves += [word & 0xFFFFFFFF, word >> 32]
-        assert got[i].tolist() == [half < round(p * 2**32) for half in halves[:d]]
+@pytest.mark.parametrize(("d", "group"), [(1, 0), (8, 3), (11, 1), (3, 12345)])
+@pytest.mark.parametrize("p", [0.2689414213699951, 0.5, 0.9, 1e-7])
+def test_a_flip_is_a_byte_of_philox_below_the_threshold_and_four_more_where_it_ties(d, group, p):
+    got = DrawnFlips(KEY, 10**9, d, p).rows(512 * group, 512 * (group + 1))[0]
+    stream = itertools.count((group << 64) + 1)  # NumPy steps the counter before it draws
+    data = b"".join(word.to_bytes(8, "little") for _ in range(16 * d) for word in philox(next(stream), KEY))
+    more = (half for at in stream for word in philox(at, KEY) for half in (word & 0xFFFFFFFF, word >> 32))
+    high, low = divmod(round(p * 2**40), 2**32)
+    expected = [byte < high or (byte == high and next(more) < low) for byte in data]
+    assert got.T.ravel().tolist() == expected
 
 
 def test_golden_keys():
@@ -157,14 +157,14 @@ def test_golden_keys():
 @pytest.mark.parametrize(
     ("key", "d", "p", "first", "last"),
     [
-        (KEY, 11, 0.2689414213699951, "002719102c80", "452997034270"),
-        (0, 3, 0.5, "c180", "ac80"),
+        (KEY, 11, 0.2689414213699951, "814400808120", "290012281900"),
+        (0, 3, 0.5, "24f0", "b7b0"),
         (
             2**128 - 1,
             70,
             0.1,
-            "00041800000008a0008428102001050000850000020900020009010204600000000000",
-            "9004804604009000000808100000882092000200020800000000000080000000002002",
+            "0008100010200101800040200e080822120004040010100020000001082c00004d0410",
+            "0000400000020000000040010180801001200000080000000006000002080040000000",
         ),
     ],
 )

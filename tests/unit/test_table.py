@@ -583,6 +583,42 @@ def test_frames_of_one_type_and_of_several_give_the_same_neighbors():
         assert (kept[:, [1, 3]].all(axis=1) | ~kept[:, [1, 3]].any(axis=1)).all()  # the pair moves together
 
 
+AS = {
+    "array": lambda frame: frame.to_numpy(),
+    "frame of one type": lambda frame: frame,
+    "frame of several": lambda frame: frame.astype({"a": np.float32}),
+    "polars": pl.from_pandas,
+    "arrow": pa.Table.from_pandas,
+}
+
+
+@pytest.mark.parametrize("within", ["keep", "redraw"])
+@pytest.mark.parametrize("kind", AS)
+def test_neighbors_cell_by_cell(kind, within):
+    """Groups of different sizes, a fixed column between, one that nothing breaks: every cell is in its place."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 50, size=(40, 9)).astype(float), columns=list("abcdefghi"))
+    frame["h"] = 7.0
+    names = None if kind != "array" else list(frame.columns)
+    groups = {"three": ["f", "b", "i"], "two": ["g", "a"]}
+    table = al.Table(AS[kind](frame), names=names, groups=groups, fixed=["d"], n_bins=2, within=within)
+    neighborhood = table.at(5)
+    flips = rng.random((25_000, len(neighborhood.literals))) < 0.4  # more than are looked at at once
+    found = neighborhood.realize(flips, np.random.default_rng(1))
+    found = found if kind == "array" else np.column_stack([np.asarray(found[name]) for name in frame])
+    values, own = frame.to_numpy(), frame.iloc[5].to_numpy()
+    assert (found[:, [3, 7]] == own[[3, 7]]).all()
+    for literal, flipped in zip(neighborhood.literals, flips.T, strict=True):
+        columns = [frame.columns.get_loc(name) for name in groups.get(literal.name, [literal.name])]
+        sides = values[:, columns] < np.median(values[:, columns], axis=0)
+        keeps = (sides == sides[5]).all(axis=1)
+        drawn = {tuple(row) for row in found[flipped][:, columns]}
+        assert drawn == {tuple(row) for row in values[~keeps][:, columns]}
+        left = {tuple(row) for row in found[~flipped][:, columns]}
+        kept = values[keeps] if within == "redraw" else own[None]
+        assert left == {tuple(row) for row in kept[:, columns]}
+
+
 def test_objects_stay_objects_in_a_frame_of_nothing_else():
     frame = pd.DataFrame({"a": ["x", "y", None], "b": ["u", "u", "v"]}, dtype=object)
     drawn = al.Table(frame).at(0).realize(np.ones((9, 2), bool), np.random.default_rng(0))

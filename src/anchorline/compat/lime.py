@@ -83,7 +83,7 @@ class LimeTabularExplainer:
     ... )
     >>> result = explainer.explain_instance(np.array([52, 1]), predict_proba, num_features=2)
     >>> [(text, round(weight, 2)) for text, weight in result.as_list()]
-    [('age >= 46', 0.15), ('member = yes', 0.08)]
+    [('age >= 46', 0.14), ('member = yes', 0.08)]
     >>> bool(abs(result.intercept[1] + sum(w for _, w in result.as_list()) - result.predict_proba[1]) < 1e-12)
     True
     """

@@ -5,10 +5,11 @@ Everything else follows from codes: which rows break a statement, and which keep
 """
 
 import itertools
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +29,7 @@ from anchorline.errors import ParameterError
 UNSEEN = -1  # the code of a level that no training row has: every training row breaks it
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """What is true of a value: ``text``; ``lone`` if only one training value makes it true."""
 
     text: str
@@ -40,16 +40,16 @@ class Statement:
 class Intervals:
     """Left-closed intervals between ``edges``; the outer two are unbounded, missing values stand apart.
 
-    ``lone`` has, of every interval that holds only one training value, that value and its text: it is told as
-    ``capital-gain = 0``, where the row has it. ``zone`` follows every date. ``indicator``: the column holds
-    nothing but 0 and 1.
+    ``statements`` are told by code. ``lone`` has, of every interval that holds only one training value, that
+    value and what is said of a row that has it: ``capital-gain = 0``. ``zone`` follows every date.
+    ``indicator``: the column holds nothing but 0 and 1.
     """
 
     name: str
     kind: str
     edges: np.ndarray
-    texts: tuple[str, ...]
-    lone: Mapping[int, tuple[float, str]]
+    statements: tuple[Statement, ...]
+    lone: Mapping[int, tuple[float, Statement]]
     indicator: bool
     zone: str = ""
 
@@ -59,39 +59,44 @@ class Intervals:
     ) -> "Intervals":
         """The intervals between edges, each told with its text; ``values`` are the distinct ones, sorted."""
         edges = np.array([edge for edge, _ in pairs], dtype=np.float64)
-        texts = tuple(text + zone for _, text in pairs)
+        texts = _told_between(name, [text + zone for _, text in pairs])
+        statements = (*(Statement(text, lone=False) for text in texts), Statement(f"{name} is missing", lone=True))
         firsts = [0, *values.searchsorted(edges).tolist(), len(values)]
         found = {i: low for i, (low, high) in enumerate(itertools.pairwise(firsts)) if high - low == 1}
         lone = {
-            i: (float(values[at]), _told_alone(values, at, kind) + zone)
+            i: (float(values[at]), Statement(f"{name} = {_told_alone(values, at, kind)}{zone}", lone=True))
             for i, at in found.items()
             if not EXACT <= abs(float(values[at])) < np.inf
         }
-        return cls(name, kind, edges, texts, lone, bool(np.isin(values, (0, 1)).all()), zone)
+        return cls(name, kind, edges, statements, lone, bool(np.isin(values, (0, 1)).all()), zone)
 
     def codes(self, column: Column) -> np.ndarray:
         """Number of the interval of every value, (n,); missing ones come last."""
         found = self.edges.searchsorted(column.values, side="right")  # a value on an edge goes above it
         return np.where(column.missing, len(self.edges) + 1, found)
 
+    def code(self, column: Column) -> int:
+        """The same of a column's only value."""
+        return len(self.edges) + 1 if column.missing[0] else bisect_right(self.edges, column.values[0])
+
     def statement(self, column: Column, code: int) -> Statement:
         """What is true of a column's only value, of this code."""
-        if column.missing[0]:
-            return Statement(f"{self.name} is missing", lone=True)
-        value, text = self.lone.get(code, (None, ""))
-        if value == float(column.values[0]):
-            return Statement(f"{self.name} = {text}", lone=True)
-        if not self.texts:
-            return Statement(f"{self.name} is not missing", lone=False)
-        if code == 0:
-            return Statement(f"{self.name} < {self.texts[0]}", lone=False)
-        if code == len(self.texts):
-            return Statement(f"{self.name} >= {self.texts[-1]}", lone=False)
-        return Statement(f"{self.texts[code - 1]} <= {self.name} < {self.texts[code]}", lone=False)
+        value, statement = self.lone.get(code, (None, None))
+        if statement is not None and not column.missing[0] and value == column.values[0]:
+            return statement
+        return self.statements[code]
 
     def value_text(self, column: Column) -> str:
         """The only value of a column, told."""
         return text_of(column.values[0], self.kind) + self.zone
+
+
+def _told_between(name: str, texts: Sequence[str]) -> list[str]:
+    """What is said of the intervals between edges of these texts, from the lowest on."""
+    if not texts:
+        return [f"{name} is not missing"]
+    inner = [f"{low} <= {name} < {high}" for low, high in itertools.pairwise(texts)]
+    return [f"{name} < {texts[0]}", *inner, f"{name} >= {texts[-1]}"]
 
 
 def _told_alone(values: np.ndarray, at: int, kind: str) -> str:
@@ -121,6 +126,10 @@ class Levels:
         texts = level_texts(column)
         known = [self.missing if gone else self.codes_of.get(text, UNSEEN) for text, gone in texts]
         return np.array(known, dtype=np.intp)
+
+    def code(self, column: Column) -> int:
+        """The same of a column's only value."""
+        return int(self.codes(column)[0])
 
     def statement(self, column: Column, code: int) -> Statement:
         """What is true of a column's only value, of this code."""
@@ -229,8 +238,7 @@ class Attribute:
 
     def codes(self, columns: Sequence[Column]) -> tuple[int, ...]:
         """The codes of a row, a column each."""
-        pairs = zip(self.encodings, columns, strict=True)
-        return tuple(int(encoding.codes(column)[0]) for encoding, column in pairs)
+        return tuple([encoding.code(column) for encoding, column in zip(self.encodings, columns, strict=True)])
 
     def breaks(self, columns: Sequence[Column], own: tuple[int, ...]) -> np.ndarray:
         """Where rows, of these columns, break the statement of these codes."""
@@ -246,10 +254,10 @@ class Attribute:
 
     def statement(self, columns: Sequence[Column], codes: tuple[int, ...]) -> Statement:
         """What is true of the row: of a group, everything its columns say; of indicators, the one that is on."""
+        if len(codes) == 1:
+            return self.encodings[0].statement(columns[0], codes[0])
         triples = zip(self.encodings, columns, codes, strict=True)
         each = [encoding.statement(column, code) for encoding, column, code in triples]
-        if len(each) == 1:
-            return each[0]
         lone = all(statement.lone for statement in each)
         on = [i for i, column in enumerate(columns) if not column.missing[0] and column.values[0] == 1]
         if len(on) == 1 and all(map(_is_indicator, self.encodings)) and self._says_all(on[0], codes):

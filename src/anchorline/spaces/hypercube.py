@@ -118,5 +118,5 @@ class HypercubeNeighborhood:
         return [int(sign) for sign in self.point]
 
     def realize(self, flips: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Change the sign where flipped; float64 (n, d)."""
-        return np.where(flips, -self.point, self.point)
+        """Change the sign where flipped; float64 (n, d), row by row, as models expect it."""
+        return np.where(np.ascontiguousarray(flips), -self.point, self.point)

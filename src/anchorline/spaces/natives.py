@@ -18,20 +18,29 @@ from anchorline.spaces.values import arrow_one, as_date, bare, numpy_one, pandas
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Cells of neighbors that are drawn from the table, column after column, ``counts`` of each.
+    """Cells of n neighbors that are drawn from the table, column after column, ``counts`` of each.
 
-    Cells are numbered down the columns, ``row + column * n_rows``: ``own`` are the numbers of the neighbors'
-    cells, ``sources`` those of the table's that they are drawn from.
+    ``at`` numbers the cells down the columns: that of neighbor i in the j-th of the columns is ``i + j n``.
+    ``rows`` are the table's rows that they are drawn from.
     """
 
     columns: np.ndarray
     counts: np.ndarray
-    own: np.ndarray
-    sources: np.ndarray
+    at: np.ndarray
+    rows: np.ndarray
 
     def each(self, of_columns: np.ndarray) -> np.ndarray:
         """Of every cell what is given of its column."""
         return np.repeat(of_columns, self.counts)
+
+    def of(self, columns: np.ndarray, n: int) -> "Cells":
+        """The same of these columns, but for those that are -1."""
+        gone = columns < 0
+        if not gone.any():
+            return Cells(columns, self.counts, self.at, self.rows)
+        kept = ~self.each(gone)
+        at = self.at - self.each(np.cumsum(gone) * n)
+        return Cells(columns[~gone], self.counts[~gone], at[kept], self.rows[kept])
 
 
 class Natives(Protocol):
@@ -39,6 +48,9 @@ class Natives(Protocol):
 
     def pick(self, j: int, rows: np.ndarray) -> Any:
         """Rows of column j, copied: a native column."""
+
+    def row(self, i: int) -> tuple[Any, ...]:
+        """Row i, copied: native columns of one value."""
 
     def one(self, j: int, value: Any) -> Any:
         """A native column of one value with the type of column j, or any error.
@@ -113,6 +125,10 @@ class ArrayNatives:
         """A copy of some rows."""
         return np.asarray(self.table[rows, j])
 
+    def row(self, i: int) -> tuple[np.ndarray, ...]:
+        """Views of one copy."""
+        return tuple(self.table[i].copy()[:, None])
+
     def one(self, j: int, value: Any) -> np.ndarray:
         """Texts as long as they are; all else of the array's type."""
         return numpy_one(value, self.table.dtype)
@@ -138,17 +154,25 @@ class ArrayNatives:
 
     def neighbors(self, row: Sequence[np.ndarray], n: int, drawn: Iterable[Cells]) -> Any:
         """The instance over and over, then the cells that differ."""
-        own, d = np.concatenate(row), len(row)
-        found = np.empty((n, d), dtype=np.result_type(own, self.table), order=self.order)
+        own = np.concatenate(row)
+        found = np.empty((n, len(own)), dtype=np.result_type(own, self.table), order=self.order)
         found[:] = own
-        flat, table = found.reshape(-1, order=self.order), self.table.reshape(-1, order="F")
+        flat = found.reshape(-1, order=self.order)
         for cells in drawn:
-            flat[self._places(cells, n, d)] = table.take(cells.sources)
+            flat[self._places(cells, n, len(own))] = self._values(cells)
         return found
 
     def _places(self, cells: Cells, n: int, d: int) -> np.ndarray:
-        """Where the cells lie: ``row d + column``, from ``row + column n``."""
-        return np.asarray(cells.own * d - cells.each(cells.columns * (n * d - 1)))
+        """Where the cells lie, row by row: ``i d + column``, from ``i + j n``."""
+        places = cells.each(cells.columns - np.arange(len(cells.columns)) * (n * d))
+        places += cells.at * d
+        return places
+
+    def _values(self, cells: Cells) -> np.ndarray:
+        """What the table has for the cells."""
+        sources = cells.each(cells.columns * len(self.table))
+        sources += cells.rows
+        return self.table.reshape(-1, order="F").take(sources)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +195,10 @@ class FrameOfOneType(ArrayNatives):
         return self._frame(super().neighbors(row, n, drawn))
 
     def _places(self, cells: Cells, n: int, d: int) -> np.ndarray:
-        """Column by column: as they are numbered."""
-        return cells.own
+        """Column by column: ``i + column n``."""
+        places = cells.each((cells.columns - np.arange(len(cells.columns))) * n)
+        places += cells.at
+        return places
 
     def _frame(self, values: np.ndarray) -> Any:
         """With the type said: pandas takes objects that are all texts for its own texts."""
@@ -190,6 +216,10 @@ class _Columns(ABC):
         """A copy of some rows."""
         return self._taken(self.columns[j], rows)
 
+    def row(self, i: int) -> tuple[Any, ...]:
+        """Column by column."""
+        return tuple(self.pick(j, np.array([i])) for j in range(len(self.columns)))
+
     def rows(self, rows: np.ndarray) -> Any:
         """A table of some rows."""
         return self._assembled([self.pick(j, rows) for j in range(len(self.columns))])
@@ -205,7 +235,9 @@ class _Columns(ABC):
         """Of every column the instance's value and those drawn, each put where it belongs."""
         sources = np.full((len(self.columns), n), -1, dtype=np.intp)
         for cells in drawn:
-            sources.reshape(-1)[cells.own] = cells.sources - cells.each(cells.columns * len(self.columns[0]))
+            block = np.full((len(cells.columns), n), -1, dtype=np.intp)
+            block.reshape(-1)[cells.at] = cells.rows
+            sources[cells.columns] = block
         return self._assembled([self._mixed(j, own, sources[j]) for j, own in enumerate(row)])
 
     def _mixed(self, j: int, own: Any, sources: np.ndarray) -> Any:

@@ -72,9 +72,9 @@ class Schema:
         if isinstance(instance, int | np.integer) and not isinstance(instance, bool):
             if not -self.n_rows <= instance < self.n_rows:
                 raise InstanceError(f"Row {instance} was asked for; the table has rows 0 to {self.n_rows - 1}.")
-            at = np.array([int(instance) % self.n_rows])
-            natives = tuple(self.natives.pick(j, at) for j in range(len(self.names)))
-            return natives, tuple(Column(own.kind, own.values[at], own.missing[at]) for own in self.columns)
+            at = int(instance) % self.n_rows
+            read = [Column(own.kind, own.values[at : at + 1], own.missing[at : at + 1]) for own in self.columns]
+            return self.natives.row(at), tuple(read)
         natives = tuple(self._cast(j, value) for j, value in enumerate(self._values(instance)))
         return natives, tuple(self._reading(j, native) for j, native in enumerate(natives))
 
@@ -224,13 +224,14 @@ def plain(column: Column, native: Any) -> str | int | float | bool | None:
 
 
 def _plain_number(value: Any) -> str | int | float:
-    if isinstance(value, int | np.integer):
+    if isinstance(value, (int, np.integer)):
         return int(value)
     number = float(value)
     if not math.isfinite(number):
         return "Infinity" if number > 0 else "-Infinity"  # JSON has no number for it
     # Whole floats are told as integers: whether a library holds a column as floats says nothing of the row.
-    return int(number) if abs(number) < 2**53 and str(number).endswith(".0") and str(number) != "-0.0" else number
+    whole = number.is_integer() and abs(number) < 2**53 and (number or math.copysign(1, number) > 0)
+    return int(number) if whole else number
 
 
 def _as_mapping(instance: Any) -> dict[str, Any] | None:

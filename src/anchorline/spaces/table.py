@@ -219,7 +219,12 @@ class TableNeighborhood:
     @cached_property
     def _codes(self) -> list[tuple[int, ...]]:
         """The row's codes, an attribute each."""
-        return [attribute.codes(self._of(attribute)) for attribute in self.attributes]
+        return [attribute.codes(columns) for attribute, columns in zip(self.attributes, self._parts, strict=True)]
+
+    @cached_property
+    def _parts(self) -> list[list[Column]]:
+        """The row's columns, by attribute."""
+        return [[self.columns[j] for j in attribute.positions] for attribute in self.attributes]
 
     @cached_property
     def _blocks(self) -> np.ndarray:
@@ -238,6 +243,11 @@ class TableNeighborhood:
                 "training table, more bins (n_bins), cuts, or fewer fixed columns."
             )
         return kept
+
+    @cached_property
+    def _keeping(self) -> np.ndarray:
+        """Start and stop, in the pool, of the training rows that keep a literal: (2, d)."""
+        return self._blocks[:, self._breakable]
 
     @cached_property
     def fixed(self) -> dict[str, str]:
@@ -282,43 +292,38 @@ class TableNeighborhood:
         return self.pool.neighbors(self.row, len(flips), self._drawn(np.asarray(flips, dtype=bool), rng))
 
     def _drawn(self, flips: np.ndarray, rng: np.random.Generator | None) -> Iterator[Cells]:
-        """The cells to draw, some literals at a time: their values lie close together in the pool."""
-        start, stop = self._blocks[:, self._breakable]
-        kept = stop - start
+        """The cells to draw, some literals at a time: all that is looked at then fits into a processor's cache."""
         step = max(1, _CELLS_AT_ONCE // max(1, len(flips)))
-        for first in range(0, len(kept), step):
-            some = slice(first, first + step)
-            flipped = np.ascontiguousarray(flips[:, some].T)
-            yield from self._cells(flipped, some, stop[some], self.n_training - kept[some], rng)
-            if self.within == "redraw":
-                unflipped = ~flipped & (kept[some, None] > 0)  # no training row to draw from: the value stays
-                yield from self._cells(unflipped, some, start[some], kept[some], rng)
+        for first in range(0, len(self._breakable), step):
+            yield from self._cells(flips, slice(first, first + step), rng)
 
-    def _cells(
-        self,
-        asked: np.ndarray,
-        literals: slice,
-        begin: np.ndarray,
-        size: np.ndarray,
-        rng: np.random.Generator | None,
-    ) -> Iterator[Cells]:
-        """Where ``asked`` (literals, neighbors), one of the ``size`` rows of the pool that ``begin`` there.
+    def _cells(self, flips: np.ndarray, literals: slice, rng: np.random.Generator | None) -> list[Cells]:
+        """The cells of some literals: of flipped ones from a row that breaks it, else, if asked, that keeps it."""
+        start, stop = self._keeping[:, literals]
+        asked = flipped = np.ascontiguousarray(flips.T[literals])
+        if self.within == "redraw":  # no training row to draw from: the value stays
+            asked = flipped | (start < stop)[:, None]
+        at = np.flatnonzero(asked)
+        counts = np.diff(np.searchsorted(at, len(flips) * np.arange(len(asked) + 1)))
+        begin, size = np.repeat(stop, counts), np.repeat(self.n_training - stop + start, counts)
+        if self.within == "redraw":
+            broken = flipped.reshape(-1)[at]
+            begin = np.where(broken, begin, np.repeat(start, counts))
+            size = np.where(broken, size, np.repeat(stop - start, counts))
+        cells = Cells(np.arange(len(asked)), counts, at, self._rows(begin, size, rng))
+        return [cells.of(columns, len(flips)) for columns in self._members[:, literals]]
+
+    def _rows(self, begin: np.ndarray, size: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
+        """One of the ``size`` rows of the pool that ``begin`` there, for each; both are written over.
 
         After the last row comes the first: so all that break a literal lie side by side, too.
         """
-        d, n = asked.shape
-        at = np.flatnonzero(asked)
-        counts = np.diff(np.searchsorted(at, n * np.arange(d + 1)))
-        rows = _scaled(self._words(len(at), rng), np.repeat(size.astype(np.uint64), counts))
-        rows += np.repeat(begin, counts)
-        around = (rows - self.n_training).view(np.uint64)  # less than nothing is more than anything
-        rows = np.minimum(rows.view(np.uint64), around).view(np.intp)
-        for columns in self._members[:, literals]:
-            has = columns >= 0
-            kept = slice(None) if has.all() else np.repeat(has, counts)
-            to, of, each = (columns - np.arange(d)) * n, columns * self.n_training, counts[has]
-            own, sources = at[kept] + np.repeat(to[has], each), rows[kept] + np.repeat(of[has], each)
-            yield Cells(columns[has], each, own, sources)
+        rows = size.view(np.uint64)
+        rows *= self._words(len(size), rng)
+        rows >>= np.uint64(32)
+        rows += begin.view(np.uint64)
+        around = np.subtract(rows, np.uint64(self.n_training), out=begin.view(np.uint64))
+        return np.minimum(rows, around, out=rows).view(np.intp)  # less than nothing is more than anything
 
     def _words(self, n: int, rng: np.random.Generator | None) -> np.ndarray:
         """So many times 32 random bits; without a generator zeros, where they decide nothing."""
@@ -338,21 +343,11 @@ class TableNeighborhood:
     def _literal(self, i: int) -> Literal:
         attribute, statement = self.attributes[i], self._statement(i)
         kept = self.within == "keep" or not np.ptp(self._blocks[:, i])  # no training row to draw from: it stays
-        held = attribute.kept(self._of(attribute), statement) if kept else statement.text
+        held = attribute.kept(self._parts[i], statement) if kept else statement.text
         return Literal(attribute.name, statement.text, held)
 
     def _statement(self, i: int) -> Statement:
-        return self.attributes[i].statement(self._of(self.attributes[i]), self._codes[i])
-
-    def _of(self, attribute: Attribute) -> list[Column]:
-        return [self.columns[j] for j in attribute.positions]
-
-
-def _scaled(words: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Words of 32 bits as whole numbers below n (uint64)."""
-    product: np.ndarray = words * n
-    product >>= np.uint64(32)
-    return product.view(np.intp)
+        return self.attributes[i].statement(self._parts[i], self._codes[i])
 
 
 def _schema_of(frame: Any, names: Sequence[str] | None) -> Schema:
