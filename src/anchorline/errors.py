@@ -138,6 +138,10 @@ class RemoteModelError(PredictorError):
     """A model behind an address failed, or answered what cannot be used."""
 
 
+class RemoteRefusalError(RemoteModelError):
+    """A model behind an address answered, and said no."""
+
+
 class TableFileError(AnchorlineError, ValueError):
     """A file is not a table that can be read."""
 

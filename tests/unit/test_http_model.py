@@ -293,7 +293,7 @@ def test_a_server_that_keeps_failing_is_given_up(server, load):
 @pytest.mark.parametrize("status", [400, 404, 500])
 def test_other_failures_are_final(server, load, status):
     server.answer = flaky(*[status] * 20)
-    with pytest.raises(errors.RemoteModelError, match=f"answered {status}"):
+    with pytest.raises(errors.RemoteRefusalError, match=f"answered {status}"):
         load(f"{server.address}/invocations")(FRAME)
     assert len(server.seen) == 1
 

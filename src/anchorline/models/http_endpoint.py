@@ -21,7 +21,14 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from anchorline.errors import BudgetError, MissingDependencyError, ModelFileError, ParameterError, RemoteModelError
+from anchorline.errors import (
+    BudgetError,
+    MissingDependencyError,
+    ModelFileError,
+    ParameterError,
+    RemoteModelError,
+    RemoteRefusalError,
+)
 from anchorline.models import http_protocols
 from anchorline.models.http_limits import HttpLimits
 from anchorline.models.rows import Rows
@@ -43,10 +50,6 @@ def load(name: str, kind: str, options: "Options") -> "HttpModel":
     except ImportError as error:
         raise MissingDependencyError.of("httpx", "http") from error
     return HttpModel(name, kind, options.http)
-
-
-class _RefusedError(RemoteModelError):
-    """The server answered, and said no."""
 
 
 class HttpModel:
@@ -101,14 +104,14 @@ class HttpModel:
     def learn_classes(self, inputs: Any) -> None:
         """Ask about rows for ``classes_``, which MLflow tells with its answers; rows it refuses tell none."""
         if self.classes_ is None and isinstance(self._protocol, http_protocols.Mlflow):
-            with contextlib.suppress(_RefusedError):
+            with contextlib.suppress(RemoteRefusalError):
                 self(inputs)
 
     def _metadata(self, address: str) -> Any:
         """What the server says of its model; None if it says nothing."""
         try:
             return json.loads(self._exchange("GET", address, None))
-        except (_RefusedError, ValueError) as error:
+        except (RemoteRefusalError, ValueError) as error:
             _log.debug("no metadata: %s", error)
             return None
 
@@ -156,7 +159,7 @@ class HttpModel:
                     return content
                 problem = self._refusal(status, headers, content)
                 if status not in _AGAIN:
-                    raise _RefusedError(problem)
+                    raise RemoteRefusalError(problem)
                 asked = _retry_after(headers.get("retry-after"))
             if attempt == self._limits.max_retries:
                 raise RemoteModelError(f"{problem} (tried {attempt + 1} times).")
