@@ -11,8 +11,7 @@ from anchorline.errors import SampleError
 GRID = 2.0**26  # drops on multiples of 1 / GRID have exact float64 sums, in any order, up to 2^27 rows
 WEIGHT_GRID = 2.0**50  # so do weights that add up to at most 8, and their products, on multiples of 1 / this
 _LEAST_WEIGHT = 2.0**-30  # a row, on the average: rounding may then have moved a millionth of the weight
-_ROWS_PER_PRODUCT = 2**14  # bounds memory; whole numbers up to 2^8 then add up to less than 2^24: exact in float32
-_PIECES = np.array([2.0**18, 2.0**9, 1.0])  # of a drop, in units of the grid
+_ROWS_PER_PRODUCT = 2**14  # bounds memory; float32 counts integers exactly up to 2^24 rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,20 +59,20 @@ class Evidence:
     @classmethod
     def _of_rows(cls, flips: np.ndarray, drops: np.ndarray, weights: np.ndarray | None) -> "Evidence":
         if weights is None:
-            pair_sums, cross_sums = _products(flips, drops)
+            narrow = flips.astype(np.float32)
+            pair_sums = (narrow.T @ narrow).astype(np.float64)  # exact: integers below 2^24
             weighted_drops, weight, squares = drops, float(len(drops)), drops * drops
         else:
             weights, table = _rounded(weights), flips.astype(np.float64)
             pair_sums, weight = table.T @ (table * weights[:, None]), float(weights.sum())
             weighted_drops, squares = _rounded(weights * drops), _rounded(weights * drops * drops)
-            cross_sums = np.einsum("i,ij->j", weighted_drops, flips)
         coarse = np.rint(squares * GRID) / GRID
         return cls(
             n_rows=len(drops),
             weight=weight,
             flip_sums=np.diagonal(pair_sums).copy(),
             pair_sums=pair_sums,
-            cross_sums=cross_sums,
+            cross_sums=np.einsum("i,ij->j", weighted_drops, flips),  # casts bit by bit: no table of floats
             drop_sum=float(weighted_drops.sum()),
             square_sums=(float(coarse.sum()), float((squares - coarse).sum())),
         )
@@ -147,24 +146,6 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _products(flips: np.ndarray, drops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``F'F`` (d, d) and ``F't`` (d,) by one product of whole numbers, which float32 adds up exactly.
-
-    Drops on the grid, of at most 1, are sums of three whole numbers up to 2^8, scaled; any others leave a rest.
-    """
-    n, d = flips.shape
-    both = np.empty((d + len(_PIECES), n), dtype=np.float32)
-    both[:d], left = flips.T, drops * GRID
-    for i, unit in enumerate(_PIECES):
-        piece = np.clip(np.rint(left / unit), -256, 256)
-        both[d + i], left = piece, left - piece * unit
-    sums = (both @ both.T).astype(np.float64)
-    cross_sums = sums[:d, d:] @ _PIECES
-    if left.any():
-        cross_sums += np.einsum("i,ij->j", left, flips)
-    return sums[:d, :d].copy(), cross_sums / GRID
-
-
 def _rounded(values: np.ndarray) -> np.ndarray:
     return np.rint(values * WEIGHT_GRID) / WEIGHT_GRID
 
@@ -218,7 +199,8 @@ class Rows:
     ) -> "Rows":
         """Pack a sample; flips (n, d) of booleans."""
         flips, drops, weights = _checked(flips, drops, weights)
-        return cls(np.packbits(flips, axis=1), flips.shape[1], drops, weights, stays, clipped)
+        packed = np.packbits(np.ascontiguousarray(flips), axis=1)  # row by row: so they are unpacked fastest
+        return cls(packed, flips.shape[1], drops, weights, stays, clipped)
 
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> "Rows":

@@ -251,6 +251,8 @@ class Predictor:
 
 def ask(model: Callable[[Any], Any], inputs: Any, n_rows: int, task: str | None) -> np.ndarray:
     """The model's checked answers to some rows; errors that say what was asked and what came."""
+    if isinstance(inputs, np.ndarray) and not inputs.flags.c_contiguous:
+        inputs = inputs.copy(order="C")  # row by row, as models expect it, whatever a space makes
     try:
         answer = model(inputs)
     except AnchorlineError:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anchorline import evidence as evidence_module
 from anchorline.errors import SampleError
-from anchorline.evidence import Evidence
+from anchorline.evidence import Evidence, Rows
 
 GRID = 2**26  # the grid of design section 2, written again on purpose
 EXACT = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -242,3 +242,12 @@ def test_tiny_weights_are_weights_or_refused():
         with pytest.raises(SampleError, match=r"2 rows add up to (0|4e-12),.*weights.sum"):
             _ = evidence.drop_mean
         assert (evidence + Evidence.from_sample(*GOOD)).flip_sums.sum() == pytest.approx(2)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_are_packed_row_by_row(order):
+    """Down the columns they would be unpacked in twenty times as long."""
+    flips = np.asarray(np.random.default_rng(0).random((100, 30)) < 0.3, order=order)
+    parts = Rows.joined([Rows.of(flips, np.zeros(100)), Rows.of(flips, np.zeros(100))])
+    assert parts.packed.flags.c_contiguous
+    np.testing.assert_array_equal(parts.flips, np.concatenate([flips, flips]))

@@ -447,7 +447,26 @@ def test_a_space_from_outside():
     assert al.Explanation.from_json(e.to_json()).to_json() == e.to_json()
 
 
+@dataclass(frozen=True)
+class Switches:
+    """A space of its own: everything on; a flip switches off."""
+
+    fingerprint = "switches"
+    deterministic = True
+    key = b"on"
+    instance = (1,) * 7
+    literals = tuple(al.Literal(name, f"{name} is on") for name in "abcdefg")
+    original = np.ones((1, 7))
+
+    def at(self, instance):
+        return self
+
+    def realize(self, flips, rng):
+        return np.where(flips, 0.0, 1.0)
+
+
 SPACES = {
+    "own": (Switches(), [1] * 7),
     "hypercube": (al.Hypercube(list("abcdefg")), np.ones(7)),
     "table": (al.Table(np.random.default_rng(0).normal(size=(50, 7))), 3),
 }
@@ -460,4 +479,4 @@ def test_models_of_arrays_get_them_row_by_row(space):
         return np.tanh(inputs.sum(axis=1))
 
     space, x = SPACES[space]
-    al.Explainer(model, space, output_range=(-1, 1)).explain(x, n_samples=700, n_certify=700)
+    al.Explainer(model, space, output_range=(-1, 1)).explain(x, n_samples=700, n_certify=700, sampling="draw")

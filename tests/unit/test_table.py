@@ -619,6 +619,14 @@ def test_neighbors_cell_by_cell(kind, within):
         assert left == {tuple(row) for row in kept[:, columns]}
 
 
+@pytest.mark.parametrize("kind", ["MT19937", "Philox", "PCG64", "PCG64DXSM", "SFC64"])
+def test_any_generator_draws_every_row_alike(kind):
+    neighborhood = al.Table(np.arange(100.0)[:, None], n_bins=2).at(0)
+    drawn = neighborhood.realize(np.ones((50_000, 1), bool), np.random.Generator(getattr(np.random, kind)(0)))
+    counts = np.bincount(drawn[:, 0].astype(int), minlength=100)[50:]
+    assert np.abs(counts - 1000).max() < 5 * math.sqrt(1000)
+
+
 def test_objects_stay_objects_in_a_frame_of_nothing_else():
     frame = pd.DataFrame({"a": ["x", "y", None], "b": ["u", "u", "v"]}, dtype=object)
     drawn = al.Table(frame).at(0).realize(np.ones((9, 2), bool), np.random.default_rng(0))

@@ -331,6 +331,8 @@ class TableNeighborhood:
             raise ParameterError("A table draws values: realize(flips, rng) needs a random generator.")
         if rng is None:
             return np.zeros(n, dtype=np.uint32)
+        if isinstance(rng.bit_generator, np.random.MT19937):  # whose words have 32 bits
+            return rng.bit_generator.random_raw(n).astype(np.uint32)
         words = rng.bit_generator.random_raw(-(-n // 2))  # raw: the same on every version of NumPy
         return words.astype("<u8", copy=False).view("<u4")[:n]
 
