@@ -198,9 +198,11 @@ def climb(
     a, n = projection.vectors, len(rho)
     hopeless = rho >= 1  # such a literal may gain anything
     scale = 1 / np.where(hopeless, 1.0, 1 - rho)
-    any_hopeless = bool(hopeless.any())
-    best, (eta, mu) = None, start
+    any_hopeless, sizes = bool(hopeless.any()), np.abs(projection.form)
+    best, top, (eta, mu) = None, None, start
     for _ in range(steps):
+        if top is not None:
+            _, eta, mu = map(float, saddle(projection.form - (a[:, top] * scale[top]) @ a[:, top].T, *limits))
         gains = (a[0] + eta * a[1] + mu * a[2]) ** 2 * scale
         if any_hopeless:
             gains[hopeless] = np.inf
@@ -208,14 +210,11 @@ def climb(
         y = np.array([1.0, eta, mu])
         price = 0.0 if mu == 0 else 2 * min(mu * limits[0], mu * limits[1])
         base = float(y @ projection.form @ y) + price
-        base -= _LOST * (float(np.abs(y) @ np.abs(projection.form) @ np.abs(y)) + abs(price))
+        base -= _LOST * (float(np.abs(y) @ sizes @ np.abs(y)) + abs(price))
         bound = Bound(base, gains, (eta, mu), base - float(gains[top].sum()))
         if best is None or bound.value > best.value:
             best = bound
         if not np.isfinite(bound.value):
             break
-        form = projection.form - (a[:, top] * scale[top]) @ a[:, top].T
-        _, eta_, mu_ = saddle(form, *limits)
-        eta, mu = float(eta_), float(mu_)
     assert best is not None
     return best
