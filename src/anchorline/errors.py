@@ -8,6 +8,7 @@
     |- SampleError (ValueError)               flips, drops or weights that do not fit together
     |- PredictorError (RuntimeError)          the model raised
     |  `- RemoteModelError (RuntimeError)     a model behind an address failed, or answered what cannot be used
+    |     `- RemoteRefusalError (RuntimeError)  it said no, and asking again would not help
     |- PredictorOutputError (ValueError)      the model answered, but not with one finite number a row
     |- BudgetError (RuntimeError)             the work asked for needs more queries than `max_queries`
     |- NotOptimalError (RuntimeError)         a proved optimum was required and none was reached
@@ -139,7 +140,7 @@ class RemoteModelError(PredictorError):
 
 
 class RemoteRefusalError(RemoteModelError):
-    """A model behind an address answered, and said no."""
+    """A model behind an address said no, and asking again would not help."""
 
 
 class TableFileError(AnchorlineError, ValueError):

@@ -359,8 +359,9 @@ class Explanation:
 
 
 def plain_label(label: Any) -> str | int | float | bool | None:
-    """A label as JSON can hold it."""
-    return label if label is None or isinstance(label, (str, int, float, bool)) else str(label)
+    """A label as JSON can hold it, which has no infinity."""
+    told = label is None or isinstance(label, (str, int)) or (isinstance(label, float) and math.isfinite(label))
+    return label if told else str(label)
 
 
 def texts_digest(literals: Sequence[Literal]) -> str:

@@ -83,8 +83,11 @@ class Explanations(Sequence["Explanation | Failure"]):
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """What is told of every row: its place, and `COLUMNS`."""
-        return self._records
+        """What is told of every row: its place, and `COLUMNS`; copies."""
+        return tuple(dict(record) for record in self._records)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_read": {}}  # read again from the records
 
     def __len__(self) -> int:
         return len(self._records)
@@ -261,7 +264,7 @@ def summarize(many: Iterable["Explanation | Failure"]) -> Summary:
     failures: Counter[str] = Counter()
     judged: list[tuple[int, float, int, str, float | None]] = []
     entries = many if isinstance(many, Explanations) else Explanations(many)
-    for record, entry in zip(entries.records, entries, strict=True):
+    for record, entry in zip(entries._records, entries, strict=True):
         if isinstance(entry, Failure):
             failures[entry.error_type] += 1
             continue

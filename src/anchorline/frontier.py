@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,14 @@ class FrontierPoint:
     lower_bound: float
     fidelity_error: Estimate | None
     relevance_error: Estimate | None
+
+    def __post_init__(self) -> None:
+        contributions = np.array(self.contributions, dtype=np.float64)
+        contributions.setflags(write=False)
+        object.__setattr__(self, "contributions", contributions)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # by the constructor: what is read-only stays so
+        return partial(type(self), **{name: getattr(self, name) for name in self.__slots__}), ()
 
     @property
     def gap(self) -> float:

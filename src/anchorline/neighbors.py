@@ -1,6 +1,8 @@
 """Neighbors to look at: how many facts are broken, what the model says, and what the sum says."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +35,9 @@ class NeighborSample:
         shapes = [getattr(self, name).shape for name in ("n_flips", "outputs", "sums")]
         if len(set(shapes)) > 1 or len(shapes[0]) != 1 or not shapes[0][0]:
             raise SampleError(f"n_flips, outputs, sums have shapes {shapes}; needed three of one length, (n,).")
+
+    def __reduce__(self) -> tuple[Any, ...]:  # by the constructor: what is read-only stays so
+        return partial(type(self), **{name: getattr(self, name) for name in self.__slots__}), ()
 
 
 def sample_neighbors(

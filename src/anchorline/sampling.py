@@ -43,9 +43,10 @@ def stream_key(seed: int, row_key: bytes, stream: str) -> int:
 class DrawnFlips:
     """``n_rows`` rows of independent flips; any slice of rows can be had alone, in any order.
 
-    Rows come in groups; group g owns the Philox counters from ``g 2^64`` on, so the flips depend on (key, row,
-    d) only. First come bytes, the rows of one literal after those of another: below ``p 2^8`` is a flip. Where
-    a byte does not tell, 32 bits more do, in the same order: the law is met to 2^-41.
+    Rows come in groups; group g owns the Philox counters from ``g 2^64`` on, so a row's flips depend on (key, row,
+    d, p) only. First come bytes, the rows of one literal after those of another: below ``floor(p 2^8)`` is a flip,
+    above it is none. Those equal to it are decided by 32 bits more each, in the same order: the law is met to
+    2^-41.
     """
 
     key: int

@@ -3,6 +3,7 @@
 import itertools
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -400,3 +401,13 @@ def test_scip_ends_where_outputs_hardly_move():
     answer = solve(problem, "scip", node_limit=20_000)
     assert answer.n_nodes < 20_000
     assert answer.lower_bound <= solve(problem).objective
+
+
+def test_relaxations_in_threads_leave_warnings_as_they_were():
+    rng = np.random.default_rng(0)
+    samples = [(rng.random((60, 8)) < 0.3, rng.uniform(-0.2, 0.2, 60)) for _ in range(40)]
+    problems = [Problem(Evidence.from_sample(*sample), 3, 0.3) for sample in samples]
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda problem: solve(problem, "relaxation"), problems))
+    assert warnings.filters == before

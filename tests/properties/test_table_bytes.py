@@ -223,7 +223,7 @@ def test_other_batches_get_other_values(frame):
 
 
 def test_values_do_not_follow_flips(frame):
-    """Flips and values come from other counters: the value drawn says nothing of the next flips."""
+    """Flips and values come from other generators: the value drawn says nothing of the next flips."""
     neighborhood = al.Table(frame).at(3)
     drawn = DrawnFlips(1, 20_000, len(neighborhood.literals), 0.5)
     flips, _ = drawn.rows(0, 20_000)

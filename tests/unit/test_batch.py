@@ -384,6 +384,20 @@ def test_a_failing_row_does_not_spoil_those_it_shares_calls_with(alone):
     assert texts(many)[:3] + texts(many)[4:] == alone[:3] + alone[4:]
 
 
+def test_a_model_may_answer_in_the_same_memory_every_time(alone):
+    """Where a mixed call fails, and every question is asked alone, answers are kept until they are read."""
+    memory = np.zeros(4096)
+
+    def model(frame):
+        if len(frame) > len(memory):
+            raise ValueError("too many rows for one call")
+        memory[: len(frame)] = score(frame)
+        return memory[: len(frame)]
+
+    shared = explainer_of(model).explain_many(ROWS, share_calls=True, n_samples=3000, n_certify=0)
+    assert texts(shared) == texts(explainer_of().explain_many(ROWS, n_samples=3000, n_certify=0))
+
+
 def test_shared_questions_are_answered_together_and_in_order():
     calls = []
 

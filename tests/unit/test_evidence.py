@@ -251,3 +251,10 @@ def test_rows_are_packed_row_by_row(order):
     parts = Rows.joined([Rows.of(flips, np.zeros(100)), Rows.of(flips, np.zeros(100))])
     assert parts.packed.flags.c_contiguous
     np.testing.assert_array_equal(parts.flips, np.concatenate([flips, flips]))
+
+
+def test_the_layout_of_flips_does_not_matter():
+    rng = np.random.default_rng(0)
+    flips, drops = rng.random((5000, 30)) < 0.3, rng.normal(size=5000)  # drops on no grid: the order shows
+    one, other = (Evidence.from_sample(np.asarray(flips, order=order), drops) for order in "CF")
+    assert one.cross_sums.tobytes() == other.cross_sums.tobytes()

@@ -531,3 +531,26 @@ def test_to_frame_is_pandas_unless_told():
 def test_to_frame_of_nothing():
     frame = kinds()["degenerate"].to_frame("polars")
     assert frame.rows() == [("(intercept)", 0.0, -1)]
+
+
+@pytest.mark.parametrize("label", [math.inf, -math.inf])
+def test_a_label_of_infinity_can_be_written(label):
+    for classes in (None, [label, 0.0]):
+        explainer = al.Explainer(
+            lambda z: np.where(z[:, 0] > 0, label, 0.0), al.Hypercube(), task="label", classes=classes
+        )
+        e = explainer.explain([1, 1, 1])
+        assert al.Explanation.from_json(e.to_json()) == e
+        assert pickle.loads(pickle.dumps(e)) == e
+
+
+def test_points_of_a_frontier_and_neighbors_stay_read_only():
+    explainer = al.Explainer(lambda z: 0.5 * z[:, 0] + 0.2 * z[:, 1], al.Hypercube())
+    e = explainer.explain([1, 1, 1])
+    point, sample = explainer.frontier([1, 1, 1], ks=[2]).points[0], explainer.neighbors(e, 50)
+    for kept in (point, pickle.loads(pickle.dumps(point))):
+        with pytest.raises(ValueError, match="read-only"):
+            kept.contributions[:] = 9
+    for kept in (sample, pickle.loads(pickle.dumps(sample))):
+        with pytest.raises(ValueError, match="read-only"):
+            kept.outputs[:] = 9

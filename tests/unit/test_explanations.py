@@ -61,6 +61,20 @@ def test_failures_are_told_apart(many):
     assert repr(many) == "Explanations(4 rows explained, 1 failed)"
 
 
+def test_what_was_looked_at_is_not_pickled_twice():
+    explainer = al.Explainer(lambda z: 0.5 * z[:, 0], al.Hypercube())
+    many = explainer.explain_many([[1, 1, 1], [-1, 1, -1]] * 5)
+    fresh = Explanations.of_records(many.records)
+    size = len(pickle.dumps(fresh))
+    assert [fresh[i] for i in range(10)]
+    assert len(pickle.dumps(fresh)) == size
+
+
+def test_records_are_copies(many):
+    many.records[0]["prediction"] = 77
+    assert many.records[0]["prediction"] == many[0].prediction
+
+
 def test_made_of_explanations_or_of_records_it_is_the_same(many):
     again = Explanations(list(many))
     assert [r["explanation"] for r in again.records] == [r["explanation"] for r in many.records]

@@ -135,3 +135,7 @@ def test_a_name_is_one_text_or_two(name):
 def test_names_are_texts(names):
     with pytest.raises(ParameterError, match="name"):
         Hypercube(names)
+
+
+def test_neighbors_lie_row_by_row():
+    assert al.Hypercube().at([1, -1, 1]).realize(np.zeros((3, 9), bool).T).flags.c_contiguous

@@ -458,3 +458,13 @@ def test_a_model_may_answer_in_one_buffer():
     x = [1] * 20
     expected = al.explain(lambda z: 0.5 * z[:, 0], x, n_samples=9000).to_json()
     assert al.explain(frugal, x, n_samples=9000).to_json() == expected
+
+
+def test_every_answer_has_a_weight_of_its_own():
+    def noted(fallen):
+        answers = np.where(np.arange(50) == fallen, -1.0, 0.0)
+        predictor = Predictor(lambda z: answers if len(z) > 1 else np.zeros(1), np.zeros((1, 1)), checksum_key=7)
+        predictor.answer(np.zeros((50, 1)), 50)
+        return predictor.checksum_ticks
+
+    assert len({noted(i) for i in range(50)}) == 50

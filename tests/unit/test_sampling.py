@@ -154,6 +154,11 @@ def test_golden_keys():
     assert stream_key(7, b"hypercube:\x01\xff", "certify") == 0xF404431D37F35651EACD8FFD7C6D45CF
 
 
+def test_golden_values():
+    words = DrawnFlips(KEY, 1, 1, 0.5).generator(4096).bit_generator.random_raw(2)
+    assert words.tolist() == [0x34A271B07620928C, 0xF745FC4D403A3F20]
+
+
 @pytest.mark.parametrize(
     ("key", "d", "p", "first", "last"),
     [

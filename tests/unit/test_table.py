@@ -619,6 +619,28 @@ def test_neighbors_cell_by_cell(kind, within):
         assert left == {tuple(row) for row in kept[:, columns]}
 
 
+MADE_OF_ARRAYS = {
+    "pandas": pd.DataFrame,
+    "pandas, Arrow's types": lambda arrays: pd.DataFrame(
+        {name: pd.arrays.ArrowExtensionArray(pa.array(values)) for name, values in arrays.items()}
+    ),
+    "polars": pl.DataFrame,
+    "polars from pandas": lambda arrays: pl.from_pandas(pd.DataFrame(arrays, copy=False)),
+    "arrow": pa.table,
+}
+
+
+@pytest.mark.parametrize("kind", MADE_OF_ARRAYS)
+def test_memory_that_a_table_was_made_of_may_change(kind):
+    arrays = dict(zip("ab", np.random.default_rng(0).normal(size=(2, 300)).copy(), strict=True))
+    table = al.Table(MADE_OF_ARRAYS[kind](arrays))
+    before = [table.at(i).instance for i in range(300)]
+    for values in arrays.values():
+        values *= 0
+    assert [table.at(i).instance for i in range(300)] == before
+    assert table.fingerprint == al.Table(pd.DataFrame(before, columns=list("ab"))).fingerprint
+
+
 @pytest.mark.parametrize("kind", ["MT19937", "Philox", "PCG64", "PCG64DXSM", "SFC64"])
 def test_any_generator_draws_every_row_alike(kind):
     neighborhood = al.Table(np.arange(100.0)[:, None], n_bins=2).at(0)

@@ -353,3 +353,7 @@ def test_values_are_never_rounded_in_silence(frame, value):
 def test_floats_may_lose_digits():
     table = al.Table(pl.DataFrame({"x": pl.Series([1.0, 2.0], dtype=pl.Float32)}))
     assert table.at([0.1]).instance == [float(np.float32(0.1))]
+
+
+def test_minus_zero_is_told_as_such():
+    assert repr(al.Table(np.array([[0.0], [-0.0], [3.0]])).at(1).instance) == "[-0.0]"

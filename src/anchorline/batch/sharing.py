@@ -85,7 +85,9 @@ class SharedModel:
     def _answer_alone(self, question: _Question) -> None:
         try:
             self.n_calls += 1
-            question.answer = self._ask(question.inputs)
+            answer = self._ask(question.inputs)
+            # A model may write its next answer into the same memory.
+            question.answer = answer.copy() if hasattr(answer, "copy") else answer
         except BaseException as error:
             question.error = error
         question.is_answered = True

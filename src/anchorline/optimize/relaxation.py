@@ -1,5 +1,6 @@
 """The paper's convex relaxation: an L1 ball in place of "at most k terms". A bound, not an explanation."""
 
+import threading
 import warnings
 from dataclasses import dataclass
 from typing import Self
@@ -15,6 +16,7 @@ from anchorline.optimize.solution import Solution, Status
 _TOLERANCE = 1e-10  # asked of Clarabel: asking for more, it gives up and returns 1e-7
 _SLACK = 1e-12  # how far outside still counts as reachable: rounding
 _ANSWERS = ("optimal", "optimal_inaccurate", "user_limit")
+_ONE_AT_A_TIME = threading.Lock()  # filters of warnings are the whole process's: two threads would mix them up
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,7 @@ def _minimise(problem: Problem, polytope: Polytope, limits: Limits) -> np.ndarra
     settings = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), _TOLERANCE)
     if limits.time_limit is not None:
         settings["time_limit"] = float(limits.time_limit)
-    with warnings.catch_warnings():
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "may be inaccurate": the gap says by how much
         try:
             relaxed.solve(solver="CLARABEL", **settings)

@@ -82,7 +82,7 @@ class Intervals:
     def statement(self, column: Column, code: int) -> Statement:
         """What is true of a column's only value, of this code."""
         value, statement = self.lone.get(code, (None, None))
-        if statement is not None and not column.missing[0] and value == column.values[0]:
+        if statement is not None and value == column.values[0]:
             return statement
         return self.statements[code]
 

@@ -33,6 +33,12 @@ class Cells:
         """Of every cell what is given of its column."""
         return np.repeat(of_columns, self.counts)
 
+    def places(self, n: int) -> np.ndarray:
+        """Where the cells lie in a table of n rows, column by column: ``i + column n``."""
+        found = self.each((self.columns - np.arange(len(self.columns))) * n)
+        found += self.at
+        return found
+
     def of(self, columns: np.ndarray, n: int) -> "Cells":
         """The same of these columns, but for those that are -1."""
         gone = columns < 0
@@ -72,11 +78,6 @@ class Natives(Protocol):
 
     def neighbors(self, row: Sequence[Any], n: int, drawn: Iterable[Cells]) -> Any:
         """A table of n times the instance ``row``, native columns of one value each, but for the cells drawn."""
-
-
-def snapshot(table: Any) -> Any:
-    """A copy where the user could change the table later; Polars and Arrow never change."""
-    return table.copy() if isinstance(table, np.ndarray) or is_pandas_dataframe(table) else table
 
 
 def natives_of(table: Any) -> Natives | None:
@@ -195,10 +196,8 @@ class FrameOfOneType(ArrayNatives):
         return self._frame(super().neighbors(row, n, drawn))
 
     def _places(self, cells: Cells, n: int, d: int) -> np.ndarray:
-        """Column by column: ``i + column n``."""
-        places = cells.each((cells.columns - np.arange(len(cells.columns))) * n)
-        places += cells.at
-        return places
+        """Column by column."""
+        return cells.places(n)
 
     def _frame(self, values: np.ndarray) -> Any:
         """With the type said: pandas takes objects that are all texts for its own texts."""
@@ -235,9 +234,7 @@ class _Columns(ABC):
         """Of every column the instance's value and those drawn, each put where it belongs."""
         sources = np.full((len(self.columns), n), -1, dtype=np.intp)
         for cells in drawn:
-            block = np.full((len(cells.columns), n), -1, dtype=np.intp)
-            block.reshape(-1)[cells.at] = cells.rows
-            sources[cells.columns] = block
+            sources.reshape(-1)[cells.places(n)] = cells.rows
         return self._assembled([self._mixed(j, own, sources[j]) for j, own in enumerate(row)])
 
     def _mixed(self, j: int, own: Any, sources: np.ndarray) -> Any:

@@ -23,9 +23,10 @@ from anchorline.spaces.choices import (
     known,
     level_text,
 )
-from anchorline.spaces.natives import Cells, Natives, natives_of, snapshot
+from anchorline.spaces.natives import Cells, Natives, natives_of
 from anchorline.spaces.rows import Schema, plain, types_of
 from anchorline.spaces.seen import alike
+from anchorline.spaces.snapshot import snapshot
 
 _MOST_EXAMPLES = 10_000  # training rows shown to a model to learn the range of its outputs
 _EXAMPLES_A_BATCH = 4096
