@@ -209,7 +209,9 @@ def test_spark(expected, tmp_path, monkeypatch):
         assert marker.exists()
         with pytest.raises(ParameterError, match="id is 'name'"):
             explain(frame, explainer_of(Trouble()), id="name", **CHEAP)
-        for named in ("key", "Key"):
+        odd = frame.selectExpr("named_struct('a b', id) as id", *(n for n in frame.columns if n != "id"))
+        assert explain(odd, explainer_of(Trouble()), id="id", **CHEAP).columns[0] == "id"
+        for named in ("key", "Key", "ROW"):
             with pytest.raises(ParameterError, match=f"id is '{named}'.*Rename yours"):
                 explain(frame.withColumnRenamed("id", named), explainer_of(Trouble()), id=named, **CHEAP)
         with pytest.raises(

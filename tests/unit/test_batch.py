@@ -12,15 +12,18 @@ import time
 from pathlib import Path
 
 import joblib
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import threadpoolctl
 
 import anchorline as al
 from anchorline.batch import Progress, Work, explain_partition
 from anchorline.batch import run as run_module
+from anchorline.batch.blas import one_blas_thread
 from anchorline.batch.evidence import explain_parts, explain_split, gather_part, parts_of
 from anchorline.batch.journal import Journal, records
 from anchorline.batch.local import Events, Plan, effective_jobs, stream
@@ -775,3 +778,65 @@ def test_a_key_in_an_address_is_in_no_file():
     assert told.startswith("https://host/invocations?... ")
     assert "sesame" not in told
     assert told != _digest_of_model("https://host/invocations?api-key=other")
+
+
+# --- partitions ------------------------------------------------------------------------------------------
+
+
+def sign_work():
+    return Work.of(al.Explainer(lambda z: 0.5 * z[:, 0] + 0.25 * z[:, 1], al.Hypercube()), k=2, n_samples=50)
+
+
+@pytest.mark.parametrize("id", [[-1, 17], ["p", "q"]])
+def test_an_id_is_no_coordinate(id):
+    frame = pd.DataFrame({"id": id, "a": [1, -1], "b": [1, 1]})
+    assert explain_partition(frame, sign_work(), "id")["prediction"].tolist() == [0.75, -0.25]
+    assert explain_partition(frame[["a", "id", "b"]], sign_work(), "id")["id"].tolist() == id
+
+
+def test_names_of_the_answer_are_no_ids():
+    frame = pd.DataFrame({"row": [5], "a": [1], "b": [1]})
+    with pytest.raises(ParameterError, match="id is 'row', the name of a column of the answer"):
+        explain_partition(frame, sign_work(), "row")
+
+
+@pytest.mark.parametrize("name", ["row", "key", "error"])
+def test_an_index_called_like_an_answer_loses_its_name_only(name):
+    frame = pd.DataFrame({"a": [1, 1], "b": [1, -1]}, index=pd.Index([30, 10], name=name))
+    found = explain_partition(frame, sign_work())
+    assert found.index.tolist() == [30, 10]
+    assert found.reset_index().columns[0] == "index"
+    assert explain_partition(frame.rename_axis("client"), sign_work()).index.name == "client"
+
+
+def test_pieces_of_arrow_tables_are_partitions():
+    batch = pa.RecordBatch.from_pydict({"a": [1, 1], "b": [1, -1]})
+    assert explain_partition(batch, sign_work())["prediction"].to_pylist() == [0.75, 0.25]
+    with pytest.raises(ParameterError, match="Got a list; needed a frame"):
+        explain_partition([[1, 1]], sign_work())
+
+
+def test_rows_that_cannot_be_read_have_one_key_however_they_come():
+    frames = [
+        pd.DataFrame({"a": [20], "b": pd.array([None], dtype=object)}),
+        pd.DataFrame({"a": [20.0], "b": pd.array([None], dtype="boolean")}),
+        pl.DataFrame({"a": [20], "b": [None]}),
+        pa.table({"a": [20], "b": [None]}),
+    ]
+    keys = [nw.from_native(explain_partition(frame, sign_work()))["key"].to_list() for frame in frames]
+    assert all(key == keys[0] for key in keys)
+
+
+def test_the_number_of_blas_threads_is_put_back_by_the_last():
+    def threads():
+        return [each["num_threads"] for each in threadpoolctl.threadpool_info() if each["user_api"] == "blas"]
+
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        before = threads()
+        one, other = one_blas_thread(), one_blas_thread()
+        one.__enter__()
+        other.__enter__()
+        one.__exit__(None, None, None)
+        assert set(threads()) == {1}
+        other.__exit__(None, None, None)
+        assert threads() == before

@@ -63,3 +63,9 @@ def test_a_model_that_cannot_be_opened_there_is_told():
 
     with pytest.raises(UnpackableError, match=r"cannot be unpacked in another process .*no licence"):
         explain_split(al.Explainer(Here(), al.Hypercube()), HERE, n_jobs=2, **KEYWORDS)
+
+
+@pytest.mark.parametrize(("start", "stop"), [("a", 4096), (0.0, 4096.0), (4096, 4096), (1, 4096), (-4096, 0)])
+def test_cuts_that_are_none(start, stop):
+    with pytest.raises(ParameterError, match=r"needed cuts as of `parts_of"):
+        gather_part(explainer(), HERE, start, stop, **KEYWORDS)

@@ -77,7 +77,8 @@ def parts_of(n_samples: int, n_parts: int) -> list[tuple[int, int]]:
 def gather_part(explainer: Explainer, instance: Any, start: int, stop: int, **keywords: Unpack[Keywords]) -> Part:
     """Ask about the neighbors ``start`` to ``stop`` of a sample; cuts as of `parts_of`. One query more, for x."""
     settings = _checked(Settings.of(**keywords))
-    if start % BATCH_ROWS or not 0 <= start < stop <= int(settings.n_samples):
+    whole = isinstance(start, Integral) and isinstance(stop, Integral)
+    if not whole or start % BATCH_ROWS or not 0 <= start < stop <= int(settings.n_samples):
         raise ParameterError(
             f"A part from {start} to {stop} of {settings.n_samples}; needed cuts as of "
             f"`parts_of({settings.n_samples}, n_parts)`."

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, Unpack
 
-from anchorline.batch.partition import FrameRows, Work, key_of, one_blas_thread, packed, rows_of
+from anchorline.batch.blas import one_blas_thread
+from anchorline.batch.partition import FrameRows, Work, key_of, packed, rows_of
 from anchorline.batch.progress import Meter, Progress
 from anchorline.batch.workers import Crew, explain_rows, learn
 from anchorline.errors import ParameterError, RowError, UnpackableError, WorkerError

@@ -4,20 +4,22 @@ import contextlib
 import hashlib
 import io
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, ClassVar, Unpack
 
 import numpy as np
 
+from anchorline.batch.blas import one_blas_thread
 from anchorline.batch.sharing import share_calls
-from anchorline.columns import opened, row_values
+from anchorline.columns import kind_of, level_of, opened, row_values
 from anchorline.endings import survived
 from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer, Ranges
 from anchorline.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
 from anchorline.settings import Keywords, Settings
 
+_TAKEN = frozenset({"row", *COLUMNS})  # names of the answer, in a file too
 _VALUES_AT_ONCE = 50_000  # read of a frame, a few megabytes
 SHARED_ROWS = 16  # whose queries go to the model together, where asked for
 
@@ -71,7 +73,15 @@ def key_of(explainer: Explainer, row: Any) -> str:
         if isinstance(row, Mapping):
             row = [row.get(name) for name in names] if names else list(row.values())
         values = row if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]
-        return content_key(["unreadable", *(str(value) for value in values)])
+        return content_key(["unreadable", *map(_told, values)])
+
+
+def _told(value: Any) -> str | None:
+    """A value that may be of no use, told alike of every library: None is NaN, 1 is 1.0."""
+    kind = kind_of(value)
+    with contextlib.suppress(Exception):  # of another kind, or too large
+        return None if kind is None else level_of(value, kind)
+    return str(value)
 
 
 def learn_ranges(explainer: Explainer) -> Ranges:
@@ -143,15 +153,19 @@ def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
     """
     import narwhals as nw  # noqa: PLC0415  heavy
 
-    rows = rows_of(frame, work.explainer)
-    given = nw.from_native(frame, eager_only=True)
+    given = opened(frame, ParameterError, eager_only=True)
+    if not isinstance(given, nw.DataFrame):
+        raise ParameterError(f"Got a {type(frame).__name__}; needed a frame. Type explainer.explain_many(rows).")
     check_id(id, given.columns)
+    by_name = hasattr(work.explainer.space, "names")  # else by position, where an id would be taken for a value
+    rows = rows_of(frame if by_name or id is None else given.drop(id).to_native(), work.explainer)
     with one_blas_thread():
         records = work.records(rows.take(0, len(rows)))
     found = nw.from_native(frame_of(records, [], given.implementation), eager_only=True)
     native = found.to_native()
     if hasattr(native, "insert") and hasattr(native, "index"):  # pandas knows rows by their index: it is kept
-        native.index = frame.index
+        taken = {*_TAKEN, id}  # an index of such a name could not be written beside them
+        native.index = frame.index.set_names([None if name in taken else name for name in frame.index.names])
         if id is not None:
             native.insert(0, id, frame[id])
         return native
@@ -164,7 +178,7 @@ def check_id(id: str | None, columns: Sequence[str]) -> None:
         return
     if id not in columns:
         raise ParameterError(f"id is {id!r}; the frame has {', '.join(map(repr, columns))}.")
-    if id in COLUMNS:
+    if id in _TAKEN:
         raise ParameterError(f"id is {id!r}, the name of a column of the answer. Rename yours.")
 
 
@@ -175,15 +189,6 @@ def wrong_frame(frame: Any, needed: str, make: str) -> ParameterError:
         f"Got a {kind.__module__.partition('.')[0]} {kind.__name__}; needed {needed}. Type {make}, or, on this "
         "machine alone, explainer.explain_many(frame)."
     )
-
-
-@contextlib.contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread: a model's last bits may depend on their number."""
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415  comes with scikit-learn
-
-    with threadpool_limits(1, user_api="blas"):
-        yield
 
 
 class FrameRows:

@@ -9,8 +9,6 @@ from anchorline.explainer import Explainer
 from anchorline.explanations import COLUMNS
 from anchorline.settings import Keywords
 
-_TYPES = {"text": "string", "number": "double"}
-
 
 def explain(
     frame: Any,
@@ -37,15 +35,17 @@ def explain(
     return frame.mapInPandas(explain_batches, schema)
 
 
-def _schema(frame: Any, id: str | None) -> str:
+def _schema(frame: Any, id: str | None) -> Any:
     """The columns of the answer, as Spark wants to be told beforehand."""
-    told = [f"{name} {_TYPES[kind]}" for name, kind in COLUMNS.items()]
+    from pyspark.sql.types import DoubleType, StringType, StructField, StructType  # noqa: PLC0415  heavy
+
+    types = {"text": StringType(), "number": DoubleType()}
+    told = [StructField(name, types[kind]) for name, kind in COLUMNS.items()]
     if id is None:
-        return ", ".join(told)
+        return StructType(told)
     check_id(id, frame.columns)
-    if id.lower() in COLUMNS:
+    if id.lower() in {"row", *COLUMNS}:
         raise ParameterError(
             f"id is {id!r}: Spark takes it for {id.lower()!r}, a column of the answer. Rename yours."
         )
-    kind = frame.schema[id].dataType.simpleString()
-    return ", ".join([f"`{id.replace('`', '``')}` {kind}", *told])
+    return StructType([StructField(id, frame.schema[id].dataType), *told])
