@@ -19,7 +19,7 @@ from anchorline.explainer import Explainer, Ranges
 from anchorline.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
 from anchorline.settings import Keywords, Settings
 
-_TAKEN = frozenset({"row", *COLUMNS})  # names of the answer, in a file too
+TAKEN = frozenset({"row", *COLUMNS})  # names of the answer, in a file too
 _VALUES_AT_ONCE = 50_000  # read of a frame, a few megabytes
 SHARED_ROWS = 16  # whose queries go to the model together, where asked for
 
@@ -164,7 +164,7 @@ def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
     found = nw.from_native(frame_of(records, [], given.implementation), eager_only=True)
     native = found.to_native()
     if hasattr(native, "insert") and hasattr(native, "index"):  # pandas knows rows by their index: it is kept
-        taken = {*_TAKEN, id}  # an index of such a name could not be written beside them
+        taken = {*TAKEN, id}  # an index of such a name could not be written beside them
         native.index = frame.index.set_names([None if name in taken else name for name in frame.index.names])
         if id is not None:
             native.insert(0, id, frame[id])
@@ -178,7 +178,7 @@ def check_id(id: str | None, columns: Sequence[str]) -> None:
         return
     if id not in columns:
         raise ParameterError(f"id is {id!r}; the frame has {', '.join(map(repr, columns))}.")
-    if id in _TAKEN:
+    if id in TAKEN:
         raise ParameterError(f"id is {id!r}, the name of a column of the answer. Rename yours.")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from anchorline.batch.partition import Parcel, Work, check_id, wrong_frame
+from anchorline.batch.partition import TAKEN, Parcel, Work, check_id, wrong_frame
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.explanations import COLUMNS
@@ -44,7 +44,7 @@ def _schema(frame: Any, id: str | None) -> Any:
     if id is None:
         return StructType(told)
     check_id(id, frame.columns)
-    if id.lower() in {"row", *COLUMNS}:
+    if id.lower() in TAKEN:
         raise ParameterError(
             f"id is {id!r}: Spark takes it for {id.lower()!r}, a column of the answer. Rename yours."
         )
