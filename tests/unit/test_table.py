@@ -573,7 +573,7 @@ def test_frames_of_one_type_and_of_several_give_the_same_neighbors():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(60, 5)), columns=list("abcde"))
     groups = {"pair": ["b", "d"]}
-    flips = rng.random((3000, 4)) < 0.3  # more than are drawn at once
+    flips = rng.random((3000, 4)) < 0.3
     for within in ("keep", "redraw"):
         alone = al.Table(frame, groups=groups, within=within).at(3)
         beside = al.Table(frame.assign(name="x"), groups=groups, within=within, fixed=["name"]).at(3)
@@ -617,6 +617,17 @@ def test_neighbors_cell_by_cell(kind, within):
         left = {tuple(row) for row in found[~flipped][:, columns]}
         kept = values[keeps] if within == "redraw" else own[None]
         assert left == {tuple(row) for row in kept[:, columns]}
+
+
+@pytest.mark.parametrize("within", ["keep", "redraw"])
+def test_neighbors_do_not_depend_on_how_many_cells_are_looked_at_together(within, monkeypatch):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 7)), columns=list("abcdefg"))
+    there = al.Table(frame, groups=[["b", "f"]], fixed=["c"], within=within).at(3)
+    flips = np.random.default_rng(1).random((501, 5)) < 0.3
+    whole = there.realize(flips, np.random.default_rng(2))
+    for cells in (1, 1100, 10**9):
+        monkeypatch.setattr(al.spaces.table, "_CELLS_AT_ONCE", cells)
+        pd.testing.assert_frame_equal(there.realize(flips, np.random.default_rng(2)), whole)
 
 
 MADE_OF_ARRAYS = {

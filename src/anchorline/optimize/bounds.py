@@ -181,6 +181,12 @@ class Bound:
         bounds = np.maximum(self.base - others - self.gains, self.value)
         return np.flatnonzero(bounds < cutoff), float(bounds[bounds >= cutoff].min(initial=np.inf))
 
+    def forces_best(self, cutoff: float, r: int) -> bool:
+        """Whether every set bounded below ``cutoff`` has the candidate of the largest gain."""
+        n = len(self.gains)
+        others = np.sort(np.partition(self.gains, n - r - 1)[n - r - 1 :])[:-1]
+        return bool(self.base - others.sum() >= cutoff)
+
 
 def climb(
     projection: Projection,

@@ -266,7 +266,7 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
     order = np.argsort(-bound.gains, kind="stable")
     candidates, gains = candidates[order], bound.gains[order]
     # Child i takes candidate i and drops the earlier ones; sets that run past the end are subsets of others.
-    bounds = bound.base - np.lib.stride_tricks.sliding_window_view(gains, left).sum(axis=1)
+    bounds = bound.base - np.correlate(gains, np.ones(left))
     n_children = int(np.searchsorted(bounds, pool.cutoff))
     if n_children < len(bounds):
         pool.close(float(bounds[n_children]))
@@ -282,7 +282,8 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
 def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) -> tuple[np.ndarray, Bound]:
     """Drop candidates that cannot be part of a better set, again with what is left, to a fixed point.
 
-    The correlations come in two stages: an O(n) bound first, then all pairs of the few that survive.
+    The correlations come in two stages: an O(n) bound first, then all pairs of the few that survive. Where the
+    first leaves one child only, the second can wait: it will know more there.
     """
     candidates, left = node.candidates, node.left
     limits, multipliers = (node.case.low, node.case.high), node.multipliers
@@ -292,7 +293,7 @@ def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) 
         bound = climb(projection, rho, left, limits, multipliers)
         kept, closed = bound.screen(pool.cutoff, left)
         pool.close(closed)
-        done = exact or len(candidates) > _ALL_PAIRS
+        done = exact or len(candidates) > _ALL_PAIRS or bound.forces_best(pool.cutoff, left)
         if len(kept) <= left or (done and len(kept) == len(candidates)):
             return candidates[kept], bound
         candidates, projection, multipliers = candidates[kept], projection.restrict(kept), bound.multipliers

@@ -31,13 +31,15 @@ class Cells:
 
     def each(self, of_columns: np.ndarray) -> np.ndarray:
         """Of every cell what is given of its column."""
-        return np.repeat(of_columns, self.counts)
+        return of_columns.repeat(self.counts)
 
     def places(self, n: int) -> np.ndarray:
         """Where the cells lie in a table of n rows, column by column: ``i + column n``."""
-        found = self.each((self.columns - np.arange(len(self.columns))) * n)
-        found += self.at
-        return found
+        columns = self.columns.tolist()
+        first = min(columns, default=0)
+        if columns == list(range(first, first + len(columns))):  # side by side, as they mostly are
+            return np.asarray(self.at + first * n)
+        return np.asarray(self.at + self.each((self.columns - np.arange(len(columns))) * n))
 
     def of(self, columns: np.ndarray, n: int) -> "Cells":
         """The same of these columns, but for those that are -1."""
@@ -161,6 +163,7 @@ class ArrayNatives:
         flat = found.reshape(-1, order=self.order)
         for cells in drawn:
             flat[self._places(cells, n, len(own))] = self._values(cells)
+            del cells  # the next ones get their memory, which is still in the processor's cache
         return found
 
     def _places(self, cells: Cells, n: int, d: int) -> np.ndarray:

@@ -30,7 +30,7 @@ from anchorline.spaces.snapshot import snapshot
 
 _MOST_EXAMPLES = 10_000  # training rows shown to a model to learn the range of its outputs
 _EXAMPLES_A_BATCH = 4096
-_CELLS_AT_ONCE = 200_000  # looked at together: what is computed on the way stays in the processor's cache
+_CELLS_AT_ONCE = 100_000  # looked at together: what is computed on the way stays in the processor's cache
 
 
 class Table:
@@ -290,37 +290,44 @@ class TableNeighborhood:
 
         A draw is a 32-bit word scaled to the number of rows to draw from; the law is met to 2^-32 a row.
         """
-        return self.pool.neighbors(self.row, len(flips), self._drawn(np.asarray(flips, dtype=bool), rng))
+        flipped = np.ascontiguousarray(np.asarray(flips, dtype=bool).T)
+        return self.pool.neighbors(self.row, len(flips), self._drawn(flipped, rng))
 
-    def _drawn(self, flips: np.ndarray, rng: np.random.Generator | None) -> Iterator[Cells]:
+    def _drawn(self, flipped: np.ndarray, rng: np.random.Generator | None) -> Iterator[Cells]:
         """The cells to draw, some literals at a time: all that is looked at then fits into a processor's cache."""
-        step = max(1, _CELLS_AT_ONCE // max(1, len(flips)))
-        for first in range(0, len(self._breakable), step):
-            yield from self._cells(flips, slice(first, first + step), rng)
-
-    def _cells(self, flips: np.ndarray, literals: slice, rng: np.random.Generator | None) -> list[Cells]:
-        """The cells of some literals: of flipped ones from a row that breaks it, else, if asked, that keeps it."""
-        start, stop = self._keeping[:, literals]
-        asked = flipped = np.ascontiguousarray(flips.T[literals])
+        asked = flipped
         if self.within == "redraw":  # no training row to draw from: the value stays
+            start, stop = self._keeping
             asked = flipped | (start < stop)[:, None]
-        at = np.flatnonzero(asked)
-        counts = np.diff(np.searchsorted(at, len(flips) * np.arange(len(asked) + 1)))
-        begin, size = np.repeat(stop, counts), np.repeat(self.n_training - stop + start, counts)
-        if self.within == "redraw":
-            broken = flipped.reshape(-1)[at]
-            begin = np.where(broken, begin, np.repeat(start, counts))
-            size = np.where(broken, size, np.repeat(stop - start, counts))
-        cells = Cells(np.arange(len(asked)), counts, at, self._rows(begin, size, rng))
-        return [cells.of(columns, len(flips)) for columns in self._members[:, literals]]
+        words = self._words(int(np.count_nonzero(asked)), rng)  # at once, whatever goes together later
+        step = max(1, _CELLS_AT_ONCE // max(1, flipped.shape[1]))
+        for first in range(0, len(flipped), step):
+            literals = slice(first, first + step)
+            (at,) = asked[literals].reshape(-1).nonzero()
+            yield from self._cells(literals, flipped, at, words[: len(at)])
+            words = words[len(at) :]
 
-    def _rows(self, begin: np.ndarray, size: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
+    def _cells(self, literals: slice, flipped: np.ndarray, at: np.ndarray, words: np.ndarray) -> list[Cells]:
+        """The cells of some literals: of flipped ones from a row that breaks it, else from one that keeps it."""
+        (start, stop), n = self._keeping[:, literals], flipped.shape[1]
+        ends = at.searchsorted(np.arange(len(start) + 1) * n)
+        counts = ends[1:] - ends[:-1]
+        begin, size = stop.repeat(counts), (self.n_training - stop + start).repeat(counts)
+        if self.within == "redraw":
+            broken = flipped[literals].reshape(-1)[at]
+            begin = np.where(broken, begin, start.repeat(counts))
+            size = np.where(broken, size, (stop - start).repeat(counts))
+        first, *others = self._members[:, literals]
+        cells = Cells(first, counts, at, self._rows(begin, size, words))
+        return [cells, *(cells.of(columns, n) for columns in others)]
+
+    def _rows(self, begin: np.ndarray, size: np.ndarray, words: np.ndarray) -> np.ndarray:
         """One of the ``size`` rows of the pool that ``begin`` there, for each; both are written over.
 
         After the last row comes the first: so all that break a literal lie side by side, too.
         """
         rows = size.view(np.uint64)
-        rows *= self._words(len(size), rng)
+        rows *= words
         rows >>= np.uint64(32)
         rows += begin.view(np.uint64)
         around = np.subtract(rows, np.uint64(self.n_training), out=begin.view(np.uint64))
