@@ -220,7 +220,7 @@ class Predictor:
         """Add the rows' drops to the checksum, each weighted by 16 random bits of its own; exact integers."""
         step, first = divmod(position, 16)  # a step of Philox gives 16 times 16 bits
         last = first + len(ticks)
-        words = np.random.Philox(key=self.checksum_key).advance(step).random_raw(-(-last // 4))
+        words = np.random.Philox(key=self.checksum_key, counter=step).random_raw(-(-last // 4))
         self.checksum_ticks += int((ticks * words.astype("<u8", copy=False).view("<u2")[first:last]).sum())
 
     def _scale(self, outputs: np.ndarray) -> np.ndarray:
@@ -324,8 +324,8 @@ def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
         raise PredictorOutputError.not_numbers(array)
     if array.ndim == 1 and array.dtype.kind in "iub" and task is None and not np.isin(array, (-1, 1)).all():
         raise PredictorOutputError(f"The predictor returned integers such as {array[0]}: {_SAY_WHICH}")
-    bad = np.flatnonzero(~np.isfinite(array.reshape(n_rows, -1)).all(axis=1))
-    if bad.size:
+    if not np.isfinite(array).all():
+        bad = np.flatnonzero(~np.isfinite(array.reshape(n_rows, -1)).all(axis=1))
         raise PredictorOutputError(
             f"The predictor returned {array[bad[0]]} for {bad.size} of {n_rows} rows (first: row {bad[0]}); "
             "needed finite numbers. Look at `predict(x[None])`, or wrap it: `lambda X: np.nan_to_num(predict(X))`."

@@ -27,10 +27,11 @@ from anchorline.spaces.natives import Cells, Natives, natives_of
 from anchorline.spaces.rows import Schema, plain, types_of
 from anchorline.spaces.seen import alike
 from anchorline.spaces.snapshot import snapshot
+from anchorline.spaces.words import Words
 
 _MOST_EXAMPLES = 10_000  # training rows shown to a model to learn the range of its outputs
 _EXAMPLES_A_BATCH = 4096
-_CELLS_AT_ONCE = 100_000  # looked at together: what is computed on the way stays in the processor's cache
+_CELLS_AT_ONCE = 50_000  # looked at together: what is computed on the way stays in the processor's cache
 
 
 class Table:
@@ -299,13 +300,14 @@ class TableNeighborhood:
         if self.within == "redraw":  # no training row to draw from: the value stays
             start, stop = self._keeping
             asked = flipped | (start < stop)[:, None]
-        words = self._words(int(np.count_nonzero(asked)), rng)  # at once, whatever goes together later
+        if rng is None and not self.deterministic:
+            raise ParameterError("A table draws values: realize(flips, rng) needs a random generator.")
+        words = Words(rng)
         step = max(1, _CELLS_AT_ONCE // max(1, flipped.shape[1]))
         for first in range(0, len(flipped), step):
             literals = slice(first, first + step)
             (at,) = asked[literals].reshape(-1).nonzero()
-            yield from self._cells(literals, flipped, at, words[: len(at)])
-            words = words[len(at) :]
+            yield from self._cells(literals, flipped, at, words.take(len(at)))
 
     def _cells(self, literals: slice, flipped: np.ndarray, at: np.ndarray, words: np.ndarray) -> list[Cells]:
         """The cells of some literals: of flipped ones from a row that breaks it, else from one that keeps it."""
@@ -332,17 +334,6 @@ class TableNeighborhood:
         rows += begin.view(np.uint64)
         around = np.subtract(rows, np.uint64(self.n_training), out=begin.view(np.uint64))
         return np.minimum(rows, around, out=rows).view(np.intp)  # less than nothing is more than anything
-
-    def _words(self, n: int, rng: np.random.Generator | None) -> np.ndarray:
-        """So many times 32 random bits; without a generator zeros, where they decide nothing."""
-        if rng is None and not self.deterministic:
-            raise ParameterError("A table draws values: realize(flips, rng) needs a random generator.")
-        if rng is None:
-            return np.zeros(n, dtype=np.uint32)
-        if isinstance(rng.bit_generator, np.random.MT19937):  # whose words have 32 bits
-            return rng.bit_generator.random_raw(n).astype(np.uint32)
-        words = rng.bit_generator.random_raw(-(-n // 2))  # raw: the same on every version of NumPy
-        return words.astype("<u8", copy=False).view("<u4")[:n]
 
     @cached_property
     def _members(self) -> np.ndarray:
