@@ -106,6 +106,8 @@ class Table:
 
         self._pool = self.schema.natives.arranged(orders())
         self._attributes = self._compared(attributes)
+        positions = [attribute.positions for attribute in attributes]
+        self._members = np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
 
     def _shown(self, categorical: Mapping[str, Mapping[Any, str]] | Iterable[str]) -> dict[str, dict[str, str]]:
         """Columns to be read as categories, and what the text of each level is called."""
@@ -188,7 +190,7 @@ class Table:
         """The neighborhood of a row: dict, Series, frame of one row, list, or the position of a training row."""
         row, columns = self.schema.read(instance)
         return TableNeighborhood(
-            self._pool, self._attributes, self.schema.n_rows, row, columns, self.fixed, self.within
+            self._pool, self._attributes, self._members, self.schema.n_rows, row, columns, self.fixed, self.within
         )
 
     def unclear(self, instance: Any) -> list[str]:
@@ -207,11 +209,13 @@ class Table:
 class TableNeighborhood:
     """A row of a table, and the rows that break some of its literals.
 
-    ``pool`` has every column of the ``n_training`` rows sorted by what is true of them.
+    ``pool`` has every column of the ``n_training`` rows sorted by what is true of them. ``members`` are the first
+    column of every attribute, the second ..., -1 where it has fewer: (most, attributes).
     """
 
     pool: Natives
     attributes: tuple[Attribute, ...]
+    members: np.ndarray
     n_training: int
     row: tuple[Any, ...]
     columns: tuple[Column, ...]
@@ -319,7 +323,7 @@ class TableNeighborhood:
             broken = flipped[literals].reshape(-1)[at]
             begin = np.where(broken, begin, start.repeat(counts))
             size = np.where(broken, size, (stop - start).repeat(counts))
-        first, *others = self._members[:, literals]
+        first, *others = self._columns[:, literals]
         cells = Cells(first, counts, at, self._rows(begin, size, words))
         return [cells, *(cells.of(columns, n) for columns in others)]
 
@@ -336,10 +340,9 @@ class TableNeighborhood:
         return np.minimum(rows, around, out=rows).view(np.intp)  # less than nothing is more than anything
 
     @cached_property
-    def _members(self) -> np.ndarray:
-        """The first column that every literal speaks of, the second ..., -1 where it has fewer: (most, d)."""
-        positions = [self.attributes[i].positions for i in self._breakable]
-        return np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
+    def _columns(self) -> np.ndarray:
+        """`members` of the literals: (most, d)."""
+        return self.members[:, self._breakable]
 
     def _literal(self, i: int) -> Literal:
         attribute, statement = self.attributes[i], self._statement(i)
