@@ -6,7 +6,8 @@ import os
 import numpy as np
 import pytest
 
-from anchorline.optimize import Evidence, Problem, Status, certify, solve
+from anchorline.optimize import Evidence, Problem, Status, certify, exact, solve
+from anchorline.optimize.bounds import Bound
 from anchorline.optimize.exact import Limits, solve_runners_up
 from helpers.oracle import enumerate_objective, least_squares
 from helpers.problems import TROUBLES, generate
@@ -50,6 +51,44 @@ def test_exact_is_the_enumerated_optimum(start):
             sample.origin,
         )
         check_against(truth, problem_of(sample), seed)
+
+
+def test_exact_is_the_enumerated_optimum_where_the_cheap_bound_comes_first(monkeypatch):
+    """As it does for more than 64 candidates, of which enumeration could try few sums."""
+    monkeypatch.setattr(exact, "_FEW", 0)
+    for seed in range(N_PROBLEMS, N_PROBLEMS + 300):
+        sample = generate(seed)
+        rest = (sample.k, sample.prediction, sample.box, sample.origin)
+        truth = enumerate_objective(sample.flips, sample.drops, sample.row_weights, *rest)
+        check_against(truth, problem_of(sample), seed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_is_the_enumerated_optimum_of_many_literals(seed):
+    rng = np.random.default_rng([29, seed])
+    flips = rng.random((200, 70)) < 0.3
+    flips[:, 1] = ~flips[:, 0]
+    flips[:, 2] = flips[:, 3]
+    drops = flips @ (rng.normal(size=70) * (rng.random(70) < 0.1)) * 0.2 + 0.1 * rng.normal(size=200)
+    drops = np.rint(np.clip(drops, -1, 1) * 2**26) / 2**26
+    truth = enumerate_objective(flips, drops, np.ones(200), 2, 0.3, 1.0, 0.0)
+    check_against(truth, Problem(Evidence.from_sample(flips, drops), 2, 0.3), seed)
+
+
+def test_a_candidate_is_forced_where_every_better_set_has_it():
+    rng = np.random.default_rng(0)
+    answers = []
+    for _ in range(400):
+        n, r = int(rng.integers(3, 8)), int(rng.integers(1, 3))
+        gains = rng.exponential(size=n) * rng.choice([1.0, np.inf], size=n, p=[0.95, 0.05])
+        cutoff = float(rng.uniform(-3, 1))
+        better = [
+            set(chosen) for chosen in itertools.combinations(range(n), r) if -gains[[*chosen]].sum() < cutoff
+        ]
+        forced = all(int(gains.argmax()) in chosen for chosen in better)
+        assert Bound(0.0, gains, (0.0, 0.0), 0.0).forces_best(cutoff, r) == forced
+        answers.append(forced)
+    assert 50 < sum(answers) < 350
 
 
 def test_a_literal_that_is_always_flipped_beside_rarely_kept_ones():

@@ -630,6 +630,14 @@ def test_neighbors_do_not_depend_on_how_many_cells_are_looked_at_together(within
         pd.testing.assert_frame_equal(there.realize(flips, np.random.default_rng(2)), whole)
 
 
+@pytest.mark.parametrize("shape", [(4, 2), (4, 1), (4, 4), (3,), (2, 3, 3)])
+@pytest.mark.parametrize("within", ["keep", "redraw"])
+def test_flips_of_another_shape_are_refused(shape, within):
+    there = al.Table(np.random.default_rng(0).normal(size=(50, 3)), within=within).at(0)
+    with pytest.raises(ParameterError, match=r"flips have shape .* needed \(n, 3\)"):
+        there.realize(np.zeros(shape, bool), np.random.default_rng(0))
+
+
 MADE_OF_ARRAYS = {
     "pandas": pd.DataFrame,
     "pandas, Arrow's types": lambda arrays: pd.DataFrame(

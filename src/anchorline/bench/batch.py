@@ -24,7 +24,7 @@ SIZES = (1_000, 10_000, 100_000)
 _TRAIN_ROWS = 2_000
 _SECONDS = 20.0  # of work for one process, so that starting a second does not count
 _TURNS = 3
-_SHARED_ROWS = 100  # explained to tell the model's share: a machine's moods last longer than 20 rows
+_TIMED_ROWS = 100  # to tell the model's share: as many as outlast a machine's mood
 
 
 def speed() -> Iterator[dict[str, Any]]:
@@ -80,7 +80,7 @@ def _share_of_model(frame: Any, model: Any) -> tuple[float, float]:
     explainer = Explainer(predict, frame, task="number")
     explainer.explain(0)  # learns the range, loads what is loaded on first use
     pairs = []
-    for row in range(1, _SHARED_ROWS + 1):
+    for row in range(1, _TIMED_ROWS + 1):
         spent, start = 0.0, time.process_time()
         explainer.explain(row)
         pairs.append((spent, time.process_time() - start))

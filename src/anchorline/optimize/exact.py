@@ -283,8 +283,8 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
 def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) -> tuple[np.ndarray, Bound]:
     """Drop candidates that cannot be part of a better set, again with what is left, to a fixed point.
 
-    The correlations come in two stages: an O(n) bound first, then all pairs of the few that survive. Where the
-    first leaves one child only, the second can wait: it will know more there.
+    The correlations come in two stages: an O(n) bound first, then all pairs of those that survive. Where the first
+    drops none and yet leaves one child only, the second waits for that child: it tells more there.
     """
     candidates, left = node.candidates, node.left
     limits, multipliers = (node.case.low, node.case.high), node.multipliers

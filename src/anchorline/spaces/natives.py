@@ -163,7 +163,7 @@ class ArrayNatives:
         flat = found.reshape(-1, order=self.order)
         for cells in drawn:
             flat[self._places(cells, n, len(own))] = self._values(cells)
-            del cells  # the next ones get their memory, which is still in the processor's cache
+            del cells  # before the next ones are made, which then get memory that is in the processor's cache
         return found
 
     def _places(self, cells: Cells, n: int, d: int) -> np.ndarray:

@@ -296,35 +296,34 @@ class TableNeighborhood:
         A draw is a 32-bit word scaled to the number of rows to draw from; the law is met to 2^-32 a row.
         """
         flipped = np.ascontiguousarray(np.asarray(flips, dtype=bool).T)
-        return self.pool.neighbors(self.row, len(flips), self._drawn(flipped, rng))
-
-    def _drawn(self, flipped: np.ndarray, rng: np.random.Generator | None) -> Iterator[Cells]:
-        """The cells to draw, some literals at a time: all that is looked at then fits into a processor's cache."""
-        asked = flipped
-        if self.within == "redraw":  # no training row to draw from: the value stays
-            start, stop = self._keeping
-            asked = flipped | (start < stop)[:, None]
+        if flipped.ndim != 2 or len(flipped) != len(self._breakable):
+            raise ParameterError(f"flips have shape {np.shape(flips)}; needed (n, {len(self._breakable)}).")
         if rng is None and not self.deterministic:
             raise ParameterError("A table draws values: realize(flips, rng) needs a random generator.")
-        words = Words(rng)
+        return self.pool.neighbors(self.row, len(flips), self._drawn(flipped, Words(rng)))
+
+    def _drawn(self, flipped: np.ndarray, words: Words) -> Iterator[Cells]:
+        """The cells to draw, some literals at a time: all that is looked at then fits into a processor's cache."""
         step = max(1, _CELLS_AT_ONCE // max(1, flipped.shape[1]))
         for first in range(0, len(flipped), step):
-            literals = slice(first, first + step)
-            (at,) = asked[literals].reshape(-1).nonzero()
-            yield from self._cells(literals, flipped, at, words.take(len(at)))
+            yield from self._cells(flipped[first : first + step], slice(first, first + step), words)
 
-    def _cells(self, literals: slice, flipped: np.ndarray, at: np.ndarray, words: np.ndarray) -> list[Cells]:
-        """The cells of some literals: of flipped ones from a row that breaks it, else from one that keeps it."""
+    def _cells(self, flipped: np.ndarray, literals: slice, words: Words) -> list[Cells]:
+        """The cells of some literals: of flipped ones from a row that breaks it, else, if asked, that keeps it."""
         (start, stop), n = self._keeping[:, literals], flipped.shape[1]
+        asked = flipped
+        if self.within == "redraw":  # no training row to draw from: the value stays
+            asked = flipped | (start < stop)[:, None]
+        (at,) = asked.reshape(-1).nonzero()
         ends = at.searchsorted(np.arange(len(start) + 1) * n)
         counts = ends[1:] - ends[:-1]
         begin, size = stop.repeat(counts), (self.n_training - stop + start).repeat(counts)
         if self.within == "redraw":
-            broken = flipped[literals].reshape(-1)[at]
+            broken = flipped.reshape(-1)[at]
             begin = np.where(broken, begin, start.repeat(counts))
             size = np.where(broken, size, (stop - start).repeat(counts))
         first, *others = self._columns[:, literals]
-        cells = Cells(first, counts, at, self._rows(begin, size, words))
+        cells = Cells(first, counts, at, self._rows(begin, size, words.take(len(at))))
         return [cells, *(cells.of(columns, n) for columns in others)]
 
     def _rows(self, begin: np.ndarray, size: np.ndarray, words: np.ndarray) -> np.ndarray:

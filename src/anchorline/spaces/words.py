@@ -26,7 +26,7 @@ class Words:
         words = self._raw(n - len(self._rest))
         if len(self._rest):
             words = np.concatenate([self._rest, words])
-        self._rest = words[n:]
+        self._rest = words[n:].copy()  # a view would hold them all
         return words[:n]
 
     def _raw(self, n: int) -> np.ndarray:
