@@ -230,7 +230,7 @@ def _guess(centered: Centered, case: Case, chosen: tuple[int, ...], pool: Pool, 
             other, other_value = _add_best(centered, rest, case)
             if other_value < value - gain:
                 chosen, value, improved = other, other_value, True
-    if value < pool.cutoff or value == np.inf:  # infinite: complete as it came, its value is not known
+    if not pool.cutoff <= value < np.inf:  # infinite: complete as it came, its value is not known
         pool.offer(np.array(chosen, dtype=np.intp), case)
     return chosen
 
