@@ -49,7 +49,7 @@ check: $(VENV)/.dev  ## lint, format, strict types, import directions, doctests
 	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' src README.md docs -p no:cacheprovider
 
 bench: $(VENV)/.dev  ## figures to benchmarks/results/*.json and a page
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m anchorline.bench --data $(DATA)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks --data $(DATA)
 
 soak: $(VENV)/.dev  ## the generated-problem tests for longer: make soak N=100000
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 ANCHORLINE_SOAK=$(N) $(BIN)/python -m pytest -n 2 -m generated tests

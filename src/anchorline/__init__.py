@@ -8,23 +8,26 @@
 
 from typing import TYPE_CHECKING, Any
 
+from anchorline import _moved
 from anchorline._version import __version__
 from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer, explain
-from anchorline.explanation import Alternative, Certificate, Explanation, Verdict
-from anchorline.explanations import Explanations, Failure
-from anchorline.frontier import Frontier
-from anchorline.literals import Literal
-from anchorline.optimize.solution import Status
+from anchorline.optimize.problem import Status
+from anchorline.result.explanation import Alternative, Certificate, Explanation, Verdict
+from anchorline.result.explanations import Explanations, Failure
+from anchorline.result.frontier import Frontier
+from anchorline.spaces.base import Literal
 from anchorline.spaces.hypercube import Hypercube
 from anchorline.verify import verify
 
 if TYPE_CHECKING:
-    from anchorline.binarizer import Binarizer
+    from anchorline.spaces.binarizer import Binarizer
     from anchorline.spaces.table import Table
 
 # These import scikit-learn or narwhals, which takes long.
-_ON_FIRST_USE = {"Binarizer": "anchorline.binarizer", "Table": "anchorline.spaces.table"}
+_ON_FIRST_USE = {"Binarizer": "anchorline.spaces.binarizer", "Table": "anchorline.spaces.table"}
+
+_moved.install()
 
 __all__ = [
     "Alternative",

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from anchorline._version import __version__
-from anchorline.assembly import assemble
-from anchorline.assessment import Assessment, assess, scaled_sum
 from anchorline.errors import BudgetError, ParameterError
-from anchorline.explanation import Explanation, plain_label, texts_digest
-from anchorline.frontier import Frontier, trace_frontier
-from anchorline.investigation import investigate, stream
-from anchorline.jsonform import canonical_json
-from anchorline.neighbors import NeighborSample, sample_neighbors
-from anchorline.outputs import resolve
-from anchorline.predictor import Predictor, ask, checked_range, checked_threshold
-from anchorline.sampling import stream_key
+from anchorline.model.outputs import resolve
+from anchorline.model.predictor import Predictor, ask, checked_range, checked_threshold
+from anchorline.result.assemble import assemble
+from anchorline.result.explanation import Explanation, plain_label, texts_digest
+from anchorline.result.frontier import Frontier, trace_frontier
+from anchorline.result.json_format import canonical_json
+from anchorline.search.assess import Assessment, assess, scaled_sum
+from anchorline.search.investigate import investigate, stream
+from anchorline.search.neighbors import NeighborSample, sample_neighbors
+from anchorline.search.sampling import stream_key
 from anchorline.settings import Keywords, Settings, show_keywords
 from anchorline.spaces.base import Neighborhood, Space
 from anchorline.spaces.hypercube import Hypercube
 
 if TYPE_CHECKING:
-    from anchorline.explanations import Explanations
+    from anchorline.result.explanations import Explanations
 
 Ranges = tuple[list[float], list[float]] | None  # lowest and highest output, a column each
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.frames import frame_in
+from anchorline.result.frames import frame_in
 
 _PURPOSES = ("car", "home", "education", "business", "travel", "wedding", "boat")
 _SHARES = (0.35, 0.25, 0.15, 0.15, 0.085, 0.01, 0.005)

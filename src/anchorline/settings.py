@@ -11,7 +11,7 @@ import numpy as np
 
 from anchorline.errors import BudgetError, ParameterError
 from anchorline.optimize import METHODS, Limits
-from anchorline.sampling import flip_probability_of
+from anchorline.search.sampling import flip_probability_of
 
 SAMPLINGS = ("auto", "draw", "enumerate")
 NODE_LIMIT = 10_000  # of the exact search: seconds to a minute; the paper's tasks need at most 1,600

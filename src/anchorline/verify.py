@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.assessment import assess
 from anchorline.errors import AnchorlineError, FormatError, PredictorError, TamperedError
 from anchorline.explainer import Explainer
-from anchorline.explanation import Explanation, plain_label, texts_digest
+from anchorline.model.outputs import classes_of
 from anchorline.optimize import Status
-from anchorline.outputs import classes_of
+from anchorline.result.explanation import Explanation, plain_label, texts_digest
+from anchorline.search.assess import assess
 from anchorline.settings import Settings
 from anchorline.spaces.base import Space
 from anchorline.spaces.hypercube import Hypercube

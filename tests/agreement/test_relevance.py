@@ -7,10 +7,10 @@ import pytest
 
 import anchorline as al
 from anchorline.errors import InfeasibleError, ParameterError
-from anchorline.evidence import Rows
 from anchorline.optimize import Evidence, Limits, Problem, Status
+from anchorline.optimize.evidence import Rows
 from anchorline.optimize.relevance import measured_relevance, relevant_rules
-from anchorline.sampling import cancelling_event
+from anchorline.search.sampling import cancelling_event
 from helpers.enumeration import exact_errors, random_model
 
 

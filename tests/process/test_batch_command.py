@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from anchorline.cli.app import app
-from anchorline.explanations import Explanations
+from anchorline.result.explanations import Explanations
 from helpers import batch_models
 from helpers.batch_models import DIES, FAILS, HANGS, people
 

@@ -31,9 +31,9 @@ from anchorline.cli import app as application
 from anchorline.cli import doctor
 from anchorline.cli.app import COMMANDS, app
 from anchorline.cli.codes import Code
-from anchorline.explanations import Explanations
 from anchorline.io import read_table
-from anchorline.models import load_model
+from anchorline.model.loaders import load_model
+from anchorline.result.explanations import Explanations
 
 HOSTILE = ["<script>alert(1)</script>", "[bold]red[/bold]", "\x1b[31mred\x1b[0m"]
 FEW = ("--samples", "200", "-k", "3")
@@ -882,8 +882,8 @@ def test_terminals_without_block_characters(run):
 
 
 def test_bench_paper_has_a_second_door(environment, place):
-    """``python -m anchorline.bench paper`` is the same command, with the same errors."""
-    command = [sys.executable, "-m", "anchorline.bench", "paper", "--data", "none"]
+    """``python -m benchmarks paper`` is the same command, with the same errors."""
+    command = [sys.executable, "-m", "benchmarks", "paper", "--data", "none"]
     done = subprocess.run(
         command, env=environment, cwd=place, capture_output=True, text=True, check=False, timeout=60
     )
@@ -898,7 +898,7 @@ def test_what_a_benchmark_needs_is_loaded_when_it_runs():
 
 @pytest.mark.parametrize("command", [("bench", "paper"), ("bench", "peers")])
 def test_a_package_that_a_benchmark_lacks(run_here, monkeypatch, command):
-    from anchorline.bench import needs
+    from benchmarks import needs
 
     def version(name):
         raise needs.PackageNotFoundError(name)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from anchorline.assessment import assess, assess_until
 from anchorline.explainer import Explainer, explain
-from anchorline.predictor import Predictor
+from anchorline.model.predictor import Predictor
+from anchorline.search.assess import assess, assess_until
 from anchorline.spaces import Hypercube
 from helpers.enumeration import exact_errors, random_contributions, random_model
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import anchorline as al
-from anchorline import predictor
+from anchorline.model import predictor
 
 SIZES = [12, 60, 400]  # the first is enumerated, the others drawn
 SOLVERS = ["exact", "iht"]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import anchorline as al
-from anchorline.sampling import DrawnFlips
+from anchorline.search.sampling import DrawnFlips
 
 N = 120
 WORK = np.array(["Private", "Self", "State"])

@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 
 from anchorline import Table
 from anchorline.errors import InstanceError
-from anchorline.sampling import DrawnFlips
+from anchorline.search.sampling import DrawnFlips
 from helpers.frames import LIBRARIES, assert_same_types, cells, holds, identity, in_library, sheets
 
 QUICK = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

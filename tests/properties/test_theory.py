@@ -22,7 +22,6 @@ import numpy as np
 import pytest
 
 from anchorline.errors import ParameterError, SampleError
-from anchorline.evidence import Evidence
 from anchorline.guarantees import (
     check_regularity,
     end_to_end_factor,
@@ -36,9 +35,10 @@ from anchorline.guarantees import (
     trajectory,
 )
 from anchorline.optimize import Limits, Problem, solve
+from anchorline.optimize.evidence import Evidence
 from anchorline.optimize.iht import gradient, solve_iht
 from anchorline.optimize.projection import project_sparse_sum
-from anchorline.sampling import DrawnFlips, EnumeratedFlips, flip_probability_of, stream_key
+from anchorline.search.sampling import DrawnFlips, EnumeratedFlips, flip_probability_of, stream_key
 
 SIZES = {0.0: 20_000, 0.25: 20_000, 0.5: 40_000, 1.0: 40_000, 2.0: 100_000, 3.0: 200_000}  # enough to certify
 ROUNDING = 1e-9

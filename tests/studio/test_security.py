@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 import anchorline as al
 from anchorline.errors import ParameterError
-from anchorline.jsonform import sealed
+from anchorline.result.json_format import sealed
 from anchorline.studio import server as studio_server
 from anchorline.studio.access import Access, host_name, is_loopback, is_same_origin
 from anchorline.studio.bodies import check_json

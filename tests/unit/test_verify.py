@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import anchorline as al
-from anchorline.explanation import texts_digest
-from anchorline.jsonform import canonical_json
-from anchorline.literals import Literal
+from anchorline.result.explanation import texts_digest
+from anchorline.result.json_format import canonical_json
+from anchorline.spaces.base import Literal
 from anchorline.verify import Outcome
 from helpers.sealing import resealed
 

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Unpack
 
-from anchorline.assembly import assemble
 from anchorline.batch.local import effective_jobs
 from anchorline.batch.partition import Parcel, Work, learn_ranges
 from anchorline.errors import ParameterError, SampleError, WorkerError
-from anchorline.evidence import Evidence
 from anchorline.explainer import Explainer, key_checksum
-from anchorline.explanation import Explanation, texts_digest
-from anchorline.investigation import Findings, certify, check_budget, gather, plan, pose, solve_posed, stream
-from anchorline.predictor import BATCH_ROWS, Predictor
-from anchorline.sampling import DrawnFlips
+from anchorline.model.predictor import BATCH_ROWS, Predictor
+from anchorline.optimize.evidence import Evidence
+from anchorline.result.assemble import assemble
+from anchorline.result.explanation import Explanation, texts_digest
+from anchorline.search.investigate import Findings, certify, check_budget, gather, plan, pose, solve_posed, stream
+from anchorline.search.sampling import DrawnFlips
 from anchorline.settings import Keywords, Settings
 from anchorline.spaces.base import Neighborhood
 

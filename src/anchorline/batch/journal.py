@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from anchorline.errors import JournalError, OutputFileError
-from anchorline.explanations import Record
 from anchorline.io.files import reason_of
+from anchorline.result.explanations import Record
 
 FORMAT = "anchorline batch journal 1"
 _KEPT = " Nothing finished is lost: when this is mended, go on with resume (--resume)."

@@ -17,7 +17,7 @@ from anchorline.batch.progress import Meter, Progress
 from anchorline.batch.workers import Crew, explain_rows, learn
 from anchorline.errors import ParameterError, RowError, UnpackableError, WorkerError
 from anchorline.explainer import Explainer, Ranges
-from anchorline.explanations import Explanations, Failure, Record, failed_record
+from anchorline.result.explanations import Explanations, Failure, Record, failed_record
 from anchorline.settings import Keywords
 
 _log = logging.getLogger(__name__)

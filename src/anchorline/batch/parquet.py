@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from anchorline.errors import FormatError, MissingDependencyError
-from anchorline.explanations import COLUMNS, Record
 from anchorline.io.files import replacing
+from anchorline.result.explanations import COLUMNS, Record
 
 ROWS_A_GROUP = 256  # fixed, for the same bytes; few, so that memory does not grow with long explanations
 _IDENTITY = b"anchorline.batch"

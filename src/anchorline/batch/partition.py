@@ -12,12 +12,12 @@ import numpy as np
 
 from anchorline.batch.blas import one_blas_thread
 from anchorline.batch.sharing import share_calls
-from anchorline.columns import kind_of, level_of, opened, row_values
-from anchorline.endings import survived
 from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer, Ranges
-from anchorline.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
+from anchorline.model.exits import survived
+from anchorline.result.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
 from anchorline.settings import Keywords, Settings
+from anchorline.spaces.columns import kind_of, level_of, opened, row_values
 
 TAKEN = frozenset({"row", *COLUMNS})  # names of the answer, in a file too
 _VALUES_AT_ONCE = 50_000  # read of a frame, a few megabytes

@@ -19,8 +19,8 @@ from anchorline.batch.parquet import identity_of, read_parquet, write_parquet
 from anchorline.batch.partition import FrameRows, Work
 from anchorline.batch.progress import Meter, Progress, check_progress, clock
 from anchorline.errors import JournalError, OutputFileError, RowError
-from anchorline.explanations import Failure, Record
 from anchorline.io.files import reason_of
+from anchorline.result.explanations import Failure, Record
 
 JOURNAL = ".journal"  # the ending of a journal's name, after the whole name of the file it becomes
 _BLOCK = 1 << 20

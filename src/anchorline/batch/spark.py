@@ -6,7 +6,7 @@ from typing import Any, Unpack
 from anchorline.batch.partition import TAKEN, Parcel, Work, check_id, wrong_frame
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.explanations import COLUMNS
+from anchorline.result.explanations import COLUMNS
 from anchorline.settings import Keywords
 
 

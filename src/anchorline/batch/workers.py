@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from anchorline.batch.partition import Work, learn_ranges, unpacked
 from anchorline.errors import OutputFileError, WorkerError
 from anchorline.explainer import Ranges, explain
-from anchorline.explanations import Record
+from anchorline.result.explanations import Record
 
 _log = logging.getLogger(__name__)
 _WORK = "work"  # the file of what is to be done, packed

@@ -22,7 +22,7 @@ from anchorline.cli.codes import Code
 from anchorline.cli.console import error_console, tell
 from anchorline.cli.inputs import Intervals, Loading, Question, keywords_of, rows_like
 from anchorline.errors import ParameterError
-from anchorline.models.http_endpoint import shown
+from anchorline.model.loaders.http_endpoint import shown
 
 SUMMARY = "Explain every row of a table into a file, and lose nothing on the way."
 _ENDINGS = ("", ".parquet", ".pq")

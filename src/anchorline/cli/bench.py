@@ -1,13 +1,18 @@
 """``anchorline bench paper`` and ``anchorline bench peers``."""
 
 import enum
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 
+import anchorline
 from anchorline.cli.codes import Code
+from anchorline.errors import MissingDependencyError
 
 SUMMARY = "Repeat the paper's experiments, or race other explainers."
 
@@ -62,9 +67,7 @@ def paper(
 
     A run that was stopped goes on where it was. What fails is told, left out, and tried again next time: code 6.
     """
-    from anchorline.bench.paper.command import repeat_paper  # noqa: PLC0415  heavy
-
-    complete = repeat_paper(
+    complete = _benchmark("experiments.command").repeat_paper(
         data,
         protocol=protocol,
         quick=quick,
@@ -89,9 +92,20 @@ def peers(
     cache: _Cache = None,
 ) -> None:
     """Race LIME and KernelSHAP at equal queries: overhead, end-to-end time and relevance, as ratios."""
-    from anchorline.bench.peers import race  # noqa: PLC0415  heavy
+    _benchmark("peers").race(data, cache=cache, out=out, n_queries=queries, n_instances=instances)
 
-    race(data, cache=cache, out=out, n_queries=queries, n_instances=instances)
+
+def _benchmark(module: str) -> ModuleType:
+    """A module of the benchmarks, which lie beside ``src`` in a checkout and are not part of the wheel."""
+    checkout = Path(anchorline.__file__).parents[2]
+    if not (checkout / "benchmarks" / "__main__.py").is_file():
+        raise MissingDependencyError(
+            "The benchmarks are not part of the installed package. In a checkout of the repository, type: "
+            "make bench DATA=folder-of-data-sets"
+        )
+    if str(checkout) not in sys.path:
+        sys.path.insert(0, str(checkout))
+    return import_module(f"benchmarks.{module}")
 
 
 #: What each is for, and how it is typed.

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from anchorline.cli.console import PAGE_WIDTH, in_ascii, in_color, is_terminal, say
 from anchorline.errors import ParameterError
-from anchorline.explanation import Explanation
 from anchorline.io import write_atomically
+from anchorline.result.explanation import Explanation
 
 
 class Format(enum.StrEnum):

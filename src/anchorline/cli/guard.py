@@ -11,8 +11,8 @@ import typer
 from anchorline.cli.codes import Code, code_of, root_of
 from anchorline.cli.console import State, results_apart, tell
 from anchorline.cli.options import in_options
-from anchorline.endings import survived
 from anchorline.errors import AnchorlineError
+from anchorline.model.exits import survived
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:

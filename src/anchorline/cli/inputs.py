@@ -8,7 +8,7 @@ from anchorline.cli import options as opt
 from anchorline.errors import ParameterError, TableFileError
 from anchorline.explainer import Explainer
 from anchorline.io import read_rows, read_table
-from anchorline.models import HttpLimits, load_model
+from anchorline.model.loaders import HttpLimits, load_model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ def instances(rows: Sequence[int], rows_file: str | None, space: Any) -> list[tu
 
 def rows_like(space: Any, path: str) -> Any:
     """Rows of a file, in the types of the training table: dictionaries, or a frame where the file tells types."""
-    from anchorline.columns import BOOLEAN, NUMBER  # noqa: PLC0415  heavy
+    from anchorline.spaces.columns import BOOLEAN, NUMBER  # noqa: PLC0415  heavy
 
     schema, numbers = space.schema, set()
     for name, column, told in zip(schema.names, schema.columns, schema.types, strict=True):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from anchorline.cli.console import set_debug, set_verbose
-from anchorline.models import KINDS
+from anchorline.model.loaders import KINDS
 
 # Keywords of Python that errors speak of, as they are typed here.
 _OPTIONS = {"n_bins": "--bins", "n_samples": "--samples", "max_queries": "--max-queries", "groups": "--group"}

@@ -11,8 +11,8 @@ from anchorline.cli.console import one_line, say
 from anchorline.cli.inputs import Intervals, Loading
 from anchorline.cli.progress import Meter
 from anchorline.errors import FormatError, TamperedError
-from anchorline.explanation import Explanation
 from anchorline.io import read_explanation
+from anchorline.result.explanation import Explanation
 from anchorline.verify import Outcome
 from anchorline.verify import verify as check
 

@@ -11,7 +11,7 @@ import numpy as np
 from anchorline.compat.lime_explanation import LimeExplanation
 from anchorline.errors import ParameterError, PredictorError, PredictorOutputError
 from anchorline.explainer import Explainer
-from anchorline.explanation import Explanation
+from anchorline.result.explanation import Explanation
 from anchorline.spaces.table import Table
 
 MODES = ("classification", "regression")

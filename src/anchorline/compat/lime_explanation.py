@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import MissingDependencyError, ParameterError
-from anchorline.explanation import Explanation
 from anchorline.io import write_atomically
+from anchorline.result.explanation import Explanation
 
 # LIME's switches of what a page shows, and their defaults.
 _SWITCHES = {"predict_proba": True, "show_predicted_value": True, "show_table": True, "show_all": False}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anchorline.errors import MissingDependencyError, ParameterError
-from anchorline.explanation import Explanation
+from anchorline.result.explanation import Explanation
 
 _SAME = ("space", "output", "column", "task")  # what explanations side by side must share
 _MOST_NAMED = 10  # failed rows told one by one

@@ -1,11 +1,13 @@
 """The paper's theorems as functions; estimates, confidence intervals and confidence sequences."""
 
-from anchorline.guarantees.estimates import Estimate, Interval, exact_estimate
 from anchorline.guarantees.intervals import (
+    Estimate,
+    Interval,
     betting_interval,
     binomial_interval,
     estimate_mean,
     estimate_share,
+    exact_estimate,
     split_delta,
 )
 from anchorline.guarantees.regularity import Regularity, check_regularity, largest_norm

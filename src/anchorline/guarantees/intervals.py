@@ -1,21 +1,211 @@
-"""Confidence intervals for a number of samples fixed in advance; they hold at every such number."""
+r"""Estimates with finite-sample intervals, for a number of samples fixed in advance.
+
+Intervals of shares are exact binomial ones; intervals of means bet against candidate means.
+
+For losses in [0, 1] with mean m, and bets :math:`\lambda_i \ge 0` each chosen before loss i is seen,
+
+.. math:: K_t(m) = \prod_{i \le t} \frac{1 + \lambda_i X_i}{1 + \lambda_i m}
+
+is a non-negative martingale that starts at 1, so the probability that it ever reaches :math:`2/\alpha` is at
+most :math:`\alpha/2` (Ville's inequality). It decreases in m: where it got there, the mean lies above m. The
+largest such m is the lower limit; the upper one is 1 minus the lower limit of :math:`1 - X`.
+
+This is the capital of Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting"
+(2023), for the bet :math:`\lambda/(1 + \lambda m)`. It needs no truncation, because one never bets more than
+one owns, and what it takes from the data, :math:`\sum \ln(1 + \lambda_i X_i)`, does not depend on m.
+"""
 
 import functools
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorline.errors import ParameterError
-from anchorline.guarantees._betting import (
-    Floats,
-    checked_losses,
-    estimate_from,
-    interval_around,
-    largest_refuted,
-)
-from anchorline.guarantees._checks import checked_confidence, checked_count, checked_delta
-from anchorline.guarantees.estimates import Estimate, Interval
+from anchorline.guarantees._checks import checked_confidence, checked_count, checked_delta, checked_positive
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Two limits that hold an unknown number with at least the given confidence.
+
+    Each limit alone fails with probability at most (1 - confidence) / 2.
+
+    >>> interval = Interval(0.1, 0.3, confidence=0.95)
+    >>> 0.2 in interval, round(interval.width, 3)
+    (True, 0.2)
+    """
+
+    low: float
+    high: float
+    confidence: float
+
+    def __post_init__(self) -> None:
+        _check_limits(self.low, self.high, self.confidence)
+
+    @property
+    def width(self) -> float:
+        """Distance between the limits."""
+        return self.high - self.low
+
+    def __contains__(self, number: float) -> bool:
+        return self.low <= number <= self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A measured number with its finite-sample interval.
+
+    ``exact`` says that the number was computed over every case rather than estimated; then both limits
+    equal it and the confidence is 1. ``method`` names how the interval was made: "binomial", "betting",
+    "sequence" or "enumeration".
+
+    >>> print(Estimate(value=0.9, low=0.8, high=1.0, n_samples=50, confidence=0.95, method="binomial"))
+    0.9 (95% interval 0.8 to 1)
+    """
+
+    value: float
+    low: float
+    high: float
+    n_samples: int
+    confidence: float
+    exact: bool = False
+    method: str
+
+    def __post_init__(self) -> None:
+        _check_limits(self.low, self.high, self.confidence)
+        checked_count("n_samples", self.n_samples)
+        if not self.low <= self.value <= self.high:  # catches NaN
+            raise ParameterError(
+                f"value is {self.value!r}; needed a number between low={self.low!r} and high={self.high!r}. "
+                "Type the mean of the same sample that gave the limits."
+            )
+        if self.exact and not (self.low == self.high and self.confidence == 1.0):
+            raise ParameterError(
+                f"exact came with limits {self.low!r} to {self.high!r} at confidence {self.confidence!r}; "
+                "needed low = value = high and confidence 1. Type exact_estimate(value, n_samples)."
+            )
+
+    @property
+    def interval(self) -> Interval:
+        """The limits without the value."""
+        return Interval(self.low, self.high, self.confidence)
+
+    @property
+    def width(self) -> float:
+        """Distance between the limits."""
+        return self.high - self.low
+
+    def map(self, function: Callable[[float], float]) -> "Estimate":
+        """Return the estimate of a monotone function of the number, such as its root or complement.
+
+        >>> error = Estimate(value=0.04, low=0.01, high=0.09, n_samples=9, confidence=0.95, method="betting")
+        >>> root = error.map(math.sqrt)
+        >>> root.value, root.low, root.high
+        (0.2, 0.1, 0.3)
+        """
+        low, high = sorted((float(function(self.low)), float(function(self.high))))
+        return replace(self, value=float(function(self.value)), low=low, high=high)
+
+    def __str__(self) -> str:
+        if self.exact:
+            return f"{self.value:.3g} (exact)"
+        return f"{self.value:.3g} ({100 * self.confidence:.4g}% interval {self.low:.3g} to {self.high:.3g})"
+
+
+def exact_estimate(value: float, n_samples: int) -> Estimate:
+    r"""Wrap a number computed over all ``n_samples`` weighted cases: nothing is left to chance.
+
+    .. math:: \text{low} = \text{value} = \text{high}
+
+    >>> print(exact_estimate(0.25, n_samples=1024))
+    0.25 (exact)
+    """
+    value = float(value)
+    return Estimate(
+        value=value,
+        low=value,
+        high=value,
+        n_samples=n_samples,
+        confidence=1.0,
+        exact=True,
+        method="enumeration",
+    )
+
+
+def _check_limits(low: float, high: float, confidence: float) -> None:
+    if not (low <= high and math.isfinite(low) and math.isfinite(high)):
+        raise ParameterError(
+            f"The limits are {low!r} and {high!r}; needed two finite numbers, low first. "
+            "Type Interval(low, high, confidence)."
+        )
+    if not 0.0 < confidence <= 1.0:
+        raise ParameterError(f"confidence is {confidence!r}; needed a number in (0, 1]. Type confidence=0.95.")
+
+
+Floats = NDArray[np.float64]
+
+ROUNDING = 1e-9
+"""Excess over the loss range, relative to it, that is taken for rounding and clipped."""
+
+NEWTON_STEPS = 200
+"""Never met: ten or so are ordinary. Stopping early would only make a limit wider."""
+
+
+def checked_losses(losses: ArrayLike, loss_range: float) -> Floats:
+    """Return losses as a vector of floats in ``[0, loss_range]``, or raise ``ParameterError``."""
+    loss_range = checked_positive("loss_range", loss_range, example=1.0)
+    vector = np.asarray(losses, dtype=np.float64)
+    if vector.ndim != 1:
+        raise ParameterError(f"losses have shape {vector.shape}; needed one loss a sample. Type losses.ravel().")
+    if vector.size == 0:
+        return vector
+    least, most = float(vector.min()), float(vector.max())
+    slack = ROUNDING * loss_range
+    if not (least >= -slack and most <= loss_range + slack):  # catches NaN
+        raise ParameterError(
+            f"losses go from {least!r} to {most!r}; needed numbers from 0 to loss_range={loss_range!r}. "
+            "Type a loss_range that no loss can exceed, seen or unseen."
+        )
+    return vector if least >= 0.0 and most <= loss_range else np.clip(vector, 0.0, loss_range)
+
+
+def largest_refuted(log_capital: Callable[[float], tuple[float, float]], threshold: float) -> float:
+    r"""Return the largest m whose log-capital reaches ``threshold``, or 0 if none does.
+
+    ``log_capital(m)`` gives value and slope. It is convex and decreasing in m, being a maximum or a
+    log-sum-exp of sums of :math:`-\ln(1 + \lambda m)`: Newton's method started at 0 climbs to the limit
+    from below, and every point on its way is refuted too.
+    """
+    m = 0.0
+    for _ in range(NEWTON_STEPS):
+        value, slope = log_capital(m)
+        if value <= threshold:
+            break
+        step = (threshold - value) / slope
+        m += step
+        if step <= 1e-13 * m:
+            break
+    return m
+
+
+def interval_around(mean: float, low: float, high: float, confidence: float) -> Interval:
+    """Return the interval, stretched to its sample mean where an unlucky order of losses left that out."""
+    return Interval(min(low, mean), max(high, mean), confidence)
+
+
+def estimate_from(value: float, interval: Interval, n_samples: int, method: str) -> Estimate:
+    """Return the estimate with this value and interval."""
+    return Estimate(
+        value=value,
+        low=interval.low,
+        high=interval.high,
+        n_samples=n_samples,
+        confidence=interval.confidence,
+        method=method,
+    )
 
 
 def binomial_interval(n_events: int, n_samples: int, confidence: float = 0.95) -> Interval:

@@ -7,15 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anchorline.errors import ParameterError
-from anchorline.guarantees._betting import (
+from anchorline.guarantees._checks import checked_confidence, checked_positive
+from anchorline.guarantees.intervals import (
+    Estimate,
     Floats,
+    Interval,
     checked_losses,
     estimate_from,
     interval_around,
     largest_refuted,
 )
-from anchorline.guarantees._checks import checked_confidence, checked_positive
-from anchorline.guarantees.estimates import Estimate, Interval
 
 BETS = 2.0 ** np.arange(-8, 10)
 """The bets mixed: 2^-8 is right for a million samples, 2^9 for losses that do not vary."""

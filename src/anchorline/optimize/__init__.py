@@ -3,11 +3,10 @@
 from typing import Any
 
 from anchorline.errors import ParameterError
-from anchorline.evidence import Evidence
+from anchorline.optimize.evidence import Evidence
 from anchorline.optimize.exact import Limits, solve_exact
 from anchorline.optimize.iht import solve_iht
-from anchorline.optimize.problem import Problem
-from anchorline.optimize.solution import Solution, Status
+from anchorline.optimize.problem import Problem, Solution, Status
 
 METHODS = ("exact", "gurobi", "iht", "relaxation", "scip")
 

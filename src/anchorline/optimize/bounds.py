@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anchorline.evidence import Evidence
+from anchorline.optimize.evidence import Evidence
 
 RIDGE = 1e-13
 _VANISHES = 1e-11  # projected variance, as a share of its own, that is rounding noise

@@ -10,7 +10,7 @@ import numpy as np
 
 from anchorline.errors import ParameterError, SampleError
 from anchorline.optimize.exact import Limits
-from anchorline.optimize.solution import Status
+from anchorline.optimize.problem import Status
 
 _Node = tuple[tuple[int, ...], np.ndarray]  # chosen literals, and the ones that may still join them
 TOLERANCE = 1e-10  # what cannot gain this share of the weight is closed; its bound is kept

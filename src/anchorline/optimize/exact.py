@@ -17,8 +17,7 @@ from anchorline.optimize.bounds import (
     project,
     saddle,
 )
-from anchorline.optimize.problem import Case, Problem
-from anchorline.optimize.solution import Solution, Status
+from anchorline.optimize.problem import Case, Problem, Solution, Status
 
 TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed; its bound is kept
 _FEW = 64  # candidates for which all pairs cost no more than the cheap bound first

@@ -6,9 +6,8 @@ from collections.abc import Callable
 import numpy as np
 
 from anchorline.optimize.exact import Limits
-from anchorline.optimize.problem import Problem
+from anchorline.optimize.problem import Problem, Solution, Status
 from anchorline.optimize.projection import project_sparse_sum
-from anchorline.optimize.solution import Solution, Status
 
 MAX_ITERATIONS = 5000
 _STALL = 1e-13  # an iteration that moves no contribution by more than this has converged

@@ -10,8 +10,7 @@ import numpy as np
 from anchorline.errors import BackendError
 from anchorline.optimize.exact import Limits
 from anchorline.optimize.mip.base import import_backend, require_box
-from anchorline.optimize.problem import Problem
-from anchorline.optimize.solution import Solution, Status
+from anchorline.optimize.problem import Problem, Solution, Status
 
 _TOLERANCE = 1e-10  # asked of Clarabel: asking for more, it gives up and returns 1e-7
 _SLACK = 1e-12  # how far outside still counts as reachable: rounding

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anchorline.evidence import Rows
 from anchorline.optimize.coverage import Coverage, CoverageProblem, solve_coverage
+from anchorline.optimize.evidence import Rows
 from anchorline.optimize.exact import Limits
-from anchorline.optimize.problem import Problem
-from anchorline.optimize.solution import Status
+from anchorline.optimize.problem import Problem, Status
 
 _CANCELS = 1e-12  # as in sampling: contributions that add up to less than this share of their sizes cancel
 _MOST_LISTED = 20  # literals whose 2^s sums are looked through

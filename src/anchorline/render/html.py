@@ -27,8 +27,8 @@ from anchorline.render.summands import Summand, summands
 from anchorline.render.text import details_text, rule
 
 if TYPE_CHECKING:
-    from anchorline.explanation import Explanation
     from anchorline.render.plot import FrontierLike
+    from anchorline.result.explanation import Explanation
 
 # Nothing may be loaded or run, whatever a name says: the styles are inside.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

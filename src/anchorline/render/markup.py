@@ -18,10 +18,10 @@ from anchorline.render.text import (
 )
 
 if TYPE_CHECKING:
-    from anchorline.explanation import Explanation
     from anchorline.guarantees import Estimate
-    from anchorline.literals import Literal
     from anchorline.render.plot import FrontierLike
+    from anchorline.result.explanation import Explanation
+    from anchorline.spaces.base import Literal
 
 _SYMBOLS = {"TRUSTWORTHY": "\u2713", "WEAK": "\u2248", "UNRELIABLE": "\u2717", "UNKNOWN": "?"}
 

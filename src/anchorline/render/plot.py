@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from anchorline.errors import MissingDependencyError
-from anchorline.neighbors import NeighborSample as NeighborSample  # noqa: PLC0414  what is drawn
+from anchorline.search.neighbors import NeighborSample as NeighborSample  # noqa: PLC0414  what is drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from anchorline.explanation import Explanation
     from anchorline.guarantees import Estimate
-    from anchorline.optimize.solution import Status
+    from anchorline.optimize.problem import Status
+    from anchorline.result.explanation import Explanation
 
 
 class FrontierPointLike(Protocol):

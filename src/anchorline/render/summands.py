@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from anchorline.render.characters import printable
 
 if TYPE_CHECKING:
-    from anchorline.explanation import Explanation
+    from anchorline.result.explanation import Explanation
 
 INTERCEPT = "intercept"
 _DIGITS, _TERM_DIGITS = 3, 2  # significant digits of the largest number in a sum, and of its largest term

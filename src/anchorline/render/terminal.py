@@ -10,7 +10,7 @@ from anchorline.render.summands import Summand, Summands, summands
 from anchorline.render.text import certificate_text
 
 if TYPE_CHECKING:
-    from anchorline.explanation import Explanation
+    from anchorline.result.explanation import Explanation
 
 MIN_WIDTH = 24
 _GAP = 2  # cells between columns

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from anchorline.guarantees import is_vacuous
-from anchorline.optimize.solution import Status
+from anchorline.optimize.problem import Status
 from anchorline.render.characters import printable as printable  # noqa: PLC0414  others ask here
 from anchorline.render.summands import Summand, output_name, summands
 
 if TYPE_CHECKING:
-    from anchorline.explanation import Certificate, Explanation
-    from anchorline.literals import Literal
+    from anchorline.result.explanation import Certificate, Explanation
+    from anchorline.spaces.base import Literal
 
 _GOALS = {
     "fidelity": "Proven best {size} on {sample}.",

@@ -1,10 +1,33 @@
-"""What the rest of anchorline asks of a space; users may write their own outside the package."""
+"""The seam between spaces and everything else: literals, neighborhoods, spaces; users may write their own."""
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from anchorline.literals import Literal
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A statement true of the instance: the attribute it speaks of, and its text.
+
+    A flip makes ``text`` false. ``held`` is what is true of every neighbor that does not flip it: the same
+    text, unless the value itself is kept.
+
+    Examples
+    --------
+    >>> Literal("age", "37 <= age < 48", "age keeps its value 41").held
+    'age keeps its value 41'
+    >>> Literal("member", "member = True").held
+    'member = True'
+    """
+
+    name: str
+    text: str
+    held: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.held:
+            object.__setattr__(self, "held", self.text)
 
 
 class Neighborhood(Protocol):

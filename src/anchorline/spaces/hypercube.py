@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import InstanceError, ParameterError
-from anchorline.literals import Literal
+from anchorline.spaces.base import Literal
 
 _OF_TABLES = (
     "For rows of a table type `anchorline.Explainer(model, table).explain(row)`, or encode it: "

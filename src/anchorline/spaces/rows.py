@@ -8,12 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from anchorline.columns import (
+from anchorline.errors import InstanceError
+from anchorline.spaces.columns import (
     BOOLEAN,
     CATEGORY,
     DATE,
@@ -26,9 +28,8 @@ from anchorline.columns import (
     read_values,
     row_values,
 )
-from anchorline.errors import InstanceError
 from anchorline.spaces.natives import Natives
-from anchorline.spaces.seen import Lookup, as_seen, unwrapped
+from anchorline.spaces.values import Lookup, as_seen, unwrapped
 
 _MOST_HINTS = 1000  # names among which a near one is looked for: of 100,000 it would take seconds
 
@@ -168,7 +169,7 @@ class Schema:
 
     def _lookup(self, j: int) -> Lookup:
         if j not in self._lookups:
-            self._lookups[j] = Lookup(self.natives, j, self.columns[j], self.types[j].loose)
+            self._lookups[j] = Lookup(partial(self.natives.pick, j), self.columns[j], self.types[j].loose)
         return self._lookups[j]
 
     def _hole(self, j: int, value: Any) -> Any:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.columns import CATEGORY, DATE, Column, listed, read_columns, read_table
 from anchorline.errors import InstanceError, ParameterError
-from anchorline.literals import Literal
-from anchorline.spaces.attributes import Attribute, Statement, encode, sorted_rows
-from anchorline.spaces.choices import (
+from anchorline.spaces.attributes import Attribute, Statement, Words, encode, sorted_rows
+from anchorline.spaces.base import Literal
+from anchorline.spaces.columns import CATEGORY, DATE, Column, listed, read_columns, read_table
+from anchorline.spaces.natives import Cells, Natives, natives_of
+from anchorline.spaces.options import (
     check_called,
     check_choices,
     check_unfixed,
@@ -23,11 +24,9 @@ from anchorline.spaces.choices import (
     known,
     level_text,
 )
-from anchorline.spaces.natives import Cells, Natives, natives_of
 from anchorline.spaces.rows import Schema, plain, types_of
-from anchorline.spaces.seen import alike
 from anchorline.spaces.snapshot import snapshot
-from anchorline.spaces.words import Words
+from anchorline.spaces.values import alike
 
 _MOST_EXAMPLES = 10_000  # training rows shown to a model to learn the range of its outputs
 _EXAMPLES_A_BATCH = 4096

@@ -21,7 +21,6 @@ from anchorline.studio import schemas
 from anchorline.studio.access import Access
 from anchorline.studio.cache import key_of
 from anchorline.studio.catalogue import Catalogue
-from anchorline.studio.desk import Desk
 from anchorline.studio.files import static_files
 from anchorline.studio.gate import gated
 from anchorline.studio.guard import App, Guard
@@ -30,6 +29,7 @@ from anchorline.studio.metrics import MEDIA_TYPE as METRICS_TYPE
 from anchorline.studio.metrics import Metrics
 from anchorline.studio.openapi import PROBLEMS, describe, explained
 from anchorline.studio.problems import MEDIA_TYPE, Problem, problem_of
+from anchorline.studio.service import Desk
 from anchorline.studio.work import Left, Work
 
 logger = logging.getLogger("anchorline.studio")

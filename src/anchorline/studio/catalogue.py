@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.columns import CATEGORY, DATE, NUMBER, Column, text_of
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.predictor import ask
+from anchorline.model.predictor import ask
 from anchorline.render.characters import printable
+from anchorline.spaces.columns import CATEGORY, DATE, NUMBER, Column, text_of
 from anchorline.spaces.rows import plain
 from anchorline.spaces.table import Table
 

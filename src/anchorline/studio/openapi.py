@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from anchorline.jsonform import schema
+from anchorline.result.json_format import schema
 from anchorline.studio.problems import MEDIA_TYPE
 from anchorline.studio.schemas import ProblemAnswer
 

@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.explanation import (
+from anchorline.guarantees import Estimate
+from anchorline.render.characters import printable
+from anchorline.render.summands import adding_up, output_name, summands
+from anchorline.render.text import by_theorem, in_the_population, on_the_sample
+from anchorline.result.explanation import (
     TRUSTWORTHY_CHANGE,
     TRUSTWORTHY_STABILITY,
     WEAK_CHANGE,
@@ -14,12 +18,8 @@ from anchorline.explanation import (
     Certificate,
     Explanation,
 )
-from anchorline.frontier import Frontier, FrontierPoint
-from anchorline.guarantees import Estimate
-from anchorline.literals import Literal
-from anchorline.render.characters import printable
-from anchorline.render.summands import adding_up, output_name, summands
-from anchorline.render.text import by_theorem, in_the_population, on_the_sample
+from anchorline.result.frontier import Frontier, FrontierPoint
+from anchorline.spaces.base import Literal
 
 
 def explanation_view(explanation: Explanation) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from anchorline.errors import (
     NumericalError,
     ParameterError,
 )
-from anchorline.optimize.problem import Problem
-from anchorline.optimize.solution import Solution, Status
+from anchorline.optimize.problem import Problem, Solution, Status
 
 _KEPT = 0.999  # share of the least eigenvalue given to the diagonal, so that the rest stays convex
 _PROVES = 1e-4  # share of mean t^2 that an answer called optimal may be above its bound

@@ -7,8 +7,7 @@ import numpy as np
 from anchorline.errors import BackendError
 from anchorline.optimize.exact import Limits
 from anchorline.optimize.mip.base import Program, import_backend, report, status_of
-from anchorline.optimize.problem import Problem
-from anchorline.optimize.solution import Solution, Status
+from anchorline.optimize.problem import Problem, Solution, Status
 
 # GRB.Status: numbers that Gurobi documents and keeps, written out because its import is lazy.
 STATUSES = {

@@ -6,8 +6,7 @@ import numpy as np
 
 from anchorline.optimize.exact import Limits
 from anchorline.optimize.mip.base import LOST, Program, import_backend, report, status_of
-from anchorline.optimize.problem import Problem
-from anchorline.optimize.solution import Solution, Status
+from anchorline.optimize.problem import Problem, Solution, Status
 
 STATUSES = {
     "optimal": Status.OPTIMAL,

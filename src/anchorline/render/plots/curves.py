@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from anchorline.optimize.solution import Status
+from anchorline.optimize.problem import Status
 from anchorline.render.characters import printable
 from anchorline.render.chart import BEYOND, highest_shown
 from anchorline.render.plots.canvas import (

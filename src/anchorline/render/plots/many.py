@@ -28,8 +28,8 @@ from anchorline.render.plots.canvas import (
 from anchorline.render.summands import INTERCEPT, adding_up, head, output_name
 
 if TYPE_CHECKING:
-    from anchorline.explanation import Explanation
     from anchorline.guarantees import Estimate
+    from anchorline.result.explanation import Explanation
 
 _EXTRA = 1.7  # inches for title and axis
 _HALF = 0.40  # of a column, the longest bar on each side of its zero

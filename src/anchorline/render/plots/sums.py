@@ -27,7 +27,7 @@ from anchorline.render.summands import Summand, Summands, axis_name, summands
 from anchorline.render.text import short_claim
 
 if TYPE_CHECKING:
-    from anchorline.explanation import Explanation
+    from anchorline.result.explanation import Explanation
 
 _WIDTH, _EXTRA = 8.0, 1.35  # inches
 _BAR = 0.62  # of a row

@@ -1,0 +1,82 @@
+"""``python -m benchmarks --data DIR``: run the benchmarks, write figures and a page.
+
+``python -m benchmarks paper`` and ``peers`` are the commands ``anchorline bench paper`` and ``peers``.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from anchorline.errors import TableFileError
+from benchmarks import batch, engine, relevance, studio, tables
+from benchmarks.datasets import PUBLISHED, require_any
+from benchmarks.report import write_json, write_page
+from benchmarks.tasks import CACHE, SYNTHETIC, Benchmark, load_benchmarks
+
+Rows = Iterable[dict[str, Any]]
+
+
+def sections(benchmarks: Sequence[Benchmark], time_limit: float, data: Path) -> dict[str, Callable[[], Rows]]:
+    """Every section by name, as something that measures row by row when called."""
+
+    def grid(settings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for setting in settings:
+            yield from engine.proofs(benchmarks, setting, time_limit)
+
+    real = [benchmark for benchmark in benchmarks if benchmark.name not in SYNTHETIC]
+    return {
+        "proven": lambda: grid([engine.PAPER]),
+        "race_lime": lambda: engine.race_lime(benchmarks),
+        "memory": lambda: [engine.memory()],
+        "import_time": lambda: [engine.import_time()],
+        "batch": batch.speed,
+        "batch_memory": batch.memory,
+        "frontier_cost": lambda: relevance.frontier_cost(benchmarks),
+        "relevance": lambda: relevance.compare_relevance(real),
+        "tables": lambda: tables.compare_on_tables(data),
+        "studio": lambda: studio.measure(data),
+        "nearby": lambda: grid(engine.NEARBY),
+        "beyond": lambda: grid(engine.BEYOND),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the sections asked for, telling each row as it comes."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments[:1] in (["paper"], ["peers"]):
+        from anchorline.cli.app import run
+
+        return run(["bench", *arguments])
+    names = list(sections([], 0.0, Path()))
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=main.__doc__,
+        epilog="The paper's experiments and the race of the peers: anchorline bench paper | peers.",
+    )
+    parser.add_argument("--data", type=Path, required=True, help="directory of <id>-<name>.csv.gz files")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="where trained models go (%(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="(%(default)s)")
+    parser.add_argument("--only", nargs="*", choices=names, metavar="SECTION", help=f"of {', '.join(names)}")
+    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds a task (%(default)s)")
+    chosen = parser.parse_args(arguments)
+    try:
+        require_any(chosen.data, [row.id for row in PUBLISHED])
+    except TableFileError as error:
+        parser.error(str(error))
+    benchmarks = sorted(load_benchmarks(chosen.data, cache=chosen.cache), key=lambda b: b.dimension)
+    todo = sections(benchmarks, chosen.time_limit, chosen.data)
+    for name in chosen.only or todo:
+        rows = []
+        print(f"== {name}", flush=True)
+        for row in todo[name]():
+            rows.append(row)
+            print("  ", ", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+            write_json(chosen.out, name, rows)
+            write_page(chosen.out)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,139 @@
+"""Direct relevance against the fidelity optimum, IHT and LIME; and what a whole frontier costs."""
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from anchorline.explainer import Explainer
+from anchorline.optimize import Limits, Problem
+from anchorline.optimize.exact import solve_exact
+from anchorline.optimize.problem import Case
+from anchorline.search.assess import measure
+from anchorline.search.investigate import gather, pose, stream
+from anchorline.search.sampling import ConditionalFlips, DrawnFlips, cancelling_event, stream_key
+from anchorline.settings import Settings
+from anchorline.spaces.hypercube import Hypercube
+from benchmarks.engine import lime_explainer
+from benchmarks.tasks import Benchmark
+
+N_MEASURED = 50_000  # conditional draws behind every relevance error
+_T_975 = 2.262  # Student's t with 9 degrees of freedom: ten instances
+
+
+class WithoutIntercept(Problem):
+    """The same problem with all k terms spent on literals."""
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """Only the case without intercept."""
+        return super().cases[1:] or super().cases
+
+
+def compare_relevance(benchmarks: Iterable[Benchmark]) -> Iterator[dict[str, Any]]:
+    """One row a benchmark: mean relevance error of every method, and direct less exact, in pairs."""
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        yield from pool.map(_compare_one, benchmarks)
+
+
+def _compare_one(benchmark: Benchmark) -> dict[str, Any]:
+    methods: dict[str, Method] = {
+        "exact": _fidelity("exact"),
+        "direct": _direct,
+        "k_literals": _k_literals,
+        "iht": _fidelity("iht"),
+        "lime": _lime,
+    }
+    errors: dict[str, list[float]] = {name: [] for name in methods}
+    proven = 0
+    for x in benchmark.instances:
+        for name, method in methods.items():
+            contributions, status = method(benchmark, x)
+            errors[name].append(relevance_error(benchmark, x, contributions))
+            proven += name == "direct" and status == "OPTIMAL"
+    differences = np.subtract(errors["direct"], errors["exact"])
+    half = _T_975 * differences.std(ddof=1) / np.sqrt(len(differences))
+    means = {name: float(np.mean(values)) for name, values in errors.items()}
+    return {
+        "benchmark": benchmark.name,
+        "d": benchmark.dimension,
+        **{f"{name}_relevance_error": mean for name, mean in means.items()},
+        "direct_less_exact": float(differences.mean()),
+        "paired_low": float(differences.mean() - half),
+        "paired_high": float(differences.mean() + half),
+        "lower_by_percent": 100 * (1 - means["direct"] / means["exact"]) if means["exact"] > 0 else 0.0,
+        "direct_proven": proven,
+    }
+
+
+def relevance_error(benchmark: Benchmark, x: np.ndarray, contributions: np.ndarray, seed: int = 99) -> float:
+    """Mean squared drop over fresh draws from the contributions' own event, by the definition."""
+    settings = Settings.of(seed=seed)
+    neighborhood, predictor = Explainer(benchmark.predict, Hypercube()).prepare(x, settings)
+    p = settings.flip_probability
+    keys = [stream_key(seed, neighborhood.key, f"measure/{part}") for part in ("free", "pattern")]
+    free = DrawnFlips(keys[0], N_MEASURED, benchmark.dimension, p)
+    flips = ConditionalFlips(free, cancelling_event(contributions, p), keys[1])
+    return float(np.mean(measure(neighborhood, predictor, flips, contributions).drops ** 2))
+
+
+Method = Callable[[Benchmark, np.ndarray], tuple[np.ndarray, str]]
+
+
+def _fidelity(solver: str) -> Method:
+    def run(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
+        explainer = Explainer(benchmark.predict, Hypercube())
+        e = explainer.explain(x, solver=solver, sampling="draw", n_certify=0)
+        return e.contributions, e.certificate.status.name
+
+    return run
+
+
+def _direct(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
+    e = Explainer(benchmark.predict, Hypercube()).explain(x, objective="relevance", sampling="draw", n_certify=0)
+    return e.contributions, e.certificate.status.name
+
+
+def _k_literals(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
+    """The fidelity optimum without intercept: part of the direct gain is only this."""
+    settings = Settings.of(sampling="draw")
+    neighborhood, predictor = Explainer(benchmark.predict, Hypercube()).prepare(x, settings)
+    evidence, _ = gather(neighborhood, predictor, stream(neighborhood, settings, "search", 5000))
+    posed = pose(evidence, predictor, settings)
+    problem = WithoutIntercept(posed.evidence, posed.k, posed.prediction, posed.box, posed.origin)
+    solution = solve_exact(problem, Limits(node_limit=10_000))
+    return solution.contributions, solution.status.name
+
+
+def _lime(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
+    """LIME's indicator basis, 1 where a column keeps its value, is (1 + z x) / 2: half its weights."""
+    found = lime_explainer(benchmark).explain_instance(x, benchmark.predict, num_features=4, num_samples=5000)
+    contributions = np.zeros(benchmark.dimension)
+    for j, weight in next(iter(found.local_exp.values())):
+        contributions[j] = weight / 2
+    return contributions, "HEURISTIC"
+
+
+def frontier_cost(benchmarks: Iterable[Benchmark], repeats: int = 10) -> Iterator[dict[str, Any]]:
+    """Time of the whole frontier k = 1..8 as a multiple of k = 8 alone, in one run."""
+    for benchmark in benchmarks:
+        explainer = Explainer(benchmark.predict, Hypercube())
+        whole, alone = [], []
+        for x in benchmark.instances[:repeats]:
+            start = time.perf_counter()
+            explainer.frontier(x, range(1, 9), sampling="draw")
+            middle = time.perf_counter()
+            explainer.explain(x, k=8, sampling="draw")
+            whole.append(middle - start)
+            alone.append(time.perf_counter() - middle)
+        yield {
+            "benchmark": benchmark.name,
+            "d": benchmark.dimension,
+            "frontier_seconds": statistics.median(whole),
+            "largest_k_seconds": statistics.median(alone),
+            "ratio": statistics.median(whole) / statistics.median(alone),
+        }

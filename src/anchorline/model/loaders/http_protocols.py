@@ -1,0 +1,196 @@
+"""What is said to a model behind an address: the Open Inference Protocol v2, and MLflow's invocations."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import numpy as np
+
+from anchorline.errors import ModelInputError
+from anchorline.model.loaders.rows import Rows, is_missing, listed
+
+_INTEGERS = ("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column, ready to be sent: its values as JSON has them, None where missing."""
+
+    name: str
+    datatype: str
+    values: Sequence[Any]
+
+
+class Mlflow:
+    """``POST .../invocations`` with ``dataframe_split``; the answer is ``{"predictions": [...]}``.
+
+    Scores may come by label. JSON objects have no order, so the columns are those of the sorted ``labels``.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.labels: list[str] | None = None
+
+    def table(self, rows: Rows) -> list[Column]:
+        """All columns."""
+        return [_column(rows, position) for position in range(rows.n_columns)]
+
+    def request(self, table: list[Column], start: int, stop: int) -> dict[str, Any]:
+        """The rows from ``start`` to ``stop``."""
+        parts = [column.values[start:stop] for column in table]
+        split = {
+            "columns": [column.name for column in table],
+            "data": [list(row) for row in zip(*parts, strict=True)],
+        }
+        return {"dataframe_split": split}
+
+    def answer(self, body: Any) -> np.ndarray:
+        """Numbers, labels, lists of scores, or scores by label."""
+        predictions = body.get("predictions") if isinstance(body, dict) else body
+        if not isinstance(predictions, list):
+            raise ValueError("there is no list of predictions in it")
+        if not predictions or not isinstance(predictions[0], dict):
+            return _array(predictions)
+        labels = self.labels or sorted(predictions[0])
+        for row in predictions:
+            if not isinstance(row, dict) or row.keys() != set(labels):
+                raise ValueError(
+                    f"the predictions do not all have the same names: {listed(labels)}, then {row!r:.60}"
+                )
+        scores = _array([[row[label] for label in labels] for row in predictions])
+        self.labels = labels
+        return _flat(scores)
+
+
+class OpenInference:
+    """``POST .../v2/models/NAME/infer``; the inputs are those that the server's metadata name.
+
+    A server that tells nothing gets one input a column where there are texts, else one matrix of FP64.
+    """
+
+    def __init__(self, address: str, ask: Callable[[str], Any]) -> None:
+        parts = urlsplit(address)
+        path = re.sub(r"/infer/?$", "", parts.path.rstrip("/"))
+        self.address = urlunsplit(parts._replace(path=f"{path}/infer"))
+        self._about = urlunsplit(parts._replace(path=path))
+        self.labels = None  # the protocol has no place for them
+        self._ask: Callable[[str], Any] | None = ask
+        self._inputs: list[dict[str, Any]] = []
+
+    def _learn(self) -> None:
+        """Ask once what the model's inputs are; at the first rows, when the connection is needed anyway."""
+        if self._ask is not None:
+            told = self._ask(self._about)
+            inputs = told.get("inputs") if isinstance(told, dict) else None
+            if isinstance(inputs, list) and all(isinstance(part, dict) and "name" in part for part in inputs):
+                self._inputs = inputs
+            self._ask = None
+
+    def table(self, rows: Rows) -> list[Column]:
+        """The columns the model wants, in the types it wants."""
+        self._learn()
+        if len(self._inputs) > 1 or self._is_one_column(rows):
+            names = [str(part["name"]) for part in self._inputs]
+            positions = rows.positions(names)
+            kinds = [str(part.get("datatype", "")) for part in self._inputs]
+            return [_column(rows, p, n, k) for p, n, k in zip(positions, names, kinds, strict=True)]
+        kind = str(self._inputs[0].get("datatype", "")) if self._inputs else ""
+        return [_column(rows, position, kind=kind) for position in rows.exactly(self._width())]
+
+    def request(self, table: list[Column], start: int, stop: int) -> dict[str, Any]:
+        """The rows from ``start`` to ``stop``."""
+        n_rows = stop - start
+        kinds = {column.datatype for column in table}
+        as_matrix = len(self._inputs) == 1 if self._inputs else "BYTES" not in kinds
+        if as_matrix and not (self._inputs and self._is_narrow(table)):
+            values = [value for row in zip(*(c.values[start:stop] for c in table), strict=True) for value in row]
+            given = self._inputs[0] if self._inputs else {}
+            kind = given.get("datatype") or (kinds.pop() if len(kinds) == 1 else "FP64")
+            shape = [n_rows, len(table)]
+            return {
+                "inputs": [
+                    {"name": given.get("name", "input-0"), "shape": shape, "datatype": kind, "data": values}
+                ]
+            }
+        inputs: list[dict[str, Any]] = [
+            {"name": c.name, "shape": [n_rows, 1], "datatype": c.datatype, "data": list(c.values[start:stop])}
+            for c in table
+        ]
+        for part in inputs:
+            if part["datatype"] == "BYTES":
+                part["parameters"] = {"content_type": "str"}
+        return {"parameters": {"content_type": "pd"}, "inputs": inputs}
+
+    def answer(self, body: Any) -> np.ndarray:
+        """Probabilities if there are any, else the first output."""
+        outputs = body["outputs"]
+        if not outputs:
+            raise ValueError("there are no outputs in it")
+        chosen = next((part for part in outputs if "prob" in str(part.get("name", "")).lower()), outputs[0])
+        values = _array(chosen["data"])
+        if str(chosen.get("datatype", "")).startswith(("FP", "BF")):
+            values = values.astype(np.float64)  # 3 and 3.0 are one number in JSON
+        shape = [int(size) for size in chosen["shape"]]
+        if int(np.prod(shape)) != values.size:
+            raise ValueError(f"shape {shape} does not fit {values.size} values")
+        return _flat(values.reshape(shape))
+
+    def _is_one_column(self, rows: Rows) -> bool:
+        return len(self._inputs) == 1 and bool(rows.names) and self._inputs[0]["name"] in (rows.names or ())
+
+    def _is_narrow(self, table: list[Column]) -> bool:
+        return len(table) == 1 and table[0].name == self._inputs[0]["name"]
+
+    def _width(self) -> int | None:
+        shape = self._inputs[0].get("shape") if self._inputs else None
+        if isinstance(shape, list) and len(shape) == 2 and isinstance(shape[1], int) and shape[1] > 0:
+            return shape[1]
+        return None
+
+
+def _column(rows: Rows, position: int, name: str | None = None, kind: str = "") -> Column:
+    """A column in a protocol's type, or in its own where none is said."""
+    called = name if name is not None else rows.names[position] if rows.names is not None else f"x{position}"
+    values = rows.values(position)
+    if not kind:
+        kind = _own_kind(values)
+    if kind == "BYTES":
+        texts = rows.texts(position)
+        gone = [is_missing(value) for value in values.tolist()]
+        return Column(called, kind, [None if g else t for t, g in zip(texts, gone, strict=True)])
+    if kind in _INTEGERS:
+        return Column(called, kind, rows.integers(position).tolist())
+    if kind == "BOOL":
+        return Column(called, kind, rows.integers(position).astype(bool).tolist())
+    numbers = rows.numbers(position)
+    if np.isinf(numbers).any():
+        raise ModelInputError(f"Column {called!r} holds an infinite number, which JSON cannot carry.")
+    return Column(called, kind, [None if value != value else value for value in numbers.tolist()])  # noqa: PLR0124
+
+
+def _own_kind(values: np.ndarray) -> str:
+    if values.dtype.kind in "iu":
+        return "INT64"
+    if values.dtype.kind == "b":
+        return "BOOL"
+    if values.dtype.kind == "f":
+        return "FP64"
+    return "BYTES" if any(isinstance(value, str) for value in values.tolist()) else "FP64"
+
+
+def _flat(answer: np.ndarray) -> np.ndarray:
+    return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
+
+
+def _array(values: Any) -> np.ndarray:
+    """Numbers as float64, labels as they are; what is neither raises."""
+    array = np.array(values)
+    if array.dtype.kind in "iub":
+        return array
+    if array.dtype.kind == "U":
+        if any(not isinstance(value, str) for value in values):
+            raise ValueError("there are texts and numbers in it")
+        return array.astype(object)
+    return array.astype(np.float64)  # None becomes NaN, which the caller refuses

@@ -1,0 +1,121 @@
+"""XGBoost's own files, .json and .ubj: numbers or class scores, as the objective says."""
+
+import itertools
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anchorline.errors import MissingDependencyError, ModelFileError, ModelInputError
+from anchorline.model.loaders.loading import read_whole
+from anchorline.model.loaders.rows import Rows
+
+if TYPE_CHECKING:
+    from anchorline.model.loaders.loading import Options
+
+MAX_BYTES = 2**31 - 1
+
+
+def load(name: str, kind: str, options: "Options") -> "XgboostModel":
+    """Read the file with XGBoost's own reader."""
+    try:
+        import xgboost  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingDependencyError.of("xgboost", "boosters") from error
+    content = read_whole(Path(name), MAX_BYTES)
+    if not content.lstrip().startswith(b"{"):
+        raise ModelFileError(
+            f"{name!r} is no XGBoost model in JSON or UBJSON. Type: booster.save_model('model.json')"
+        )
+    try:
+        return XgboostModel(xgboost.Booster(model_file=bytearray(content)), name)
+    except ModelFileError:
+        raise
+    except Exception as error:
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ModelFileError(f"XGBoost cannot read {name!r}: {reason}") from error
+
+
+class XgboostModel:
+    """A callable on frames and 2-D arrays: probabilities (n, c) of the classes 0, 1, ..., or numbers (n,)."""
+
+    def __init__(self, booster: Any, name: str) -> None:
+        self._booster, self._name = booster, name
+        booster.set_param({"nthread": 1, "device": "cpu"})
+        objective = json.loads(booster.save_config())["learner"]["objective"]["name"]
+        self._objective = str(objective)
+        self._names, self._types = booster.feature_names, booster.feature_types
+        self._categories = _categories(json.loads(booster.save_raw("json")))
+        best = booster.attr("best_iteration")
+        self._trees = (0, int(best) + 1 if best is not None else 0)
+        n_classes = 2 if self._objective == "binary:logistic" else self._n_classes()
+        self.classes_ = list(range(n_classes)) if n_classes > 1 else None
+
+    def _n_classes(self) -> int:
+        if not self._objective.startswith("multi:"):
+            return 0
+        return int(json.loads(self._booster.save_config())["learner"]["learner_model_param"]["num_class"])
+
+    def __repr__(self) -> str:
+        return f"XgboostModel({self._name!r})"
+
+    def __call__(self, inputs: Any) -> np.ndarray:
+        """Ask the model about rows."""
+        import xgboost  # noqa: PLC0415
+
+        matrix = xgboost.DMatrix(
+            self._matrix(Rows(inputs)), feature_names=self._names, feature_types=self._types, nthread=1
+        )
+        margin = self._objective == "multi:softmax"  # which answers labels; its margins tell more
+        answer = self._booster.predict(matrix, output_margin=margin, iteration_range=self._trees)
+        answer = np.asarray(answer, dtype=np.float64)
+        if margin:
+            powers = np.exp(answer - answer.max(axis=1, keepdims=True))
+            return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+        if self._objective == "binary:logistic":
+            return np.column_stack([1 - answer, answer])
+        if self._objective == "binary:hinge":
+            return answer.astype(np.int64)
+        return answer
+
+    def _matrix(self, rows: Rows) -> np.ndarray:
+        n_columns = self._booster.num_features()
+        positions = rows.exactly(n_columns) if self._names is None else rows.positions(self._names)
+        columns = []
+        for j, position in enumerate(positions):
+            if self._types is None or self._types[j] != "c":
+                columns.append(rows.numbers(position))
+            elif self._categories is not None and self._categories[j]:
+                columns.append(rows.codes(position, self._categories[j], unknown=None))
+            else:
+                columns.append(self._given_codes(rows, position))
+        return np.column_stack(columns)
+
+    def _given_codes(self, rows: Rows, position: int) -> np.ndarray:
+        try:
+            return rows.numbers(position)
+        except ModelInputError as error:
+            raise ModelInputError(
+                f"Column {rows.called(position)} holds categories, and the model file does not say which it was "
+                "trained on: give their codes 0, 1, ..., or save it again with XGBoost 3.1 or later."
+            ) from error
+
+
+def _categories(model: dict[str, Any]) -> list[list[Any]] | None:
+    """The categories of every feature, in the order of their codes, if the file carries them."""
+    booster = model["learner"]["gradient_booster"]
+    booster = booster.get("gbtree", booster)  # dart keeps its trees one level lower
+    encodings = booster.get("model", {}).get("cats", {}).get("enc")
+    if not encodings:
+        return None
+    return [_decoded(encoding) for encoding in encodings]
+
+
+def _decoded(encoding: dict[str, Any]) -> list[Any]:
+    values = encoding["values"]
+    if "offsets" not in encoding:
+        return [value for value in values if not (isinstance(value, float) and math.isnan(value))]
+    offsets, text = encoding["offsets"], bytes(value & 0xFF for value in values)
+    return [text[start:stop].decode("utf-8", "replace") for start, stop in itertools.pairwise(offsets)]

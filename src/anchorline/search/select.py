@@ -1,0 +1,112 @@
+"""Choosing between sums on rows that did not find them: direct relevance, and honest alternatives."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from anchorline.errors import InfeasibleError
+from anchorline.guarantees import Estimate, estimate_mean, exact_estimate
+from anchorline.optimize import Problem, Solution, Status
+from anchorline.optimize.evidence import Rows
+from anchorline.optimize.exact import TOLERANCE, Candidate, solve_runners_up
+from anchorline.optimize.relevance import Rule, measured_relevance, relevant_rules, shortest_rule
+from anchorline.search.assess import fidelity_range, flipped_sums
+from anchorline.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rival:
+    """Another sum, and by how much its fidelity loss exceeds that of the best one, on fresh rows."""
+
+    contributions: np.ndarray
+    intercept: float
+    objective: float
+    excess: Estimate
+
+
+def most_relevant(rows: Rows, chooser: Rows, problem: Problem, fidelity: Solution, settings: Settings) -> Solution:
+    """The rule that holds the output best on the second sample, the fidelity optimum's support among them.
+
+    ``objective`` and ``lower_bound`` of the answer are relevance errors by the coverage estimator: for the
+    rule's own support, and for the best rule of any size, on the search sample.
+    """
+    own = tuple(np.flatnonzero(fidelity.contributions).tolist())
+    rules = relevant_rules(rows, problem, settings.flip_probability, settings.limits, own)
+    scores = [measured_relevance(chooser, rule.contributions) for rule in rules]
+    rule, _ = min(zip(rules, scores, strict=True), key=lambda pair: _rank(pair[0], pair[1], own))
+    bound = min(rule.lower_bound for rule in rules)
+    most = bound + TOLERANCE * max(problem.evidence.drop_square, bound)
+    proven = rule.error <= most
+    complete = all(rule.complete for rule in rules) and min(rule.error for rule in rules) <= most
+    return Solution(
+        contributions=rule.contributions,
+        intercept=rule.intercept,
+        objective=rule.error,
+        lower_bound=bound,
+        status=Status.OPTIMAL if proven else Status.CHOSEN if complete else Status.LIMIT,
+    )
+
+
+def _rank(rule: Rule, score: float, own: tuple[int, ...]) -> tuple[float, bool, int]:
+    """By score, then by length; where too few rows are left to tell, the fidelity optimum's own rule first."""
+    return score, bool(np.isinf(score)) and rule.support != own, len(rule.support)
+
+
+def fewest_facts(rows: Rows, problem: Problem, settings: Settings) -> Solution:
+    """The shortest rule whose relevance error on the sample is at most ``settings.max_relevance_error``.
+
+    OPTIMAL means: no rule of fewer facts does, by proof, on this sample.
+    """
+    assert settings.max_relevance_error is not None
+    rule, proven = shortest_rule(
+        rows, problem, settings.flip_probability, settings.max_relevance_error, settings.limits
+    )
+    if rule is None:
+        raise InfeasibleError(
+            f"No rule of at most {settings.k - 1} facts {'has' if proven else 'was found with'} a relevance error "
+            f"of at most {settings.max_relevance_error:g} on {len(rows.drops):,} samples. Raise "
+            "max_relevance_error, k or n_samples, or look closer with a larger sigma."
+        )
+    return Solution(
+        contributions=rule.contributions,
+        intercept=rule.intercept,
+        objective=max(rule.error, rule.lower_bound),
+        lower_bound=rule.lower_bound,
+        status=Status.OPTIMAL if proven else Status.LIMIT,
+    )
+
+
+def find_rivals(problem: Problem, best: Solution, chooser: Rows | None, settings: Settings) -> tuple[Rival, ...]:
+    """Other supports that this much evidence cannot tell from the best; none proven worse is listed."""
+    found, _ = solve_runners_up(problem, settings.limits, settings.alternatives + 1)
+    own = tuple(np.flatnonzero(best.contributions).tolist())
+    others = [candidate for candidate in found if candidate.terms != own][: settings.alternatives]
+    first = Candidate(best.objective, best.contributions, best.intercept)
+    if chooser is None:  # all neighbors were seen: nothing is left to chance
+        rivals = tuple(
+            Rival(c.contributions, c.intercept, c.objective, _exact_excess(problem, c, first)) for c in others
+        )
+        most = TOLERANCE * problem.evidence.drop_square
+        return tuple(rival for rival in rivals if rival.excess.value <= most)
+    delta = 1 - settings.certificate_confidence  # the other half is the certificate's
+    rivals = compare([first, *others], chooser, problem.prediction, delta)
+    return tuple(rival for rival in rivals if rival.excess.low <= 0)
+
+
+def compare(candidates: list[Candidate], chooser: Rows, prediction: float, delta: float) -> tuple[Rival, ...]:
+    """Each candidate against the first, contributions frozen, in pairs on the same rows; delta shared."""
+    flips = chooser.flips
+    losses = [(chooser.drops - flipped_sums(flips, c.contributions)) ** 2 for c in candidates]
+    ranges = [fidelity_range(prediction, c.contributions) for c in candidates]
+    rivals = []
+    for i, candidate in enumerate(candidates[1:], start=1):
+        shifted = losses[i] - losses[0] + ranges[0]  # in [0, sum of the ranges]
+        each = 1 - delta / (len(candidates) - 1)
+        excess = estimate_mean(shifted, ranges[0] + ranges[i], each).map(lambda mean: mean - ranges[0])
+        rivals.append(Rival(candidate.contributions, candidate.intercept, candidate.objective, excess))
+    return tuple(rivals)
+
+
+def _exact_excess(problem: Problem, candidate: Candidate, best: Candidate) -> Estimate:
+    difference = candidate.objective - problem.objective(best.contributions)
+    return exact_estimate(difference, problem.evidence.n_rows)

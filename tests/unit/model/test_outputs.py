@@ -1,0 +1,180 @@
+"""Which of a model's numbers is explained: estimators, methods and functions; classes, columns and names."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+import anchorline as al
+from anchorline.errors import ParameterError
+from anchorline.model.outputs import as_array, classes_of, resolve
+
+ROWS = np.arange(24.0).reshape(12, 2) % 7
+TARGET = np.array(["no", "yes"])[(ROWS[:, 0] > 3).astype(int)]
+CLASSIFIER = LogisticRegression().fit(ROWS, TARGET)
+REGRESSOR = LinearRegression().fit(ROWS, ROWS[:, 0])
+MARGINS = LinearSVC().fit(ROWS, TARGET)
+
+
+def test_a_classifier_is_asked_for_probabilities():
+    asked = resolve(CLASSIFIER)
+    assert (asked.task, asked.classes, asked.column, asked.name) == (None, ("no", "yes"), None, None)
+    np.testing.assert_array_equal(asked.ask(ROWS), CLASSIFIER.predict_proba(ROWS))
+    assert asked.name_of(1) == "yes"
+
+
+def test_a_classifier_without_probabilities_is_asked_for_labels():
+    asked = resolve(MARGINS)
+    assert (asked.task, asked.classes) == ("label", None)
+    np.testing.assert_array_equal(asked.ask(ROWS), MARGINS.predict(ROWS))
+    assert resolve(CLASSIFIER, task="label").ask(ROWS)[0] in {"no", "yes"}
+
+
+def test_a_regressor_is_asked_for_numbers():
+    asked = resolve(REGRESSOR, output="price")
+    assert (asked.task, asked.classes, asked.name, asked.name_of(None)) == ("number", None, "price", "price")
+    assert resolve(REGRESSOR).name_of(None) == "f(x)"
+    assert resolve(REGRESSOR, column=1).name_of(1) == "output 1"
+
+
+def test_a_function_is_asked_as_it_is():
+    asked = resolve(np.tanh)
+    assert asked.ask is np.tanh
+    assert (asked.task, asked.classes, asked.input) == (None, None, "auto")
+    assert asked.name_of(2) == "class 2"
+
+
+@pytest.mark.parametrize("model", [CLASSIFIER, CLASSIFIER.predict_proba, CLASSIFIER.predict_log_proba])
+def test_methods_know_their_classes(model):
+    assert resolve(model, output="yes").column == 1
+    assert classes_of(model) == ["no", "yes"]
+
+
+def test_methods_of_ensembles_know_their_classes():
+    """An ensemble has a length: an empty one would be taken for nothing."""
+    model = RandomForestClassifier(2).fit(ROWS, TARGET)
+    assert classes_of(model.predict_proba) == ["no", "yes"]
+
+
+@pytest.mark.parametrize("method", [CLASSIFIER.predict, CLASSIFIER.decision_function, MARGINS.decision_function])
+def test_methods_that_answer_with_one_value_have_no_columns(method):
+    asked = resolve(method, output="score")
+    assert (asked.classes, asked.column, asked.name) == (None, None, "score")
+
+
+def test_classes_are_python_values():
+    model = LogisticRegression().fit(ROWS, (ROWS[:, 0] > 3).astype(np.int16))
+    assert [type(label) for label in classes_of(model)] == [int, int]
+    assert [type(label) for label in resolve(np.tanh, classes=np.array(["a", "b"])).classes] == [str, str]
+
+
+@pytest.mark.parametrize("output", [1, "1", 1.0, True, np.int8(1)])
+def test_a_label_by_value_or_text(output):
+    asked = resolve(np.tanh, classes=[0, 1], output=output)
+    assert asked.column == 1
+    assert asked.name_of(1) == "1"
+
+
+def test_a_label_is_taken_before_its_text():
+    assert resolve(np.tanh, classes=["1", 1.5], output="1.5").column == 1
+    assert resolve(np.tanh, classes=[10, 1], output=1).column == 1
+
+
+def test_a_column_of_unknown_class_may_be_called_anything():
+    asked = resolve(lambda rows: rows, column=np.int64(0), output="refusal")
+    assert (asked.column, asked.name_of(0)) == (0, "refusal")
+
+
+def test_column_and_class_must_agree():
+    assert resolve(CLASSIFIER, column=1, output="yes").name_of(1) == "yes"
+    with pytest.raises(ParameterError, match="which is column 1, but column is 0"):
+        resolve(CLASSIFIER, column=0, output="yes")
+
+
+BAD = [
+    ({"model": CLASSIFIER, "output": "maybe"}, "output is 'maybe'; the model's classes are 'no', 'yes'. Pick one"),
+    ({"model": CLASSIFIER, "column": 2}, "column is 2; the model has 2 classes"),
+    ({"model": CLASSIFIER, "column": -1}, "column is -1; needed the number of a column"),
+    ({"model": CLASSIFIER, "column": True}, "column is True"),
+    ({"model": CLASSIFIER, "column": "1"}, "column is '1'"),
+    (
+        {"model": CLASSIFIER, "task": "classification"},
+        "task is 'classification'; needed 'label', 'number' or None",
+    ),
+    ({"model": CLASSIFIER, "input": "numpy"}, "input is 'numpy'; needed one of auto, frame, array"),
+    (
+        {"model": MARGINS, "output": "yes"},
+        "output is 'yes', a class; but labels are explained as they are predicted",
+    ),
+    ({"model": CLASSIFIER, "output": "no", "task": "label"}, "output is 'no', a class"),
+    ({"model": np.tanh, "classes": "yes"}, "classes is 'yes'; needed a list of labels"),
+    ({"model": np.tanh, "classes": 3}, "classes is 3; needed a list"),
+    ({"model": np.tanh, "classes": ["a", "a"]}, "classes are 'a', 'a'; needed labels that differ"),
+    ({"model": "model.pkl"}, "predict is a str, not callable; needed a fitted estimator"),
+    ({"model": None}, "predict is a NoneType"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD)
+def test_a_bad_question_is_named(arguments, words):
+    with pytest.raises(ParameterError, match=words):
+        resolve(**arguments)
+
+
+def test_several_outputs_are_named():
+    model = RandomForestClassifier(2).fit(ROWS, np.c_[ROWS[:, 0] > 3, ROWS[:, 1] > 3])
+    with pytest.raises(ParameterError, match="several outputs; needed one"):
+        resolve(model)
+
+
+# --- arrays ----------------------------------------------------------------------------------------------
+
+
+def test_estimators_fitted_on_arrays_get_arrays():
+    assert resolve(CLASSIFIER).input == resolve(CLASSIFIER.predict_proba).input == "array"
+    on_frames = LogisticRegression().fit(pd.DataFrame(ROWS, columns=["a", "b"]), TARGET)
+    assert resolve(on_frames).input == "auto"
+    assert resolve(CLASSIFIER, input="frame").ask == CLASSIFIER.predict_proba
+
+
+def test_questions_pickle():
+    asked = pickle.loads(pickle.dumps(resolve(CLASSIFIER, output="yes")))
+    np.testing.assert_array_equal(asked.ask(pd.DataFrame(ROWS)), CLASSIFIER.predict_proba(ROWS))
+
+
+def test_frames_as_arrays():
+    frame = pd.DataFrame({0: pd.array([1, None], dtype="Int64"), 1: [True, False], 2: np.float32([0.5, 1])})
+    expected = [[1.0, 1.0, 0.5], [np.nan, 0.0, 1.0]]
+    for one in (frame, pl.from_pandas(frame.set_axis(list("abc"), axis=1))):
+        array = as_array(one)
+        assert array.dtype == np.float64
+        np.testing.assert_array_equal(array, expected)
+    mixed = as_array(frame.assign(text=["a", None], nothing=pd.array([True, None], dtype="boolean")))
+    assert mixed.dtype == object
+    assert mixed[0].tolist() == [1, True, 0.5, "a", True]
+    assert np.isnan(mixed[1, 0])
+    assert np.isnan(mixed[1, 4])
+    assert mixed[1, 3] is None
+    assert as_array(ROWS) is ROWS
+
+
+def test_what_the_user_says_are_labels_are_labels():
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    tree = DecisionTreeClassifier(max_depth=2).fit(rows, np.where(rows[:, 0] > 0, "yes", "no"))
+    leaf = al.Explainer(tree.apply, al.Table(rows), task="label").explain(0, n_samples=100, n_certify=0)
+    assert leaf.label == int(tree.apply(rows[:1])[0])
+
+
+def test_the_decision_at_the_row_is_taken_as_that_of_its_neighbors():
+    def certain(rows):
+        return np.column_stack([np.full(len(rows), -1e-5), np.full(len(rows), 1.00001)])
+
+    space = al.Table(np.arange(20.0).reshape(10, 2))
+    e = al.Explainer(certain, space, column=0, threshold=0.0, classes=["a", "b"]).explain(0, k=2, n_samples=100)
+    assert e.certificate.stability.value == 1.0
