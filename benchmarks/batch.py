@@ -104,7 +104,7 @@ def _rates(rows: Any, model: Any, frame: Any) -> list[float]:
 def _rate(rows: Any, model: Any, frame: Any, n_jobs: int) -> float:
     """Rows a second of so many worker processes, from the first row that comes to the last."""
     explainer = Explainer(model, frame)
-    work, plan = Work.of(explainer), Plan(n_jobs=n_jobs, isolate=True)
+    work, plan = Work.from_keywords(explainer), Plan(n_jobs=n_jobs, isolate=True)
     with contextlib.closing(stream(rows_of(rows, explainer), work, plan, Events())) as found:
         next(found)
         start = time.perf_counter()
@@ -122,7 +122,7 @@ def _measure_memory(n_rows: int) -> dict[str, Any]:
 
     rng = np.random.default_rng(0)
     explainer = Explainer(_cheap, rng.normal(size=(500, 4)), output_range=(-1, 1))
-    work = Work.of(explainer, k=3, n_samples=32, n_certify=0)
+    work = Work.from_keywords(explainer, k=3, n_samples=32, n_certify=0)
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "why.parquet"

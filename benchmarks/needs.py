@@ -16,7 +16,7 @@ def require(packages: Mapping[str, str]) -> None:
     missing = [name for name in packages if not _installed(name)]
     if missing:
         extras = sorted({packages[name] for name in missing})
-        raise MissingDependencyError.of(" and ".join(missing), ",".join(extras))
+        raise MissingDependencyError.for_package(" and ".join(missing), ",".join(extras))
 
 
 def _installed(package: str) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from anchorline.explainer import Explainer
 from anchorline.optimize import Limits, Problem
 from anchorline.optimize.exact import solve_exact
-from anchorline.optimize.problem import Case
+from anchorline.optimize.problem import Variant
 from anchorline.search.assess import measure
 from anchorline.search.investigate import gather, pose, stream
 from anchorline.search.sampling import ConditionalFlips, DrawnFlips, cancelling_event, stream_key
@@ -29,9 +29,9 @@ class WithoutIntercept(Problem):
     """The same problem with all k terms spent on literals."""
 
     @property
-    def cases(self) -> tuple[Case, ...]:
+    def variants(self) -> tuple[Variant, ...]:
         """Only the case without intercept."""
-        return super().cases[1:] or super().cases
+        return super().variants[1:] or super().variants
 
 
 def compare_relevance(benchmarks: Iterable[Benchmark]) -> Iterator[dict[str, Any]]:
@@ -72,7 +72,7 @@ def _compare_one(benchmark: Benchmark) -> dict[str, Any]:
 
 def relevance_error(benchmark: Benchmark, x: np.ndarray, contributions: np.ndarray, seed: int = 99) -> float:
     """Mean squared drop over fresh draws from the contributions' own event, by the definition."""
-    settings = Settings.of(seed=seed)
+    settings = Settings.from_keywords(seed=seed)
     neighborhood, predictor = Explainer(benchmark.predict, Hypercube()).prepare(x, settings)
     p = settings.flip_probability
     keys = [stream_key(seed, neighborhood.key, f"measure/{part}") for part in ("free", "pattern")]
@@ -100,7 +100,7 @@ def _direct(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
 
 def _k_literals(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
     """The fidelity optimum without intercept: part of the direct gain is only this."""
-    settings = Settings.of(sampling="draw")
+    settings = Settings.from_keywords(sampling="draw")
     neighborhood, predictor = Explainer(benchmark.predict, Hypercube()).prepare(x, settings)
     evidence, _ = gather(neighborhood, predictor, stream(neighborhood, settings, "search", 5000))
     posed = pose(evidence, predictor, settings)

@@ -35,7 +35,7 @@ ENDURANCE = 10_000
 SMALL = {"n_samples": 50, "n_certify": 0, "k": 4}  # of the endurance run: the server is what is measured
 N_SMALL = 240  # different ones: more than the cache holds, so that some are always computed anew
 CACHE_ENTRIES = 200
-MOST_SECONDS = 600  # of one measurement
+MAX_SECONDS = 600  # of one measurement
 
 
 def load_explainer(data: Path) -> Explainer:
@@ -150,7 +150,7 @@ async def load(port: int, clients: int, todo: Sequence[tuple[Any, str]]) -> tupl
         connection.close()
 
     began = time.perf_counter()
-    async with asyncio.timeout(MOST_SECONDS):
+    async with asyncio.timeout(MAX_SECONDS):
         await asyncio.gather(*(work() for _ in range(clients)))
     return tally, time.perf_counter() - began
 

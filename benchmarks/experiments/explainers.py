@@ -14,7 +14,7 @@ import numpy as np
 from anchorline.explainer import Explainer
 from anchorline.model.predictor import Predictor
 from anchorline.optimize import Problem, solve
-from anchorline.optimize.evidence import Evidence, Rows
+from anchorline.optimize.evidence import Evidence, SampleRows
 from anchorline.optimize.mip.base import import_backend
 from anchorline.search.investigate import gather, pose, stream
 from anchorline.settings import Settings
@@ -22,7 +22,7 @@ from anchorline.spaces.base import Neighborhood
 from anchorline.spaces.hypercube import Hypercube
 from benchmarks.engine import Stopwatch
 from benchmarks.experiments.maple import fit_maple
-from benchmarks.experiments.protocol import MOST_LITERALS, NON_ZERO, TIME_LIMIT, Setting
+from benchmarks.experiments.protocol import MAX_LITERALS, NON_ZERO, TIME_LIMIT, Setting
 from benchmarks.tasks import Benchmark
 
 N_BACKGROUND = 20  # rows behind KernelSHAP: two of a thousand literals are then never flipped among them
@@ -41,13 +41,15 @@ class Task:
     neighborhood: Neighborhood
     predictor: Predictor
     evidence: Evidence
-    rows: Rows
+    rows: SampleRows
     sample_seconds: float
 
     @classmethod
     def of(cls, benchmark: Benchmark, instance: np.ndarray, setting: Setting, seed: int) -> "Task":
         """Draw the sample and ask the model about it."""
-        settings = Settings.of(k=setting.k, sigma=setting.sigma, n_samples=setting.m, sampling="draw", seed=seed)
+        settings = Settings.from_keywords(
+            k=setting.k, sigma=setting.sigma, n_samples=setting.m, sampling="draw", seed=seed
+        )
         neighborhood, predictor = Explainer(benchmark.predict, Hypercube()).prepare(instance, settings)
         start = time.perf_counter()
         flips = stream(neighborhood, settings, "search", setting.m)
@@ -119,7 +121,7 @@ def ask(method: str, task: Task) -> Timed:
 
 def can_solve(method: str, n_literals: int) -> bool:
     """Whether a method takes so many literals."""
-    return n_literals <= MOST_LITERALS.get(method, n_literals)
+    return n_literals <= MAX_LITERALS.get(method, n_literals)
 
 
 def iht_step(sigma: float) -> float:

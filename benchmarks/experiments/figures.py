@@ -292,5 +292,5 @@ def _matplotlib() -> Any:
     try:
         import matplotlib
     except ImportError as cause:
-        raise MissingDependencyError.of("matplotlib", "plot") from cause
+        raise MissingDependencyError.for_package("matplotlib", "plot") from cause
     return matplotlib

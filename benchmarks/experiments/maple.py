@@ -14,10 +14,10 @@ Floats = NDArray[np.float64]
 
 N_TREES = 200
 MAX_FEATURES = 0.5
-LEAST_LEAF = 10
+MIN_LEAF = 10
 RIDGE = 0.001
-MOST_SIZES = 16
-MOST_POINTS = 8
+MAX_SIZES = 16
+MAX_POINTS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,10 +95,10 @@ def fit_maple(rows: Floats, outputs: Floats, seed: int) -> Maple:
 
     n, d = rows.shape
     order = np.random.default_rng(seed).permutation(n)
-    n_points = max(1, min(MOST_POINTS, n // 5))
+    n_points = max(1, min(MAX_POINTS, n // 5))
     held, train = order[:n_points], order[n_points:]
     forest = RandomForestRegressor(
-        N_TREES, max_features=MAX_FEATURES, min_samples_leaf=LEAST_LEAF, random_state=seed
+        N_TREES, max_features=MAX_FEATURES, min_samples_leaf=MIN_LEAF, random_state=seed
     ).fit(rows[train], outputs[train])
     ranking = np.argsort(-root_decreases(forest, d), kind="stable")
     maple = Maple(forest, rows[train], outputs[train], forest.apply(rows[train]), ranking, d)
@@ -130,7 +130,7 @@ def root_decreases(forest: Any, n_features: int) -> Floats:
 
 def candidate_sizes(n_features: int) -> list[int]:
     """At most 16 numbers of features from 1 to d, evenly spaced on a log scale."""
-    return [int(size) for size in np.unique(np.rint(np.geomspace(1, n_features, MOST_SIZES)))]
+    return [int(size) for size in np.unique(np.rint(np.geomspace(1, n_features, MAX_SIZES)))]
 
 
 def _best_size(maple: Maple, points: Floats, outputs: Floats) -> int:

@@ -10,7 +10,7 @@ from anchorline.guarantees import relevance_factor
 from anchorline.search.assess import flipped_sums, measure
 from anchorline.search.investigate import gather
 from anchorline.search.sampling import (
-    MOST_PATTERNS,
+    MAX_PATTERNS,
     ConditionalFlips,
     DrawnFlips,
     Event,
@@ -53,7 +53,7 @@ class Meter:
             "status": answer.status,
             "lower_bound": answer.lower_bound,
             "n_nodes": answer.n_nodes,
-            "support": " ".join(map(str, np.flatnonzero(contributions))) if n_literals <= MOST_PATTERNS else "",
+            "support": " ".join(map(str, np.flatnonzero(contributions))) if n_literals <= MAX_PATTERNS else "",
         }
         if generalization:
             row["fidelity"] = fidelity(*self._wide(), answer.contributions, signed_gap)
@@ -61,7 +61,7 @@ class Meter:
 
     def _relevance(self, contributions: np.ndarray) -> dict[str, Any]:
         """By the definition, and on the subcube of the support; not for sums nobody could hold in mind."""
-        if np.count_nonzero(contributions) > MOST_PATTERNS:
+        if np.count_nonzero(contributions) > MAX_PATTERNS:
             return dict.fromkeys(("relevance", "relevance_subcube", "event_probability", "lemma"), math.nan)
         p = self.task.settings.flip_probability
         event = cancelling_event(contributions, p)

@@ -27,7 +27,7 @@ GROUPS = {
     "referees": ("gurobi", "scip"),
     "beyond": ("shap", "slise"),
 }
-MOST_LITERALS = {"gurobi": 99, "scip": 69}  # Gurobi's wheel has a licence up to 99
+MAX_LITERALS = {"gurobi": 99, "scip": 69}  # Gurobi's wheel has a licence up to 99
 SWEEPS = {"sweep_k": ("exact", "iht", "lime"), "sweep_sigma": ("exact", "iht", "lime")}
 SWEEPS["sweep_m"] = SWEEPS["sweep_k"]
 UNDRAWN = ("convergence", "anytime", "folds")  # series that measure nothing on fresh neighbors
@@ -173,7 +173,7 @@ class Plan:
     ) -> Iterator[Unit]:
         """Every data set's first instance before any second one: a run cut short has seen them all."""
         # A group of solvers with limits is no unit beyond the largest of these; single ones are left out later.
-        most = max((MOST_LITERALS.get(name, math.inf) for name in GROUPS.get(group, ())), default=math.inf)
+        most = max((MAX_LITERALS.get(name, math.inf) for name in GROUPS.get(group, ())), default=math.inf)
         kept = [dataset_id for dataset_id in ids if dimension_of(dataset_id) <= most]
         for instance in range(n_instances):
             for dataset_id in kept:

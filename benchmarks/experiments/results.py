@@ -100,5 +100,5 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError as cause:
-        raise MissingDependencyError.of("pandas", "bench") from cause
+        raise MissingDependencyError.for_package("pandas", "bench") from cause
     return pandas

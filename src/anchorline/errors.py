@@ -114,7 +114,7 @@ class MissingDependencyError(AnchorlineError, ImportError):
     """An optional package is not installed, or cannot be imported."""
 
     @classmethod
-    def of(cls, package: str, extra: str) -> "MissingDependencyError":
+    def for_package(cls, package: str, extra: str) -> "MissingDependencyError":
         """Build the error that names the extra to install; while one is handled that says more, with its words."""
         error = sys.exception()
         broken = isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError)

@@ -85,14 +85,14 @@ class Explainer:
         self.space: Space = space if hasattr(space, "at") and hasattr(space, "fingerprint") else _table(space)
         if classes is None and hasattr(model, "learn_classes") and hasattr(self.space, "examples"):
             model.learn_classes(self.space.at(0).original)  # some models tell labels only with their answers
-        self.asked = resolve(model, output=output, column=column, task=task, classes=classes, input=input)
+        self.target = resolve(model, output=output, column=column, task=task, classes=classes, input=input)
         self.output_range = None if output_range is None else checked_range(output_range)
         self.threshold = checked_threshold(threshold)
-        self.learnt: Ranges = None
+        self.learned_ranges: Ranges = None
 
     def explain(self, instance: Any, **keywords: Unpack[Keywords]) -> Explanation:
         """Explain one prediction; see `anchorline.explain` for the keywords."""
-        return self.explain_with(instance, Settings.of(**keywords))
+        return self.explain_with(instance, Settings.from_keywords(**keywords))
 
     def explain_with(
         self, instance: Any, settings: Settings, parameters: Mapping[str, Any] | None = None
@@ -104,7 +104,7 @@ class Explainer:
         key_checksum(predictor, neighborhood, settings, parameters)
         findings = investigate(neighborhood, predictor, settings)
         return assemble(
-            self.asked.name_of(predictor.column), neighborhood, predictor, settings, findings, parameters
+            self.target.name_of(predictor.column), neighborhood, predictor, settings, findings, parameters
         )
 
     def prepare(self, instance: Any, settings: Settings) -> tuple[Neighborhood, Predictor]:
@@ -115,7 +115,7 @@ class Explainer:
 
     def _meet(self, instance: Any, settings: Settings) -> tuple[Neighborhood, Predictor]:
         """The instance's neighborhood, and the model asked about the instance."""
-        asked, neighborhood = self.asked, self.space.at(instance)
+        asked, neighborhood = self.target, self.space.at(instance)
         predictor = Predictor(
             asked.ask,
             neighborhood.original,
@@ -144,7 +144,7 @@ class Explainer:
         return neighborhood, predictor
 
     def _learner(self, max_queries: int | None) -> Callable[[int | None], tuple[float, float]]:
-        """How the range is learnt; not at all where queries are counted and it would take some."""
+        """How the range is learned; not at all where queries are counted and it would take some."""
 
         def refused(column: int | None) -> tuple[float, float]:
             raise BudgetError(
@@ -152,19 +152,19 @@ class Explainer:
                 "max_queries. Pass output_range=(lowest, highest), or call explainer.learn_range() once before."
             )
 
-        return self.learn_range if max_queries is None or self.learnt is not None else refused
+        return self.learn_range if max_queries is None or self.learned_ranges is not None else refused
 
     def learn_range(self, column: int | None = None) -> tuple[float, float]:
         """Lowest and highest prediction on the training table, at most 10,000 rows of it; asked once."""
-        if self.learnt is None:
+        if self.learned_ranges is None:
             ends = []
             for inputs in self.space.examples():  # type: ignore[attr-defined]
                 n_rows = len(inputs)
-                answers = ask(self.asked.ask, inputs, n_rows, self.asked.task or "number").reshape(n_rows, -1)
+                answers = ask(self.target.ask, inputs, n_rows, self.target.task or "number").reshape(n_rows, -1)
                 ends += [answers.min(axis=0), answers.max(axis=0)]
             both = np.array(ends, dtype=np.float64)
-            self.learnt = both.min(axis=0).tolist(), both.max(axis=0).tolist()
-        return self.learnt[0][column or 0], self.learnt[1][column or 0]
+            self.learned_ranges = both.min(axis=0).tolist(), both.max(axis=0).tolist()
+        return self.learned_ranges[0][column or 0], self.learned_ranges[1][column or 0]
 
     def frontier(self, instance: Any, ks: Sequence[int] = range(1, 9), **keywords: Unpack[Keywords]) -> Frontier:
         """The best sum for every k in ``ks``, on one search sample, certified by one fresh sample.
@@ -179,7 +179,7 @@ class Explainer:
         """
         if not isinstance(ks, Iterable):
             raise ParameterError(f"ks is {ks!r}; needed several numbers of terms. Type ks=range(1, 9).")
-        settings = Settings.of(**keywords)
+        settings = Settings.from_keywords(**keywords)
         neighborhood, predictor = self.prepare(instance, settings)
         return trace_frontier(neighborhood, predictor, settings, list(ks))
 
@@ -198,7 +198,9 @@ class Explainer:
         If a = +1 and b = +1 then vote stays 1.
         """
         chosen: dict[str, Any] = {"k": 11, **keywords, "objective": "shortest"}
-        return self.explain_with(instance, Settings.of(max_relevance_error=max_relevance_error, **chosen))
+        return self.explain_with(
+            instance, Settings.from_keywords(max_relevance_error=max_relevance_error, **chosen)
+        )
 
     def repeat(self, instance: Any, n_seeds: int = 10, **keywords: Unpack[Keywords]) -> dict[str, float]:
         """Explain with so many different seeds; in which share of the answers each literal appears.
@@ -209,7 +211,7 @@ class Explainer:
         >>> explainer.repeat([1, 1, 1], n_seeds=3, k=3, n_certify=0)
         {'x0 = +1': 1.0, 'x1 = +1': 1.0}
         """
-        settings = Settings.of(**keywords)
+        settings = Settings.from_keywords(**keywords)
         counts: Counter[str] = Counter()
         for i in range(n_seeds):
             explanation = self.explain_with(instance, replace(settings, seed=settings.seed + i))
@@ -263,7 +265,7 @@ class Explainer:
         >>> explainer.assess([1, 1], [0.4, 0.0], intercept=0.0).fidelity_error.value.__round__(6)
         0.0025
         """
-        settings = Settings.of(**keywords)
+        settings = Settings.from_keywords(**keywords)
         neighborhood, predictor = self.prepare(instance, settings)
         if n_fresh < 2:
             raise ParameterError(f"n_fresh is {n_fresh!r}; needed at least 2. Type n_fresh=10_000.")
@@ -283,16 +285,16 @@ class Explainer:
 
     def parameters(self, settings: Settings, predictor: Predictor) -> dict[str, Any]:
         """All that is needed to repeat the explanation, in plain values."""
-        classes = self.asked.classes if predictor.n_columns is not None else None
+        classes = self.target.classes if predictor.n_columns is not None else None
         return settings.to_dict() | {
-            "output": self.asked.name_of(predictor.column),
+            "output": self.target.name_of(predictor.column),
             "column": predictor.column,
             "classes": None if classes is None else [plain_label(label) for label in classes],
             "task": predictor.task,
             "probability": predictor.is_probability,
             "output_range": list(predictor.output_range),
             "threshold": self.threshold,
-            "input": self.asked.input,
+            "input": self.target.input,
             "space": self.space.fingerprint,
             "versions": {"anchorline": __version__, "numpy": np.__version__},
         }

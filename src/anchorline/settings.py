@@ -20,10 +20,10 @@ N_SAMPLES = {
     "relevance": 20_000,
     "shortest": 20_000,
 }  # by objective: ratios over a small event need more rows
-MOST_FRESH = 10_000  # a stability of 97% is then known to within half a percent; ask for more by n_certify
-AUTO_LEAST_QUERIES = 16  # below, nothing is left to certify with
-_MOST_CONFIDENCE = 1 - 1e-9  # shares of less would round to a confidence of 1
-AUTO_MOST_QUERIES = 200_000  # where `n_samples="auto"` gives up, unless max_queries says otherwise
+MAX_FRESH = 10_000  # a stability of 97% is then known to within half a percent; ask for more by n_certify
+AUTO_MIN_QUERIES = 16  # below, nothing is left to certify with
+_MAX_CONFIDENCE = 1 - 1e-9  # shares of less would round to a confidence of 1
+AUTO_MAX_QUERIES = 200_000  # where `n_samples="auto"` gives up, unless max_queries says otherwise
 
 
 class Keywords(TypedDict, total=False):
@@ -69,7 +69,9 @@ class Settings:
     seed: int = 0
 
     @classmethod
-    def of(cls, *, sigma: Any = ..., flip_probability: float | None = None, **keywords: Any) -> "Settings":
+    def from_keywords(
+        cls, *, sigma: Any = ..., flip_probability: float | None = None, **keywords: Any
+    ) -> "Settings":
         """Check what the user typed; sigma becomes a flip probability."""
         known = [*cls.__dataclass_fields__, "sigma"]
         for name in keywords:
@@ -100,7 +102,7 @@ class Settings:
                 _check_whole(name, getattr(self, name), least)
         for name in ("flip_probability", "tolerance", "confidence"):
             _check_share(name, getattr(self, name))
-        if self.confidence > _MOST_CONFIDENCE:
+        if self.confidence > _MAX_CONFIDENCE:
             raise ParameterError(f"confidence is {self.confidence!r}; needed at most 1 - 1e-9: it is shared out.")
         _check_optional("time_limit", self.time_limit, 0.0)
         _check_optional("box", self.box, 1e-9)
@@ -129,9 +131,9 @@ class Settings:
             )
         if self.n_samples == "auto" and (self.n_certify is not None or self.solver != "exact"):
             raise ParameterError("n_samples='auto' measures until `tolerance`: leave n_certify and solver out.")
-        if self.n_samples == "auto" and self.max_queries is not None and self.max_queries < AUTO_LEAST_QUERIES:
+        if self.n_samples == "auto" and self.max_queries is not None and self.max_queries < AUTO_MIN_QUERIES:
             raise BudgetError(
-                f"max_queries is {self.max_queries}; n_samples='auto' needs at least {AUTO_LEAST_QUERIES}. "
+                f"max_queries is {self.max_queries}; n_samples='auto' needs at least {AUTO_MIN_QUERIES}. "
                 "Raise it, or give n_samples as a number."
             )
 
@@ -140,7 +142,7 @@ class Settings:
         """Neighbors to certify with: as asked, else as many as searched, within 10,000 and max_queries."""
         if self.n_certify is not None or self.n_samples == "auto":
             return self.n_certify or 0
-        most = min(self.n_samples, MOST_FRESH)
+        most = min(self.n_samples, MAX_FRESH)
         if self.max_queries is not None:
             most = min(most, self.max_queries - 1 - self.n_samples - self.n_choose)
         return most if most >= 2 else 0

@@ -175,7 +175,7 @@ def _equal(now: Any, claimed: Any) -> bool:
 def _contradicts_itself(explainer: Explainer, claimed: Explanation) -> bool:
     """Whether the model contradicts itself on the instance."""
     original = explainer.space.at(list(claimed.instance)).original
-    first, second = (np.asarray(explainer.asked.ask(original)) for _ in range(2))
+    first, second = (np.asarray(explainer.target.ask(original)) for _ in range(2))
     return not bool(np.all(first == second))
 
 

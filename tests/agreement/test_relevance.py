@@ -8,7 +8,7 @@ import pytest
 import anchorline as al
 from anchorline.errors import InfeasibleError, ParameterError
 from anchorline.optimize import Evidence, Limits, Problem, Status
-from anchorline.optimize.evidence import Rows
+from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.relevance import measured_relevance, relevant_rules
 from anchorline.search.sampling import cancelling_event
 from helpers.enumeration import exact_errors, random_model
@@ -133,7 +133,7 @@ def test_a_limit_leaves_an_honest_gap():
     flips, weights = rng.random((3000, 25)) < 0.3, rng.normal(size=25)
     drops = np.tanh(flips @ weights) / 2
     problem = Problem(Evidence.from_sample(flips, drops), 5, 0.4)
-    rows = Rows.of(flips, drops)
+    rows = SampleRows.pack(flips, drops)
     full = relevant_rules(rows, problem, 0.3, Limits())
     limited = relevant_rules(rows, problem, 0.3, Limits(None, 0))
     least = {len(rule.support): rule.error for rule in full}
@@ -148,7 +148,7 @@ def test_contributions_of_a_rule_never_cancel():
     for slopes in ([0.6, -0.6, 0, 0], [0.3, 0.3, -0.6, 0], [0.0, 0.0, 0.0, 0.0]):
         drops = flips @ np.array(slopes) * 0.5 + 0.2 * (flips[:, 0] & flips[:, 1])
         rows, problem = (
-            Rows.of(flips, drops, np.full(16, 1 / 16)),
+            SampleRows.pack(flips, drops, np.full(16, 1 / 16)),
             Problem(Evidence.from_sample(flips, drops), 4, 0.3),
         )
         for rule in relevant_rules(rows, problem, 0.5, Limits()):
@@ -161,7 +161,7 @@ def test_contributions_of_a_rule_never_cancel():
 def test_measured_relevance_needs_a_hundred_rows():
     rng = np.random.default_rng(1)
     flips = rng.random((400, 6)) < 0.5
-    rows = Rows.of(flips, rng.random(400))
+    rows = SampleRows.pack(flips, rng.random(400))
     assert np.isfinite(measured_relevance(rows, np.array([0.3, 0, 0, 0, 0, 0])))
     assert np.isinf(measured_relevance(rows, np.array([0.3, 0.2, 0.15, 0.1, 0, 0])))
 

@@ -98,11 +98,11 @@ def opened(browser, tmp_path):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
-        page.said, page.asked = [], []
+        page.said, page.target = [], []
         page.on("console", lambda message: page.said.append(message.text))
         page.on("pageerror", lambda error: page.said.append(str(error)))
         page.on("dialog", lambda dialog: page.said.append(dialog.message))
-        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("request", lambda request: page.target.append(request.url))
         page.goto(path.as_uri())
         if unfold:
             for fold in page.locator("summary").all():
@@ -118,7 +118,7 @@ def opened(browser, tmp_path):
 def test_it_is_silent_and_asks_for_nothing(opened, name, tmp_path):
     page = opened(name, unfold=True)
     assert page.said == []
-    assert page.asked == [(tmp_path / f"{name}.html").as_uri()]
+    assert page.target == [(tmp_path / f"{name}.html").as_uri()]
     assert page.title() != "broken"
 
 

@@ -22,7 +22,7 @@ pytest.importorskip("sphinx", reason="the site needs: pip install 'anchorline[do
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "embed": "src", "object": "data"}
 LOADING_LINKS = {"stylesheet", "icon", "shortcut icon", "preload", "prefetch", "preconnect", "modulepreload"}
-MOST_SECONDS = 300  # of waiting for another worker's build
+MAX_SECONDS = 300  # of waiting for another worker's build
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +34,7 @@ def site(tmp_path_factory):
     try:
         folder.mkdir()
     except FileExistsError:
-        for _ in range(10 * MOST_SECONDS):
+        for _ in range(10 * MAX_SECONDS):
             if log.exists():
                 break
             time.sleep(0.1)

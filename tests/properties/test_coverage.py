@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from anchorline.guarantees import BettingSequence, Interval, betting_interval, binomial_interval, split_delta
 
-N_RUNS, LEAST_COVERED = 2000, 1869
+N_RUNS, MIN_COVERED = 2000, 1869
 SIZES = [100, 1000, 10_000]
 
 
@@ -88,7 +88,7 @@ def test_binomial_coverage_just_beside_its_limits(n):
 def test_betting_interval_covers(kind, n):
     losses, rng = KINDS[kind], np.random.default_rng(20_000 + n)
     covered = sum(losses.mean in betting_interval(losses.draw(rng, n), losses.loss_range) for _ in range(N_RUNS))
-    assert covered >= LEAST_COVERED
+    assert covered >= MIN_COVERED
 
 
 def test_betting_interval_coverage_computed_on_all_short_samples():
@@ -152,8 +152,8 @@ def test_sequence_covers_when_one_stops_by_looking(kind, cap):
         intervals = look(losses, losses.draw(rng, cap), looks)
         covered_at_stop += losses.mean in stop(intervals, tolerance)
         covered_always += all(losses.mean in interval for interval in intervals)
-    assert covered_at_stop >= LEAST_COVERED
-    assert covered_always >= LEAST_COVERED  # so under every rule that stops at one of the looks
+    assert covered_at_stop >= MIN_COVERED
+    assert covered_always >= MIN_COVERED  # so under every rule that stops at one of the looks
 
 
 # --- stopping by looking: computed ------------------------------------------------------------------

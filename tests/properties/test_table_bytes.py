@@ -172,7 +172,7 @@ def test_a_new_process(hash_seed):
 def test_a_pickled_explainer_gives_the_same_bytes(frame, library):
     polars = pl.from_pandas(frame)
     table = al.Table({"pandas": frame, "polars": polars, "arrow": polars.to_arrow()}[library])
-    explainer = al.Explainer(score, table, output="score")  # the range is learnt
+    explainer = al.Explainer(score, table, output="score")  # the range is learned
     expected = explainer.explain(11, **OPTIONS).to_json()
     for one in (explainer, al.Explainer(score, table, output="score")):  # used and unused
         assert pickle.loads(pickle.dumps(one)).explain(11, **OPTIONS).to_json() == expected
@@ -183,7 +183,7 @@ def test_a_learnt_range_survives_pickling(frame):
     explainer = al.Explainer(CountingModel(), al.Table(frame))
     explainer.explain(3, **OPTIONS)
     again = pickle.loads(pickle.dumps(explainer))
-    again.model.asked = again.asked.ask.asked = asked
+    again.model.target = again.target.ask.target = asked
     again.explain(3, **OPTIONS)
     assert asked[0] == 1  # the row
     assert N not in asked  # and never the training table again
@@ -191,10 +191,10 @@ def test_a_learnt_range_survives_pickling(frame):
 
 class CountingModel:
     def __init__(self):
-        self.asked = []
+        self.target = []
 
     def __call__(self, frame):
-        self.asked.append(len(frame))
+        self.target.append(len(frame))
         return 100 * score(frame)
 
 

@@ -243,7 +243,7 @@ BUILT = [
     errors.PredictorOutputError.wrong_shape((5, 2), 5),
     errors.PredictorOutputError.wrong_shape((5, 1), 5),
     errors.CertificateError.crossed(0.25, 0.5),
-    errors.MissingDependencyError.of("pyscipopt", "scip"),
+    errors.MissingDependencyError.for_package("pyscipopt", "scip"),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Unpack
 
-from anchorline.batch.partition import Parcel, Work, explain_partition, wrong_frame
+from anchorline.batch.partition import PackedWork, Work, explain_partition, wrong_frame
 from anchorline.errors import MissingDependencyError
 from anchorline.explainer import Explainer
 from anchorline.settings import Keywords
@@ -24,13 +24,13 @@ def explain(
     try:
         from dask.delayed import delayed  # noqa: PLC0415  heavy
     except ImportError:
-        raise MissingDependencyError.of("dask", "dask") from None
+        raise MissingDependencyError.for_package("dask", "dask") from None
     if not (hasattr(frame, "_meta") and hasattr(frame, "map_partitions")):
         raise wrong_frame(frame, "a Dask DataFrame", "dask.dataframe.from_pandas(frame, npartitions=8)")
-    work = Work.of(explainer, share_calls=share_calls, **keywords).learnt()
+    work = Work.from_keywords(explainer, share_calls=share_calls, **keywords).with_ranges()
     meta = explain_partition(frame._meta, work, id)
-    return frame.map_partitions(_explain, delayed(Parcel(work), pure=True), id, meta=meta)
+    return frame.map_partitions(_explain, delayed(PackedWork(work), pure=True), id, meta=meta)
 
 
-def _explain(frame: Any, parcel: Parcel, id: str | None) -> Any:
+def _explain(frame: Any, parcel: PackedWork, id: str | None) -> Any:
     return parcel.explain(frame, id)

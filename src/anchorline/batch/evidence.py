@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any, Unpack
 
 from anchorline.batch.local import effective_jobs
-from anchorline.batch.partition import Parcel, Work, learn_ranges
+from anchorline.batch.partition import PackedWork, Work, learn_ranges
 from anchorline.errors import ParameterError, SampleError, WorkerError
 from anchorline.explainer import Explainer, key_checksum
 from anchorline.model.predictor import BATCH_ROWS, Predictor
@@ -76,7 +76,7 @@ def parts_of(n_samples: int, n_parts: int) -> list[tuple[int, int]]:
 
 def gather_part(explainer: Explainer, instance: Any, start: int, stop: int, **keywords: Unpack[Keywords]) -> Part:
     """Ask about the neighbors ``start`` to ``stop`` of a sample; cuts as of `parts_of`. One query more, for x."""
-    settings = _checked(Settings.of(**keywords))
+    settings = _checked(Settings.from_keywords(**keywords))
     whole = isinstance(start, Integral) and isinstance(stop, Integral)
     if not whole or start % BATCH_ROWS or not 0 <= start < stop <= int(settings.n_samples):
         raise ParameterError(
@@ -100,7 +100,7 @@ def explain_parts(
     explainer: Explainer, instance: Any, parts: Iterable[Part], **keywords: Unpack[Keywords]
 ) -> Explanation:
     """The explanation of all the parts: byte for byte that of one process. Its certificate is measured here."""
-    settings = _checked(Settings.of(**keywords))
+    settings = _checked(Settings.from_keywords(**keywords))
     ordered = sorted(parts, key=lambda part: part.start)
     if not ordered or ordered[0].start != 0:
         raise SampleError("The first part, from neighbor 0 on, is missing.")
@@ -117,7 +117,7 @@ def explain_parts(
     solution = solve_posed(problem, settings)
     assessment, why = certify(neighborhood, predictor, settings, solution, None)
     findings = Findings(problem, solution, assessment, False, why)
-    output = explainer.asked.name_of(predictor.column)
+    output = explainer.target.name_of(predictor.column)
     return assemble(output, neighborhood, predictor, settings, findings, parameters)
 
 
@@ -135,7 +135,7 @@ def explain_split(
     True
     """
     n_jobs = effective_jobs(n_jobs)
-    n_samples = int(_checked(Settings.of(**keywords)).n_samples)
+    n_samples = int(_checked(Settings.from_keywords(**keywords)).n_samples)
     cuts = parts_of(n_samples, 4 * n_jobs)
     if n_jobs == 1:
         parts = [gather_part(explainer, instance, start, stop, **keywords) for start, stop in cuts]
@@ -143,7 +143,7 @@ def explain_split(
     from joblib import Parallel, delayed, parallel_config  # noqa: PLC0415  heavy
 
     learn_ranges(explainer)
-    parcel = Parcel(Work(explainer))
+    parcel = PackedWork(Work(explainer))
     with parallel_config(backend="loky", inner_max_num_threads=1):
         tasks = (delayed(_gather_elsewhere)(parcel, instance, start, stop, **keywords) for start, stop in cuts)
         try:
@@ -155,7 +155,7 @@ def explain_split(
     return explain_parts(explainer, instance, parts, **keywords)
 
 
-def _gather_elsewhere(parcel: Parcel, *arguments: Any, **keywords: Unpack[Keywords]) -> Part:
+def _gather_elsewhere(parcel: PackedWork, *arguments: Any, **keywords: Unpack[Keywords]) -> Part:
     return gather_part(parcel.open().explainer, *arguments, **keywords)
 
 

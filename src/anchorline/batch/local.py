@@ -22,10 +22,10 @@ from anchorline.settings import Keywords
 
 _log = logging.getLogger(__name__)
 _CHUNK_SECONDS = 0.25  # of work sent at once: less costs messages, more is lost when a worker dies
-_MOST_ROWS = 16
+_MAX_ROWS = 16
 _CHUNKS_A_WORKER = 3  # begun and not yet taken: keeps workers busy, bounds memory
 _TICK_SECONDS = 1.0
-_MOST_EMPTY_DEATHS = 3  # workers that die before any row: something else is wrong
+_MAX_EMPTY_DEATHS = 3  # workers that die before any row: something else is wrong
 
 
 @dataclass
@@ -67,7 +67,7 @@ def explain_many(
     if errors not in ("raise", "keep"):
         raise ParameterError(f"errors is {errors!r}; needed 'raise' or 'keep'.")
     rows = rows_of(frame, explainer)
-    work = Work.of(explainer, share_calls=share_calls, **keywords)
+    work = Work.from_keywords(explainer, share_calls=share_calls, **keywords)
     meter = Meter(len(rows), progress)
     records = []
     with contextlib.closing(stream(rows, work, plan, Events())) as found:
@@ -85,7 +85,7 @@ def stream(rows: FrameRows, work: Work, plan: Plan, events: Events) -> Generator
     check_plan(plan, work)
     n_jobs = effective_jobs(plan.n_jobs)
     if n_jobs == 1 and plan.row_timeout is None and not plan.isolate:
-        yield from _in_process(rows, work.learnt(), plan)
+        yield from _in_process(rows, work.with_ranges(), plan)
         return
     most = -(-(len(rows) - plan.start) // work.share)  # more workers than pieces of work would only wait
     plan = replace(plan, n_jobs=max(1, min(n_jobs, most)))
@@ -131,7 +131,7 @@ def _loses(plan: Plan) -> str:
 
 
 def _in_process(rows: FrameRows, work: Work, plan: Plan) -> Iterator[tuple[int, Record]]:
-    size = max(_MOST_ROWS, work.share)
+    size = max(_MAX_ROWS, work.share)
     for start in range(plan.start, len(rows), size):
         some = rows.take(start, start + size)
         with one_blas_thread():  # anew for every few rows: the first may load a library
@@ -144,7 +144,7 @@ def _in_process(rows: FrameRows, work: Work, plan: Plan) -> Iterator[tuple[int, 
 def _in_threads(rows: FrameRows, work: Work, plan: Plan) -> Iterator[tuple[int, Record]]:
     size = work.share
     with _threads(plan.n_jobs) as threads, one_blas_thread():
-        _wait(threads.submit(work.learnt), plan)  # not in the main thread: see `endings`
+        _wait(threads.submit(work.with_ranges), plan)  # not in the main thread: see `model.exits`
         window: deque[tuple[int, Future[list[Record]]]] = deque()
         for start in range(plan.start, len(rows), size):
             window.append((start, threads.submit(work.records, rows.take(start, start + size))))
@@ -261,7 +261,7 @@ class _Foreman:
         """Send as many rows at once as make a fraction of a second."""
         self._seconds = seconds if self._seconds == 0 else 0.8 * self._seconds + 0.2 * seconds
         if self._work.share == 1:
-            self._size = max(1, min(_MOST_ROWS, int(_CHUNK_SECONDS / max(self._seconds, 1e-6))))
+            self._size = max(1, min(_MAX_ROWS, int(_CHUNK_SECONDS / max(self._seconds, 1e-6))))
 
     def _recover(self, window: deque[_Chunk]) -> None:
         """Try the rows that workers were at alone, one by one; send the others again."""
@@ -269,7 +269,7 @@ class _Foreman:
         places = {place for chunk in lost for place in range(chunk.first, chunk.stop)}
         suspects = {place: late for place, late in sorted(self._crew.in_flight().items()) if place in places}
         self._n_empty = 0 if suspects else self._n_empty + 1
-        if self._n_empty >= _MOST_EMPTY_DEATHS:
+        if self._n_empty >= _MAX_EMPTY_DEATHS:
             raise WorkerError("Worker processes die before they begin a row: out of memory, or killed.")
         alone = len(suspects) == 1
         for place, late in suspects.items():

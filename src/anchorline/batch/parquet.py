@@ -91,5 +91,5 @@ def _arrow() -> tuple[Any, Any]:
         import pyarrow  # noqa: PLC0415  heavy, and not a dependency
         import pyarrow.parquet  # noqa: PLC0415
     except ImportError:
-        raise MissingDependencyError.of("pyarrow", "batch") from None
+        raise MissingDependencyError.for_package("pyarrow", "batch") from None
     return pyarrow, pyarrow.parquet

@@ -14,7 +14,7 @@ from anchorline.batch.blas import one_blas_thread
 from anchorline.batch.sharing import share_calls
 from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer, Ranges
-from anchorline.model.exits import survived
+from anchorline.model.exits import contain_exits
 from anchorline.result.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
 from anchorline.settings import Keywords, Settings
 from anchorline.spaces.columns import kind_of, level_of, opened, row_values
@@ -26,7 +26,7 @@ SHARED_ROWS = 16  # whose queries go to the model together, where asked for
 
 @dataclass(frozen=True)
 class Work:
-    """What is done to every row: an explainer, the settings, and what was learnt before the rows were spread.
+    """What is done to every row: an explainer, the settings, and what was learned before the rows were spread.
 
     ``share`` is the number of rows whose queries go to the model together; 1: every row asks alone.
     """
@@ -36,9 +36,11 @@ class Work:
     share: int = 1
 
     @classmethod
-    def of(cls, explainer: Explainer, *, share_calls: bool = False, **keywords: Unpack[Keywords]) -> "Work":
+    def from_keywords(
+        cls, explainer: Explainer, *, share_calls: bool = False, **keywords: Unpack[Keywords]
+    ) -> "Work":
         """The work that these keywords ask for."""
-        return cls(explainer, Settings.of(**keywords), SHARED_ROWS if share_calls else 1)
+        return cls(explainer, Settings.from_keywords(**keywords), SHARED_ROWS if share_calls else 1)
 
     def record(self, row: Any) -> Record:
         """Explain one row; whatever goes wrong becomes part of the record, and the next row goes on."""
@@ -50,7 +52,7 @@ class Work:
             return [self.record(row) for row in rows]
         return share_calls(self.explainer, lambda one, row: _record(one, self.settings, row), rows, self.share)
 
-    def learnt(self) -> "Work":
+    def with_ranges(self) -> "Work":
         """The same, knowing the range of the model's outputs, so that no worker has to ask for it again."""
         learn_ranges(self.explainer)
         return self
@@ -58,7 +60,7 @@ class Work:
 
 def _record(explainer: Explainer, settings: Settings, row: Any) -> Record:
     try:
-        with survived():
+        with contain_exits():
             return record_of(explainer.explain_with(row, settings))
     except Exception as error:
         return failed_record(key_of(explainer, row), type(error).__name__, str(error))
@@ -87,9 +89,9 @@ def _told(value: Any) -> str | None:
 def learn_ranges(explainer: Explainer) -> Ranges:
     """The range of every output the model has, asked on the training table; None where none is needed."""
     if explainer.output_range is None and hasattr(explainer.space, "examples"):
-        with contextlib.suppress(Exception), survived():  # every row will tell, each as its own error
+        with contextlib.suppress(Exception), contain_exits():  # every row will tell, each as its own error
             explainer.prepare(0, Settings())
-    return explainer.learnt
+    return explainer.learned_ranges
 
 
 def packed(work: Work) -> bytes:
@@ -116,7 +118,7 @@ def unpacked(file: BinaryIO) -> Work:
     return work
 
 
-class Parcel:
+class PackedWork:
     """Work as bytes, to be sent anywhere and unpacked once a process, however many frames it meets there."""
 
     _opened: ClassVar[dict[bytes, Work]] = {}

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from anchorline.errors import ParameterError
 
-_LEAST_SECONDS = 0.2  # between two lines of the bar
+_MIN_SECONDS = 0.2  # between two lines of the bar
 _LATELY = 200  # rows over which the rate is taken: starting workers soon counts no more
 
 
@@ -90,7 +90,7 @@ class _Line:
 
     def __call__(self, progress: Progress) -> None:
         over = progress.done == progress.total
-        if self._stream is None or not (over or time.monotonic() - self._last >= _LEAST_SECONDS):
+        if self._stream is None or not (over or time.monotonic() - self._last >= _MIN_SECONDS):
             return
         self._last, text = time.monotonic(), str(progress)
         self._stream.write("\r" + text.ljust(self._width) + ("\n" if over else ""))

@@ -2,7 +2,7 @@
 
 from typing import Any, Unpack
 
-from anchorline.batch.partition import Parcel, Work, check_id, wrong_frame
+from anchorline.batch.partition import PackedWork, Work, check_id, wrong_frame
 from anchorline.errors import MissingDependencyError
 from anchorline.explainer import Explainer
 from anchorline.settings import Keywords
@@ -25,12 +25,12 @@ def explain(
     try:
         import ray.data  # noqa: PLC0415  heavy
     except ImportError:
-        raise MissingDependencyError.of("ray[data]", "ray") from None
+        raise MissingDependencyError.for_package("ray[data]", "ray") from None
     if not isinstance(dataset, ray.data.Dataset):
         raise wrong_frame(dataset, "a Ray Dataset", "ray.data.from_pandas(frame)")
     if columns := dataset.columns(fetch_if_missing=False):  # else only its rows can tell, and are asked later
         check_id(id, columns)
-    stored = ray.put(Parcel(Work.of(explainer, share_calls=share_calls, **keywords).learnt()))
+    stored = ray.put(PackedWork(Work.from_keywords(explainer, share_calls=share_calls, **keywords).with_ranges()))
 
     def explain_batch(batch: Any) -> Any:
         return ray.get(stored).explain(batch, id)

@@ -24,7 +24,7 @@ from anchorline.result.explanations import Failure, Record
 
 JOURNAL = ".journal"  # the ending of a journal's name, after the whole name of the file it becomes
 _BLOCK = 1 << 20
-_MOST_FAILURES_TOLD = 5
+_MAX_FAILURES_TOLD = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,13 +135,13 @@ def identity_for(rows: FrameRows, work: Work, made_of: Mapping[str, Any], choice
         "table": explainer.space.fingerprint,
         "settings": work.settings.to_dict(),
         "output": {
-            "name": explainer.asked.name,
-            "column": explainer.asked.column,
-            "task": explainer.asked.task,
-            "classes": None if explainer.asked.classes is None else [str(c) for c in explainer.asked.classes],
+            "name": explainer.target.name,
+            "column": explainer.target.column,
+            "task": explainer.target.task,
+            "classes": None if explainer.target.classes is None else [str(c) for c in explainer.target.classes],
             "output_range": None if explainer.output_range is None else list(explainer.output_range),
             "threshold": explainer.threshold,
-            "input": explainer.asked.input,
+            "input": explainer.target.input,
         },
         "row_timeout": choices.row_timeout,
         "shared_calls": work.share > 1,
@@ -210,7 +210,7 @@ def _counted(
         n += 1
         if record["error_type"] is not None:
             failures[record["error_type"]] += 1
-            if len(first) < _MOST_FAILURES_TOLD:
+            if len(first) < _MAX_FAILURES_TOLD:
                 first.append(Failure(record["row"], record["error"], record["error_type"]))
         yield record
     if n != n_rows:

@@ -97,9 +97,9 @@ def share_calls(
     explainer: Explainer, explain: Callable[[Explainer, Any], Any], rows: Sequence[Any], width: int
 ) -> list[Any]:
     """Explain rows, up to ``width`` at a time in threads that share their model calls; answers in order."""
-    shared = SharedModel(explainer.asked.ask)
+    shared = SharedModel(explainer.target.ask)
     together = copy.copy(explainer)
-    together.asked = replace(explainer.asked, ask=shared)
+    together.target = replace(explainer.target, ask=shared)
     results: list[Any] = [None] * len(rows)
     places = deque(range(len(rows)))
     lock = threading.Lock()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from anchorline.batch.partition import TAKEN, Parcel, Work, check_id, wrong_frame
+from anchorline.batch.partition import TAKEN, PackedWork, Work, check_id, wrong_frame
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.result.explanations import COLUMNS
@@ -26,7 +26,7 @@ def explain(
     if not hasattr(frame, "mapInPandas"):  # its class is another one where Spark is far away
         raise wrong_frame(frame, "a Spark DataFrame", "session.createDataFrame(frame)")
     schema = _schema(frame, id)
-    parcel = Parcel(Work.of(explainer, share_calls=share_calls, **keywords).learnt())
+    parcel = PackedWork(Work.from_keywords(explainer, share_calls=share_calls, **keywords).with_ranges())
 
     def explain_batches(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:

@@ -105,7 +105,7 @@ def explain_rows(places: Sequence[int], rows: Sequence[Any], ranges: Ranges) -> 
     """Explain the rows at some places; the records, and how long they took."""
     _check_unpacked()
     work, start = _Inside.work, time.monotonic()
-    work.explainer.learnt = ranges or work.explainer.learnt
+    work.explainer.learned_ranges = ranges or work.explainer.learned_ranges
     if work.share > 1:
         _note(places[0], places[-1] + 1)
         records = work.records(rows)

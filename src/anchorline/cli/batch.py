@@ -74,7 +74,7 @@ def batch(
     keywords: dict[str, Any] = keywords_of(
         sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed
     )
-    work = Work.of(explainer, share_calls=share_calls, k=k, **keywords)
+    work = Work.from_keywords(explainer, share_calls=share_calls, k=k, **keywords)
     made_of: dict[str, Any] = {"model": _digest_of_model(model), "data": file_digest(rows)}
     made_of |= {"batch_rows": loading.batch_rows} if "://" in model else {}
     with _bar() as progress, _resumable():

@@ -12,7 +12,7 @@ from anchorline.cli.codes import Code, code_of, root_of
 from anchorline.cli.console import State, results_apart, tell
 from anchorline.cli.options import in_options
 from anchorline.errors import AnchorlineError
-from anchorline.model.exits import survived
+from anchorline.model.exits import contain_exits
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -21,7 +21,10 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
         try:
-            with survived(), results_apart():  # a model that exits would else end the command as if all were well
+            with (
+                contain_exits(),
+                results_apart(),
+            ):  # a model that exits would else end the command as if all were well
                 code = command(*arguments, **options)
         except (Exception, KeyboardInterrupt) as error:
             if type(error).__module__.partition(".")[0] in ("typer", "click"):

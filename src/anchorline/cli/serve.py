@@ -62,7 +62,7 @@ def serve(
         from anchorline.studio.limits import Limits  # noqa: PLC0415  FastAPI and uvicorn are an extra
         from anchorline.studio.server import prepare  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise MissingDependencyError.of(str(error.name), "studio") from error
+        raise MissingDependencyError.for_package(str(error.name), "studio") from error
     spec = model or model_option
     if demo == bool(spec or data) or (model and model_option):
         raise ParameterError("Say what to serve: --demo, or a MODEL and its --data.")

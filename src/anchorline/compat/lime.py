@@ -207,7 +207,7 @@ class LimeTabularExplainer:
         explainer = Explainer(predict_fn, self.table, classes=self.class_names)
         outputs = _answer(explainer, self.table, data_row).reshape(-1)
         chosen, top = _chosen(labels, top_labels, outputs)
-        names = explainer.asked.classes or range(len(outputs))
+        names = explainer.target.classes or range(len(outputs))
         return LimeExplanation(
             mode=self.mode,
             explanations={
@@ -371,7 +371,7 @@ def _answer(explainer: Explainer, table: Table, row: Any) -> np.ndarray:
     """What the model says of the row itself, (1, c), or (1,) of one number."""
     original = table.at(row).original
     try:
-        return np.asarray(explainer.asked.ask(original))
+        return np.asarray(explainer.target.ask(original))
     except Exception as error:
         raise PredictorError(
             f"predict_fn raised {type(error).__name__}: {error} (asked for one row, a {type(original).__name__})."

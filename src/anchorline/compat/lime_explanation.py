@@ -120,7 +120,7 @@ class LimeExplanation:
         try:
             import matplotlib.pyplot as plt  # noqa: PLC0415  heavy, and optional
         except ModuleNotFoundError as error:
-            raise MissingDependencyError.of("matplotlib", "plot") from error
+            raise MissingDependencyError.for_package("matplotlib", "plot") from error
         from anchorline.render.plot import bars  # noqa: PLC0415  pictures come after
 
         explanation = self._explanation(label)

@@ -11,7 +11,7 @@ from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.result.explanation import Explanation
 
 _SAME = ("space", "output", "column", "task")  # what explanations side by side must share
-_MOST_NAMED = 10  # failed rows told one by one
+_MAX_NAMED = 10  # failed rows told one by one
 
 
 class _Cell(NamedTuple):
@@ -85,7 +85,7 @@ def _shap() -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "shap":
             raise
-        raise MissingDependencyError.of("shap", "peers") from error
+        raise MissingDependencyError.for_package("shap", "peers") from error
     return shap
 
 
@@ -94,7 +94,7 @@ def _checked(explanations: Any) -> list[Explanation]:
     several = list(explanations) if isinstance(explanations, Iterable) else []
     failed = [one for one in several if hasattr(one, "error_type")]
     if failed:
-        rows = ", ".join(str(one.row) for one in failed[:_MOST_NAMED]) + ", ..." * (len(failed) > _MOST_NAMED)
+        rows = ", ".join(str(one.row) for one in failed[:_MAX_NAMED]) + ", ..." * (len(failed) > _MAX_NAMED)
         raise ParameterError(
             f"{len(failed)} of {len(several)} rows have no explanation (rows {rows}); {failed[0]} Type "
             "to_shap(many.explained) to leave them out."

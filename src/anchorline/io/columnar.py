@@ -48,7 +48,7 @@ def imported(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise MissingDependencyError.of(package, "cli") from error
+        raise MissingDependencyError.for_package(package, "cli") from error
 
 
 def _pandas_column(values: list[Any], pandas: Any) -> Any:
@@ -79,7 +79,7 @@ def _opened(raw: bytes, kind: str, backend: str) -> Any:
         table = _arrow_table(raw, kind)
     except ImportError:
         if backend != "polars":
-            raise MissingDependencyError.of("pyarrow", "cli") from None
+            raise MissingDependencyError.for_package("pyarrow", "cli") from None
         return _polars_frame(raw, kind)
     table.validate(full=True)  # else texts that are none fail later, wherever they are looked at
     return table

@@ -153,4 +153,4 @@ def _first_backend() -> str:
     for backend in BACKENDS:
         if find_spec(backend) is not None:
             return backend
-    raise MissingDependencyError.of("pandas", "cli")
+    raise MissingDependencyError.for_package("pandas", "cli")

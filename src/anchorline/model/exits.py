@@ -14,7 +14,7 @@ _ASKED_BY = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}
 
 
 @contextlib.contextmanager
-def survived() -> Iterator[None]:
+def contain_exits() -> Iterator[None]:
     """What a model raises that is no `Exception` becomes a `PredictorError`: it costs its row, not the batch."""
     try:
         yield

@@ -13,7 +13,7 @@ INPUTS = ("auto", "frame", "array")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Target:
     """What to ask a model, and what of its answer.
 
     ``classes`` are the labels of the answer's columns, if known; ``column`` is the one explained (None: that
@@ -48,7 +48,7 @@ def resolve(
     task: str | None = None,
     classes: Sequence[Any] | None = None,
     input: str = "auto",
-) -> Asked:
+) -> Target:
     """Find out how to ask a fitted estimator or a callable.
 
     A classifier is asked for the probabilities of its classes, or, where it has none or with
@@ -87,7 +87,7 @@ def resolve(
         )
     labels = classes_of(model) if task == "label" and told is None and classes is None else None
     column = None if column is None else int(column)
-    return Asked(ask, task, known, column, name, input, None if labels is None else tuple(labels))
+    return Target(ask, task, known, column, name, input, None if labels is None else tuple(labels))
 
 
 def classes_of(model: Any) -> Any:

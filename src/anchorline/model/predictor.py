@@ -123,7 +123,7 @@ class Predictor:
         given: tuple[float, float] | None,
         learn: Callable[[int | None], tuple[float, float]] | None,
     ) -> tuple[float, float]:
-        """The output range: as given, by nature, or learnt and stretched to hold the prediction."""
+        """The output range: as given, by nature, or learned and stretched to hold the prediction."""
         if given is not None:
             return checked_range(given)
         if self.is_probability:

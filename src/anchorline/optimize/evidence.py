@@ -10,7 +10,7 @@ from anchorline.errors import SampleError
 
 GRID = 2.0**26  # drops on multiples of 1 / GRID have exact float64 sums, in any order, up to 2^27 rows
 WEIGHT_GRID = 2.0**50  # so do weights that add up to at most 8, and their products, on multiples of 1 / this
-_LEAST_WEIGHT = 2.0**-30  # a row, on the average: rounding may then have moved a millionth of the weight
+_MIN_WEIGHT = 2.0**-30  # a row, on the average: rounding may then have moved a millionth of the weight
 _ROWS_PER_PRODUCT = 2**14  # bounds memory; float32 counts integers exactly up to 2^24 rows
 
 
@@ -133,7 +133,7 @@ class Evidence:
 
     @property
     def _divisor(self) -> float:
-        if self.weight > self.n_rows * _LEAST_WEIGHT:
+        if self.weight > self.n_rows * _MIN_WEIGHT:
             return self.weight
         raise SampleError(
             f"The weights of {self.n_rows} rows add up to {self.weight:.3g}, and they are rounded to multiples of "
@@ -178,7 +178,7 @@ def _checked(
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class SampleRows:
     """A sample kept row by row, flips bit-packed: for solvers that need more than moments."""
 
     packed: np.ndarray  # (n, ceil(d / 8)) bytes
@@ -189,21 +189,21 @@ class Rows:
     clipped: np.ndarray | None = None  # where the output left its range, if that is known
 
     @classmethod
-    def of(
+    def pack(
         cls,
         flips: np.ndarray,
         drops: np.ndarray,
         weights: np.ndarray | None = None,
         stays: np.ndarray | None = None,
         clipped: np.ndarray | None = None,
-    ) -> "Rows":
+    ) -> "SampleRows":
         """Pack a sample; flips (n, d) of booleans."""
         flips, drops, weights = _checked(flips, drops, weights)
         packed = np.packbits(np.ascontiguousarray(flips), axis=1)  # row by row: so they are unpacked fastest
         return cls(packed, flips.shape[1], drops, weights, stays, clipped)
 
     @classmethod
-    def joined(cls, parts: Sequence["Rows"]) -> "Rows":
+    def joined(cls, parts: Sequence["SampleRows"]) -> "SampleRows":
         """All rows of samples of the same kind, in order."""
         columns = {
             name: None

@@ -17,7 +17,7 @@ from anchorline.optimize.bounds import (
     project,
     saddle,
 )
-from anchorline.optimize.problem import Case, Problem, Solution, Status
+from anchorline.optimize.problem import Problem, Solution, Status, Variant
 
 TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed; its bound is kept
 _FEW = 64  # candidates for which all pairs cost no more than the cheap bound first
@@ -37,7 +37,7 @@ class Limits:
 class Node:
     """Chosen literals, the ones that may still join them, and multipliers that bounded the parent well."""
 
-    case: Case
+    variant: Variant
     chosen: tuple[int, ...]
     candidates: np.ndarray
     multipliers: tuple[float, float]  # eta, mu
@@ -45,7 +45,7 @@ class Node:
     @property
     def left(self) -> int:
         """How many literals may still be chosen."""
-        return self.case.size - len(self.chosen)
+        return self.variant.size - len(self.chosen)
 
 
 Queue = list[tuple[float, int, Node]]  # a heap: bound, order of arrival, node
@@ -89,26 +89,30 @@ class Pool:
         """Remember the bound of something that is not searched."""
         self.closed = min(self.closed, bound)
 
-    def offer(self, support: np.ndarray, case: Case) -> None:
+    def offer(self, support: np.ndarray, variant: Variant) -> None:
         """Fit a support inside the box and keep it if it is among the best, each sum once."""
-        fitted = self.problem.fit_case(np.sort(support), case)  # one order, one rounding, however it was found
+        fitted = self.problem.fit_variant(
+            np.sort(support), variant
+        )  # one order, one rounding, however it was found
         if fitted is None:
             return
         if np.count_nonzero(fitted[0]) < len(support):  # terms too small to be told may be left out
-            self.close(self.problem.least_objective(np.sort(support), case))
+            self.close(self.problem.least_objective(np.sort(support), variant))
         new = Candidate(self.problem.objective(fitted[0]), *fitted)
         if any(old.terms == new.terms and old.objective <= new.objective for old in self.found):
             return
         kept = [old for old in self.found if old.terms != new.terms] + [new]
         self.found = sorted(kept, key=lambda candidate: candidate.objective)[: self.size]
 
-    def offer_best(self, chosen: tuple[int, ...], candidates: np.ndarray, values: np.ndarray, case: Case) -> None:
+    def offer_best(
+        self, chosen: tuple[int, ...], candidates: np.ndarray, values: np.ndarray, variant: Variant
+    ) -> None:
         """Try the chosen literals with one candidate more, by increasing value without the box."""
         order = np.argsort(values, kind="stable")
         for pos in order:
             if values[pos] >= self.cutoff:
                 return self.close(float(values[pos]))
-            self.offer(np.append(candidates[pos], chosen).astype(np.intp), case)
+            self.offer(np.append(candidates[pos], chosen).astype(np.intp), variant)
         return None
 
 
@@ -143,7 +147,7 @@ def solve_runners_up(problem: Problem, limits: Limits, n_best: int = 2) -> tuple
 
 @dataclass
 class Shared:
-    """What searches on the same evidence hand on: centred statistics, and the last guess of each case."""
+    """What searches on the same evidence hand on: centred statistics, and the last guess of each variant."""
 
     centered: Centered
     guesses: list[tuple[int, ...]] = field(default_factory=lambda: [(), ()])
@@ -203,65 +207,67 @@ def _roots(problem: Problem, shared: Shared, pool: Pool, bound: float, *, swap: 
     """The cases as wholes, each with the multipliers of a guess, which goes on from the last."""
     found: Queue = []
     centered, guesses = shared.centered, shared.guesses
-    for i, case in enumerate(problem.cases):
+    for i, variant in enumerate(problem.variants):
         last = guesses[0] if swap else guesses[i] or guesses[0]
-        guesses[i] = _guess(centered, case, last, pool, swap=swap)
+        guesses[i] = _guess(centered, variant, last, pool, swap=swap)
         # The best of all sizes is one of the largest; what comes after it may be shorter.
-        for size in range(case.size if pool.size == 1 else 0, case.size + 1):
-            part, guess = replace(case, size=size), guesses[i][:size]
-            if size < case.size:
+        for size in range(variant.size if pool.size == 1 else 0, variant.size + 1):
+            part, guess = replace(variant, size=size), guesses[i][:size]
+            if size < variant.size:
                 pool.offer(np.array(guess, dtype=np.intp), part)
             if size:
                 found.append((bound, len(found), _root(centered, part, guess)))
     return found
 
 
-def _guess(centered: Centered, case: Case, chosen: tuple[int, ...], pool: Pool, *, swap: bool) -> tuple[int, ...]:
+def _guess(
+    centered: Centered, variant: Variant, chosen: tuple[int, ...], pool: Pool, *, swap: bool
+) -> tuple[int, ...]:
     """Offer greedy selection, from ``chosen`` on; with ``swap`` improved by single swaps while they help."""
     value, gain = np.inf, TOLERANCE * pool.problem.evidence.drop_square
-    while len(chosen) < case.size:
-        chosen, value = _add_best(centered, chosen, case)
+    while len(chosen) < variant.size:
+        chosen, value = _add_best(centered, chosen, variant)
     improved = swap and len(chosen) > 1
     while improved:
         improved = False
         for literal in chosen:
             rest = tuple(j for j in chosen if j != literal)
-            other, other_value = _add_best(centered, rest, case)
+            other, other_value = _add_best(centered, rest, variant)
             if other_value < value - gain:
                 chosen, value, improved = other, other_value, True
     if not pool.cutoff <= value < np.inf:  # infinite: complete as it came, its value is not known
-        pool.offer(np.array(chosen, dtype=np.intp), case)
+        pool.offer(np.array(chosen, dtype=np.intp), variant)
     return chosen
 
 
-def _root(centered: Centered, case: Case, guess: tuple[int, ...]) -> Node:
-    """The whole case, with the guess's own multipliers."""
+def _root(centered: Centered, variant: Variant, guess: tuple[int, ...]) -> Node:
+    """The whole variant, with the guess's own multipliers."""
     form = project(centered, guess, np.zeros(0, dtype=np.intp)).form
-    _, eta, mu = saddle(form, case.low, case.high)
-    return Node(case, (), np.arange(len(centered.variances)), (float(eta), float(mu)))
+    _, eta, mu = saddle(form, variant.low, variant.high)
+    return Node(variant, (), np.arange(len(centered.variances)), (float(eta), float(mu)))
 
 
-def _add_best(centered: Centered, chosen: tuple[int, ...], case: Case) -> tuple[tuple[int, ...], float]:
+def _add_best(centered: Centered, chosen: tuple[int, ...], variant: Variant) -> tuple[tuple[int, ...], float]:
     others = np.delete(np.arange(len(centered.variances)), list(chosen))
-    values = project(centered, chosen, others).values(case.low, case.high)
+    values = project(centered, chosen, others).values(variant.low, variant.high)
     pos = int(np.argmin(values))
     return (*chosen, int(others[pos])), float(values[pos])
 
 
 def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Node]]:
     """Close the node, or return its children with their bounds, best first."""
-    case, left = node.case, node.left
+    variant, left = node.variant, node.left
     if len(node.candidates) <= left:  # all of them together dominate every subset
-        pool.offer(np.append(node.candidates, node.chosen).astype(np.intp), case)
+        pool.offer(np.append(node.candidates, node.chosen).astype(np.intp), variant)
         return []
     projection = project(centered, node.chosen, node.candidates)
     if left == 1:
-        pool.offer_best(node.chosen, node.candidates, projection.values(case.low, case.high), case)
+        pool.offer_best(node.chosen, node.candidates, projection.values(variant.low, variant.high), variant)
         return []
     candidates, bound = _screen(centered, projection, node, pool)
     if len(candidates) <= left:
         if len(candidates):
-            pool.offer(np.append(candidates, node.chosen).astype(np.intp), case)
+            pool.offer(np.append(candidates, node.chosen).astype(np.intp), variant)
         return []
     order = np.argsort(-bound.gains, kind="stable")
     candidates, gains = candidates[order], bound.gains[order]
@@ -273,7 +279,7 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
     return [
         (
             float(bounds[i]),
-            Node(case, (*node.chosen, int(candidates[i])), candidates[i + 1 :], bound.multipliers),
+            Node(variant, (*node.chosen, int(candidates[i])), candidates[i + 1 :], bound.multipliers),
         )
         for i in range(n_children)
     ]
@@ -286,7 +292,7 @@ def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) 
     drops none and yet leaves one child only, the second waits for that child: it tells more there.
     """
     candidates, left = node.candidates, node.left
-    limits, multipliers = (node.case.low, node.case.high), node.multipliers
+    limits, multipliers = (node.variant.low, node.variant.high), node.multipliers
     exact = len(candidates) <= _FEW
     rho = (exact_rho if exact else cheap_rho)(centered, projection, candidates, left - 1)
     while True:

@@ -66,7 +66,7 @@ _NEGLIGIBLE = 2 / GRID  # drops are rounded to 1 / GRID: a term this small is ro
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Variant:
     """At most ``size`` literals whose contributions add up to something in [low, high]."""
 
     size: int
@@ -91,8 +91,8 @@ class Problem:
     --------
     >>> from anchorline.optimize.evidence import Evidence
     >>> evidence = Evidence.from_sample([[1, 0], [0, 1], [1, 1]], [0.5, 0.0, 0.5])
-    >>> Problem(evidence, k=2, prediction=0.75).cases
-    (Case(size=1, low=-0.25, high=1.75), Case(size=2, low=0.75, high=0.75))
+    >>> Problem(evidence, k=2, prediction=0.75).variants
+    (Variant(size=1, low=-0.25, high=1.75), Variant(size=2, low=0.75, high=0.75))
     """
 
     evidence: Evidence
@@ -116,12 +116,12 @@ class Problem:
         return self.evidence.n_literals
 
     @property
-    def cases(self) -> tuple[Case, ...]:
+    def variants(self) -> tuple[Variant, ...]:
         """The best-subset problems whose better answer is the answer."""
         box = np.inf if self.box is None else self.box
         total = self.prediction - self.origin
-        with_intercept = Case(min(self.k - 1, self.n_literals), self.prediction - box, self.prediction + box)
-        without = Case(min(self.k, self.n_literals), total, total)
+        with_intercept = Variant(min(self.k - 1, self.n_literals), self.prediction - box, self.prediction + box)
+        without = Variant(min(self.k, self.n_literals), total, total)
         # With every literal allowed beside the intercept, leaving the intercept out gains nothing.
         redundant = without.size == with_intercept.size
         return (with_intercept,) if redundant or abs(self.origin) > box else (with_intercept, without)
@@ -140,8 +140,8 @@ class Problem:
         Raises `InfeasibleError` where the box does not let them reach the prediction.
         """
         support = np.unique(np.asarray(support, dtype=np.intp))
-        for case in self.cases:
-            fitted = self.fit_case(support, case)
+        for variant in self.variants:
+            fitted = self.fit_variant(support, variant)
             if fitted is not None:
                 return fitted
         raise InfeasibleError(
@@ -149,20 +149,20 @@ class Problem:
             f"{self.box} add up, in at most {self.k} terms, to the prediction {self.prediction}."
         )
 
-    def fit_case(self, support: np.ndarray, case: Case) -> tuple[np.ndarray, float] | None:
+    def fit_variant(self, support: np.ndarray, variant: Variant) -> tuple[np.ndarray, float] | None:
         """`fit` within one case; None where the support is too large for it or nothing is feasible."""
-        fitted = self._fit_all(support, case) if len(support) <= case.size else None
+        fitted = self._fit_all(support, variant) if len(support) <= variant.size else None
         if fitted is None:
             return None
         small = (np.abs(fitted) <= _NEGLIGIBLE) & (fitted != 0)
         if small.any():
-            again = self.fit_case(support[~small], case)
+            again = self.fit_variant(support[~small], variant)
             if again is not None:
                 return again
         contributions = np.zeros(self.n_literals)
         contributions[support] = fitted
-        if case.low == case.high:
-            _shift_to(contributions, case.low)
+        if variant.low == variant.high:
+            _shift_to(contributions, variant.low)
             return contributions, self.origin
         intercept = self.prediction - float(contributions.sum())
         total = self.prediction - self.origin
@@ -171,17 +171,17 @@ class Problem:
             intercept = self.origin
         return contributions, intercept
 
-    def least_objective(self, support: np.ndarray, case: Case) -> float:
+    def least_objective(self, support: np.ndarray, variant: Variant) -> float:
         """What the literals of a support reach, with terms however small; inf where nothing is feasible."""
-        fitted, contributions = self._fit_all(support, case), np.zeros(self.n_literals)
+        fitted, contributions = self._fit_all(support, variant), np.zeros(self.n_literals)
         if fitted is None:
             return np.inf
         contributions[support] = fitted
         return self.objective(contributions)
 
-    def _fit_all(self, support: np.ndarray, case: Case) -> np.ndarray | None:
+    def _fit_all(self, support: np.ndarray, variant: Variant) -> np.ndarray | None:
         gram = self.evidence.second_moments[np.ix_(support, support)]
-        return fit_support(gram, self.evidence.cross_moments[support], case.low, case.high, self.box)
+        return fit_support(gram, self.evidence.cross_moments[support], variant.low, variant.high, self.box)
 
     def n_terms(self, contributions: np.ndarray, intercept: float) -> int:
         """Terms of a sum: its literals, and the intercept where it is not a zero output."""

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorline.optimize.coverage import Coverage, CoverageProblem, solve_coverage
-from anchorline.optimize.evidence import Rows
+from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.exact import Limits
 from anchorline.optimize.problem import Problem, Status
 
 _CANCELS = 1e-12  # as in sampling: contributions that add up to less than this share of their sizes cancel
-_MOST_LISTED = 20  # literals whose 2^s sums are looked through
+_MAX_LISTED = 20  # literals whose 2^s sums are looked through
 _LOST = 1e-14  # share of the weight that rounding may hide from a bound
 
 
@@ -36,7 +36,7 @@ class Rule:
 
 
 def relevant_rules(
-    rows: Rows, problem: Problem, flip_probability: float, limits: Limits, other: tuple[int, ...] = ()
+    rows: SampleRows, problem: Problem, flip_probability: float, limits: Limits, other: tuple[int, ...] = ()
 ) -> list[Rule]:
     """The best rules of every size from 0 on that k terms allow, with polished ones and ``other`` beside them."""
     rules: list[Rule] = []
@@ -54,7 +54,7 @@ def relevant_rules(
 class _Search:
     """Coverage over one sample, read as relevance errors."""
 
-    rows: Rows
+    rows: SampleRows
     problem: Problem
     coverage: CoverageProblem
     total: float
@@ -63,7 +63,7 @@ class _Search:
     limits: Limits
 
     @classmethod
-    def of(cls, rows: Rows, problem: Problem, flip_probability: float, limits: Limits) -> "_Search":
+    def of(cls, rows: SampleRows, problem: Problem, flip_probability: float, limits: Limits) -> "_Search":
         weights = rows.row_weights * rows.drops**2
         coverage, n_rows = CoverageProblem.of(rows.flips, weights), float(rows.row_weights.sum())
         bounded = _bounded(limits, problem.n_literals)
@@ -89,17 +89,17 @@ class _Search:
         """Contributions by fidelity on that support, anchored; None where the box forbids them."""
         error = self.error(support)
         index, problem = np.array(support, dtype=np.intp), self.problem
-        for case in problem.cases:
-            fitted = problem.fit_case(index, case)
+        for variant in problem.variants:
+            fitted = problem.fit_variant(index, variant)
             if fitted is not None:
-                fixed = case.low == case.high
+                fixed = variant.low == variant.high
                 contributions = _kept_apart(fitted[0], index, fixed)
                 intercept = fitted[1] if fixed else problem.prediction - float(contributions.sum())
                 return Rule(support, max(error, bound), bound, complete, contributions, intercept)
         return None
 
 
-def polish(rows: Rows, support: tuple[int, ...]) -> tuple[int, ...]:
+def polish(rows: SampleRows, support: tuple[int, ...]) -> tuple[int, ...]:
     """Swap single literals while the mean of t^2 over the rows left in the event falls."""
     flips, weights = rows.flips, rows.row_weights
     squares = weights * rows.drops**2
@@ -122,7 +122,7 @@ def polish(rows: Rows, support: tuple[int, ...]) -> tuple[int, ...]:
     return support
 
 
-def measured_relevance(rows: Rows, contributions: np.ndarray) -> float:
+def measured_relevance(rows: SampleRows, contributions: np.ndarray) -> float:
     """Mean of t^2 over the rows whose flipped contributions cancel; inf where too few are left."""
     support = np.flatnonzero(contributions)
     values = contributions[support]
@@ -142,12 +142,12 @@ def _bounded(limits: Limits, d: int) -> Limits:
     return Limits(limits.time_limit, most if limits.node_limit is None else min(most, limits.node_limit))
 
 
-def _least(rows: Rows) -> float:
+def _least(rows: SampleRows) -> float:
     """What must be left in an event: 100 rows of a drawn sample, anything of an enumerated one."""
     return 100.0 if rows.weights is None else 1e-300
 
 
-def _ratio(rows: Rows, flips: np.ndarray, support: tuple[int, ...]) -> float:
+def _ratio(rows: SampleRows, flips: np.ndarray, support: tuple[int, ...]) -> float:
     left, weights = ~flips[:, list(support)].any(axis=1), rows.row_weights
     size = weights[left].sum()
     return float((weights * rows.drops**2)[left].sum() / size) if size >= _least(rows) else np.inf
@@ -155,7 +155,7 @@ def _ratio(rows: Rows, flips: np.ndarray, support: tuple[int, ...]) -> float:
 
 def _sizes(problem: Problem) -> range:
     """Sizes that k terms allow: k literals leave no intercept, which a zero prediction needs."""
-    without_intercept = len(problem.cases) > 1 and problem.prediction != problem.origin
+    without_intercept = len(problem.variants) > 1 and problem.prediction != problem.origin
     return range(min(problem.k - (0 if without_intercept else 1), problem.n_literals) + 1)
 
 
@@ -181,7 +181,7 @@ def _kept_apart(contributions: np.ndarray, support: np.ndarray, fixed_sum: bool)
 
 def _cancels(values: np.ndarray) -> bool:
     """Whether some non-empty set of these contributions adds up to nothing."""
-    if len(values) > _MOST_LISTED:
+    if len(values) > _MAX_LISTED:
         return True  # some may: moving them apart does no harm
     sums = np.zeros(1)
     for value in values:
@@ -190,7 +190,7 @@ def _cancels(values: np.ndarray) -> bool:
 
 
 def shortest_rule(
-    rows: Rows, problem: Problem, flip_probability: float, most_error: float, limits: Limits
+    rows: SampleRows, problem: Problem, flip_probability: float, most_error: float, limits: Limits
 ) -> tuple[Rule | None, bool]:
     """The fewest literals whose relevance error is at most ``most_error``, and whether fewer are ruled out.
 

@@ -173,4 +173,4 @@ def _needing_matplotlib() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
-        raise MissingDependencyError.of("matplotlib", "plot") from error
+        raise MissingDependencyError.for_package("matplotlib", "plot") from error

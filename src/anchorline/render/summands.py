@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 INTERCEPT = "intercept"
 _DIGITS, _TERM_DIGITS = 3, 2  # significant digits of the largest number in a sum, and of its largest term
-_MOST_DIGITS = 12  # of the largest number: more are noise, and too wide for a column
+_MAX_DIGITS = 12  # of the largest number: more are noise, and too wide for a column
 _LARGE, _SMALL = 12, -6  # powers of ten from and below which numbers are written as 1.23e+12
 _WHOLE = 1e-6  # of a unit: what is cut off by floating point
 
@@ -116,7 +116,7 @@ def adding_up(numbers: list[float], total: float) -> tuple[list[str], str]:
         return [], "0"
     power = _power(max(abs(number) for number in [*numbers, total]))
     shift = power if power >= _LARGE or power < _SMALL else 0
-    most = _MOST_DIGITS - 1 - (power + len("e+300") if shift else max(power, 0))
+    most = _MAX_DIGITS - 1 - (power + len("e+300") if shift else max(power, 0))
     wanted = max(_DIGITS - 1 - power, _TERM_DIGITS - 1 - _power(numbers[0]), -shift)
     units, goal, places = _units(numbers, total, min(wanted, most), most)
     while places + shift > 0 and all(value % 10 == 0 for value in [*units, goal]):

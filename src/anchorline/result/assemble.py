@@ -77,7 +77,7 @@ def _theorem_epsilon(findings: Findings, settings: Settings) -> float | None:
         return 0.0
     if problem.box is None or status in (Status.RELAXED, Status.HEURISTIC):  # it needs the box, and k terms
         return None
-    radius = problem.k * problem.box + (abs(problem.origin) if len(problem.cases) > 1 else 0.0)
+    radius = problem.k * problem.box + (abs(problem.origin) if len(problem.variants) > 1 else 0.0)
     n, delta = problem.evidence.n_rows, 1 - settings.confidence
     if settings.n_samples == "auto":  # doubled until clear: every look has another number of digits
         delta = split_delta(delta, n.bit_length())

@@ -31,7 +31,7 @@ COLUMNS = {
 }
 Record = dict[str, Any]
 _SEVERITY = (Verdict.UNRELIABLE, Verdict.WEAK, Verdict.UNKNOWN, Verdict.TRUSTWORTHY)
-_MOST_SHOWN = 10
+_MAX_SHOWN = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class Summary:
             f"{self.n_rows - self.n_failed:,} rows explained, {self.n_failed:,} failed"
             f"{f' ({kinds})' if kinds else ''}{f'; {verdicts}' if verdicts else ''}."
         ]
-        shown = self.attributes[:_MOST_SHOWN]
+        shown = self.attributes[:_MAX_SHOWN]
         width = max([9, *(len(printable(a.name)) for a in shown)])
         lines += [f"{'attribute':<{width}}  rows  share  adds  typical size  most often"] if shown else []
         for a in shown:
@@ -290,7 +290,7 @@ def summarize(many: Iterable["Explanation | Failure"]) -> Summary:
         failures=dict(failures.most_common()),
         verdicts=dict(Counter(entry[3] for entry in judged).most_common()),
         attributes=tuple(attributes),
-        least_trustworthy=tuple((row, verdict, worst) for _, _, row, verdict, worst in judged[:_MOST_SHOWN]),
+        least_trustworthy=tuple((row, verdict, worst) for _, _, row, verdict, worst in judged[:_MAX_SHOWN]),
     )
 
 

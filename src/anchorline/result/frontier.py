@@ -11,7 +11,7 @@ from anchorline.errors import ParameterError
 from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate
 from anchorline.model.predictor import Predictor
 from anchorline.optimize import Problem, Solution, Status
-from anchorline.optimize.evidence import Rows
+from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.exact import solve_path
 from anchorline.result.frames import frame_in
 from anchorline.search.assess import drop_range, fidelity_range, flipped_sums
@@ -147,14 +147,14 @@ def _solve_all(problems: list[Problem], each: list[Settings]) -> list[Solution]:
 
 
 def _all_errors(
-    solutions: list[Solution], predictor: Predictor, rows: Rows, confidence: float
+    solutions: list[Solution], predictor: Predictor, rows: SampleRows, confidence: float
 ) -> list[tuple[Estimate | None, Estimate | None]]:
     flips = rows.flips  # unpacked once for all
     return [_errors(solution, predictor, rows, flips, confidence) for solution in solutions]
 
 
 def _errors(
-    solution: Solution, predictor: Predictor, rows: Rows, flips: np.ndarray, confidence: float
+    solution: Solution, predictor: Predictor, rows: SampleRows, flips: np.ndarray, confidence: float
 ) -> tuple[Estimate | None, Estimate | None]:
     u, prediction = solution.contributions, predictor.scaled_prediction
     sums = flipped_sums(flips, u)

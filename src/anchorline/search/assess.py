@@ -10,7 +10,7 @@ import numpy as np
 from anchorline.errors import ParameterError
 from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate, split_delta
 from anchorline.model.predictor import Predictor, batches
-from anchorline.optimize.evidence import GRID, Rows
+from anchorline.optimize.evidence import GRID, SampleRows
 from anchorline.search.sampling import (
     CANCELS,
     ConditionalFlips,
@@ -112,7 +112,7 @@ def assess(
 
 
 def assess_exactly(
-    rows: Rows, predictor: Predictor, contributions: np.ndarray, *, flip_probability: float
+    rows: SampleRows, predictor: Predictor, contributions: np.ndarray, *, flip_probability: float
 ) -> Assessment:
     """The same from rows that are the whole distribution, asked before: exact, and no query more."""
     event = cancelling_event(contributions, flip_probability)

@@ -13,16 +13,16 @@ from anchorline.errors import BudgetError, InfeasibleError, ParameterError
 from anchorline.guarantees import split_delta
 from anchorline.model.predictor import Predictor, batches
 from anchorline.optimize import Problem, Solution, Status, solve
-from anchorline.optimize.evidence import Evidence, Rows
+from anchorline.optimize.evidence import Evidence, SampleRows
 from anchorline.optimize.exact import solve_runners_up
 from anchorline.search.assess import Assessment, assess, assess_exactly, assess_until
-from anchorline.search.sampling import MOST_PATTERNS, DrawnFlips, EnumeratedFlips, Flips, stream_key
+from anchorline.search.sampling import MAX_PATTERNS, DrawnFlips, EnumeratedFlips, Flips, stream_key
 from anchorline.search.select import Rival, compare, fewest_facts, find_rivals, most_relevant
-from anchorline.settings import AUTO_MOST_QUERIES, Settings
+from anchorline.settings import AUTO_MAX_QUERIES, Settings
 from anchorline.spaces.base import Neighborhood
 
-MOST_ENUMERATED = 22  # literals; 2^22 rows is the most anyone should wait for
-LEAST_ENUMERATED = 1e-6  # flip probability; weights are rounded to 2^-50, too coarse for products of less
+MAX_ENUMERATED = 22  # literals; 2^22 rows is the most anyone should wait for
+MIN_ENUMERATED = 1e-6  # flip probability; weights are rounded to 2^-50, too coarse for products of less
 _FIRST_LOOK = 1000
 
 
@@ -68,7 +68,7 @@ def check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
         )
 
 
-def _choose(problem: Problem, rows: Rows | None, chooser: Rows | None, settings: Settings) -> Solution:
+def _choose(problem: Problem, rows: SampleRows | None, chooser: SampleRows | None, settings: Settings) -> Solution:
     """The sum that the objective asks for."""
     if rows is None or settings.objective == "fidelity":
         return solve_posed(problem, settings)
@@ -78,14 +78,18 @@ def _choose(problem: Problem, rows: Rows | None, chooser: Rows | None, settings:
 
 
 def certify(
-    neighborhood: Neighborhood, predictor: Predictor, settings: Settings, solution: Solution, rows: Rows | None
+    neighborhood: Neighborhood,
+    predictor: Predictor,
+    settings: Settings,
+    solution: Solution,
+    rows: SampleRows | None,
 ) -> tuple[Assessment | None, str | None]:
     """Measure the solution on fresh neighbors, or exactly on ``rows`` that are all of them; or say why not."""
     n_facts = np.count_nonzero(solution.contributions)
     if settings.n_certify == 0 or solution.status is Status.RELAXED:  # a relaxation is no explanation
         return None, None
-    if n_facts > MOST_PATTERNS:
-        return None, f"not measured, because {n_facts} facts are more than the {MOST_PATTERNS} a reader could hold"
+    if n_facts > MAX_PATTERNS:
+        return None, f"not measured, because {n_facts} facts are more than the {MAX_PATTERNS} a reader could hold"
     if rows is not None:
         p = settings.flip_probability
         return assess_exactly(rows, predictor, solution.contributions, flip_probability=p), None
@@ -106,32 +110,32 @@ def certify(
 
 def gather(
     neighborhood: Neighborhood, predictor: Predictor, flips: Flips, *, start: int = 0, keep: bool = False
-) -> tuple[Evidence, Rows | None]:
+) -> tuple[Evidence, SampleRows | None]:
     """Ask about the rows of flips from ``start`` on, in fixed batches; keep the rows too where asked.
 
     Without them, memory does not grow with the number of rows.
     """
     evidence: Evidence | None = None
-    kept: list[Rows] = []
+    kept: list[SampleRows] = []
     for first, last in batches(flips.n_rows, start):
         table, weights = flips.rows(first, last)
         answer = predictor.answer(neighborhood.realize(table, flips.generator(first)), last - first)
         part = Evidence.from_sample(table, answer.drops, weights)
         evidence = part if evidence is None else evidence + part
-        kept += [Rows.of(table, answer.drops, weights, answer.stays, answer.clipped)] if keep else []
+        kept += [SampleRows.pack(table, answer.drops, weights, answer.stays, answer.clipped)] if keep else []
     assert evidence is not None  # at least one row
-    return evidence, Rows.joined(kept) if keep else None
+    return evidence, SampleRows.joined(kept) if keep else None
 
 
 def plan(neighborhood: Neighborhood, settings: Settings) -> Flips | None:
     """Enumerate where asked, or where it costs no more queries than drawing; else draw. None: until clear."""
     d, n = len(neighborhood.literals), settings.n_samples
     p = settings.flip_probability
-    possible = neighborhood.deterministic and d <= MOST_ENUMERATED and p >= LEAST_ENUMERATED
+    possible = neighborhood.deterministic and d <= MAX_ENUMERATED and p >= MIN_ENUMERATED
     if settings.sampling == "enumerate" and not possible:
         raise ParameterError(
-            f"sampling='enumerate' needs at most {MOST_ENUMERATED} literals and a flip probability of at least "
-            f"{LEAST_ENUMERATED:g}; here are {d} and {p:.3g}. Type sampling='draw'."
+            f"sampling='enumerate' needs at most {MAX_ENUMERATED} literals and a flip probability of at least "
+            f"{MIN_ENUMERATED:g}; here are {d} and {p:.3g}. Type sampling='draw'."
         )
     most = _FIRST_LOOK if n == "auto" else n
     cheap = possible and 2**d <= (most if settings.max_queries is None else min(most, settings.max_queries - 1))
@@ -168,10 +172,10 @@ def _investigate_until_clear(neighborhood: Neighborhood, predictor: Predictor, s
     Half the queries at most go to the search (as many rows to find two sums as to compare them), the
     rest to the certificate.
     """
-    most = settings.max_queries or AUTO_MOST_QUERIES
+    most = settings.max_queries or AUTO_MAX_QUERIES
     n, look = min(_FIRST_LOOK, max(1, (most - 1) // 8)), 1
     evidence: Evidence | None = None
-    chooser: Rows | None = None
+    chooser: SampleRows | None = None
     while True:
         done = 0 if evidence is None else evidence.n_rows
         more, _ = gather(neighborhood, predictor, stream(neighborhood, settings, "search", n), start=done)
@@ -181,7 +185,7 @@ def _investigate_until_clear(neighborhood: Neighborhood, predictor: Predictor, s
         choosers = stream(neighborhood, settings, "choose", n)
         _, fresh = gather(neighborhood, predictor, choosers, start=done, keep=True)
         assert fresh is not None
-        chooser = fresh if chooser is None else Rows.joined([chooser, fresh])
+        chooser = fresh if chooser is None else SampleRows.joined([chooser, fresh])
         delta = split_delta(1 - settings.confidence, look)
         best, complete = solve_runners_up(problem, settings.limits)
         rivals = compare(best, chooser, problem.prediction, delta)
@@ -189,7 +193,7 @@ def _investigate_until_clear(neighborhood: Neighborhood, predictor: Predictor, s
         if clear or 4 * n > most // 2:
             break
         n, look = 2 * n, look + 1
-    if np.count_nonzero(solution.contributions) > MOST_PATTERNS:
+    if np.count_nonzero(solution.contributions) > MAX_PATTERNS:
         _, why_not = certify(neighborhood, predictor, settings, solution, None)
         return Findings(problem, solution, None, False, why_not)
     assessment, narrow = assess_until(

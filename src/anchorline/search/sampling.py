@@ -9,9 +9,9 @@ import numpy as np
 from anchorline.errors import ParameterError
 
 _GROUP = 512  # rows drawn together, so that a literal's flips lie side by side, as their readers want them
-MOST_PATTERNS = 20  # literals of a support whose 2^s patterns are listed
+MAX_PATTERNS = 20  # literals of a support whose 2^s patterns are listed
 CANCELS = 1e-12
-_LEAST_PROBABILITY = 1e-300  # beyond sigma = 690 nothing is ever flipped anyway
+_MIN_PROBABILITY = 1e-300  # beyond sigma = 690 nothing is ever flipped anyway
 
 
 def flip_probability_of(sigma: float) -> float:
@@ -27,7 +27,7 @@ def flip_probability_of(sigma: float) -> float:
         raise ParameterError(
             f"sigma is {sigma!r}; needed a finite number >= 0: 0 is uniform, 3 very local. Type sigma=1.0."
         )
-    return max(math.exp(-sigma) / (1 + math.exp(-sigma)), _LEAST_PROBABILITY)
+    return max(math.exp(-sigma) / (1 + math.exp(-sigma)), _MIN_PROBABILITY)
 
 
 def stream_key(seed: int, row_key: bytes, stream: str) -> int:
@@ -139,10 +139,10 @@ def cancelling_event(contributions: np.ndarray, flip_probability: float) -> Even
     """
     support = np.flatnonzero(contributions)
     size = len(support)
-    if size > MOST_PATTERNS:
+    if size > MAX_PATTERNS:
         raise ParameterError(
             f"The explanation has {size} literals; the event of relevance is listed for at most "
-            f"{MOST_PATTERNS}. Keep its largest terms."
+            f"{MAX_PATTERNS}. Keep its largest terms."
         )
     values = np.asarray(contributions, dtype=np.float64)[support]
     sums, n_flipped = np.zeros(1), np.zeros(1, dtype=np.intp)

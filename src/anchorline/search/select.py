@@ -7,7 +7,7 @@ import numpy as np
 from anchorline.errors import InfeasibleError
 from anchorline.guarantees import Estimate, estimate_mean, exact_estimate
 from anchorline.optimize import Problem, Solution, Status
-from anchorline.optimize.evidence import Rows
+from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.exact import TOLERANCE, Candidate, solve_runners_up
 from anchorline.optimize.relevance import Rule, measured_relevance, relevant_rules, shortest_rule
 from anchorline.search.assess import fidelity_range, flipped_sums
@@ -24,7 +24,9 @@ class Rival:
     excess: Estimate
 
 
-def most_relevant(rows: Rows, chooser: Rows, problem: Problem, fidelity: Solution, settings: Settings) -> Solution:
+def most_relevant(
+    rows: SampleRows, chooser: SampleRows, problem: Problem, fidelity: Solution, settings: Settings
+) -> Solution:
     """The rule that holds the output best on the second sample, the fidelity optimum's support among them.
 
     ``objective`` and ``lower_bound`` of the answer are relevance errors by the coverage estimator: for the
@@ -52,7 +54,7 @@ def _rank(rule: Rule, score: float, own: tuple[int, ...]) -> tuple[float, bool, 
     return score, bool(np.isinf(score)) and rule.support != own, len(rule.support)
 
 
-def fewest_facts(rows: Rows, problem: Problem, settings: Settings) -> Solution:
+def fewest_facts(rows: SampleRows, problem: Problem, settings: Settings) -> Solution:
     """The shortest rule whose relevance error on the sample is at most ``settings.max_relevance_error``.
 
     OPTIMAL means: no rule of fewer facts does, by proof, on this sample.
@@ -76,7 +78,9 @@ def fewest_facts(rows: Rows, problem: Problem, settings: Settings) -> Solution:
     )
 
 
-def find_rivals(problem: Problem, best: Solution, chooser: Rows | None, settings: Settings) -> tuple[Rival, ...]:
+def find_rivals(
+    problem: Problem, best: Solution, chooser: SampleRows | None, settings: Settings
+) -> tuple[Rival, ...]:
     """Other supports that this much evidence cannot tell from the best; none proven worse is listed."""
     found, _ = solve_runners_up(problem, settings.limits, settings.alternatives + 1)
     own = tuple(np.flatnonzero(best.contributions).tolist())
@@ -93,7 +97,9 @@ def find_rivals(problem: Problem, best: Solution, chooser: Rows | None, settings
     return tuple(rival for rival in rivals if rival.excess.low <= 0)
 
 
-def compare(candidates: list[Candidate], chooser: Rows, prediction: float, delta: float) -> tuple[Rival, ...]:
+def compare(
+    candidates: list[Candidate], chooser: SampleRows, prediction: float, delta: float
+) -> tuple[Rival, ...]:
     """Each candidate against the first, contributions frozen, in pairs on the same rows; delta shared."""
     flips = chooser.flips
     losses = [(chooser.drops - flipped_sums(flips, c.contributions)) ** 2 for c in candidates]

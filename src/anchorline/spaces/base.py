@@ -64,7 +64,7 @@ class Space(Protocol):
     """All instances of one kind.
 
     Two things are used where a space or neighborhood has them: ``examples()``, batches of model inputs from
-    which the range of a regressor's outputs is learnt, and ``neighborhood.fixed``, what never changes and why.
+    which the range of a regressor's outputs is learned, and ``neighborhood.fixed``, what never changes and why.
     """
 
     @property

@@ -23,7 +23,7 @@ NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 _STEPS = {NUMBER: (1,), DATE: (86_400_000_000, 1_000_000, 1)}
 
 EXACT = 2.0**53  # from here on, different whole numbers may be the same float
-_MOST_WHOLE = 2.0**64  # beyond, no type of a table holds whole numbers, and floats are told as 2e+20
+_MAX_WHOLE = 2.0**64  # beyond, no type of a table holds whole numbers, and floats are told as 2e+20
 
 # How a column of other things becomes one of texts or dates, in the words of the table's own library.
 _CONVERT = {
@@ -110,7 +110,7 @@ def level_of(value: Any, kind: str) -> str:
     if kind == BOOLEAN:
         return str(bool(value))
     number = float(value)  # OverflowError beyond 1e308
-    if isinstance(value, numbers.Integral) or (number.is_integer() and abs(number) < _MOST_WHOLE):
+    if isinstance(value, numbers.Integral) or (number.is_integer() and abs(number) < _MAX_WHOLE):
         return str(int(value))  # no float holds every whole number: beyond 2^53 several would be told alike
     return plain_number(repr(number))
 

@@ -31,7 +31,7 @@ from anchorline.spaces.columns import (
 from anchorline.spaces.natives import Natives
 from anchorline.spaces.values import Lookup, as_seen, unwrapped
 
-_MOST_HINTS = 1000  # names among which a near one is looked for: of 100,000 it would take seconds
+_MAX_HINTS = 1000  # names among which a near one is looked for: of 100,000 it would take seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class Schema:
 
 def _near(word: str, known: Collection[str], n: int) -> list[str]:
     """Up to n of the known that may have been meant."""
-    return difflib.get_close_matches(word, known, n) if len(known) <= _MOST_HINTS else []
+    return difflib.get_close_matches(word, known, n) if len(known) <= _MAX_HINTS else []
 
 
 def plain(column: Column, native: Any) -> str | int | float | bool | None:

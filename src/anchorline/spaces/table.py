@@ -28,7 +28,7 @@ from anchorline.spaces.rows import Schema, plain, types_of
 from anchorline.spaces.snapshot import snapshot
 from anchorline.spaces.values import alike
 
-_MOST_EXAMPLES = 10_000  # training rows shown to a model to learn the range of its outputs
+_MAX_EXAMPLES = 10_000  # training rows shown to a model to learn the range of its outputs
 _EXAMPLES_A_BATCH = 4096
 _CELLS_AT_ONCE = 50_000  # looked at together: what is computed on the way stays in the processor's cache
 
@@ -199,7 +199,7 @@ class Table:
     def examples(self) -> Iterator[Any]:
         """Training rows as model inputs, in batches; evenly spread where there are more than 10,000."""
         n = self.schema.n_rows
-        rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_EXAMPLES)).astype(np.intp))
+        rows = np.unique(np.linspace(0, n - 1, min(n, _MAX_EXAMPLES)).astype(np.intp))
         for start in range(0, len(rows), _EXAMPLES_A_BATCH):
             yield self.schema.natives.rows(rows[start : start + _EXAMPLES_A_BATCH])
 

@@ -8,7 +8,7 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 TOKEN_BYTES = 32
-LEAST_TOKEN = 16  # characters, where somebody chooses their own
+MIN_TOKEN = 16  # characters, where somebody chooses their own
 
 
 def new_token() -> str:

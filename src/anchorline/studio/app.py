@@ -89,7 +89,7 @@ class Studio:
 
     def about(self) -> dict[str, Any]:
         """What the page needs to know of model and table."""
-        asked = self.explainer.asked
+        asked = self.explainer.target
         n_facts = len(self.catalogue.names)
         return {
             "name": printable(self.name),
@@ -177,10 +177,10 @@ def _lookouts(studio: Studio) -> APIRouter:
     @router.get("/rows", summary="Find rows", response_model=schemas.RowsAnswer)
     async def rows(
         request: Request,
-        search: Annotated[str, Query(max_length=most.MOST_SEARCH, description="Words that all occur.")] = "",
+        search: Annotated[str, Query(max_length=most.MAX_SEARCH, description="Words that all occur.")] = "",
         sort: Literal["position", "low", "high"] = "position",
         offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
-        limit: Annotated[int, Query(ge=1, le=most.MOST_ROWS)] = 50,
+        limit: Annotated[int, Query(ge=1, le=most.MAX_ROWS)] = 50,
     ) -> Response:
         """Training rows that hold all words searched for, with the model's answers; `#17` finds row 17."""
         asked = {"search": search, "sort": sort, "offset": offset, "limit": limit}

@@ -17,10 +17,10 @@ from anchorline.spaces.columns import CATEGORY, DATE, NUMBER, Column, text_of
 from anchorline.spaces.rows import plain
 from anchorline.spaces.table import Table
 
-MOST_RANKED = 50_000  # rows; up to here all answers are asked for, so that one can sort and filter by them
-MOST_SEARCHED = 200_000  # rows; every one is kept as a text to search in
+MAX_RANKED = 50_000  # rows; up to here all answers are asked for, so that one can sort and filter by them
+MAX_SEARCHED = 200_000  # rows; every one is kept as a text to search in
 _AT_ONCE = 4096  # rows the model is asked about together
-_MOST_LEVELS = 50  # of a column's categories offered for choice
+_MAX_LEVELS = 50  # of a column's categories offered for choice
 _ROUNDED = 1e15  # numbers from here on are told in six digits by `text_of`
 _DIGITS = re.compile(r"-?[1-9][0-9]{15,308}")  # what `told_value` makes of a number
 
@@ -46,7 +46,7 @@ class Catalogue:
         self._natives, self._columns, self.n_rows = space.schema.natives, space.schema.columns, space.schema.n_rows
         numbers = [j for j, column in enumerate(self._columns) if column.kind == NUMBER]
         self._numbers = {*numbers, *(self.names[j] for j in numbers)}
-        self.is_ranked = self.n_rows <= MOST_RANKED
+        self.is_ranked = self.n_rows <= MAX_RANKED
         self._lock, self._answers = threading.Lock(), dict[int, Answers]()
 
     def values(self, positions: Sequence[int]) -> list[list[Plain]]:
@@ -85,12 +85,12 @@ class Catalogue:
 
     def ask(self, inputs: Any, n_rows: int = 1) -> np.ndarray:
         """The model's checked answers to rows that are model inputs."""
-        asked = self._explainer.asked
+        asked = self._explainer.target
         return ask(asked.ask, inputs, n_rows, asked.task)
 
     def told(self, answer: np.ndarray) -> Answers:
         """What answers say, for people."""
-        asked = self._explainer.asked
+        asked = self._explainer.target
         if answer.ndim == 2:  # scores: the class that wins, and the score of the one explained
             winners = answer.argmax(axis=1)
             explained = winners if asked.column is None else np.full(len(answer), asked.column)
@@ -131,14 +131,14 @@ class Catalogue:
             position = int(words[0][1:])
             return [position] if position < self.n_rows else []
         found = list(range(self.n_rows))
-        if words and self.n_rows > MOST_SEARCHED:
-            raise ParameterError(f"Of more than {MOST_SEARCHED:,} rows, ask for one by its position: #17.")
+        if words and self.n_rows > MAX_SEARCHED:
+            raise ParameterError(f"Of more than {MAX_SEARCHED:,} rows, ask for one by its position: #17.")
         if words:
             found = [position for position in found if all(word in self._texts[position] for word in words)]
         if sort == "position":
             return found
         if not self.is_ranked:
-            raise ParameterError(f"Only tables of at most {MOST_RANKED:,} rows can be sorted by the answer.")
+            raise ParameterError(f"Only tables of at most {MAX_RANKED:,} rows can be sorted by the answer.")
         values = self.answers(found).values
         sign = 1.0 if sort == "low" else -1.0
         order = sorted(range(len(found)), key=lambda i: sign * (values[i] or 0.0))
@@ -193,8 +193,8 @@ def _described(name: str, column: Column) -> dict[str, Any]:
     known = column.values[~column.missing]
     if column.kind == CATEGORY:
         levels, counts = np.unique(known.astype(object), return_counts=True)
-        often = np.argsort(-counts, kind="stable")[:_MOST_LEVELS]
-        return told | {"levels": [str(levels[i]) for i in often], "has_more": len(levels) > _MOST_LEVELS}
+        often = np.argsort(-counts, kind="stable")[:_MAX_LEVELS]
+        return told | {"levels": [str(levels[i]) for i in often], "has_more": len(levels) > _MAX_LEVELS}
     if column.kind == NUMBER and np.isfinite(known.astype(float)).any():
         finite = known[np.isfinite(known.astype(float))].astype(float)
         return told | {"low": float(finite.min()), "high": float(finite.max())}

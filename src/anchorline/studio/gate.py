@@ -36,7 +36,7 @@ def gated(explainer: Explainer, metrics: Metrics) -> tuple[Explainer, Any]:
     """The explainer and its model, both behind one gate; the ones given stay as they are."""
     lock = threading.Lock()
     shadow = copy.copy(explainer)
-    shadow.asked = replace(explainer.asked, ask=Gate(explainer.asked.ask, lock, metrics))
+    shadow.target = replace(explainer.target, ask=Gate(explainer.target.ask, lock, metrics))
     shadow.model = _model(explainer.model, lock, metrics)
     return shadow, shadow.model
 

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-MOST_TERMS = 20  # k; beyond, nobody reads the sum, and a certificate could not list its patterns
-MOST_SIGMA = 8.0  # flips of one in 3,000: beyond, samples hold no neighbor at all
-MOST_ALTERNATIVES = 10
-MOST_SAMPLES = 100_000
-MOST_INSTANCES = 32  # of one KServe request
-MOST_ROWS = 200  # of one page of the table
-MOST_COLUMNS = 4096
-MOST_CHARACTERS = 10_000  # of one value
-MOST_SEARCH = 200  # characters searched for
+MAX_TERMS = 20  # k; beyond, nobody reads the sum, and a certificate could not list its patterns
+MAX_SIGMA = 8.0  # flips of one in 3,000: beyond, samples hold no neighbor at all
+MAX_ALTERNATIVES = 10
+MAX_SAMPLES = 100_000
+MAX_INSTANCES = 32  # of one KServe request
+MAX_ROWS = 200  # of one page of the table
+MAX_COLUMNS = 4096
+MAX_CHARACTERS = 10_000  # of one value
+MAX_SEARCH = 200  # characters searched for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from anchorline.errors import (
 from anchorline.render.characters import printable
 
 MEDIA_TYPE = "application/problem+json"
-_MOST_DETAIL = 1000
+_MAX_DETAIL = 1000
 _CLIENTS = (InstanceError, ParameterError, FormatError, BudgetError, InfeasibleError, ModelInputError)
 
 
@@ -44,7 +44,7 @@ class Problem(Exception):
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
-            "detail": printable(self.detail)[:_MOST_DETAIL],
+            "detail": printable(self.detail)[:_MAX_DETAIL],
             "request_id": request_id,
         }
         return json.dumps(told | self.members).encode()

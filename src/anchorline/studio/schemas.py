@@ -32,25 +32,25 @@ _EXAMPLE_ROW: dict[str, JsonValue] = {
 def _flat(row: Any) -> Any:
     """Refuse a row at its first wrong value: to list all of them takes seconds, in which nobody is answered."""
     values = row.values() if isinstance(row, dict) else row if isinstance(row, list) else ()
-    if len(values) > most.MOST_COLUMNS:
-        told = {"given": len(values), "most": most.MOST_COLUMNS}
+    if len(values) > most.MAX_COLUMNS:
+        told = {"given": len(values), "most": most.MAX_COLUMNS}
         raise PydanticCustomError("too_long", "A row of {given} values; needed at most {most}.", told)
     if any(isinstance(value, dict | list) for value in values):
         raise PydanticCustomError("nested", "A row's values are texts, numbers, booleans or null; no lists.")
     return row
 
 
-Text = Annotated[StrictStr, Field(max_length=most.MOST_CHARACTERS)]
+Text = Annotated[StrictStr, Field(max_length=most.MAX_CHARACTERS)]
 Value = Text | StrictBool | StrictInt | StrictFloat | None
-Wide = Field(max_length=most.MOST_COLUMNS)
+Wide = Field(max_length=most.MAX_COLUMNS)
 Values = Annotated[
-    dict[Annotated[str, Field(max_length=most.MOST_CHARACTERS)], Value], Wide, BeforeValidator(_flat)
+    dict[Annotated[str, Field(max_length=most.MAX_CHARACTERS)], Value], Wide, BeforeValidator(_flat)
 ]
 Position = Annotated[StrictInt, Field(ge=0, le=2**53, description="Position of a training row, from 0.")]
 Row = Position | Values
-K = Annotated[StrictInt, Field(ge=1, le=most.MOST_TERMS)]
-Sigma = Annotated[float, Field(ge=0, le=most.MOST_SIGMA)]
-Samples = Annotated[StrictInt, Field(ge=1, le=most.MOST_SAMPLES)]
+K = Annotated[StrictInt, Field(ge=1, le=most.MAX_TERMS)]
+Sigma = Annotated[float, Field(ge=0, le=most.MAX_SIGMA)]
+Samples = Annotated[StrictInt, Field(ge=1, le=most.MAX_SAMPLES)]
 
 
 class _Request(BaseModel):
@@ -64,7 +64,7 @@ class _Chosen(_Request):
         default=1.0, description="How local: each fact is broken with probability 1 / (1 + e^sigma)."
     )
     n_samples: Samples | None = Field(default=None, description="Neighbors to search with; 5,000 if null.")
-    n_certify: Annotated[StrictInt, Field(ge=0, le=most.MOST_SAMPLES)] | None = Field(
+    n_certify: Annotated[StrictInt, Field(ge=0, le=most.MAX_SAMPLES)] | None = Field(
         default=None, description="Fresh neighbors to measure with; 0: no certificate."
     )
     seed: Annotated[StrictInt, Field(ge=0, lt=2**53)] = Field(
@@ -77,7 +77,7 @@ class _Chosen(_Request):
 
 class _Explained(_Chosen):
     k: K = Field(default=5, description="Most terms, the intercept included.")
-    alternatives: Annotated[StrictInt, Field(ge=0, le=most.MOST_ALTERNATIVES)] = Field(
+    alternatives: Annotated[StrictInt, Field(ge=0, le=most.MAX_ALTERNATIVES)] = Field(
         default=0, description="List so many other sums that the evidence cannot tell from the best one."
     )
     objective: Literal["fidelity", "relevance"] = "fidelity"
@@ -99,7 +99,7 @@ class FrontierRequest(_Chosen):
     model_config = ConfigDict(json_schema_extra={"examples": [{"row": 1, "ks": [1, 2, 3, 4, 5]}]})
 
     row: Row
-    ks: Annotated[list[K], Field(min_length=1, max_length=most.MOST_TERMS)] = list(range(1, 9))
+    ks: Annotated[list[K], Field(min_length=1, max_length=most.MAX_TERMS)] = list(range(1, 9))
 
 
 class VerifyRequest(_Request):
@@ -119,7 +119,7 @@ class WhatIfRequest(_Explained):
 
     row: Row
     edits: Values = Field(default_factory=dict, description="Column to its new value.")
-    broken: Annotated[list[Text], Field(max_length=most.MOST_COLUMNS)] = Field(
+    broken: Annotated[list[Text], Field(max_length=most.MAX_COLUMNS)] = Field(
         default_factory=list, description="Attributes whose fact is broken by a typical training value."
     )
 
@@ -131,7 +131,7 @@ class KServeRequest(_Request):
 
     instances: Annotated[
         list[Values | Annotated[list[Value], Wide, BeforeValidator(_flat)]],
-        Field(min_length=1, max_length=most.MOST_INSTANCES),
+        Field(min_length=1, max_length=most.MAX_INSTANCES),
     ]
     parameters: _Explained = Field(default_factory=_Explained)
 

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.studio.access import LEAST_TOKEN, is_loopback, new_token
+from anchorline.studio.access import MIN_TOKEN, is_loopback, new_token
 from anchorline.studio.app import LOOPBACK, Studio
 from anchorline.studio.limits import Limits
 
@@ -145,9 +145,9 @@ def chosen_token() -> str:
     given = os.environ.get(TOKEN_VARIABLE)
     if given is None:
         return new_token()
-    if len(given) < LEAST_TOKEN or not re.fullmatch(r"[\w.~-]+", given, re.ASCII):
+    if len(given) < MIN_TOKEN or not re.fullmatch(r"[\w.~-]+", given, re.ASCII):
         raise ParameterError(
-            f"{TOKEN_VARIABLE} needs at least {LEAST_TOKEN} letters, digits or signs of -._~; or leave it out."
+            f"{TOKEN_VARIABLE} needs at least {MIN_TOKEN} letters, digits or signs of -._~; or leave it out."
         )
     return given
 

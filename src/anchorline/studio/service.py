@@ -22,7 +22,7 @@ from anchorline.result.frontier import Frontier, trace_frontier
 from anchorline.result.json_format import canonical_json
 from anchorline.settings import N_SAMPLES, NODE_LIMIT, Settings
 from anchorline.studio.catalogue import Catalogue, told_value
-from anchorline.studio.limits import MOST_ALTERNATIVES, MOST_TERMS, Limits
+from anchorline.studio.limits import MAX_ALTERNATIVES, MAX_TERMS, Limits
 from anchorline.studio.problems import Problem
 from anchorline.studio.schemas import (
     ExplainRequest,
@@ -36,8 +36,8 @@ from anchorline.verify import Outcome, Verification, verify
 
 logger = logging.getLogger("anchorline.studio")
 _CHOICES = ("k", "sigma", "n_samples", "n_certify", "seed", "alternatives", "objective")
-_MOST_KEPT = 64  # explanations, a few kilobytes each
-_MOST_PREPARED = 4  # rows whose neighborhoods are kept: each holds a copy of the table
+_MAX_KEPT = 64  # explanations, a few kilobytes each
+_MAX_PREPARED = 4  # rows whose neighborhoods are kept: each holds a copy of the table
 
 Made = TypeVar("Made")
 
@@ -68,7 +68,7 @@ class Desk:
 
     def __init__(self, explainer: Explainer, model: Any, catalogue: Catalogue, limits: Limits) -> None:
         self._explainer, self._model, self._catalogue, self._limits = explainer, model, catalogue, limits
-        self._explanations, self._prepared = _Kept(_MOST_KEPT), _Kept(_MOST_PREPARED)
+        self._explanations, self._prepared = _Kept(_MAX_KEPT), _Kept(_MAX_PREPARED)
 
     def explain(self, request: ExplainRequest) -> bytes:
         """The explanation's own sealed text."""
@@ -174,22 +174,24 @@ class Desk:
         """The explainer, for the class asked for."""
         if output is None:
             return self._explainer
-        asked, other = self._explainer.asked, copy.copy(self._explainer)
+        asked, other = self._explainer.target, copy.copy(self._explainer)
         labels = [str(label) for label in asked.classes or ()]
         if output not in labels:
             known = ", ".join(labels) or "none that can be chosen"
             raise Problem(422, f"output is {output!r}; the model's classes: {known}.")
-        other.asked = replace(asked, column=labels.index(output), name=None)
+        other.target = replace(asked, column=labels.index(output), name=None)
         return other
 
     def _frontier(self, request: FrontierRequest) -> Frontier:
         """Like `Explainer.frontier`, but a row that was asked about a moment ago is not prepared again."""
-        return trace_frontier(*self._prepare(request), Settings.of(**self._keywords(request)), request.ks)
+        return trace_frontier(
+            *self._prepare(request), Settings.from_keywords(**self._keywords(request)), request.ks
+        )
 
     def _prepare(self, request: Any) -> tuple[Any, Predictor]:
         """The row's neighborhood, and the model as seen from there, for the class asked for."""
         row, explainer = self._catalogue.read(request.row), self._explainer_of(request.output)
-        settings = Settings.of(**self._keywords(request))
+        settings = Settings.from_keywords(**self._keywords(request))
         neighborhood, predictor = self._prepared.get(
             canonical_json({"row": row, "output": request.output}), lambda: explainer.prepare(row, settings)
         )
@@ -198,7 +200,7 @@ class Desk:
     def _check_effort(self, explanation: Explanation) -> None:
         """A sealed text may ask for any effort: anybody can seal one."""
         parameters, most = explanation.parameters, self._limits.max_samples
-        bounds = {"n_samples": most, "k": MOST_TERMS, "alternatives": MOST_ALTERNATIVES, "node_limit": NODE_LIMIT}
+        bounds = {"n_samples": most, "k": MAX_TERMS, "alternatives": MAX_ALTERNATIVES, "node_limit": NODE_LIMIT}
         beyond = [name for name, bound in bounds.items() if not _is_within(parameters[name], bound)]
         if parameters["n_certify"] is not None and not _is_within(parameters["n_certify"], most):
             beyond.append("n_certify")

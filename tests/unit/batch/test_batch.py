@@ -118,7 +118,7 @@ def test_names_that_are_numbers():
     expected = [explainer.explain(frame.iloc[i], **CHEAP).to_json() for i in range(2)]
     assert texts(explainer.explain_many(frame[:2], **CHEAP)) == expected
     assert texts(explainer.explain_many(frame[[0, 7, 1]][:2], **CHEAP)) == expected
-    assert explain_partition(frame[:2], Work.of(explainer, **CHEAP))["explanation"].tolist() == expected
+    assert explain_partition(frame[:2], Work.from_keywords(explainer, **CHEAP))["explanation"].tolist() == expected
 
 
 def test_order_does_not_matter(alone):
@@ -196,7 +196,7 @@ def test_no_more_workers_than_work(n_rows, how, n_workers, alone, monkeypatch):
     assert crews == [n_workers]
 
 
-# The range is learnt once, before rows are spread.
+# The range is learned once, before rows are spread.
 
 
 def test_ranges_are_learnt_once():
@@ -265,7 +265,7 @@ def test_a_model_that_stays_here_and_exits_costs_its_row(handlers):
     class Exits(Ends, Unpackable):
         pass
 
-    train = with_ages((0, FAILS))  # it exits also where the range is learnt
+    train = with_ages((0, FAILS))  # it exits also where the range is learned
     explainer = explainer_of(Exits(SystemExit, (0,)), train=train)
     with pytest.warns(RuntimeWarning, match="Threads are used instead"):
         many = explainer.explain_many(ROWS[:4], n_jobs=2, errors="keep", **CHEAP)
@@ -358,7 +358,7 @@ def test_a_worker_that_is_killed_once_costs_nothing(alone, tmp_path):
     expected = texts(explainer_of().explain_many(rows, **CHEAP))
     events = Events()
     explainer = explainer_of(Trouble(once=str(tmp_path / "killed")))
-    work = Work.of(explainer, **CHEAP)
+    work = Work.from_keywords(explainer, **CHEAP)
     found = list(stream(rows_of(rows, explainer), work, Plan(n_jobs=2), events))
     assert [place for place, _ in found] == list(range(len(rows)))
     assert [record["explanation"] for _, record in found] == expected
@@ -455,7 +455,7 @@ def test_a_line_is_written_to_terminals_only(capsys, monkeypatch):
 def test_frame_in_frame_out(convert, alone):
     rows = with_ages((1, FAILS))[:3]
     rows["id"] = ["a", "b", "c"]
-    found = explain_partition(convert(rows), Work.of(explainer_of(Trouble()), **CHEAP), id="id")
+    found = explain_partition(convert(rows), Work.from_keywords(explainer_of(Trouble()), **CHEAP), id="id")
     assert type(found) is type(convert(rows))
     table = found if isinstance(found, pd.DataFrame) else found.to_pandas()
     assert table["id"].tolist() == ["a", "b", "c"]
@@ -464,7 +464,7 @@ def test_frame_in_frame_out(convert, alone):
 
 
 def test_ids_that_are_none():
-    work = Work.of(explainer_of(), **CHEAP)
+    work = Work.from_keywords(explainer_of(), **CHEAP)
     with pytest.raises(ParameterError, match="id is 'name'; the frame has 'age'"):
         explain_partition(ROWS[:1], work, id="name")
     with pytest.raises(ParameterError, match="Rename yours"):
@@ -472,7 +472,7 @@ def test_ids_that_are_none():
 
 
 def test_keys_know_rows_that_cannot_be_read():
-    work = Work.of(explainer_of(), **CHEAP)
+    work = Work.from_keywords(explainer_of(), **CHEAP)
     rows = ROWS[:2].astype(object)
     rows.iloc[0, 0] = "old"
     first, second = explain_partition(rows, work)["key"]
@@ -570,7 +570,7 @@ def test_what_was_written_reaches_the_disk_in_time(journal, monkeypatch):
 
 def batch(out, rows=ROWS, model=score, made_of=None, settings=None, **choices):
     explainer = explainer_of(model)
-    work = Work.of(explainer, **(settings or CHEAP))
+    work = Work.from_keywords(explainer, **(settings or CHEAP))
     found = rows_of(rows, explainer)
     return run_batch(found, work, Path(out), made_of or {"model": "m", "data": "d"}, RunChoices(**choices))
 
@@ -784,7 +784,9 @@ def test_a_key_in_an_address_is_in_no_file():
 
 
 def sign_work():
-    return Work.of(al.Explainer(lambda z: 0.5 * z[:, 0] + 0.25 * z[:, 1], al.Hypercube()), k=2, n_samples=50)
+    return Work.from_keywords(
+        al.Explainer(lambda z: 0.5 * z[:, 0] + 0.25 * z[:, 1], al.Hypercube()), k=2, n_samples=50
+    )
 
 
 @pytest.mark.parametrize("id", [[-1, 17], ["p", "q"]])

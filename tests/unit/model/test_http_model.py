@@ -200,7 +200,7 @@ def test_labels_are_learnt_where_only_answers_tell_them(server, load):
     server.answer = by_label
     model, table = load(f"{server.address}/invocations"), Table(FRAME)
     for output, column in (("no", 0), ("yes", 1)):
-        assert Explainer(model, table, output=output).asked.column == column
+        assert Explainer(model, table, output=output).target.column == column
         assert [len(body["dataframe_split"]["data"]) for *_, body in server.seen] == [1]
     Explainer(load(f"{server.address}/invocations"), table, classes=["1", "0"])
     Explainer(load(f"{server.address}/v2/models/m/infer"), table)

@@ -45,7 +45,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from anchorline import errors
 from anchorline.model.loaders import KINDS, HttpLimits, load_model
-from anchorline.model.loaders.rows import Rows
+from anchorline.model.loaders.rows import InputRows
 
 rng = np.random.default_rng(0)
 N = 150
@@ -548,7 +548,7 @@ def test_what_is_no_xgboost_file(tmp_path):
 def test_columns_named_by_whole_numbers():
     for n_rows in (1, 2, 5):
         frame = pd.DataFrame(np.arange(3.0 * n_rows).reshape(n_rows, 3), columns=[2, 0, 1])
-        rows = Rows(frame)
+        rows = InputRows(frame)
         assert (rows.names, rows.n_rows) == (["2", "0", "1"], n_rows)
         np.testing.assert_array_equal(np.column_stack([rows.numbers(j) for j in range(3)]), frame)
 
@@ -557,7 +557,7 @@ def test_columns_named_by_whole_numbers():
 @pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[us]", "timedelta64[ns]", "timedelta64[us]"])
 @pytest.mark.parametrize("missing", [False, True])
 def test_dates_are_no_numbers(make, kind, missing):
-    rows = Rows(make(pd.DataFrame({"day": np.array([10**15, "NaT" if missing else 10**16], dtype=kind)})))
+    rows = InputRows(make(pd.DataFrame({"day": np.array([10**15, "NaT" if missing else 10**16], dtype=kind)})))
     for read in (rows.numbers, rows.integers):
         with pytest.raises(
             errors.ModelInputError, match=r"holds values such as .*([Dd]ate|[Tt]ime).*needs numbers there"
@@ -569,18 +569,18 @@ def test_dates_are_no_numbers(make, kind, missing):
 def test_what_a_date_is_told_as_depends_on_no_other_row(make):
     whole = pd.DataFrame({"day": pd.to_datetime(["2020-01-01"] * 3).tz_localize("Europe/Paris")})
     holed = whole.assign(day=whole["day"].where([True, True, False]))
-    assert Rows(make(whole)).texts(0)[:2] == Rows(make(holed)).texts(0)[:2]
+    assert InputRows(make(whole)).texts(0)[:2] == InputRows(make(holed)).texts(0)[:2]
 
 
 @pytest.mark.parametrize("values", [np.array([2**63 + 5], np.uint64), [1e19], [-1e19], [2.0**63], [np.inf]])
 def test_whole_numbers_that_do_not_fit(values):
     with pytest.raises(errors.ModelInputError, match=r"'n' holds .*beyond 64 bits"):
-        Rows(pd.DataFrame({"n": values})).integers(0)
+        InputRows(pd.DataFrame({"n": values})).integers(0)
 
 
 @pytest.mark.parametrize("values", [[2**63 - 1, -(2**63)], np.array([2**63 - 1], np.uint64), [True], [-(2.0**63)]])
 def test_whole_numbers_that_fit(values):
-    assert Rows(pd.DataFrame({"n": values})).integers(0).tolist() == [int(value) for value in values]
+    assert InputRows(pd.DataFrame({"n": values})).integers(0).tolist() == [int(value) for value in values]
 
 
 # --- module:function ---------------------------------------------------------------------------------

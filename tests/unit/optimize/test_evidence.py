@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anchorline.errors import SampleError
 from anchorline.optimize import evidence as evidence_module
-from anchorline.optimize.evidence import Evidence, Rows
+from anchorline.optimize.evidence import Evidence, SampleRows
 
 GRID = 2**26  # the grid of design section 2, written again on purpose
 EXACT = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -248,7 +248,7 @@ def test_tiny_weights_are_weights_or_refused():
 def test_rows_are_packed_row_by_row(order):
     """Down the columns they would be unpacked in twenty times as long."""
     flips = np.asarray(np.random.default_rng(0).random((100, 30)) < 0.3, order=order)
-    parts = Rows.joined([Rows.of(flips, np.zeros(100)), Rows.of(flips, np.zeros(100))])
+    parts = SampleRows.joined([SampleRows.pack(flips, np.zeros(100)), SampleRows.pack(flips, np.zeros(100))])
     assert parts.packed.flags.c_contiguous
     np.testing.assert_array_equal(parts.flips, np.concatenate([flips, flips]))
 

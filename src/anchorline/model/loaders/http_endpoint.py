@@ -31,7 +31,7 @@ from anchorline.errors import (
 )
 from anchorline.model.loaders import http_protocols
 from anchorline.model.loaders.http_limits import HttpLimits
-from anchorline.model.loaders.rows import Rows
+from anchorline.model.loaders.rows import InputRows
 
 if TYPE_CHECKING:
     import httpx
@@ -48,7 +48,7 @@ def load(name: str, kind: str, options: "Options") -> "HttpModel":
     try:
         import httpx  # noqa: F401, PLC0415
     except ImportError as error:
-        raise MissingDependencyError.of("httpx", "http") from error
+        raise MissingDependencyError.for_package("httpx", "http") from error
     return HttpModel(name, kind, options.http)
 
 
@@ -80,7 +80,7 @@ class HttpModel:
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Ask the model about rows, in batches of fixed size."""
-        rows, most = Rows(inputs), self._limits.max_queries
+        rows, most = InputRows(inputs), self._limits.max_queries
         with self._lock:
             n_queries = self._n_queries + rows.n_rows
             if most is not None and n_queries > most:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 import numpy as np
 
 from anchorline.errors import ModelInputError
-from anchorline.model.loaders.rows import Rows, is_missing, listed
+from anchorline.model.loaders.rows import InputRows, is_missing, listed
 
 _INTEGERS = ("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
 
@@ -33,7 +33,7 @@ class Mlflow:
         self.address = address
         self.labels: list[str] | None = None
 
-    def table(self, rows: Rows) -> list[Column]:
+    def table(self, rows: InputRows) -> list[Column]:
         """All columns."""
         return [_column(rows, position) for position in range(rows.n_columns)]
 
@@ -88,7 +88,7 @@ class OpenInference:
                 self._inputs = inputs
             self._ask = None
 
-    def table(self, rows: Rows) -> list[Column]:
+    def table(self, rows: InputRows) -> list[Column]:
         """The columns the model wants, in the types it wants."""
         self._learn()
         if len(self._inputs) > 1 or self._is_one_column(rows):
@@ -137,7 +137,7 @@ class OpenInference:
             raise ValueError(f"shape {shape} does not fit {values.size} values")
         return _flat(values.reshape(shape))
 
-    def _is_one_column(self, rows: Rows) -> bool:
+    def _is_one_column(self, rows: InputRows) -> bool:
         return len(self._inputs) == 1 and bool(rows.names) and self._inputs[0]["name"] in (rows.names or ())
 
     def _is_narrow(self, table: list[Column]) -> bool:
@@ -150,7 +150,7 @@ class OpenInference:
         return None
 
 
-def _column(rows: Rows, position: int, name: str | None = None, kind: str = "") -> Column:
+def _column(rows: InputRows, position: int, name: str | None = None, kind: str = "") -> Column:
     """A column in a protocol's type, or in its own where none is said."""
     called = name if name is not None else rows.names[position] if rows.names is not None else f"x{position}"
     values = rows.values(position)

@@ -10,7 +10,7 @@ import numpy as np
 
 from anchorline.errors import MissingDependencyError, ModelFileError
 from anchorline.model.loaders.loading import read_whole
-from anchorline.model.loaders.rows import Rows
+from anchorline.model.loaders.rows import InputRows
 
 if TYPE_CHECKING:
     from anchorline.model.loaders.loading import Options
@@ -23,7 +23,7 @@ def load(name: str, kind: str, options: "Options") -> "LightgbmModel":
     try:
         import lightgbm  # noqa: PLC0415
     except ImportError as error:
-        raise MissingDependencyError.of("lightgbm", "boosters") from error
+        raise MissingDependencyError.for_package("lightgbm", "boosters") from error
     try:
         text = read_whole(Path(name), MAX_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -58,7 +58,7 @@ class LightgbmModel:
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Ask the model about rows."""
-        rows = Rows(inputs)
+        rows = InputRows(inputs)
         if self._nameless and not (rows.names and set(self._names) <= set(rows.names)):
             positions = rows.exactly(len(self._names))
         else:
@@ -71,7 +71,7 @@ class LightgbmModel:
         answer = np.asarray(self._booster.predict(np.column_stack(columns), num_threads=1), dtype=np.float64)
         return np.column_stack([1 - answer, answer]) if self._objective == "binary" else answer
 
-    def _categories_of(self, rows: Rows, positions: Sequence[int]) -> dict[int, list[Any]]:
+    def _categories_of(self, rows: InputRows, positions: Sequence[int]) -> dict[int, list[Any]]:
         """As LightGBM has it: the lists belong to the columns whose type is a category; else as the file tells."""
         lists = self._categories.values()
         columns = [j for j, position in enumerate(positions) if rows.is_category(position)]

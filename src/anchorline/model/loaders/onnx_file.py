@@ -9,7 +9,7 @@ import numpy as np
 
 from anchorline.errors import MissingDependencyError, ModelFileError, ModelInputError, UntrustedError
 from anchorline.model.loaders.loading import read_whole
-from anchorline.model.loaders.rows import Rows, listed
+from anchorline.model.loaders.rows import InputRows, listed
 
 if TYPE_CHECKING:
     from anchorline.model.loaders.loading import Options
@@ -27,7 +27,7 @@ def load(name: str, kind: str, options: "Options") -> "OnnxModel":
         import onnx  # noqa: PLC0415
         import onnxruntime  # noqa: F401, PLC0415
     except ImportError as error:
-        raise MissingDependencyError.of("onnx and onnxruntime", "onnx") from error
+        raise MissingDependencyError.for_package("onnx and onnxruntime", "onnx") from error
     path = Path(name)
     content = read_whole(path, MAX_BYTES)
     try:
@@ -85,7 +85,7 @@ class OnnxModel:
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Ask the model about rows."""
-        rows = Rows(inputs)
+        rows = InputRows(inputs)
         answers = self._session.run(self._wanted, self._feed(rows))
         if self._form == "maps":
             classes = self.classes_ or list(answers[0][0])
@@ -95,7 +95,7 @@ class OnnxModel:
         answer = np.asarray(answers[0])
         return _flat(answer if self._form == "labels" else answer.astype(np.float64))
 
-    def _feed(self, rows: Rows) -> dict[str, np.ndarray]:
+    def _feed(self, rows: InputRows) -> dict[str, np.ndarray]:
         names = [argument.name for argument in self._inputs]
         if len(names) == 1 and not _is_column(self._inputs[0], rows):
             argument = self._inputs[0]
@@ -115,7 +115,7 @@ class OnnxModel:
         return feed
 
 
-def _is_column(argument: Any, rows: Rows) -> bool:
+def _is_column(argument: Any, rows: InputRows) -> bool:
     """Whether a model's only input is one column of several, known by its name."""
     return _width(argument) in (None, 1) and rows.names is not None and argument.name in rows.names
 
@@ -134,7 +134,7 @@ def _identifier(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def _cast(rows: Rows, position: int, kind: str) -> np.ndarray:
+def _cast(rows: InputRows, position: int, kind: str) -> np.ndarray:
     if kind == "tensor(string)":
         return np.array(rows.texts(position), dtype=object)
     if kind in _FLOATS:

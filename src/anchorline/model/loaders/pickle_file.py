@@ -23,7 +23,7 @@ def load(name: str, kind: str, options: "Options") -> Any:
     try:
         import joblib  # noqa: PLC0415  scikit-learn brings it; reads plain pickles, too
     except ImportError as error:
-        raise MissingDependencyError.of("joblib", "bench") from error
+        raise MissingDependencyError.for_package("joblib", "bench") from error
     try:
         model = joblib.load(Path(name))
     except Exception as error:

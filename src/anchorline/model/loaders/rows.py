@@ -11,7 +11,7 @@ from anchorline.errors import ModelInputError
 _log = logging.getLogger(__name__)
 
 
-class Rows:
+class InputRows:
     """Columns of a pandas, Polars or Arrow frame, or of a 2-D array, whose columns have no names."""
 
     def __init__(self, inputs: Any) -> None:

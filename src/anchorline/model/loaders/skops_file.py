@@ -63,7 +63,7 @@ def load(name: str, kind: str, options: "Options") -> Any:
     try:
         import skops.io  # noqa: PLC0415
     except ImportError as error:
-        raise MissingDependencyError.of("skops", "skops") from error
+        raise MissingDependencyError.for_package("skops", "skops") from error
     content = read_whole(Path(name), MAX_BYTES)
     _check_archive(content, name)
     trusted = {*ALLOWED, *options.trust}

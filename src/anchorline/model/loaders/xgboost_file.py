@@ -10,7 +10,7 @@ import numpy as np
 
 from anchorline.errors import MissingDependencyError, ModelFileError, ModelInputError
 from anchorline.model.loaders.loading import read_whole
-from anchorline.model.loaders.rows import Rows
+from anchorline.model.loaders.rows import InputRows
 
 if TYPE_CHECKING:
     from anchorline.model.loaders.loading import Options
@@ -23,7 +23,7 @@ def load(name: str, kind: str, options: "Options") -> "XgboostModel":
     try:
         import xgboost  # noqa: PLC0415
     except ImportError as error:
-        raise MissingDependencyError.of("xgboost", "boosters") from error
+        raise MissingDependencyError.for_package("xgboost", "boosters") from error
     content = read_whole(Path(name), MAX_BYTES)
     if not content.lstrip().startswith(b"{"):
         raise ModelFileError(
@@ -66,7 +66,7 @@ class XgboostModel:
         import xgboost  # noqa: PLC0415
 
         matrix = xgboost.DMatrix(
-            self._matrix(Rows(inputs)), feature_names=self._names, feature_types=self._types, nthread=1
+            self._matrix(InputRows(inputs)), feature_names=self._names, feature_types=self._types, nthread=1
         )
         margin = self._objective == "multi:softmax"  # which answers labels; its margins tell more
         answer = self._booster.predict(matrix, output_margin=margin, iteration_range=self._trees)
@@ -80,7 +80,7 @@ class XgboostModel:
             return answer.astype(np.int64)
         return answer
 
-    def _matrix(self, rows: Rows) -> np.ndarray:
+    def _matrix(self, rows: InputRows) -> np.ndarray:
         n_columns = self._booster.num_features()
         positions = rows.exactly(n_columns) if self._names is None else rows.positions(self._names)
         columns = []
@@ -93,7 +93,7 @@ class XgboostModel:
                 columns.append(self._given_codes(rows, position))
         return np.column_stack(columns)
 
-    def _given_codes(self, rows: Rows, position: int) -> np.ndarray:
+    def _given_codes(self, rows: InputRows, position: int) -> np.ndarray:
         try:
             return rows.numbers(position)
         except ModelInputError as error:

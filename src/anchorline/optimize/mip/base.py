@@ -19,7 +19,7 @@ from anchorline.optimize.problem import Problem, Solution, Status
 _KEPT = 0.999  # share of the least eigenvalue given to the diagonal, so that the rest stays convex
 _PROVES = 1e-4  # share of mean t^2 that an answer called optimal may be above its bound
 LOST = 1e-7  # in units of the program: how far a backend's bound may be above what it bounds
-_LEAST_UNIT = 1e-4  # smaller ones would make coefficients that no backend takes well
+_MIN_UNIT = 1e-4  # smaller ones would make coefficients that no backend takes well
 _SINGULAR = 1e-9  # a least eigenvalue below this is rounding: nothing to give
 
 
@@ -88,7 +88,7 @@ class Program:
 
 
 def _unit(problem: Problem) -> float:
-    return min(max(problem.evidence.drop_square, _LEAST_UNIT), 1.0)
+    return min(max(problem.evidence.drop_square, _MIN_UNIT), 1.0)
 
 
 def require_box(problem: Problem) -> float:
@@ -106,7 +106,7 @@ def import_backend(package: str, extra: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        raise MissingDependencyError.of(package, extra) from error
+        raise MissingDependencyError.for_package(package, extra) from error
 
 
 def status_of(answer: object, statuses: Mapping[Any, Status], backend: str) -> Status:

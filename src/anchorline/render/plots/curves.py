@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anchorline.render.plot import FrontierLike, NeighborSample
 
 _WIDTH, _HEIGHT = 7.2, 4.2  # inches
-_MOST_DOTS, _MOST_TICKS = 2000, 20  # more are a blot
+_MAX_DOTS, _MAX_TICKS = 2000, 20  # more are a blot
 _GOLDEN = (5**0.5 - 1) / 2  # its multiples fill an interval evenly: a jitter that is the same every time
 _SERIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("fidelity_error", "fidelity error: of the sum", {"color": PLUS, "marker": "o", "linestyle": "-"}),
@@ -56,7 +56,7 @@ def draw_frontier(frontier: "FrontierLike", ax: Axes | None) -> Axes:
             label="fidelity error on the sample",
             **_SERIES[0][2],
         )
-    ax.set_xticks(ks[:: -(-len(ks) // _MOST_TICKS)])
+    ax.set_xticks(ks[:: -(-len(ks) // _MAX_TICKS)])
     ax.set_xlim(min(ks) - 0.4, max(ks) + 0.4)
     highest, is_cut = highest_shown(frontier)
     ax.set_ylim(0, 1.05 * highest if measured else None)
@@ -107,7 +107,7 @@ def draw_neighborhood(sample: "NeighborSample", ax: Axes | None) -> Axes:
     n_flips = np.asarray(sample.n_flips)
     falls = sample.prediction - np.asarray(sample.outputs, dtype=np.float64)
     sums = sample.prediction - np.asarray(sample.sums, dtype=np.float64)
-    shown = slice(None, _MOST_DOTS)
+    shown = slice(None, _MAX_DOTS)
     jitter = (np.arange(len(n_flips)) * _GOLDEN % 1 - 0.5) * 0.6
     ax.scatter(
         n_flips[shown] + jitter[shown],
@@ -144,5 +144,5 @@ def _legend_below(ax: Axes) -> None:
 
 
 def _told(name: str, prediction: float, n: int) -> str:
-    dots = f"{n:,} neighbors" if n <= _MOST_DOTS else f"{n:,} neighbors, {_MOST_DOTS:,} of them shown"
+    dots = f"{n:,} neighbors" if n <= _MAX_DOTS else f"{n:,} neighbors, {_MAX_DOTS:,} of them shown"
     return f"{name} = {minus_sign(f'{prediction:.4g}')} at the instance; {dots}"

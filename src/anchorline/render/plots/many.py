@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _EXTRA = 1.7  # inches for title and axis
 _HALF = 0.40  # of a column, the longest bar on each side of its zero
-_MOST_ATTRIBUTES = 15
+_MAX_ATTRIBUTES = 15
 
 
 def draw_alternatives(explanation: "Explanation", ax: Axes | None) -> Axes:
@@ -123,7 +123,7 @@ def draw_summary(explanations: Sequence["Explanation"], ax: Axes | None) -> Axes
         for term in explanation.terms:
             found[printable(term.literal.name)].append(term.contribution)
     order = sorted(found, key=lambda name: (-len(found[name]), -float(np.median(np.abs(found[name]))), name))
-    kept = order[:_MOST_ATTRIBUTES]
+    kept = order[:_MAX_ATTRIBUTES]
     names = [name_lines(name, name_cells(ax)) for name in kept] or ["(nothing)"]
     ax = axes_or_new(ax, 8.0, rows_height(names, _EXTRA))
     size = label_rows(ax, names)
