@@ -14,8 +14,8 @@ from anchorline.optimize import Limits, Problem
 from anchorline.optimize.exact import solve_exact
 from anchorline.optimize.problem import Variant
 from anchorline.search.assess import measure
-from anchorline.search.investigate import gather, pose, stream
-from anchorline.search.sampling import ConditionalFlips, DrawnFlips, cancelling_event, stream_key
+from anchorline.search.investigate import gather, pose
+from anchorline.search.sampling import ConditionalFlips, cancelling_event
 from anchorline.settings import Settings
 from anchorline.spaces.hypercube import Hypercube
 from benchmarks.engine import lime_explainer
@@ -73,12 +73,10 @@ def _compare_one(benchmark: Benchmark) -> dict[str, Any]:
 def relevance_error(benchmark: Benchmark, x: np.ndarray, contributions: np.ndarray, seed: int = 99) -> float:
     """Mean squared drop over fresh draws from the contributions' own event, by the definition."""
     settings = Settings.from_keywords(seed=seed)
-    neighborhood, predictor = Explainer(benchmark.predict, Hypercube()).prepare(x, settings)
-    p = settings.flip_probability
-    keys = [stream_key(seed, neighborhood.key, f"measure/{part}") for part in ("free", "pattern")]
-    free = DrawnFlips(keys[0], N_MEASURED, benchmark.dimension, p)
-    flips = ConditionalFlips(free, cancelling_event(contributions, p), keys[1])
-    return float(np.mean(measure(neighborhood, predictor, flips, contributions).drops ** 2))
+    case = Explainer(benchmark.predict, Hypercube()).prepare(x, settings)
+    event = cancelling_event(contributions, settings.flip_probability)
+    flips = ConditionalFlips(case.stream("measure/free", N_MEASURED), event, case.stream_key("measure/pattern"))
+    return float(np.mean(measure(case, flips, contributions).drops ** 2))
 
 
 Method = Callable[[Benchmark, np.ndarray], tuple[np.ndarray, str]]
@@ -101,9 +99,9 @@ def _direct(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
 def _k_literals(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
     """The fidelity optimum without intercept: part of the direct gain is only this."""
     settings = Settings.from_keywords(sampling="draw")
-    neighborhood, predictor = Explainer(benchmark.predict, Hypercube()).prepare(x, settings)
-    evidence, _ = gather(neighborhood, predictor, stream(neighborhood, settings, "search", 5000))
-    posed = pose(evidence, predictor, settings)
+    case = Explainer(benchmark.predict, Hypercube()).prepare(x, settings)
+    evidence, _ = gather(case, case.stream("search", 5000))
+    posed = pose(evidence, case.predictor, settings)
     problem = WithoutIntercept(posed.evidence, posed.k, posed.prediction, posed.box, posed.origin)
     solution = solve_exact(problem, Limits(node_limit=10_000))
     return solution.contributions, solution.status.name

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from anchorline.explainer import Explainer
-from anchorline.model.predictor import Predictor
 from anchorline.optimize import Problem, solve
 from anchorline.optimize.evidence import Evidence, SampleRows
 from anchorline.optimize.mip.base import import_backend
-from anchorline.search.investigate import gather, pose, stream
+from anchorline.search.case import Case
+from anchorline.search.investigate import gather, pose
 from anchorline.settings import Settings
-from anchorline.spaces.base import Neighborhood
 from anchorline.spaces.hypercube import Hypercube
 from benchmarks.engine import Stopwatch
 from benchmarks.experiments.maple import fit_maple
@@ -37,9 +36,7 @@ class Task:
     instance: np.ndarray
     setting: Setting
     seed: int
-    settings: Settings
-    neighborhood: Neighborhood
-    predictor: Predictor
+    case: Case
     evidence: Evidence
     rows: SampleRows
     sample_seconds: float
@@ -50,18 +47,17 @@ class Task:
         settings = Settings.from_keywords(
             k=setting.k, sigma=setting.sigma, n_samples=setting.m, sampling="draw", seed=seed
         )
-        neighborhood, predictor = Explainer(benchmark.predict, Hypercube()).prepare(instance, settings)
+        case = Explainer(benchmark.predict, Hypercube()).prepare(instance, settings)
         start = time.perf_counter()
-        flips = stream(neighborhood, settings, "search", setting.m)
-        evidence, rows = gather(neighborhood, predictor, flips, keep=True)
+        evidence, rows = gather(case, case.stream("search", setting.m), keep=True)
         assert rows is not None  # kept
         seconds = time.perf_counter() - start
-        return cls(benchmark, instance, setting, seed, settings, neighborhood, predictor, evidence, rows, seconds)
+        return cls(benchmark, instance, setting, seed, case, evidence, rows, seconds)
 
     @cached_property
     def problem(self) -> Problem:
         """The sample as a problem, in the paper's box."""
-        return pose(self.evidence, self.predictor, self.settings)
+        return pose(self.evidence, self.case.predictor, self.case.settings)
 
     @cached_property
     def flips(self) -> np.ndarray:
@@ -81,7 +77,7 @@ class Task:
     @property
     def prediction(self) -> float:
         """What the model says of the instance."""
-        return self.predictor.scaled_prediction
+        return self.case.predictor.scaled_prediction
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,10 +12,8 @@ from anchorline.search.investigate import gather
 from anchorline.search.sampling import (
     MAX_PATTERNS,
     ConditionalFlips,
-    DrawnFlips,
     Event,
     cancelling_event,
-    stream_key,
 )
 from benchmarks.experiments.explainers import Answer, Task
 from benchmarks.experiments.protocol import NON_ZERO, VIOLATED
@@ -63,7 +61,7 @@ class Meter:
         """By the definition, and on the subcube of the support; not for sums nobody could hold in mind."""
         if np.count_nonzero(contributions) > MAX_PATTERNS:
             return dict.fromkeys(("relevance", "relevance_subcube", "event_probability", "lemma"), math.nan)
-        p = self.task.settings.flip_probability
+        p = self.task.case.settings.flip_probability
         event = cancelling_event(contributions, p)
         none_flipped = Event(
             event.support, event.patterns[:1], np.ones(1), (1 - p) ** len(event.support)
@@ -78,26 +76,20 @@ class Meter:
     def _wide(self) -> tuple[np.ndarray, np.ndarray]:
         """Flips and drops of fresh neighbors, asked once."""
         if self._everywhere is None:
-            _, rows = gather(self.task.neighborhood, self.task.predictor, self._draw("all"), keep=True)
+            _, rows = gather(self.task.case, self.task.case.stream(f"{STREAM}/all", self.n_draws), keep=True)
             assert rows is not None  # kept
             self._everywhere = rows.flips, rows.drops
         return self._everywhere
 
     def _within(self, event: Event, contributions: np.ndarray) -> float:
         """Mean squared drop given the event; asked once for every event."""
-        key = event.support.tobytes() + event.patterns.tobytes()
-        if key not in self._inside:
-            flips = ConditionalFlips(self._draw("event"), event, self._key("pattern"))
-            measured = measure(self.task.neighborhood, self.task.predictor, flips, contributions)
-            self._inside[key] = float(np.mean(measured.drops**2))
-        return self._inside[key]
-
-    def _draw(self, part: str) -> DrawnFlips:
-        p = self.task.settings.flip_probability
-        return DrawnFlips(self._key(part), self.n_draws, len(self.task.instance), p)
-
-    def _key(self, part: str) -> int:
-        return stream_key(self.task.seed, self.task.neighborhood.key, f"{STREAM}/{part}")
+        name = event.support.tobytes() + event.patterns.tobytes()
+        if name not in self._inside:
+            case = self.task.case
+            free, key = case.stream(f"{STREAM}/event", self.n_draws), case.stream_key(f"{STREAM}/pattern")
+            measured = measure(case, ConditionalFlips(free, event, key), contributions)
+            self._inside[name] = float(np.mean(measured.drops**2))
+        return self._inside[name]
 
 
 def fidelity(flips: np.ndarray, drops: np.ndarray, contributions: np.ndarray, gap: float) -> float:

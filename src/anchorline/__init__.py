@@ -8,12 +8,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from anchorline import _moved
+from anchorline import _links, _moved
 from anchorline._version import __version__
 from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer, explain
 from anchorline.optimize.problem import Status
-from anchorline.result.explanation import Alternative, Certificate, Explanation, Verdict
+from anchorline.result.certificate import Certificate, Verdict
+from anchorline.result.explanation import Alternative, Explanation
 from anchorline.result.explanations import Explanations, Failure
 from anchorline.result.frontier import Frontier
 from anchorline.spaces.base import Literal
@@ -27,6 +28,30 @@ if TYPE_CHECKING:
 # These import scikit-learn or narwhals, which takes long.
 _ON_FIRST_USE = {"Binarizer": "anchorline.spaces.binarizer", "Table": "anchorline.spaces.table"}
 
+# Methods of results and explainers that rooms above them carry out.
+_links.link(
+    {
+        "batch.explain_many": "anchorline.batch.local:explain_many",
+        "batch.plan": "anchorline.batch.local:Plan",
+        "beyond_range": "anchorline.render.text:beyond_range",
+        "certificate.details": "anchorline.render.text:details_text",
+        "certificate.text": "anchorline.render.text:certificate_text",
+        "explanation.fragment": "anchorline.render.html:fragment",
+        "explanation.page": "anchorline.render.html:page",
+        "explanation.rule": "anchorline.render.text:if_then",
+        "explanation.sum": "anchorline.render.text:rule",
+        "explanation.text": "anchorline.render.text:explanation_text",
+        "explanation.to_shap": "anchorline.compat.shap:to_shap",
+        "parquet.read": "anchorline.batch.parquet:read_parquet",
+        "parquet.write": "anchorline.batch.parquet:write_parquet",
+        "plot.alternatives": "anchorline.render.plot:alternatives",
+        "plot.bars": "anchorline.render.plot:bars",
+        "plot.frontier": "anchorline.render.plot:frontier",
+        "plot.waterfall": "anchorline.render.plot:waterfall",
+        "printable": "anchorline.render.characters:printable",
+        "verify": "anchorline.verify:verify",
+    }
+)
 _moved.install()
 
 __all__ = [

@@ -23,7 +23,7 @@ MOVED = {
     "jsonform": "result.json_format",
     "literals": "spaces.base",
     "models": "model.loaders",
-    "neighbors": "search.neighbors",
+    "neighbors": "result.neighbors",
     "optimize.certify": "optimize.audit",
     "optimize.solution": "optimize.problem",
     "optimize.support": "optimize.problem",

@@ -3,30 +3,29 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
-from anchorline._version import __version__
+from anchorline._links import call
 from anchorline.errors import BudgetError, ParameterError
 from anchorline.model.outputs import resolve
-from anchorline.model.predictor import Predictor, ask, checked_range, checked_threshold
-from anchorline.result.assemble import assemble
-from anchorline.result.explanation import Explanation, plain_label, texts_digest
-from anchorline.result.frontier import Frontier, trace_frontier
-from anchorline.result.json_format import canonical_json
+from anchorline.model.predictor import Predictor, ask, checked_range
+from anchorline.model.target import Target, checked_threshold
+from anchorline.result.assemble import assemble, assemble_frontier, assemble_neighbors
+from anchorline.result.explanation import Explanation
+from anchorline.result.explanations import Explanations
+from anchorline.result.frontier import Frontier
+from anchorline.result.neighbors import NeighborSample
 from anchorline.search.assess import Assessment, assess, scaled_sum
-from anchorline.search.investigate import investigate, stream
-from anchorline.search.neighbors import NeighborSample, sample_neighbors
-from anchorline.search.sampling import stream_key
+from anchorline.search.case import Case, open_case
+from anchorline.search.investigate import investigate
+from anchorline.search.trace import trace
 from anchorline.settings import Keywords, Settings, show_keywords
-from anchorline.spaces.base import Neighborhood, Space
+from anchorline.spaces.base import Space
 from anchorline.spaces.hypercube import Hypercube
 
-if TYPE_CHECKING:
-    from anchorline.result.explanations import Explanations
-
-Ranges = tuple[list[float], list[float]] | None  # lowest and highest output, a column each
+Ranges = tuple[list[float], list[float]] | None  # lowest and highest output, one per column
 
 
 class Explainer:
@@ -35,29 +34,29 @@ class Explainer:
     Parameters
     ----------
     model
-        A fitted estimator, or a callable on model inputs of n rows, returning n numbers, n labels, or
-        (n, c) scores of c classes.
+        A fitted estimator, or a callable on model inputs of n rows that returns n numbers, n labels, or (n, c)
+        scores of c classes. The constructor does not query it.
     space
-        What an instance can be: `anchorline.Table`, `anchorline.Hypercube`, or your own (see
-        `anchorline.spaces`). A bare training frame is taken as ``Table(frame)``.
+        The kind of instance: `anchorline.Table`, `anchorline.Hypercube`, or your own (see `anchorline.spaces`). A
+        bare training frame is taken as ``Table(frame)``.
     output
-        The class to explain, by its label; by default the most probable one. Of anything but
-        classes: what the output is called.
+        The label of the class to explain; by default the most probable class. If the model's answers are not
+        classes, the name of the output.
     column
         The class to explain, by its column in the answers.
     task
-        "label" explains why the predicted label is what it is; "number" says that integers are numbers.
+        "label" explains why the predicted label is what it is; "number" declares that integers are numbers.
     classes
-        Labels of the columns of a callable's answers; an estimator tells its own.
+        Labels of the columns of a callable's answers; an estimator provides its own.
     output_range
-        Lowest and highest output; beyond is clipped and counted. By default 0 and 1 for probabilities,
-        lowest and highest prediction on the training table for other numbers (at most 10,000 queries,
-        once; not counted in certificates), -1 and 1 on the hypercube.
+        Lowest and highest output; outputs beyond are clipped and counted. By default 0 and 1 for probabilities,
+        lowest and highest prediction on the training table for other numbers (at most 10,000 queries, once, not
+        counted in certificates), and -1 and 1 on the hypercube.
     threshold
-        The decision is "output >= threshold"; by default, of classes, which one is predicted.
+        The decision is "output >= threshold"; by default, for classes, which class is predicted.
     input
-        "array": the model is given a 2-D array; "frame": the training table's own type; "auto": arrays to
-        scikit-learn estimators that were fitted on arrays.
+        "array" passes the model a 2-D array; "frame" passes the training table's own type; "auto" passes arrays
+        to scikit-learn estimators that were fitted on arrays.
 
     Examples
     --------
@@ -83,79 +82,66 @@ class Explainer:
     ) -> None:
         self.model = model
         self.space: Space = space if hasattr(space, "at") and hasattr(space, "fingerprint") else _table(space)
-        if classes is None and hasattr(model, "learn_classes") and hasattr(self.space, "examples"):
-            model.learn_classes(self.space.at(0).original)  # some models tell labels only with their answers
-        self.target = resolve(model, output=output, column=column, task=task, classes=classes, input=input)
         self.output_range = None if output_range is None else checked_range(output_range)
         self.threshold = checked_threshold(threshold)
         self.learned_ranges: Ranges = None
+        self._choices = {"output": output, "column": column, "task": task, "classes": classes, "input": input}
+        self._target = None if self._classes_come_with_answers else resolve(model, **self._choices)
+
+    @property
+    def _classes_come_with_answers(self) -> bool:
+        """Whether the model has to be queried for the labels of its columns."""
+        unknown = self._choices["classes"] is None and hasattr(self.model, "classes_for")
+        return unknown and hasattr(self.space, "examples")
+
+    @property
+    def target(self) -> Target:
+        """Which of the model's numbers is explained; some models are queried about one row for their labels."""
+        if self._target is None:
+            classes = self.model.classes_for(self.space.at(0).original)
+            self._target = resolve(self.model, **self._choices | {"classes": classes})
+        return self._target
+
+    @target.setter
+    def target(self, target: Target) -> None:
+        self._target = target
 
     def explain(self, instance: Any, **keywords: Unpack[Keywords]) -> Explanation:
         """Explain one prediction; see `anchorline.explain` for the keywords."""
         return self.explain_with(instance, Settings.from_keywords(**keywords))
 
     def explain_with(
-        self, instance: Any, settings: Settings, parameters: Mapping[str, Any] | None = None
+        self, instance: Any, settings: Settings, recorded: Mapping[str, Any] | None = None
     ) -> Explanation:
-        """Explain one prediction with settings made before; ``parameters`` recorded then, to repeat it now."""
-        neighborhood, predictor = self._meet(instance, settings)
-        if parameters is None:
-            parameters = self.parameters(settings, predictor) | {"texts": texts_digest(neighborhood.literals)}
-        key_checksum(predictor, neighborhood, settings, parameters)
-        findings = investigate(neighborhood, predictor, settings)
-        return assemble(
-            self.target.name_of(predictor.column), neighborhood, predictor, settings, findings, parameters
-        )
+        """Explain one prediction with given settings; ``recorded`` are parameters of an explanation to repeat."""
+        case = self.prepare(instance, settings, recorded)
+        findings = investigate(case)
+        return assemble(case, findings)
 
-    def prepare(self, instance: Any, settings: Settings) -> tuple[Neighborhood, Predictor]:
-        """The instance's neighborhood, and the model as seen from there; asks one query."""
-        neighborhood, predictor = self._meet(instance, settings)
-        key_checksum(predictor, neighborhood, settings, self.parameters(settings, predictor))
-        return neighborhood, predictor
-
-    def _meet(self, instance: Any, settings: Settings) -> tuple[Neighborhood, Predictor]:
-        """The instance's neighborhood, and the model asked about the instance."""
-        asked, neighborhood = self.target, self.space.at(instance)
+    def prepare(self, instance: Any, settings: Settings, recorded: Mapping[str, Any] | None = None) -> Case:
+        """Return the instance's case, opened, which takes one query."""
         predictor = Predictor(
-            asked.ask,
-            neighborhood.original,
+            self.target,
             output_range=self.output_range,
-            task=asked.task,
-            column=asked.column,
             threshold=self.threshold,
             max_queries=settings.max_queries,
             learn=self._learner(settings.max_queries) if hasattr(self.space, "examples") else None,
         )
-        n_columns = predictor.n_columns
-        if n_columns is not None and asked.classes is not None and len(asked.classes) != n_columns:
-            raise ParameterError(
-                f"{len(asked.classes)} classes were given; the model answers with {n_columns} columns."
-            )
-        if n_columns is not None and asked.classes is None and asked.column is None and asked.name is not None:
-            raise ParameterError(
-                f"output is {asked.name!r}, but which of the model's {n_columns} columns is that? Pass "
-                "classes=[...], the labels of all columns, or column=, its number."
-            )
-        if asked.labels is not None and predictor.label not in asked.labels:
-            raise ParameterError(
-                f"The model's classes are {list(asked.labels)}, and it answers {predictor.label!r}, none of them. "
-                "If that is a score, pass task='number', else task='label'."
-            )
-        return neighborhood, predictor
+        return open_case(self.space, instance, predictor, settings, recorded)
 
     def _learner(self, max_queries: int | None) -> Callable[[int | None], tuple[float, float]]:
-        """How the range is learned; not at all where queries are counted and it would take some."""
+        """Return the function that learns the range; it refuses if queries are limited and it would need some."""
 
-        def refused(column: int | None) -> tuple[float, float]:
+        def refuse(column: int | None) -> tuple[float, float]:
             raise BudgetError(
-                "The range of the outputs is not known; learning it from the training table takes queries beyond "
-                "max_queries. Pass output_range=(lowest, highest), or call explainer.learn_range() once before."
+                "The range of the outputs is not known, and learning it from the training table takes queries "
+                "beyond max_queries. Pass output_range=(lowest, highest), or first call explainer.learn_range()."
             )
 
-        return self.learn_range if max_queries is None or self.learned_ranges is not None else refused
+        return self.learn_range if max_queries is None or self.learned_ranges is not None else refuse
 
     def learn_range(self, column: int | None = None) -> tuple[float, float]:
-        """Lowest and highest prediction on the training table, at most 10,000 rows of it; asked once."""
+        """Return lowest and highest prediction on at most 10,000 training rows, which are queried once."""
         if self.learned_ranges is None:
             ends = []
             for inputs in self.space.examples():  # type: ignore[attr-defined]
@@ -167,7 +153,7 @@ class Explainer:
         return self.learned_ranges[0][column or 0], self.learned_ranges[1][column or 0]
 
     def frontier(self, instance: Any, ks: Sequence[int] = range(1, 9), **keywords: Unpack[Keywords]) -> Frontier:
-        """The best sum for every k in ``ks``, on one search sample, certified by one fresh sample.
+        """Return the best sum for every k in ``ks``, found on one search sample and certified on one fresh sample.
 
         Examples
         --------
@@ -178,17 +164,17 @@ class Explainer:
           2  0.0000                    0.0000                    x0 = +1, x1 = +1
         """
         if not isinstance(ks, Iterable):
-            raise ParameterError(f"ks is {ks!r}; needed several numbers of terms. Type ks=range(1, 9).")
+            raise ParameterError(f"ks is {ks!r}; needed a list of numbers of terms. Type ks=range(1, 9).")
         settings = Settings.from_keywords(**keywords)
-        neighborhood, predictor = self.prepare(instance, settings)
-        return trace_frontier(neighborhood, predictor, settings, list(ks))
+        case = self.prepare(instance, settings)
+        return assemble_frontier(case, trace(case, list(ks)))
 
     def shortest(self, instance: Any, max_relevance_error: float, **keywords: Unpack[Keywords]) -> Explanation:
-        """The fewest facts that hold the output to a relevance error of at most ``max_relevance_error``.
+        """Return the fewest facts that hold the output to a relevance error of at most ``max_relevance_error``.
 
-        Tried on the search sample from no fact upward, up to k - 1 (k: 11 unless given); then certified like
-        any explanation. Status OPTIMAL: no rule of fewer facts does, on this sample. `InfeasibleError` where
-        none is found.
+        The search sample is tried from no fact upward, up to k - 1 facts (k is 11 by default). The result is
+        certified like any explanation. Status OPTIMAL means that no rule of fewer facts reaches the error on
+        this sample. Raises `InfeasibleError` if no rule is found.
 
         Examples
         --------
@@ -203,7 +189,7 @@ class Explainer:
         )
 
     def repeat(self, instance: Any, n_seeds: int = 10, **keywords: Unpack[Keywords]) -> dict[str, float]:
-        """Explain with so many different seeds; in which share of the answers each literal appears.
+        """Explain with ``n_seeds`` seeds and return the share of the answers in which each literal appears.
 
         Examples
         --------
@@ -228,25 +214,26 @@ class Explainer:
         row_timeout: float | None = None,
         share_calls: bool = False,
         **keywords: Unpack[Keywords],
-    ) -> "Explanations":
+    ) -> Explanations:
         """Explain every row of a frame, array or list in ``n_jobs`` processes (-1: all cores); see docs/batch.md.
 
-        ``errors="keep"`` has a `Failure` for a row that fails, such as one that takes more than ``row_timeout``
-        seconds; ``progress`` is True or a function of `Progress`; ``share_calls`` mixes rows in one model call.
+        With ``errors="keep"``, a row that fails becomes a `Failure`, for example one that takes more than
+        ``row_timeout`` seconds. ``progress`` is True or a function of `Progress`. ``share_calls`` allows rows to
+        be mixed in one model call.
         """
-        from anchorline.batch.local import Plan, explain_many  # noqa: PLC0415  stands above
-
-        how = Plan(n_jobs=n_jobs, row_timeout=row_timeout)
-        return explain_many(self, frame, how, progress, errors=errors, share_calls=share_calls, **keywords)
+        plan = call("batch.plan", n_jobs=n_jobs, row_timeout=row_timeout)
+        choices = {"errors": errors, "share_calls": share_calls, **keywords}
+        many: Explanations = call("batch.explain_many", self, frame, plan, progress, **choices)
+        return many
 
     __call__ = explain_many
 
     def neighbors(self, explanation: Explanation, n_neighbors: int = 1000) -> NeighborSample:
-        """Fresh neighbors of an explained instance, to be looked at: `anchorline.render.plot.neighborhood`."""
+        """Return fresh neighbors of an explained instance, for `anchorline.render.plot.neighborhood`."""
         settings = replace(Settings.from_dict(explanation.parameters), max_queries=None)
-        neighborhood, predictor = self.prepare(list(explanation.instance), settings)
-        flips = stream(neighborhood, settings, "look", n_neighbors)
-        return sample_neighbors(neighborhood, predictor, flips, explanation.contributions, explanation.output)
+        case = self.prepare(list(explanation.instance), settings)
+        flips = case.stream("look", n_neighbors)
+        return assemble_neighbors(case, flips, explanation.contributions, explanation.output)
 
     def assess(
         self,
@@ -257,7 +244,7 @@ class Explainer:
         n_fresh: int = 10_000,
         **keywords: Unpack[Keywords],
     ) -> Assessment:
-        """Measure anyone's contributions (d,) in the output's own units; intercept None: anchored.
+        """Measure anyone's contributions (d,), in the output's own units; without intercept the sum is anchored.
 
         Examples
         --------
@@ -266,38 +253,19 @@ class Explainer:
         0.0025
         """
         settings = Settings.from_keywords(**keywords)
-        neighborhood, predictor = self.prepare(instance, settings)
+        case = self.prepare(instance, settings)
         if n_fresh < 2:
             raise ParameterError(f"n_fresh is {n_fresh!r}; needed at least 2. Type n_fresh=10_000.")
-        scaled, gap = scaled_sum(contributions, intercept, predictor, len(neighborhood.literals))
+        scaled, gap = scaled_sum(contributions, intercept, case.predictor, case.n_literals)
         return assess(
-            neighborhood,
-            predictor,
+            case,
             scaled,
             anchoring_gap=gap,
-            flip_probability=settings.flip_probability,
             n_samples=n_fresh,
-            seed=settings.seed,
             stream="assess",
-            most_enumerated=0 if settings.sampling == "draw" else n_fresh // 2,
+            max_enumerated=0 if settings.sampling == "draw" else n_fresh // 2,
             confidence=settings.confidence,
         )
-
-    def parameters(self, settings: Settings, predictor: Predictor) -> dict[str, Any]:
-        """All that is needed to repeat the explanation, in plain values."""
-        classes = self.target.classes if predictor.n_columns is not None else None
-        return settings.to_dict() | {
-            "output": self.target.name_of(predictor.column),
-            "column": predictor.column,
-            "classes": None if classes is None else [plain_label(label) for label in classes],
-            "task": predictor.task,
-            "probability": predictor.is_probability,
-            "output_range": list(predictor.output_range),
-            "threshold": self.threshold,
-            "input": self.target.input,
-            "space": self.space.fingerprint,
-            "versions": {"anchorline": __version__, "numpy": np.__version__},
-        }
 
 
 def explain(
@@ -319,45 +287,48 @@ def explain(
     Parameters
     ----------
     predict
-        From an (n, d) array of -1 and +1 to n numbers in ``output_range``, or labels.
+        Maps an (n, d) array of -1 and +1 to n numbers in ``output_range``, or to n labels.
     x
-        The instance: d numbers, -1 or +1.
+        The instance: d numbers, each -1 or +1.
     names
-        A name a coordinate, or what +1 says and what -1 says.
+        One name per coordinate, or a pair of texts for +1 and for -1.
     output
-        What the output is called.
+        The name of the output.
     task
         ``"label"`` explains why the label is what it is: +1 where it stays, -1 where it changes.
     output_range
-        Lowest and highest output, -1 and 1 unless given (0 and 1 for probabilities of classes); beyond is
-        clipped and counted.
+        Lowest and highest output, by default -1 and 1 (0 and 1 for probabilities of classes); outputs beyond
+        are clipped and counted.
     threshold
         The decision is "output >= threshold"; its stability is then measured too.
     k
-        Most terms, the intercept included (5).
+        Largest number of terms, the intercept included (5).
     sigma, flip_probability
-        How local: each literal is flipped with probability 1 / (1 + e^sigma) (sigma 1), or as given.
+        How local the neighborhood is: each literal is flipped with probability 1 / (1 + e^sigma) (sigma is 1),
+        or with the given one.
     n_samples
-        Neighbors to search with (5000), or "auto": until the relevance interval is narrower than
-        ``tolerance`` (0.02) and the best support is separated from the runner-up, or max_queries is met
-        (200,000 if not given). With ``sampling="auto"`` all 2^d are taken where that is not more.
+        Number of neighbors to search with (5000). With "auto", sampling goes on until the relevance interval is
+        narrower than ``tolerance`` (0.02) and the best support is separated from the runner-up, or until
+        max_queries is reached (200,000 by default). With ``sampling="auto"``, all 2^d neighbors are used if
+        there are no more of them than samples.
     n_certify
-        Fresh neighbors to measure with: as many as searched, at most 10,000; 0 for no measurement.
+        Number of fresh neighbors to measure with: by default as many as searched, at most 10,000; 0 measures
+        nothing.
     confidence
-        With which all limits of the certificate hold together (0.95).
+        Probability that all limits of the certificate hold together (0.95).
     max_queries
-        Hard limit of rows shown to the model; `BudgetError` before it is passed.
+        Hard limit of rows shown to the model; a `BudgetError` is raised before it would be exceeded.
     solver
         "exact" (proves the optimum), "iht", "scip", "gurobi", or "relaxation" (a bound, not sparse).
     time_limit, node_limit
-        Stop the search early; the best answer so far comes back with its gap.
+        Stop the search early; the best answer so far is returned with its gap.
     box
-        Largest size of a term, in half output ranges (1); None lifts it.
+        Largest size of a term, in half output ranges (1); None removes the limit.
     objective
         "fidelity" (the sum that fits best), or "relevance" (the facts that hold the output best; see
-        `anchorline.optimize.relevance`; 20,000 samples unless given, and half as many to choose).
+        `anchorline.optimize.relevance`; 20,000 samples by default, and half as many to choose).
     alternatives
-        List up to so many other sums that this much evidence cannot tell from the best (0).
+        List up to this number of other sums that the evidence cannot distinguish from the best (0).
     seed
         The same seed and the same x give the same bytes (0).
 
@@ -378,17 +349,10 @@ def explain(
 
 
 def _table(frame: Any) -> Space:
-    """A training table, where a space was needed."""
+    """Take a training table where a space is needed."""
     from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
 
     return Table(frame)
-
-
-def key_checksum(
-    predictor: Predictor, neighborhood: Neighborhood, settings: Settings, parameters: Mapping[str, Any]
-) -> None:
-    """Tie the checksum of the answers to all that was chosen."""
-    predictor.checksum_key = stream_key(settings.seed, neighborhood.key, "checksum:" + canonical_json(parameters))
 
 
 for _name in ("explain", "explain_many", "frontier", "shortest", "repeat"):

@@ -1,4 +1,4 @@
-"""Settings: everything a user may choose for one explanation, checked once, written into it."""
+"""Settings: everything a user may choose for one explanation, checked once and recorded with it."""
 
 import difflib
 import inspect
@@ -11,23 +11,23 @@ import numpy as np
 
 from anchorline.errors import BudgetError, ParameterError
 from anchorline.optimize import METHODS, Limits
-from anchorline.search.sampling import flip_probability_of
 
 SAMPLINGS = ("auto", "draw", "enumerate")
-NODE_LIMIT = 10_000  # of the exact search: seconds to a minute; the paper's tasks need at most 1,600
+NODE_LIMIT = 10_000  # of the exact search, which takes seconds to a minute; the paper's tasks need at most 1,600
 N_SAMPLES = {
     "fidelity": 5000,
     "relevance": 20_000,
     "shortest": 20_000,
-}  # by objective: ratios over a small event need more rows
-MAX_FRESH = 10_000  # a stability of 97% is then known to within half a percent; ask for more by n_certify
-AUTO_MIN_QUERIES = 16  # below, nothing is left to certify with
-_MAX_CONFIDENCE = 1 - 1e-9  # shares of less would round to a confidence of 1
-AUTO_MAX_QUERIES = 200_000  # where `n_samples="auto"` gives up, unless max_queries says otherwise
+}  # by objective, because ratios over a small event need more rows
+MAX_FRESH = 10_000  # gives a stability of 97% to within half a percent; n_certify raises it
+AUTO_MIN_QUERIES = 16  # with fewer, no query is left for the certificate
+_MIN_PROBABILITY = 1e-300  # beyond sigma = 690 nothing is ever flipped anyway
+_MAX_CONFIDENCE = 1 - 1e-9  # when split further, a larger one would round to 1
+AUTO_MAX_QUERIES = 200_000  # `n_samples="auto"` stops here unless max_queries is given
 
 
 class Keywords(TypedDict, total=False):
-    """What can be typed after the instance in every `explain`."""
+    """The keywords of every `explain`."""
 
     k: int
     objective: str
@@ -49,7 +49,7 @@ class Keywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The parameters of one explanation; see `anchorline.explain` for what they mean."""
+    """The parameters of one explanation; `anchorline.explain` describes them."""
 
     k: int = 5
     objective: str = "fidelity"
@@ -72,18 +72,19 @@ class Settings:
     def from_keywords(
         cls, *, sigma: Any = ..., flip_probability: float | None = None, **keywords: Any
     ) -> "Settings":
-        """Check what the user typed; sigma becomes a flip probability."""
+        """Check the keywords that the user typed; sigma becomes a flip probability."""
         known = [*cls.__dataclass_fields__, "sigma"]
         for name in keywords:
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)
-                hint = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(sorted(known))}."
+                hint = f"Did you mean {near[0]!r}?" if near else f"The keywords are {', '.join(sorted(known))}."
                 raise TypeError(f"explain() got an unexpected keyword {name!r}. {hint}")
         if flip_probability is None:
             flip_probability = flip_probability_of(1.0 if sigma is ... else sigma)
         elif sigma is not ...:
             raise ParameterError(
-                f"sigma={sigma!r} and flip_probability={flip_probability!r} say the same: give one."
+                f"sigma={sigma!r} and flip_probability={flip_probability!r} set the same parameter. Pass "
+                "only one of them."
             )
         if keywords.get("n_samples") is None:
             keywords["n_samples"] = N_SAMPLES.get(keywords.get("objective", "fidelity"), 0)
@@ -103,43 +104,47 @@ class Settings:
         for name in ("flip_probability", "tolerance", "confidence"):
             _check_share(name, getattr(self, name))
         if self.confidence > _MAX_CONFIDENCE:
-            raise ParameterError(f"confidence is {self.confidence!r}; needed at most 1 - 1e-9: it is shared out.")
+            raise ParameterError(
+                f"confidence is {self.confidence!r}; needed at most 1 - 1e-9, because several limits share it."
+            )
         _check_optional("time_limit", self.time_limit, 0.0)
         _check_optional("box", self.box, 1e-9)
         if self.n_certify == 1:
-            raise ParameterError("n_certify is 1; needed 0 (no certificate), or at least 2.")
+            raise ParameterError("n_certify is 1; needed 0, which skips the certificate, or at least 2.")
         self._check_together()
 
     def _cast(self) -> None:
-        """NumPy's numbers as Python's: they are written as JSON."""
+        """Convert NumPy's numbers to Python's, because settings are written as JSON."""
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if isinstance(value, np.generic):
                 object.__setattr__(self, name, value.item())
 
     def _check_together(self) -> None:
-        """Refuse what would otherwise be ignored in silence."""
+        """Raise for combinations that would otherwise be ignored in silence."""
         if (self.objective == "shortest") != (self.max_relevance_error is not None):
-            raise ParameterError("max_relevance_error goes with objective='shortest', and is needed there.")
+            raise ParameterError("max_relevance_error is needed with objective='shortest', and only there.")
         if self.max_relevance_error is not None:
             _check_share("max_relevance_error", self.max_relevance_error)
         if self.objective != "fidelity" and (self.n_samples == "auto" or self.solver != "exact"):
-            raise ParameterError(f"objective={self.objective!r} needs n_samples as a number, and solver='exact'.")
+            raise ParameterError(f"objective={self.objective!r} needs a number for n_samples, and solver='exact'.")
         if self.alternatives and (self.objective != "fidelity" or self.n_samples == "auto"):
             raise ParameterError(
-                "alternatives compares fidelity: needed objective='fidelity', n_samples a number."
+                "alternatives compares fidelity errors; needed objective='fidelity' and a number for n_samples."
             )
         if self.n_samples == "auto" and (self.n_certify is not None or self.solver != "exact"):
-            raise ParameterError("n_samples='auto' measures until `tolerance`: leave n_certify and solver out.")
+            raise ParameterError(
+                "n_samples='auto' measures until `tolerance` is reached. Leave n_certify and solver out."
+            )
         if self.n_samples == "auto" and self.max_queries is not None and self.max_queries < AUTO_MIN_QUERIES:
             raise BudgetError(
                 f"max_queries is {self.max_queries}; n_samples='auto' needs at least {AUTO_MIN_QUERIES}. "
-                "Raise it, or give n_samples as a number."
+                "Raise max_queries, or pass a number for n_samples."
             )
 
     @property
     def n_fresh(self) -> int:
-        """Neighbors to certify with: as asked, else as many as searched, within 10,000 and max_queries."""
+        """Number of neighbors to certify with: as given, or as many as searched, within 10,000 and max_queries."""
         if self.n_certify is not None or self.n_samples == "auto":
             return self.n_certify or 0
         most = min(self.n_samples, MAX_FRESH)
@@ -149,34 +154,50 @@ class Settings:
 
     @property
     def n_choose(self) -> int:
-        """Neighbors on which sums found by the search are compared."""
+        """Number of neighbors on which the sums that the search found are compared."""
         if self.n_samples == "auto":
-            return 0  # as many as it takes
+            return 0  # drawn until the comparison is clear
         half = -(-self.n_samples // 2)
         return half if self.objective == "relevance" or self.alternatives else 0
 
     @property
     def certificate_confidence(self) -> float:
-        """Of the certificate's limits; alternatives, where asked for, take half of what may fail."""
+        """Confidence of the certificate's limits; alternatives take half of the failure probability."""
         return 1 - (1 - self.confidence) / 2 if self.alternatives else self.confidence
 
     @property
     def limits(self) -> Limits:
-        """When the solver stops early."""
+        """The limits at which the solver stops early."""
         return Limits(self.time_limit, self.node_limit)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
-        """Read `to_dict` again; other keys are left alone."""
+        """Read the result of `to_dict`; other keys are ignored."""
         return cls(**{name: values[name] for name in cls.__dataclass_fields__})
 
 
+def flip_probability_of(sigma: float) -> float:
+    r"""Return the probability that a literal is flipped at concentration sigma, :math:`p = 1 / (1 + e^\sigma)`.
+
+    Examples
+    --------
+    >>> flip_probability_of(0.0), round(flip_probability_of(1.0), 4)
+    (0.5, 0.2689)
+    """
+    number = isinstance(sigma, (int, float, np.number)) and not isinstance(sigma, bool)
+    if not (number and math.isfinite(sigma) and sigma >= 0):
+        raise ParameterError(
+            f"sigma is {sigma!r}; needed a finite number >= 0, where 0 is uniform, 3 very local. Type sigma=1.0."
+        )
+    return max(math.exp(-sigma) / (1 + math.exp(-sigma)), _MIN_PROBABILITY)
+
+
 def show_keywords(function: Callable[..., Any]) -> None:
-    """Put every keyword of `Settings`, with its default, into the signature that help() and editors show."""
+    """Add every keyword of `Settings`, with its default, to the signature that help() and editors show."""
     signature = inspect.signature(function)
     shown = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     defaults = {"sigma": 1.0} | {field.name: field.default for field in fields(Settings)}

@@ -1,11 +1,10 @@
-"""Check an Explanation again: recompute what can be recomputed, measure the rest on fresh neighbors."""
+"""Verify an explanation: recompute what can be recomputed, measure the rest on fresh neighbors."""
 
-import enum
 import math
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,17 @@ import numpy as np
 from anchorline.errors import AnchorlineError, FormatError, PredictorError, TamperedError
 from anchorline.explainer import Explainer
 from anchorline.model.outputs import classes_of
-from anchorline.optimize import Status
-from anchorline.result.explanation import Explanation, plain_label, texts_digest
+from anchorline.model.predictor import plain_label
+from anchorline.optimize.problem import Status
+from anchorline.result.explanation import Explanation
+from anchorline.result.verification import Outcome, Verification
 from anchorline.search.assess import assess
+from anchorline.search.case import texts_digest
 from anchorline.settings import Settings
 from anchorline.spaces.base import Space
 from anchorline.spaces.hypercube import Hypercube
+
+__all__ = ["Outcome", "Verification", "verify"]
 
 ROUNDING = 1e-9  # figures may differ by this, relative to their size, to 1, or to half the range of the output
 _IN_OUTPUT_UNITS = re.compile(
@@ -28,33 +32,6 @@ _CHECKSUM_ROUNDING = 1e-7
 _FRESH_CONFIDENCE = 0.999  # of the measurement on fresh neighbors
 
 
-class Outcome(enum.Enum):
-    """What a verification found."""
-
-    HOLDS = "holds"
-    DOES_NOT_HOLD = "does not hold"
-    CANNOT_TELL = "cannot tell"
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """The outcome, and the reasons for it, most important first."""
-
-    outcome: Outcome
-    reasons: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether everything said in the explanation was found again."""
-        return self.outcome is Outcome.HOLDS
-
-    def __str__(self) -> str:
-        told = "; ".join(self.reasons).removesuffix(".")
-        if self.outcome is Outcome.CANNOT_TELL:
-            return f"Whether the explanation holds cannot be told: {told}."
-        return f"The explanation {self.outcome.value}: {told}."
-
-
 def verify(
     explanation: Explanation | str,
     predict: Callable[[Any], Any],
@@ -62,13 +39,13 @@ def verify(
     *,
     seed: int | None = None,
 ) -> Verification:
-    """Recompute an explanation (or its JSON) with the model and say whether it holds.
+    """Recompute an explanation (or its JSON) with the model and return whether it holds.
 
-    The flips are drawn again from the recorded seed, the model is asked again, and every number is
-    compared: answers (by their checksum), sums, objective, bound and estimates to 1e-9. Then the
-    relevance is measured once more on neighbors that nobody could know: from ``seed``, by default from the
-    system's own randomness. ``space`` is needed to check the literals' texts against the space itself, and
-    for anything but the hypercube.
+    The flips are drawn again from the recorded seed, the model is queried again, and every number is compared:
+    answers (by their checksum), sums, objective, bound and estimates to 1e-9. Then the relevance is measured once
+    more on neighbors that nobody could predict: they are drawn from ``seed``, by default from the system's own
+    randomness. ``space`` is needed to check the literals' texts against the space itself, and for every space
+    except the hypercube.
 
     Examples
     --------
@@ -86,13 +63,13 @@ def verify(
         except TamperedError as error:
             return Verification(Outcome.DOES_NOT_HOLD, (str(error),))
         except FormatError as error:
-            return Verification(Outcome.CANNOT_TELL, (f"this is no explanation's JSON: {error}",))
+            return Verification(Outcome.CANNOT_TELL, (f"this is not the JSON of an explanation: {error}",))
     if space is None and not str(explanation.parameters.get("space", "")).startswith("hypercube:"):
-        return Verification(Outcome.CANNOT_TELL, ("the space is needed: verify(predict, space=...)",))
+        return Verification(Outcome.CANNOT_TELL, ("the space is needed; type verify(predict, space=...)",))
     try:
         return _verify(explanation, predict, space, secrets.randbits(62) if seed is None else seed)
     except PredictorError as error:
-        return Verification(Outcome.CANNOT_TELL, (f"the model could not be asked: {error}",))
+        return Verification(Outcome.CANNOT_TELL, (f"the model could not be queried: {error}",))
     except (AnchorlineError, KeyError, TypeError, ValueError) as error:
         return Verification(Outcome.DOES_NOT_HOLD, (f"it cannot be computed again: {error}",))
 
@@ -114,13 +91,13 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
     foreign = _foreign(claimed, predict, space)
     if foreign is not None:
         return Verification(Outcome.DOES_NOT_HOLD, (foreign,))
-    _, predictor = explainer.prepare(list(claimed.instance), replace(settings, max_queries=None))
-    now = explainer.parameters(settings, predictor) | {"texts": texts_digest(claimed.literals)}
-    told = [name for name in now if name != "versions" and not _equal(now[name], parameters.get(name))]
-    if space is None:
-        told = [name for name in told if name != "space"]
-    if told:
-        return Verification(Outcome.DOES_NOT_HOLD, (f"the model and the space do not give its {', '.join(told)}",))
+    unlimited = replace(settings, max_queries=None)
+    now = explainer.prepare(list(claimed.instance), unlimited).parameters
+    skipped = {"versions", "max_queries", "texts"} | ({"space"} if space is None else set())  # texts: see _foreign
+    differing = [name for name in now.keys() - skipped if not _equal(now[name], parameters.get(name))]
+    if differing:
+        names = ", ".join(sorted(differing))
+        return Verification(Outcome.DOES_NOT_HOLD, (f"the model and the space do not give its {names}",))
     again = explainer.explain_with(list(claimed.instance), settings, parameters)
     differences = list(_differences(_claims(claimed, space is not None), _claims(again, space is not None)))
     if not differences:
@@ -132,23 +109,23 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
 
 
 def _doubt(claimed: Explanation, again: Explanation, explainer: Explainer, settings: Settings) -> str | None:
-    """Why differences may be no fault of the explanation, or None."""
+    """Return why differences may not be the explanation's fault, or None."""
     statuses = (claimed.certificate.status, again.certificate.status)
     same_answers = again.certificate.answers_checksum == claimed.certificate.answers_checksum
     if Status.LIMIT in statuses and settings.time_limit is not None and same_answers:
         return "the search was stopped by the clock, so it cannot be repeated exactly"
     if _contradicts_itself(explainer, claimed):
-        return "the model gives two answers to one question"
-    tell_unclear = getattr(explainer.space, "unclear", None)
-    unclear = [] if same_answers or tell_unclear is None else tell_unclear(list(claimed.instance))
+        return "the model gives two answers to the same query"
+    list_unclear = getattr(explainer.space, "unclear", None)
+    unclear = [] if same_answers or list_unclear is None else list_unclear(list(claimed.instance))
     if unclear:
         columns = ", ".join(map(repr, unclear))
-        return f"in {columns} other values read like the row's, and its record does not tell which it has"
+        return f"in {columns} several values read like the row's, and the record does not show which one it has"
     return None
 
 
 def _foreign(claimed: Explanation, predict: Any, space: Space | None) -> str | None:
-    """Why the explanation cannot be of this model and space, or None."""
+    """Return why the explanation cannot come from this model and space, or None."""
     parameters, own = claimed.parameters, classes_of(predict)
     if space is not None and space.fingerprint != parameters["space"]:
         return "it was made in another space"
@@ -159,12 +136,12 @@ def _foreign(claimed: Explanation, predict: Any, space: Space | None) -> str | N
         return "its classes are not the model's"
     column = parameters["column"]
     if column is not None and own is not None and (column >= len(own) or str(own[column]) != claimed.output):
-        return "its output is not called as the model's class"
+        return "its output does not have the name of the model's class"
     return None
 
 
 def _equal(now: Any, claimed: Any) -> bool:
-    """Whether a parameter is what was recorded; JSON has made tuples of lists."""
+    """Whether a parameter equals the recorded one; JSON turns tuples into lists."""
     if isinstance(now, list | tuple) and isinstance(claimed, list | tuple):
         return len(now) == len(claimed) and all(map(_equal, now, claimed))
     if isinstance(now, float) and isinstance(claimed, int | float):
@@ -173,14 +150,14 @@ def _equal(now: Any, claimed: Any) -> bool:
 
 
 def _contradicts_itself(explainer: Explainer, claimed: Explanation) -> bool:
-    """Whether the model contradicts itself on the instance."""
+    """Whether the model answers differently when it is queried twice about the instance."""
     original = explainer.space.at(list(claimed.instance)).original
     first, second = (np.asarray(explainer.target.ask(original)) for _ in range(2))
     return not bool(np.all(first == second))
 
 
 def _claims(explanation: Explanation, with_texts: bool) -> dict[str, Any]:
-    """Every claim by name, flat; literals' texts only where the space is known."""
+    """Return every claim by name, flat; the literals' texts only where the space is known."""
     certificate = asdict(explanation.certificate) | {"status": explanation.certificate.status.name}
     claims = {f"certificate.{name}": value for name, value in _flat(certificate)}
     claims |= {f"contributions[{j}]": u for j, u in enumerate(explanation.contributions.tolist())}
@@ -207,58 +184,55 @@ def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _differences(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
-    for name in sorted(set(claimed) | set(found)):
-        said, seen = claimed.get(name), found.get(name)
+def _differences(claimed: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted(set(claimed) | set(actual)):
+        stated, measured = claimed.get(name), actual.get(name)
         relative, absolute = ROUNDING, ROUNDING
         if _IN_OUTPUT_UNITS.search(name):
-            absolute *= found["half_range"]
+            absolute *= actual["half_range"]
         if name == "label":
             relative = absolute = 0.0
         if name.endswith("probability"):  # it may be very small, and a bound divides by it
             absolute = 0.0
         if name.endswith("checksum"):  # it is large and must not hide a small change: a few units of 2^-26
             relative, absolute = 0.0, _CHECKSUM_ROUNDING
-        if not _same(said, seen, relative, absolute):
-            yield f"{name} is {said!r}, found {seen!r}"
+        if not _same(stated, measured, relative, absolute):
+            yield f"{name} is stated as {stated!r}, but is {measured!r}"
 
 
-def _same(said: Any, seen: Any, relative: float, absolute: float) -> bool:
-    if isinstance(said, tuple) and isinstance(seen, tuple):
-        pairs = zip(said, seen, strict=False)
-        return len(said) == len(seen) and all(_same(a, b, relative, absolute) for a, b in pairs)
+def _same(stated: Any, actual: Any, relative: float, absolute: float) -> bool:
+    if isinstance(stated, tuple) and isinstance(actual, tuple):
+        pairs = zip(stated, actual, strict=False)
+        return len(stated) == len(actual) and all(_same(a, b, relative, absolute) for a, b in pairs)
     numbers = (int, float)
-    if isinstance(said, numbers) and isinstance(seen, numbers) and not isinstance(said, bool):
-        if isinstance(seen, bool):
+    if isinstance(stated, numbers) and isinstance(actual, numbers) and not isinstance(stated, bool):
+        if isinstance(actual, bool):
             return False
-        if isinstance(said, int) and isinstance(seen, int):
-            return said == seen
-        return math.isclose(said, seen, rel_tol=relative, abs_tol=absolute)
-    return type(said) is type(seen) and bool(said == seen)
+        if isinstance(stated, int) and isinstance(actual, int):
+            return stated == actual
+        return math.isclose(stated, actual, rel_tol=relative, abs_tol=absolute)
+    return type(stated) is type(actual) and bool(stated == actual)
 
 
 def _measure_afresh(claimed: Explanation, explainer: Explainer, settings: Settings, seed: int) -> Verification:
-    """Ask about neighbors nobody has seen; they may contradict the certificate."""
+    """Query the model about neighbors nobody has seen; they may contradict the certificate."""
     relevance = claimed.certificate.relevance_error
     if relevance is None:
-        return Verification(Outcome.HOLDS, ("every figure was found again (nothing was measured)",))
-    unlimited = replace(settings, max_queries=None)  # that limit was the maker's
-    neighborhood, predictor = explainer.prepare(list(claimed.instance), unlimited)
+        return Verification(Outcome.HOLDS, ("every figure was reproduced (nothing was measured)",))
+    unlimited = replace(settings, max_queries=None, seed=seed)  # the query limit was the maker's
+    case = explainer.prepare(list(claimed.instance), unlimited)
     fresh = assess(
-        neighborhood,
-        predictor,
+        case,
         claimed.scaled,
-        flip_probability=settings.flip_probability,
         n_samples=2 * relevance.n_samples,
-        seed=seed,
         stream="verify",
-        most_enumerated=relevance.n_samples if relevance.exact else 0,
+        max_enumerated=relevance.n_samples if relevance.exact else 0,
         confidence=_FRESH_CONFIDENCE,
     ).relevance_error
     if fresh.high < relevance.low - ROUNDING or fresh.low > relevance.high + ROUNDING:
         reason = (
-            f"every figure was found again, but fresh neighbors say {fresh} of the relevance error instead of "
-            f"{relevance}: an unlucky interval, or a model that changes"
+            f"every figure was reproduced, but fresh neighbors give a relevance error of {fresh} instead of "
+            f"{relevance}, so the interval was unlucky or the model changes"
         )
         return Verification(Outcome.CANNOT_TELL, (reason,))
-    return Verification(Outcome.HOLDS, ("every figure was found again, and fresh neighbors agree",))
+    return Verification(Outcome.HOLDS, ("every figure was reproduced, and fresh neighbors agree",))

@@ -1,57 +1,46 @@
-"""Imports point one way: which room may import which."""
+"""Imports point one way: which room may import which, and no cycles, lazy and type-checking imports included."""
 
 import ast
+import graphlib
 import pathlib
 
 import pytest
 
 import anchorline
+from anchorline import _links
 
 ROOT = pathlib.Path(anchorline.__file__).parent
-NUMBERS = {"errors", "guarantees", "optimize"}
+BASE = {"errors", "grid"}
+NUMBERS = BASE | {"guarantees", "optimize"}
 SIDES = NUMBERS | {"model", "spaces"}
+BELOW = SIDES | {"_links", "_version", "settings", "search", "result"}
 MAY_IMPORT = {
-    "_moved": set(),
-    "_version": set(),
-    "errors": set(),
-    "guarantees": {"errors"},
-    "optimize": {"errors"},
-    "model": {"errors"},
-    "spaces": {"errors"},
-    "settings": {"errors", "optimize", "search"},
-    "search": SIDES | {"settings"},
-    "result": SIDES | {"settings", "search"},
+    **dict.fromkeys(("_links", "_moved", "_version", "errors", "grid"), frozenset()),
+    **dict.fromkeys(("guarantees", "optimize", "model", "spaces"), BASE),
+    "settings": {"errors", "optimize"},
+    "search": SIDES | {"_version", "settings"},
+    "result": SIDES | {"_links", "settings", "search"},
     "samples": {"result"},
     "io": {"errors"},
-    "render": NUMBERS | {"spaces", "search", "result"},
-    "explainer": SIDES | {"_version", "settings", "search", "result"},
-    "verify": SIDES | {"settings", "search", "result", "explainer"},
-    "compat": {"errors", "io", "spaces", "explainer", "result", "render"},
+    "render": BELOW,
+    "explainer": BELOW,
+    "verify": BELOW | {"explainer"},
+    "batch": BELOW | {"explainer", "io"},
+    "compat": BELOW | {"explainer", "io", "render"},
 }
-# These stand on top and may import all of the above, and their like; nothing below may import them.
-TOP = {"__init__", "__main__", "batch", "cli", "studio"}
-# Inside function bodies (and for the type checker) only, so that e.plot() exists.
-IN_BODIES = {
-    "result": {"render", "verify", "compat", "batch"},
-    "explainer": {"batch"},
-}
+# These stand on top: they may import everything, and nothing imports them.
+TOP = {"__init__", "__main__", "cli", "studio"}
 
 FILES = sorted(ROOT.rglob("*.py"))
 
 
-def layer_of(path):
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+def module_of(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(("anchorline", *parts[: -1 if parts[-1] == "__init__" else None]))
 
 
 def imports_of(tree):
-    """(line, dotted name inside anchorline, whether it waits) of every import of anchorline."""
-    waiting = {
-        id(node)
-        for outer in ast.walk(tree)
-        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
-        or (isinstance(outer, ast.If) and ast.unparse(outer.test) == "TYPE_CHECKING")
-        for node in ast.walk(outer)
-    }
+    """(line, dotted name inside anchorline) of every import of anchorline, wherever it stands."""
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.Import):
@@ -62,24 +51,77 @@ def imports_of(tree):
         for name in names:
             package, _, inside = name.partition(".")
             if package == "anchorline":
-                yield node.lineno, inside, id(node) in waiting
+                yield node.lineno, inside
 
 
-def is_allowed(layer, inside, waits):
-    if layer in TOP:
-        return True
-    allowed = MAY_IMPORT[layer] | {layer} | (IN_BODIES.get(layer, set()) if waits else set())
-    return any(inside == name or inside.startswith(f"{name}.") for name in allowed)
+def is_allowed(room, inside):
+    target = inside.split(".")[0]
+    return room in TOP or target in MAY_IMPORT[room] | {room}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_one_way(path):
-    layer = layer_of(path)
-    assert layer in MAY_IMPORT.keys() | TOP, f"{layer} has no place in the table: give it one"
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    wrong = [
-        f"{path.name}:{line} imports {inside or 'anchorline itself'}"
-        for line, inside, waits in imports_of(tree)
-        if not is_allowed(layer, inside, waits)
-    ]
-    assert not wrong
+    room = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    assert room in MAY_IMPORT.keys() | TOP, f"{room} is not in the table of rooms"
+    imports = imports_of(ast.parse(path.read_text(encoding="utf-8")))
+    assert not [f"{path.name}:{line} imports {inside}" for line, inside in imports if not is_allowed(room, inside)]
+
+
+def test_the_table_of_rooms_has_no_cycle_and_keeps_the_two_sides_apart():
+    rooms = {room: allowed - {room} for room, allowed in MAY_IMPORT.items()}
+    list(graphlib.TopologicalSorter(rooms).static_order())
+    assert not TOP & set().union(*rooms.values())
+    assert not rooms["optimize"] & {"model", "spaces"}
+    assert not (rooms["model"] | rooms["spaces"]) & {"optimize", "guarantees"}
+
+
+def module_graph():
+    """Every module with the modules that it imports anywhere in its text; a package stands for its __init__."""
+    modules = {module_of(path): path for path in FILES}
+    graph = {}
+    for module, path in modules.items():
+        targets = set()
+        for _, inside in imports_of(ast.parse(path.read_text(encoding="utf-8"))):
+            name = f"anchorline.{inside}"
+            targets.add(name if name in modules else name.rpartition(".")[0])
+        graph[module] = targets - {module}
+    return graph
+
+
+def test_no_module_leads_back_to_itself(capsys):
+    """The package's own __init__ is left out: every import runs it first, and it imports what people type."""
+    graph = {
+        module: targets - {"anchorline"} for module, targets in module_graph().items() if module != "anchorline"
+    }
+    cycles = 0
+    try:
+        list(graphlib.TopologicalSorter(graph).static_order())
+    except graphlib.CycleError as error:
+        cycles = 1
+        pytest.fail(f"import cycle: {' -> '.join(error.args[1])}")
+    finally:
+        with capsys.disabled():
+            imports = sum(map(len, graph.values()))
+            print(f"\nimport graph: {len(graph)} modules, {imports} imports, {cycles} cycles")  # noqa: T201
+
+
+def test_links_lead_to_functions_above():
+    """A method of a result or an explainer is carried out by a function that exists."""
+    for name, function in _links._FUNCTIONS.items():
+        module, _, attribute = function.partition(":")
+        assert module in module_graph(), name
+        assert f"def {attribute}(" in (source := source_of(module)) or f"class {attribute}" in source, name
+
+
+def source_of(module):
+    base = ROOT.joinpath(*module.split(".")[1:])
+    path = base.with_suffix(".py")
+    return (path if path.is_file() else base / "__init__.py").read_text(encoding="utf-8")
+
+
+def test_the_checker_sees_a_wrong_import():
+    source = "import anchorline.explainer\ndef f():\n    from anchorline.render import text\n"
+    assert list(imports_of(ast.parse(source))) == [(1, "explainer"), (3, "render.text")]
+    assert not is_allowed("model", "explainer")
+    assert not is_allowed("result", "render.text")
+    assert is_allowed("compat", "render.text")

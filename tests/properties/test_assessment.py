@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from anchorline.explainer import Explainer, explain
-from anchorline.model.predictor import Predictor
 from anchorline.search.assess import assess, assess_until
 from anchorline.spaces import Hypercube
+from helpers.cases import open_case
 from helpers.enumeration import exact_errors, random_contributions, random_model
 
 
@@ -18,10 +18,8 @@ def case(seed):
 
 
 def measured(model, x, contributions, p, **settings):
-    neighborhood = Hypercube().at(x)
-    predictor = Predictor(model, neighborhood.original)
-    settings = {"n_samples": 2000, "seed": 0} | settings
-    return assess(neighborhood, predictor, contributions, flip_probability=p, **settings)
+    opened = open_case(model, x, flip_probability=p)
+    return assess(opened, contributions, **{"n_samples": 2000} | settings)
 
 
 def test_enumeration_lies_in_the_sampled_interval():
@@ -42,7 +40,7 @@ def test_exact_assessment_is_the_enumeration():
     for seed in range(200):
         model, x, contributions, p = case(seed)
         fidelity, relevance, _, _ = exact_errors(model, x, contributions, p, gap=0.3)
-        found = measured(model, x, contributions, p, most_enumerated=2**12, anchoring_gap=0.3)
+        found = measured(model, x, contributions, p, max_enumerated=2**12, anchoring_gap=0.3)
         assert found.fidelity_error.exact
         assert found.relevance_error.exact
         assert found.fidelity_error.value == pytest.approx(fidelity, abs=1e-7)  # drops are rounded to 2^-26
@@ -115,18 +113,13 @@ def smooth(rows):
 def test_certify_until_narrow_covers_in_95_of_100_runs(model, task):
     x, contributions, p = np.ones(7), np.array([0.5, 0, 0, 0, 0, 0, 0]), 0.25
     fidelity, relevance, _, _ = exact_errors(model, x, contributions, p)
-    neighborhood = Hypercube().at(x)
     covered, stopped_early, n_runs = 0, 0, 2000
     for seed in range(n_runs):
-        predictor = Predictor(model, neighborhood.original, task=task)
         found, narrow = assess_until(
-            neighborhood,
-            predictor,
+            open_case(model, x, task=task, flip_probability=p, seed=seed),
             contributions,
-            flip_probability=p,
             tolerance=0.1,
-            most_samples=8_000,
-            seed=seed,
+            max_samples=8_000,
         )
         inside = found.relevance_error.low <= relevance <= found.relevance_error.high
         covered += inside and found.fidelity_error.low <= fidelity <= found.fidelity_error.high

@@ -38,7 +38,8 @@ from anchorline.optimize import Limits, Problem, solve
 from anchorline.optimize.evidence import Evidence
 from anchorline.optimize.iht import gradient, solve_iht
 from anchorline.optimize.projection import project_sparse_sum
-from anchorline.search.sampling import DrawnFlips, EnumeratedFlips, flip_probability_of, stream_key
+from anchorline.search.sampling import DrawnFlips, EnumeratedFlips, stream_key
+from anchorline.settings import flip_probability_of
 
 SIZES = {0.0: 20_000, 0.25: 20_000, 0.5: 40_000, 1.0: 40_000, 2.0: 100_000, 3.0: 200_000}  # enough to certify
 ROUNDING = 1e-9

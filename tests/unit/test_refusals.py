@@ -88,7 +88,7 @@ TABLE = {
     "range text": (explain(output_range="ab"), ParameterError, "output_range is 'ab'", "lowest first", None),
     "threshold text": (explain(threshold="a"), ParameterError, "threshold is 'a'", "number", None),
     "threshold NaN": (explain(threshold=NAN), ParameterError, "threshold is nan", "number", None),
-    "budget": (explain(max_queries=7), BudgetError, "max_queries is 7", "queries needed", "Lower n_samples"),
+    "budget": (explain(max_queries=7), BudgetError, "max_queries is 7", "queries are needed", "Lower n_samples"),
     "infeasible": (explain(k=1, box=0.01), InfeasibleError, "box", "reaches the prediction", "raise `k` or `box`"),
     "no model": (
         explain(None),

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import anchorline as al
-from anchorline.result.explanation import texts_digest
 from anchorline.result.json_format import canonical_json
+from anchorline.search.case import texts_digest
 from anchorline.spaces.base import Literal
 from anchorline.verify import Outcome
 from helpers.sealing import resealed

@@ -1,4 +1,4 @@
-"""One very large explanation, split: each worker asks about a part of the sample, and the evidence is added up.
+"""One very large explanation, split: each worker queries a part of the sample, and the evidence is summed.
 
 `Evidence` is a sum of exact numbers, so the parts give the same bytes as one process, in any order, up to
 2^27 (134 million) neighbors.
@@ -14,23 +14,23 @@ from typing import Any, Unpack
 from anchorline.batch.local import effective_jobs
 from anchorline.batch.partition import PackedWork, Work, learn_ranges
 from anchorline.errors import ParameterError, SampleError, WorkerError
-from anchorline.explainer import Explainer, key_checksum
-from anchorline.model.predictor import BATCH_ROWS, Predictor
+from anchorline.explainer import Explainer
+from anchorline.model.predictor import BATCH_ROWS
 from anchorline.optimize.evidence import Evidence
 from anchorline.result.assemble import assemble
-from anchorline.result.explanation import Explanation, texts_digest
-from anchorline.search.investigate import Findings, certify, check_budget, gather, plan, pose, solve_posed, stream
+from anchorline.result.explanation import Explanation
+from anchorline.search.case import Case
+from anchorline.search.investigate import check_budget, conclude, gather, plan, pose, solve_posed
 from anchorline.search.sampling import DrawnFlips
 from anchorline.settings import Keywords, Settings
-from anchorline.spaces.base import Neighborhood
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one worker found out about the neighbors from ``start`` to ``stop``.
+    """What one worker measured on the neighbors from ``start`` to ``stop``.
 
-    ``of`` is a digest of what it is a part of: row, seed, settings, training table, output, versions;
-    not of the model, which nobody can tell from another.
+    ``of`` is a digest of the whole that it belongs to: row, seed, settings, training table, output and versions.
+    The model is not included, because models cannot be compared.
     """
 
     of: int
@@ -45,8 +45,8 @@ class Part:
         _check_same(first.of, second.of)
         if first.stop != second.start:
             raise SampleError(
-                f"Parts {first.start} to {first.stop} and {second.start} to {second.stop} do not meet: rows would "
-                "be missing, or counted twice. Add neighbors."
+                f"Parts {first.start} to {first.stop} and {second.start} to {second.stop} are not adjacent, so "
+                "rows would be missing or counted twice. Add adjacent parts."
             )
         return Part(
             of=first.of,
@@ -59,7 +59,7 @@ class Part:
 
 
 def parts_of(n_samples: int, n_parts: int) -> list[tuple[int, int]]:
-    """Where to cut a sample into so many parts of about the same size, on the boundaries of model calls.
+    """Return where to cut a sample into parts of about the same size, on the boundaries of model calls.
 
     Examples
     --------
@@ -75,17 +75,18 @@ def parts_of(n_samples: int, n_parts: int) -> list[tuple[int, int]]:
 
 
 def gather_part(explainer: Explainer, instance: Any, start: int, stop: int, **keywords: Unpack[Keywords]) -> Part:
-    """Ask about the neighbors ``start`` to ``stop`` of a sample; cuts as of `parts_of`. One query more, for x."""
+    """Query the neighbors ``start`` to ``stop`` of a sample, cut by `parts_of`, and once more the instance."""
     settings = _checked(Settings.from_keywords(**keywords))
     whole = isinstance(start, Integral) and isinstance(stop, Integral)
     if not whole or start % BATCH_ROWS or not 0 <= start < stop <= int(settings.n_samples):
         raise ParameterError(
-            f"A part from {start} to {stop} of {settings.n_samples}; needed cuts as of "
-            f"`parts_of({settings.n_samples}, n_parts)`."
+            f"The part goes from {start} to {stop} of {settings.n_samples}; needed cuts that "
+            f"`parts_of({settings.n_samples}, n_parts)` returns."
         )
-    neighborhood, predictor, _ = _prepared(explainer, instance, settings)
+    case = _prepared(explainer, instance, settings)
+    predictor = case.predictor
     predictor.n_queries = 1 + start  # the checksum weighs every answer by its place in the whole
-    evidence, _ = gather(neighborhood, predictor, stream(neighborhood, settings, "search", stop), start=start)
+    evidence, _ = gather(case, case.stream("search", stop), start=start)
     return Part(
         of=predictor.checksum_key,
         start=start,
@@ -99,32 +100,29 @@ def gather_part(explainer: Explainer, instance: Any, start: int, stop: int, **ke
 def explain_parts(
     explainer: Explainer, instance: Any, parts: Iterable[Part], **keywords: Unpack[Keywords]
 ) -> Explanation:
-    """The explanation of all the parts: byte for byte that of one process. Its certificate is measured here."""
+    """Return the explanation of all parts, byte for byte that of one process; its certificate is measured here."""
     settings = _checked(Settings.from_keywords(**keywords))
     ordered = sorted(parts, key=lambda part: part.start)
     if not ordered or ordered[0].start != 0:
-        raise SampleError("The first part, from neighbor 0 on, is missing.")
+        raise SampleError("The first part, which starts at neighbor 0, is missing.")
     whole = ordered[0]
     for part in ordered[1:]:
         whole = whole + part
     if whole.stop != settings.n_samples:
         raise SampleError(f"The parts end at {whole.stop}; n_samples is {settings.n_samples}.")
-    neighborhood, predictor, parameters = _prepared(explainer, instance, settings)
+    case = _prepared(explainer, instance, settings)
+    predictor = case.predictor
     _check_same(whole.of, predictor.checksum_key)
     predictor.n_queries, predictor.n_clipped = 1 + whole.stop, whole.n_clipped
     predictor.checksum_ticks = whole.checksum
     problem = pose(whole.evidence, predictor, settings)
-    solution = solve_posed(problem, settings)
-    assessment, why = certify(neighborhood, predictor, settings, solution, None)
-    findings = Findings(problem, solution, assessment, False, why)
-    output = explainer.target.name_of(predictor.column)
-    return assemble(output, neighborhood, predictor, settings, findings, parameters)
+    return assemble(case, conclude(case, problem, solve_posed(problem, settings)))
 
 
 def explain_split(
     explainer: Explainer, instance: Any, *, n_jobs: int = -1, **keywords: Unpack[Keywords]
 ) -> Explanation:
-    """One explanation of a large sample by several processes of this machine.
+    """Explain one instance on a large sample with several processes of this machine.
 
     Examples
     --------
@@ -143,44 +141,44 @@ def explain_split(
     from joblib import Parallel, delayed, parallel_config  # noqa: PLC0415  heavy
 
     learn_ranges(explainer)
-    parcel = PackedWork(Work(explainer))
+    packed = PackedWork(Work(explainer))
     with parallel_config(backend="loky", inner_max_num_threads=1):
-        tasks = (delayed(_gather_elsewhere)(parcel, instance, start, stop, **keywords) for start, stop in cuts)
+        tasks = (delayed(_gather_elsewhere)(packed, instance, start, stop, **keywords) for start, stop in cuts)
         try:
             parts = Parallel(n_jobs=n_jobs)(tasks)
         except BrokenExecutor as error:
             raise WorkerError(
-                "A worker process died: out of memory, killed, or ended by the model. Try fewer (n_jobs)."
+                "A worker process died: it ran out of memory, was killed, or the model ended it. Lower n_jobs."
             ) from error
     return explain_parts(explainer, instance, parts, **keywords)
 
 
-def _gather_elsewhere(parcel: PackedWork, *arguments: Any, **keywords: Unpack[Keywords]) -> Part:
-    return gather_part(parcel.open().explainer, *arguments, **keywords)
+def _gather_elsewhere(packed: PackedWork, *arguments: Any, **keywords: Unpack[Keywords]) -> Part:
+    return gather_part(packed.open().explainer, *arguments, **keywords)
 
 
 def _check_same(first: int, second: int) -> None:
     if first != second:
         raise SampleError(
             "These are parts of different explanations: the row, the seed, a setting, the training table, the "
-            "output or the version is not the same. Gather all of them with the arguments that are explained."
+            "output or the version differs. Gather all parts with the arguments of the explanation."
         )
 
 
 def _checked(settings: Settings) -> Settings:
     if settings.objective != "fidelity" or settings.alternatives or settings.n_samples == "auto":
-        raise ParameterError("To split a sample: objective='fidelity', no alternatives, n_samples a number.")
+        raise ParameterError(
+            "To split a sample, use objective='fidelity', no alternatives, and a number for n_samples."
+        )
     return settings
 
 
-def _prepared(
-    explainer: Explainer, instance: Any, settings: Settings
-) -> tuple[Neighborhood, Predictor, dict[str, Any]]:
-    """As every explanation begins; refuses where a single process would enumerate instead of draw."""
-    neighborhood, predictor = explainer.prepare(instance, settings)
-    if not isinstance(plan(neighborhood, settings), DrawnFlips):
-        raise ParameterError("All neighbors are fewer than n_samples: there is nothing to split. Use `explain`.")
+def _prepared(explainer: Explainer, instance: Any, settings: Settings) -> Case:
+    """Open the case as every explanation does; raise where a single process would enumerate instead of draw."""
+    case = explainer.prepare(instance, settings)
+    if not isinstance(plan(case), DrawnFlips):
+        raise ParameterError(
+            "There are fewer neighbors than n_samples, so there is nothing to split. Use `explain`."
+        )
     check_budget(settings, int(settings.n_samples), exhaustive=False)
-    parameters = explainer.parameters(settings, predictor) | {"texts": texts_digest(neighborhood.literals)}
-    key_checksum(predictor, neighborhood, settings, parameters)
-    return neighborhood, predictor, parameters
+    return case

@@ -77,7 +77,7 @@ def explain_many(
                 failure = Failure(place, record["error"], record["error_type"])
                 raise RowError(f"{failure} Pass errors='keep' to go on without it.")
             records.append({"row": place} | record)
-    return Explanations.of_records(records)
+    return Explanations.from_records(records)
 
 
 def stream(rows: FrameRows, work: Work, plan: Plan, events: Events) -> Generator[tuple[int, Record]]:

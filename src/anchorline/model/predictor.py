@@ -1,5 +1,6 @@
-"""The black box: fixed batches, checked answers, one output scaled to [-1, +1], queries counted."""
+"""The black box: a target, fixed batches, checked answers, one output scaled to [-1, +1], queries counted."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -7,17 +8,22 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import AnchorlineError, BudgetError, ParameterError, PredictorError, PredictorOutputError
+from anchorline.grid import DROP_GRID
+from anchorline.model.target import TASKS, Target
 
 BATCH_ROWS = 4096  # fixed, because a model's last bits may depend on the batch it sees
-_DROP_GRID = 2.0**26  # drops are multiples of 1 / this, so that their sums are exact
-_ROUNDING = 1e-4  # how far the probabilities of a model that adds up in float32 may be off
-TASKS = (None, "label", "number")
-_SAY_WHICH = "labels or numbers? For a classifier's `predict` pass task='label', else task='number'."
+_ROUNDING = 1e-4  # probabilities that a model sums in float32 may be off by this much
+_WHICH_TASK = "labels or numbers? For a classifier's `predict` pass task='label', otherwise task='number'."
+Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What the model said of some rows: drops (n,), where the decision stayed (if any), what was clipped."""
+    """A model's answers to some rows.
+
+    ``drops`` (n,); ``stays`` (n,), whether the decision is unchanged, or None if nothing is decided;
+    ``clipped`` (n,), whether the output left its range.
+    """
 
     drops: np.ndarray
     stays: np.ndarray | None
@@ -27,71 +33,97 @@ class Answer:
 class Predictor:
     """A model seen from one instance: how far its output falls, on the scale [-1, +1].
 
+    The constructor queries nothing. `open` queries the model about the instance; everything else needs that.
+
     Parameters
     ----------
-    model
-        A callable from model inputs (n rows) to n numbers, n labels, or (n, c) scores of c classes.
-    original
-        The instance, as a model input of one row; it is queried at once.
+    target
+        What to ask, and which part of the answer is explained. Answers are n numbers, n labels, or (n, c)
+        scores of c classes. With task "label", the output is +1 where the label equals the one at the
+        instance, otherwise -1; with "number", integers are numbers; with None, texts are labels, and so are
+        integers if they are -1 or +1.
     output_range
-        Lowest and highest output, scaled to -1 and +1. Outputs beyond are clipped and counted. None: 0 and
-        1 for probabilities, what ``learn`` says for other numbers, else -1 and 1.
-    task
-        "label": the output is +1 where the label equals the one at the instance, else -1. "number":
-        integers are numbers. None: texts are labels; integers only if they are -1 or +1.
-    column
-        Which of several scores is explained; None: that of the most probable class at the instance.
+        Lowest and highest output, scaled to -1 and +1. Outputs beyond are clipped and counted. None stands
+        for 0 and 1 for probabilities, for the result of ``learn`` for other numbers, otherwise for -1 and 1.
     threshold
-        The decision is "output >= threshold". None: which class is the most probable, or the label; of a
-        number, no decision.
+        The decision is "output >= threshold". None stands for the most probable class, or for the label; a
+        number then has no decision.
     max_queries
         Hard limit of rows shown to the model.
-    checksum_key
-        Philox key of the weights of `checksum`.
     learn
-        From a column (None: there is only one) to the lowest and highest output known.
+        Returns the lowest and highest known output of a column; None stands for the only column.
     """
+
+    prediction: float
+    column: int | None
+    label: Any
+    is_label: bool
+    is_probability: bool
 
     def __init__(
         self,
-        model: Callable[[Any], Any],
-        original: Any,
+        target: Target,
         *,
-        output_range: tuple[float, float] | None = None,
-        task: str | None = None,
-        column: int | None = None,
+        output_range: Range | None = None,
         threshold: float | None = None,
         max_queries: int | None = None,
-        checksum_key: int = 0,
-        learn: Callable[[int | None], tuple[float, float]] | None = None,
+        learn: Callable[[int | None], Range] | None = None,
     ) -> None:
-        if not callable(model):
+        if not callable(target.ask):
             raise ParameterError(
-                f"predict is a {type(model).__name__}, not callable; needed a function of an (n, d) array, "
-                "for example `model.predict`."
+                f"predict is a {type(target.ask).__name__}, which is not callable; needed a function of an (n, d) "
+                "array, for example `model.predict`."
             )
-        if task not in TASKS:
-            raise ParameterError(f"task is {task!r}; needed 'label', 'number' or None.")
-        self._model, self.task, self._max_queries = model, task, max_queries
-        self._threshold, self.checksum_key, self.checksum_ticks = checked_threshold(threshold), checksum_key, 0
+        if target.task not in TASKS:
+            raise ParameterError(f"task is {target.task!r}; needed 'label', 'number' or None.")
+        self.target, self.task, self._max_queries = target, target.task, max_queries
+        self._given_range, self._learn = output_range, learn
+        self._threshold = threshold
+        self.n_columns: int | None = None  # of the answers; None if they are one value per row
+        self.checksum_key = self.checksum_ticks = 0
         self.n_queries = self.n_clipped = 0
-        self.n_columns: int | None = None  # of the answers; None: one number a row
+
+    def open(self, original: Any) -> "Predictor":
+        """Query the model about the instance, one model input of one row; return the predictor itself."""
         answer = self._ask(original, 1)
-        self.task = "label" if _is_text(answer) else task
-        self.column = self._choose_column(answer, column)
-        self.is_label = self.task == "label" or (task is None and answer.ndim == 1 and answer.dtype.kind in "iub")
+        self.task = "label" if _is_text(answer) else self.target.task
+        self.column = self._choose_column(answer, self.target.column)
+        integers = self.target.task is None and answer.ndim == 1 and answer.dtype.kind in "iub"
+        self.is_label = self.task == "label" or integers
         self.label = getattr(answer[0], "item", lambda: answer[0])() if self.is_label else None
         self._class = int(answer[0].argmax()) if answer.ndim == 2 and self.task != "number" else None
         self.is_probability = self._class is not None and _are_probabilities(answer)
         answer = answer.clip(0, 1) if self.is_probability else answer
         self._decision = self._decide(answer)
         self.prediction = 1.0 if self.task == "label" else float(self._one(answer)[0])
-        if self.is_label and (threshold is not None or output_range not in (None, (-1.0, 1.0))):
+        self._check_labels()
+        self._low, self._high = self._range()
+        self._check_range()
+        return self
+
+    def _check_labels(self) -> None:
+        target, n_columns = self.target, self.n_columns
+        if self.is_label and (self._threshold is not None or self._given_range not in (None, (-1.0, 1.0))):
             raise ParameterError(
-                "The answers are labels: they have no threshold and no output_range. Leave both out, or say that "
-                "integers are numbers by task='number'."
+                "The answers are labels, which have no threshold and no output_range. Leave both out, or declare "
+                "that integers are numbers by task='number'."
             )
-        self._low, self._high = self._range(output_range, learn)
+        if n_columns is not None and target.classes is not None and len(target.classes) != n_columns:
+            raise ParameterError(
+                f"{len(target.classes)} classes were given, but the model answers with {n_columns} columns."
+            )
+        if n_columns is not None and target.classes is None and target.column is None and target.name is not None:
+            raise ParameterError(
+                f"output is {target.name!r}, but the model answers with {n_columns} columns without names. Pass "
+                "classes=[...] with the labels of all columns, or column= with the number of one."
+            )
+        if target.labels is not None and self.label not in target.labels:
+            raise ParameterError(
+                f"The model's classes are {list(target.labels)}, but it answers {self.label!r}. If that is a "
+                "score, pass task='number', otherwise task='label'."
+            )
+
+    def _check_range(self) -> None:
         if not self._low <= self.prediction <= self._high:
             raise PredictorOutputError(
                 f"The model's output at x is {self.prediction:g}, outside output_range ({self._low:g}, "
@@ -99,43 +131,53 @@ class Predictor:
             )
         if self._threshold is not None and not self._low <= self._threshold <= self._high:
             raise ParameterError(
-                f"threshold is {self._threshold:g}, outside output_range ({self._low:g}, {self._high:g}): no "
-                "decision ever changes. Type output_range=(lowest, highest) of the model's outputs."
+                f"threshold is {self._threshold:g}, outside output_range ({self._low:g}, {self._high:g}), so "
+                "that no decision ever changes. Type output_range=(lowest, highest) of the model's outputs."
             )
 
+    def describe(self) -> dict[str, Any]:
+        """Return what is explained of the model, in plain values, to be recorded with an explanation."""
+        classes = self.target.classes if self.n_columns is not None else None
+        return {
+            "output": output_name(self.target, self.column),
+            "column": self.column,
+            "classes": None if classes is None else [plain_label(label) for label in classes],
+            "task": self.task,
+            "probability": self.is_probability,
+            "output_range": list(self.output_range),
+            "threshold": self._threshold,
+            "input": self.target.input,
+        }
+
     def _choose_column(self, answer: np.ndarray, column: int | None) -> int | None:
-        """The column asked for, or that of the most probable class."""
+        """Return the requested column, or that of the most probable class."""
         if answer.ndim == 1:
             if column is not None:
                 raise ParameterError(
-                    f"column is {column}, but the model answers with one value a row. Leave it out."
+                    f"column is {column}, but the model answers with one value per row. Leave column out."
                 )
             return None
         self.n_columns = answer.shape[1]
         if column is not None and column >= self.n_columns:
-            raise ParameterError(f"column is {column}; the model answers with {self.n_columns} columns, from 0.")
+            raise ParameterError(f"column is {column}; the model answers with {self.n_columns} columns from 0.")
         if column is None and self.task == "number":
-            raise ParameterError(f"The model answers with {self.n_columns} numbers a row. Pass column=, from 0.")
+            raise ParameterError(f"The model answers with {self.n_columns} numbers per row. Pass column=.")
         return int(answer[0].argmax()) if column is None else column
 
-    def _range(
-        self,
-        given: tuple[float, float] | None,
-        learn: Callable[[int | None], tuple[float, float]] | None,
-    ) -> tuple[float, float]:
-        """The output range: as given, by nature, or learned and stretched to hold the prediction."""
-        if given is not None:
-            return checked_range(given)
+    def _range(self) -> Range:
+        """Return the output range: as given, that of probabilities, or as learned, stretched to the prediction."""
+        if self._given_range is not None:
+            return checked_range(self._given_range)
         if self.is_probability:
             return 0.0, 1.0
-        if self.is_label or (learn is None and self.column is None):
+        if self.is_label or (self._learn is None and self.column is None):
             return -1.0, 1.0
-        if learn is None:
+        if self._learn is None:
             raise ParameterError(
-                "The model's scores are no probabilities, and nothing tells their range. Pass "
+                "The model's scores are not probabilities, and their range is not known. Pass "
                 "output_range=(lowest, highest) of the scores."
             )
-        low, high = learn(self.column)
+        low, high = self._learn(self.column)
         low, high = min(low, self.prediction), max(high, self.prediction)
         return checked_range((low, high) if low < high else (low - 1, high + 1))
 
@@ -146,7 +188,7 @@ class Predictor:
 
     @property
     def half_range(self) -> float:
-        """Half the output range: what 1 on the scale means in the output's own units."""
+        """Half the output range: the size of 1 on the scale, in the output's own units."""
         return (self._high - self._low) / 2
 
     @property
@@ -161,27 +203,27 @@ class Predictor:
 
     @property
     def checksum(self) -> float:
-        """A random weighted sum of all drops so far: another answer to any query gives another number.
+        """A random weighted sum of all drops so far; a different answer to any query changes it.
 
-        It begins with bits of the key, so that another key shows even where nothing ever drops.
+        It starts from bits of the key, so that a different key shows even if the output never drops.
         """
-        return (self.checksum_key % 2**42 + self.checksum_ticks) / (_DROP_GRID * 2.0**16)
+        return (self.checksum_key % 2**42 + self.checksum_ticks) / (DROP_GRID * 2.0**16)
 
     def in_own_units(self, contributions: np.ndarray, intercept: float) -> tuple[np.ndarray, float]:
-        """A sum on the scale [-1, +1] in the output's own units, anchored again; no intercept stays none."""
+        """Convert a sum on the scale [-1, +1] to the output's own units and anchor it; no intercept stays none."""
         own = contributions * self.half_range
         return own, 0.0 if intercept == self.origin else self.prediction - float(own.sum())
 
     def answer(self, inputs: Any, n_rows: int) -> Answer:
-        """``(f(x) - f(z)) / 2`` for every row, rounded to multiples of 2^-26, and where the decision stays."""
+        """Return ``(f(x) - f(z)) / 2`` per row, rounded to multiples of 2^-26, and whether the decision stays."""
         position = self.n_queries
         raw = self._ask(inputs, n_rows)
         if self.is_probability and not _are_probabilities(raw):
             raise PredictorOutputError(
-                "The model's scores add up to 1 at x, but not everywhere: they are no probabilities. Pass "
+                "The model's scores sum to 1 at x but not everywhere, so they are not probabilities. Pass "
                 "output_range=(lowest, highest) and column=, or task='number'."
             )
-        raw = raw.clip(0, 1) if self.is_probability else raw  # rounding is no output to be counted as clipped
+        raw = raw.clip(0, 1) if self.is_probability else raw  # rounding must not count as clipping
         if self.task == "label":
             outputs = np.where(raw == self.label, 1.0, -1.0)
         else:
@@ -190,26 +232,26 @@ class Predictor:
         if clipped.any():
             self.n_clipped += int(clipped.sum())
             outputs = np.clip(outputs, -1.0, 1.0)
-        ticks = np.rint((self.scaled_prediction - outputs) * (_DROP_GRID / 2))
+        ticks = np.rint((self.scaled_prediction - outputs) * (DROP_GRID / 2))
         self._note(ticks.astype(np.int64), position)
         stays = ticks == 0 if self.is_label else None
         if self._decision is not None:
             stays = self._decide(raw) == self._decision
-        return Answer(ticks / _DROP_GRID, stays, clipped)
+        return Answer(ticks / DROP_GRID, stays, clipped)
 
     def _one(self, answer: np.ndarray) -> np.ndarray:
-        """The output explained, of all that the model answered."""
+        """Return the explained output out of everything that the model answered."""
         return answer if answer.ndim == 1 else answer[:, self.column]
 
     def _decide(self, answer: np.ndarray) -> np.ndarray | None:
-        """The decision in every row: whether the threshold is reached, or which class is the most probable."""
+        """Return per row whether the threshold is reached, or whether the class of x is the most probable."""
         if self._threshold is not None and not self.is_label:
             return np.asarray(self._one(answer) >= self._threshold)
         return None if self._class is None else np.asarray(answer.argmax(axis=1) == self._class)
 
     @property
     def decision(self) -> str | None:
-        """What is decided: "label", "threshold", "class" (the most probable), "own class" (the one explained)."""
+        """The kind of decision: "label", "threshold", "class" (most probable), "own class" (the explained one)."""
         if self.is_label:
             return "label"
         if self._threshold is not None:
@@ -217,7 +259,7 @@ class Predictor:
         return None if self._class is None else "own class" if self._class == self.column else "class"
 
     def _note(self, ticks: np.ndarray, position: int) -> None:
-        """Add the rows' drops to the checksum, each weighted by 16 random bits of its own; exact integers."""
+        """Add the drops of the rows to the checksum, each weighted by 16 random bits; integers, so exact."""
         step, first = divmod(position, 16)  # a step of Philox gives 16 times 16 bits
         last = first + len(ticks)
         words = np.random.Philox(key=self.checksum_key, counter=step).random_raw(-(-last // 4))
@@ -235,8 +277,8 @@ class Predictor:
                 "Lower n_samples or raise max_queries."
             )
         self.n_queries += n_rows
-        checked = ask(self._model, inputs, n_rows, self.task)
-        if self.n_queries > n_rows:  # not the first: the kind of answer is known
+        checked = ask(self.target.ask, inputs, n_rows, self.task)
+        if self.n_queries > n_rows:  # not the first query, so the kind of answer is known
             if checked.shape[1:] != (() if self.n_columns is None else (self.n_columns,)):
                 raise PredictorOutputError.wrong_shape(checked.shape, n_rows)
             if _is_text(checked) and self.task != "label":
@@ -244,52 +286,43 @@ class Predictor:
             if self.is_label and self.task is None and not np.isin(checked, (-1, 1)).all():
                 other = checked[~np.isin(checked, (-1, 1))][0]
                 raise PredictorOutputError(
-                    f"The predictor returned the integer {self.label} for x, and {other} elsewhere: {_SAY_WHICH}"
+                    f"The predictor returned the integer {self.label} for x, and {other} elsewhere: {_WHICH_TASK}"
                 )
         return checked
 
 
 def ask(model: Callable[[Any], Any], inputs: Any, n_rows: int, task: str | None) -> np.ndarray:
-    """The model's checked answers to some rows; errors that say what was asked and what came."""
+    """Return the model's checked answers to some rows; errors name the input and the answer."""
     if isinstance(inputs, np.ndarray) and not inputs.flags.c_contiguous:
-        inputs = inputs.copy(order="C")  # row by row, as models expect it, whatever a space makes
+        inputs = inputs.copy(order="C")  # models expect rows in C order, whatever a space builds
     try:
         answer = model(inputs)
     except AnchorlineError:
-        raise  # a model of our own already says what is wrong
+        raise  # a model of our own has already explained the error
     except Exception as error:
-        raise PredictorError(_told(error, inputs, n_rows)) from error
+        raise PredictorError(_failure(error, inputs, n_rows)) from error
     return _checked_answer(answer, n_rows, task)
 
 
-def _told(error: Exception, inputs: Any, n_rows: int) -> str:
+def _failure(error: Exception, inputs: Any, n_rows: int) -> str:
     shape, kind = getattr(inputs, "shape", None), type(inputs).__name__
-    hint = "Try `predict` on such an input by hand."
+    hint = "Call `predict` on an input of that shape by hand."
     if not isinstance(inputs, np.ndarray):
-        hint = "If the model takes arrays, pass input='array'; else try it on such a frame by hand."
+        hint = "If the model takes arrays, pass input='array'; otherwise call it on such a frame by hand."
     return (
-        f"The model raised {type(error).__name__}: {error} (asked for {n_rows} rows, input of type {kind}, "
+        f"The model raised {type(error).__name__}: {error} (queried for {n_rows} rows, input of type {kind}, "
         f"shape {shape}). {hint}"
     )
 
 
 def batches(n_rows: int, first: int = 0) -> Iterator[tuple[int, int]]:
-    """Fixed boundaries of model calls: (start, stop) of every batch of the rows ``first`` to ``n_rows``."""
+    """Yield (start, stop) of every model call for the rows ``first`` to ``n_rows``; the boundaries are fixed."""
     for start in range(first, n_rows, BATCH_ROWS):
         yield start, min(start + BATCH_ROWS, n_rows)
 
 
-def checked_threshold(threshold: float | None) -> float | None:
-    """The threshold as a finite number, or None."""
-    if threshold is None:
-        return None
-    if isinstance(threshold, (int, float, np.number)) and np.isfinite(threshold):
-        return float(threshold)
-    raise ParameterError(f"threshold is {threshold!r}; needed a finite number, or None. Type threshold=0.5.")
-
-
 def checked_range(output_range: tuple[float, float]) -> tuple[float, float]:
-    """Lowest and highest output as floats whose distance has a half."""
+    """Return lowest and highest output as floats whose difference can be halved."""
     try:
         low, high = (float(end) for end in output_range)
     except (TypeError, ValueError):
@@ -303,13 +336,13 @@ def checked_range(output_range: tuple[float, float]) -> tuple[float, float]:
 
 
 def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
-    """One finite number (or label) a row, or a `PredictorOutputError` that says what came."""
+    """Return one finite number (or label) per row, or raise a `PredictorOutputError` that quotes the answer."""
     if answer is None:
         raise PredictorOutputError(f"The predictor returned None; needed {n_rows} numbers. Add a `return`?")
     try:
         array = np.asarray(answer)
     except Exception as error:
-        raise PredictorOutputError(f"The predictor's answer is no array: {error}") from error
+        raise PredictorOutputError(f"The predictor's answer cannot be read as an array: {error}") from error
     if array.shape == (n_rows, 1):
         array = array[:, 0]
     if array.shape != (n_rows,) and not (task != "label" and array.ndim == 2 and array.shape[0] == n_rows):
@@ -323,7 +356,7 @@ def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
     if array.dtype.kind not in "fiub" or array.shape[1:] == (0,):
         raise PredictorOutputError.not_numbers(array)
     if array.ndim == 1 and array.dtype.kind in "iub" and task is None and not np.isin(array, (-1, 1)).all():
-        raise PredictorOutputError(f"The predictor returned integers such as {array[0]}: {_SAY_WHICH}")
+        raise PredictorOutputError(f"The predictor returned integers such as {array[0]}: {_WHICH_TASK}")
     if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array.reshape(n_rows, -1)).all(axis=1))
         raise PredictorOutputError(
@@ -334,10 +367,27 @@ def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
 
 
 def _is_text(array: np.ndarray) -> bool:
-    """Whether the answers are texts: labels, whatever the task."""
+    """Whether the answers are texts, which are labels whatever the task."""
     return array.ndim == 1 and (array.dtype.kind in "UT" or (array.dtype == object and isinstance(array[0], str)))
 
 
 def _are_probabilities(answer: np.ndarray) -> bool:
     """Whether the scores of every row are probabilities, up to the rounding of sums of float32."""
     return bool((answer >= -_ROUNDING).all() and (np.abs(answer.sum(axis=1) - 1) <= _ROUNDING).all())
+
+
+def output_name(target: Target, column: int | None) -> str:
+    """Return the name of an output: the given one, that of its class, or f(x)."""
+    if target.name is not None:
+        return target.name
+    if column is None:
+        return "f(x)"
+    if target.classes is not None:
+        return str(target.classes[column])
+    return f"output {column}" if target.task == "number" else f"class {column}"
+
+
+def plain_label(label: Any) -> str | int | float | bool | None:
+    """Return a label as JSON can hold it; JSON has no infinity."""
+    fits = label is None or isinstance(label, (str, int)) or (isinstance(label, float) and math.isfinite(label))
+    return label if fits else str(label)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from anchorline.errors import MissingDependencyError
-from anchorline.search.neighbors import NeighborSample as NeighborSample  # noqa: PLC0414  what is drawn
+from anchorline.result.neighbors import NeighborSample as NeighborSample  # noqa: PLC0414  what is drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

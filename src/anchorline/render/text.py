@@ -9,7 +9,8 @@ from anchorline.render.characters import printable as printable  # noqa: PLC0414
 from anchorline.render.summands import Summand, output_name, summands
 
 if TYPE_CHECKING:
-    from anchorline.result.explanation import Certificate, Explanation
+    from anchorline.result.certificate import Certificate
+    from anchorline.result.explanation import Explanation
     from anchorline.spaces.base import Literal
 
 _GOALS = {

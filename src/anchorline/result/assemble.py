@@ -1,49 +1,44 @@
-"""From findings on the scale [-1, +1] to an explanation in the output's own units."""
+"""From findings on the scale [-1, +1] to results in the output's own units."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from anchorline.guarantees import achievable_epsilon, split_delta
-from anchorline.model.predictor import Predictor
-from anchorline.optimize.problem import Status
-from anchorline.result.explanation import Alternative, Certificate, Explanation, plain_label
+from anchorline.model.predictor import Predictor, plain_label
+from anchorline.result.certificate import Certificate
+from anchorline.result.explanation import Alternative, Explanation
+from anchorline.result.frontier import Frontier, FrontierPoint
+from anchorline.result.neighbors import NeighborSample
 from anchorline.search.assess import Assessment
+from anchorline.search.case import Case
 from anchorline.search.investigate import Findings
+from anchorline.search.sampling import DrawnFlips
 from anchorline.search.select import Rival
-from anchorline.settings import Settings
-from anchorline.spaces.base import Neighborhood
+from anchorline.search.trace import TracedPoint
 
 
-def assemble(
-    output: str,
-    neighborhood: Neighborhood,
-    predictor: Predictor,
-    settings: Settings,
-    findings: Findings,
-    parameters: Mapping[str, Any],
-) -> Explanation:
-    """Turn findings on the scale [-1, +1] into an explanation in the output's own units."""
-    solution, problem = findings.solution, findings.problem
+def assemble(case: Case, findings: Findings) -> Explanation:
+    """Turn findings about a case into an explanation."""
+    neighborhood, predictor, solution = case.neighborhood, case.predictor, findings.solution
     contributions, intercept = predictor.in_own_units(solution.contributions, solution.intercept)
     support = np.flatnonzero(contributions)
     certificate = Certificate(
         status=solution.status,
-        goal=settings.objective,
+        goal=case.settings.objective,
         objective=solution.objective,
         lower_bound=solution.lower_bound,
         anchoring_residual=abs(float(intercept + contributions.sum() - predictor.prediction)),
-        n_terms=int(np.count_nonzero(contributions)) + int(intercept != 0),
-        n_facts=int(np.count_nonzero(contributions)),
-        n_samples=problem.evidence.n_rows,
+        n_terms=len(support) + int(intercept != 0),
+        n_facts=len(support),
+        n_samples=findings.problem.evidence.n_rows,
         n_queries=predictor.n_queries,
         n_clipped=predictor.n_clipped,
         exhaustive=findings.exhaustive,
-        confidence=settings.confidence,
-        theorem_epsilon=_theorem_epsilon(findings, settings),
+        confidence=case.settings.confidence,
+        theorem_epsilon=findings.theorem_epsilon,
         answers_checksum=predictor.checksum,
         stopped_because=findings.stopped_because,
         decision=predictor.decision,
@@ -55,33 +50,52 @@ def assemble(
         intercept=intercept,
         contributions=contributions,
         literals=neighborhood.literals,
-        output=output,
+        output=case.parameters["output"],
         label=plain_label(predictor.label),
         half_range=predictor.half_range,
         instance=tuple(neighborhood.instance),
         fixed=getattr(neighborhood, "fixed", {}),
-        parameters=parameters,
+        parameters=case.parameters,
         certificate=certificate,
         alternatives=tuple(_alternative(rival, predictor) for rival in findings.rivals),
     )
 
 
-def _theorem_epsilon(findings: Findings, settings: Settings) -> float | None:
-    """How far fidelity may be above that on the sample; None where the theorem does not apply.
+def assemble_frontier(case: Case, traced: Sequence[TracedPoint]) -> Frontier:
+    """Turn the traced points of a case into a frontier."""
+    return Frontier(
+        prediction=case.predictor.prediction,
+        literals=case.neighborhood.literals,
+        points=tuple(_point(point, case.predictor) for point in traced),
+        n_queries=case.predictor.n_queries,
+        confidence=case.settings.confidence,
+        n_clipped=case.predictor.n_clipped,
+    )
 
-    Its w has a coordinate for the constant, so d is one more than the literals. A sum without intercept has the
-    constant ``origin``, which is no term and yet part of w.
-    """
-    problem, status = findings.problem, findings.solution.status
-    if findings.exhaustive:
-        return 0.0
-    if problem.box is None or status in (Status.RELAXED, Status.HEURISTIC):  # it needs the box, and k terms
-        return None
-    radius = problem.k * problem.box + (abs(problem.origin) if len(problem.variants) > 1 else 0.0)
-    n, delta = problem.evidence.n_rows, 1 - settings.confidence
-    if settings.n_samples == "auto":  # doubled until clear: every look has another number of digits
-        delta = split_delta(delta, n.bit_length())
-    return achievable_epsilon(n, problem.k, problem.n_literals + 1, delta, max(1.0, radius))
+
+def assemble_neighbors(case: Case, flips: DrawnFlips, contributions: np.ndarray, output: str) -> NeighborSample:
+    """Query the model about the rows of flips; ``contributions`` (d,) are in the output's own units."""
+    prediction, parts = case.predictor.prediction, []
+    for batch in case.query(flips):
+        outputs = prediction - 2 * case.predictor.half_range * batch.answer.drops
+        parts.append((batch.flips.sum(axis=1), outputs, prediction - 2 * batch.flips @ contributions))
+    n_flips, outputs, sums = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return NeighborSample(n_flips=n_flips, outputs=outputs, sums=sums, prediction=prediction, output=output)
+
+
+def _point(point: TracedPoint, predictor: Predictor) -> FrontierPoint:
+    solution = point.solution
+    contributions, intercept = predictor.in_own_units(solution.contributions, solution.intercept)
+    return FrontierPoint(
+        k=point.k,
+        contributions=contributions,
+        intercept=intercept,
+        status=solution.status,
+        objective=solution.objective,
+        lower_bound=solution.lower_bound,
+        fidelity_error=point.fidelity_error,
+        relevance_error=point.relevance_error,
+    )
 
 
 def _alternative(rival: Rival, predictor: Predictor) -> Alternative:
@@ -97,7 +111,7 @@ def _alternative(rival: Rival, predictor: Predictor) -> Alternative:
 
 
 def _measurements(assessment: Assessment | None, predictor: Predictor) -> dict[str, Any]:
-    """The certificate's estimates; the typical (RMS) change is told in the output's own units."""
+    """Return the certificate's estimates; the typical (RMS) change is in the output's own units."""
     if assessment is None:
         return {}
 

@@ -1,4 +1,4 @@
-"""Results as frames of the library that is asked for."""
+"""Results as pandas, Polars or Arrow frames."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from anchorline.errors import MissingDependencyError, ParameterError
 
 
 def frame_in(backend: Any, columns: Mapping[str, list[Any]], kinds: Mapping[str, str] | None = None) -> Any:
-    """A pandas, Polars or Arrow frame; ``kinds``, where told, are "text", "number" or "place" of each column.
+    """Return a pandas, Polars or Arrow frame; ``kinds``, if given, are "text", "number" or "place" per column.
 
     Examples
     --------
@@ -30,12 +30,12 @@ def frame_in(backend: Any, columns: Mapping[str, list[Any]], kinds: Mapping[str,
         schema = None if kinds is None else {name: types[kind] for name, kind in kinds.items()}
         return nw.from_dict(columns, schema=schema, backend=library).to_native()
     except ModuleNotFoundError as error:
-        told = f"backend is {backend!r}, which is not installed here ({error})."
-        raise MissingDependencyError(f"{told} Type: pip install {library.name.lower()}") from error
+        message = f"backend is {backend!r}, which is not installed ({error})."
+        raise MissingDependencyError(f"{message} Type: pip install {library.name.lower()}") from error
 
 
 def _pandas_frame(columns: Mapping[str, list[Any]], kinds: Mapping[str, str]) -> Any:
-    """By pandas itself: before version 3 a missing text that is cast to text is the text None."""
+    """Build by pandas itself: before version 3, casting a missing text to text gives the text "None"."""
     import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
 
     types: dict[str, Any] = {"text": pd.Series(["a"]).dtype, "number": "float64", "place": "int64"}

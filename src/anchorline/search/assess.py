@@ -1,16 +1,18 @@
-"""Fidelity error, relevance error and stability of given contributions, by definition and measured."""
+"""Fidelity error, relevance error and stability of given contributions, by their definitions, as measured."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from anchorline.errors import ParameterError
+from anchorline.grid import DROP_GRID
 from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate, split_delta
-from anchorline.model.predictor import Predictor, batches
-from anchorline.optimize.evidence import GRID, SampleRows
+from anchorline.model.predictor import Predictor
+from anchorline.optimize.evidence import SampleRows
+from anchorline.search.case import Case
 from anchorline.search.sampling import (
     CANCELS,
     ConditionalFlips,
@@ -20,22 +22,20 @@ from anchorline.search.sampling import (
     Event,
     Flips,
     cancelling_event,
-    stream_key,
 )
-from anchorline.spaces.base import Neighborhood
 
-_ROUNDING = 1 / GRID  # drops are rounded to multiples of this, so a loss may pass its range by as much
+_ROUNDING = 1 / DROP_GRID  # drops are rounded to multiples of this, so a loss may exceed its range by as much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """What contributions are worth; errors are mean squares on the scale [-1, +1] of the output.
+    """Measured quality of contributions; errors are mean squares on the scale [-1, +1] of the output.
 
-    ``fidelity_error``: of the sum, over all neighbors. ``relevance_error``: of "the output stays as it
-    is", over neighbors in the event. ``baseline_error``: the same without any condition. ``stability``:
-    share of neighbors in the event whose decision is unchanged, where there is a decision;
-    ``n_clipped_inside``: outputs in the event that left the output range and were clipped;
-    ``baseline_stability`` the same without condition. The limits of all of them hold together.
+    ``fidelity_error`` is the error of the sum over all neighbors. ``relevance_error`` is the error of "the output
+    stays as it is" over the neighbors in the event; ``baseline_error`` is the same without any condition.
+    ``stability`` is the share of neighbors in the event whose decision is unchanged, or None if nothing is
+    decided; ``baseline_stability`` is the same without any condition. ``n_clipped_inside`` counts outputs in the
+    event that left the output range and were clipped. The limits of all estimates hold together.
     """
 
     fidelity_error: Estimate
@@ -50,167 +50,155 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """Rows asked: their weights (None: drawn, equal), drops, flips' sums, and unchanged decisions."""
+    """Queried neighbors, a few numbers per row.
+
+    ``weights`` is None if every row has the same weight; ``sums`` are the flipped contributions ``F u``;
+    ``stays`` says whether the decision is unchanged, or is None if nothing is decided; ``clipped`` says whether
+    the output left its range.
+    """
 
     weights: np.ndarray | None
     drops: np.ndarray
     sums: np.ndarray
     stays: np.ndarray | None
+    clipped: np.ndarray | None
+
+    @classmethod
+    def from_rows(cls, rows: SampleRows, flips: np.ndarray, contributions: np.ndarray) -> "Measured":
+        """Take rows that were queried before; ``flips`` are theirs, unpacked."""
+        return cls(rows.weights, rows.drops, flipped_sums(flips, contributions), rows.stays, rows.clipped)
+
+    def inside(self, contributions: np.ndarray) -> "Measured":
+        """Return the rows in the event: those whose flipped contributions cancel."""
+        rows = np.abs(self.sums) <= CANCELS * np.abs(contributions).sum()
+        columns = (self.weights, self.drops, self.sums, self.stays, self.clipped)
+        return Measured(*(None if column is None else column[rows] for column in columns))  # type: ignore[arg-type]
+
+    @property
+    def n_clipped(self) -> int:
+        """Number of outputs that left their range."""
+        return 0 if self.clipped is None else int(self.clipped.sum())
 
 
 def scaled_sum(
     contributions: Any, intercept: float | None, predictor: Predictor, n_literals: int
 ) -> tuple[np.ndarray, float]:
-    """Anyone's sum in the output's own units: contributions scaled, and how far it is from the prediction."""
+    """Scale anyone's sum from the output's own units; also return by how much it exceeds the prediction."""
     try:
         scaled = np.asarray(contributions, dtype=np.float64) / predictor.half_range
     except (TypeError, ValueError):
         scaled = np.zeros(0)
     if scaled.shape != (n_literals,) or not np.isfinite(scaled).all():
         raise ParameterError(
-            f"contributions have shape {scaled.shape}; needed one finite number a literal, ({n_literals},)."
+            f"contributions have shape {scaled.shape}; needed one finite number per literal, ({n_literals},)."
         )
     if intercept is None:
         return scaled, 0.0
     if not isinstance(intercept, Real) or not math.isfinite(intercept):
-        raise ParameterError(f"intercept is {intercept!r}; needed a finite number, or None: anchored.")
+        raise ParameterError(
+            f"intercept is {intercept!r}; needed a finite number, or None to anchor the sum at the prediction."
+        )
     total = float(intercept) / predictor.half_range + float(scaled.sum())
     return scaled, total + predictor.origin - predictor.scaled_prediction
 
 
 def assess(
-    neighborhood: Neighborhood,
-    predictor: Predictor,
+    case: Case,
     contributions: np.ndarray,
     *,
-    anchoring_gap: float = 0.0,
-    flip_probability: float,
     n_samples: int,
-    seed: int,
+    anchoring_gap: float = 0.0,
     stream: str = "certify",
-    most_enumerated: int = 0,
+    max_enumerated: int = 0,
     confidence: float = 0.95,
 ) -> Assessment:
-    r"""Measure anyone's contributions (d,), scaled, on fresh neighbors.
+    r"""Measure anyone's scaled contributions (d,) on fresh neighbors.
 
     .. math:: F = \mathbb E\,(t - F u + g/2)^2, \qquad R = \mathbb E\,[\,t^2 \mid \textstyle\sum_j u_j F_j = 0\,]
 
-    ``anchoring_gap`` g is what the sum exceeds the prediction by (0 if anchored). Half of ``n_samples``
-    go to each. All flips are enumerated instead where there are at most ``most_enumerated`` of them and
-    flips alone decide the inputs; that part of the answer is then exact. The limits of all estimates
-    hold together with the given confidence.
+    ``anchoring_gap`` g is the amount by which the sum exceeds the prediction (0 if anchored). Half of
+    ``n_samples`` go to each expectation. Where flips alone determine the inputs and there are at most
+    ``max_enumerated`` of them, all flips are enumerated instead, and that part of the answer is exact. The
+    limits of all estimates hold together with the given confidence.
     """
-    samples = _Samples.of(
-        neighborhood, contributions, flip_probability, (n_samples // 2, n_samples - n_samples // 2), seed, stream
-    )
-    samples = samples.enumerated(most_enumerated) if neighborhood.deterministic else samples
-    everywhere = measure(neighborhood, predictor, samples.wide, contributions)
-    clipped = predictor.n_clipped
-    inside = measure(neighborhood, predictor, samples.narrow, contributions)
-    found = _summarize(predictor, contributions, anchoring_gap, samples.event, (everywhere, inside), confidence)
-    return replace(found, n_clipped_inside=predictor.n_clipped - clipped)
+    sizes = (n_samples // 2, n_samples - n_samples // 2)
+    samples = _Samples.draw(case, contributions, sizes, stream)
+    samples = samples.enumerated(max_enumerated) if case.neighborhood.deterministic else samples
+    everywhere = measure(case, samples.wide, contributions)
+    inside = measure(case, samples.narrow, contributions)
+    return _summarize(case.predictor, contributions, anchoring_gap, samples.event, everywhere, inside, confidence)
 
 
-def assess_exactly(
-    rows: SampleRows, predictor: Predictor, contributions: np.ndarray, *, flip_probability: float
-) -> Assessment:
-    """The same from rows that are the whole distribution, asked before: exact, and no query more."""
-    event = cancelling_event(contributions, flip_probability)
-    sums = flipped_sums(rows.flips, contributions)
-    everywhere = Measured(rows.row_weights, rows.drops, sums, rows.stays)
-    inside = np.abs(sums) <= CANCELS * np.abs(contributions).sum()
-    stays = None if rows.stays is None else rows.stays[inside]
-    within = Measured(rows.row_weights[inside], rows.drops[inside], sums[inside], stays)
-    found = _summarize(predictor, contributions, 0.0, event, (everywhere, within), confidence=0.5)
-    return replace(found, n_clipped_inside=0 if rows.clipped is None else int(rows.clipped[inside].sum()))
+def assess_exactly(case: Case, rows: SampleRows, contributions: np.ndarray) -> Assessment:
+    """Assess from rows that are the whole distribution and were queried before: exact, without further queries."""
+    event = cancelling_event(contributions, case.settings.flip_probability)
+    everywhere = Measured.from_rows(rows, rows.flips, contributions)
+    inside = everywhere.inside(contributions)
+    return _summarize(case.predictor, contributions, 0.0, event, everywhere, inside, confidence=0.5)
 
 
 def assess_until(
-    neighborhood: Neighborhood,
-    predictor: Predictor,
-    contributions: np.ndarray,
-    *,
-    flip_probability: float,
-    tolerance: float,
-    most_samples: int,
-    seed: int,
-    confidence: float = 0.95,
+    case: Case, contributions: np.ndarray, *, tolerance: float, max_samples: int, confidence: float = 0.95
 ) -> tuple[Assessment, bool]:
-    """Double the samples until the relevance interval is at most ``tolerance`` wide; also whether it is.
+    """Double the samples until the relevance interval is at most ``tolerance`` wide; also return whether it is.
 
     The failure probability is split over the looks, so stopping by looking keeps the coverage.
     """
-    look, n, clipped = 1, min(1000, most_samples // 2), 0
+    look, n = 1, min(1000, max_samples // 2)
     everywhere = inside = None
     while True:
         done = 0 if inside is None else len(inside.drops)
-        samples = _Samples.of(neighborhood, contributions, flip_probability, (n, n), seed, "certify")
-        everywhere = measure(neighborhood, predictor, samples.wide, contributions, everywhere, done)
-        before = predictor.n_clipped
-        inside = measure(neighborhood, predictor, samples.narrow, contributions, inside, done)
-        clipped += predictor.n_clipped - before
+        samples = _Samples.draw(case, contributions, (n, n), "certify")
+        everywhere = measure(case, samples.wide, contributions, everywhere, done)
+        inside = measure(case, samples.narrow, contributions, inside, done)
         each = 1 - split_delta(1 - confidence, look)
-        found = _summarize(predictor, contributions, 0.0, samples.event, (everywhere, inside), each)
-        if found.relevance_error.width <= tolerance or 4 * n > most_samples:
-            return replace(found, n_clipped_inside=clipped), found.relevance_error.width <= tolerance
+        assessment = _summarize(case.predictor, contributions, 0.0, samples.event, everywhere, inside, each)
+        narrow = assessment.relevance_error.width <= tolerance
+        if narrow or 4 * n > max_samples:
+            return assessment, narrow
         look, n = look + 1, 2 * n
 
 
 @dataclass(frozen=True, slots=True)
 class _Samples:
-    """What to ask: neighbors everywhere, and neighbors inside the event."""
+    """The flips to query: of neighbors everywhere, and of neighbors inside the event."""
 
     event: Event
     wide: Flips
     narrow: Flips
 
     @classmethod
-    def of(
-        cls,
-        neighborhood: Neighborhood,
-        contributions: np.ndarray,
-        p: float,
-        sizes: tuple[int, int],
-        seed: int,
-        stream: str,
-    ) -> "_Samples":
-        event, d = cancelling_event(contributions, p), len(contributions)
-        keys = [stream_key(seed, neighborhood.key, f"{stream}/{part}") for part in ("all", "event", "pattern")]
-        free = DrawnFlips(keys[1], sizes[1], d, p)
-        return cls(event, DrawnFlips(keys[0], sizes[0], d, p), ConditionalFlips(free, event, keys[2]))
+    def draw(cls, case: Case, contributions: np.ndarray, sizes: tuple[int, int], stream: str) -> "_Samples":
+        event = cancelling_event(contributions, case.settings.flip_probability)
+        wide, free = case.stream(f"{stream}/all", sizes[0]), case.stream(f"{stream}/event", sizes[1])
+        return cls(event, wide, ConditionalFlips(free, event, case.stream_key(f"{stream}/pattern")))
 
-    def enumerated(self, most: int) -> "_Samples":
-        """All flips instead of a draw, wherever these are at most ``most``."""
+    def enumerated(self, max_rows: int) -> "_Samples":
+        """Replace each draw by all flips where these are at most ``max_rows``."""
         drawn = self.wide
         assert isinstance(drawn, DrawnFlips)
         everything = EnumeratedFlips(drawn.n_literals, drawn.flip_probability)
         event = EnumeratedEvent(drawn.n_literals, drawn.flip_probability, self.event)
         return _Samples(
             self.event,
-            everything if everything.n_rows <= most else drawn,
-            event if event.n_rows <= most else self.narrow,
+            everything if everything.n_rows <= max_rows else drawn,
+            event if event.n_rows <= max_rows else self.narrow,
         )
 
 
 def measure(
-    neighborhood: Neighborhood,
-    predictor: Predictor,
-    flips: Flips,
-    contributions: np.ndarray,
-    known: Measured | None = None,
-    start: int = 0,
+    case: Case, flips: Flips, contributions: np.ndarray, before: Measured | None = None, start: int = 0
 ) -> Measured:
-    """Ask the model about the rows of flips from ``start`` on; keeps three numbers a row, whatever d is."""
-    parts = [] if known is None else [known]
-    for first, last in batches(flips.n_rows, start):
-        table, weights = flips.rows(first, last)
-        answer = predictor.answer(neighborhood.realize(table, flips.generator(first)), last - first)
-        parts.append(Measured(weights, answer.drops, flipped_sums(table, contributions), answer.stays))
+    """Query the model from row ``start`` on and append to ``before``; keeps a few numbers per row, for any d."""
+    parts = [] if before is None else [before]
+    for batch in case.query(flips, start):
+        answer, sums = batch.answer, flipped_sums(batch.flips, contributions)
+        parts.append(Measured(batch.weights, answer.drops, sums, answer.stays, answer.clipped))
     return Measured(*(_joined([getattr(part, name) for part in parts]) for name in Measured.__slots__))
 
 
 def flipped_sums(flips: np.ndarray, contributions: np.ndarray) -> np.ndarray:
-    """``F u`` (n,), added up literal by literal so that no BLAS thread can change a bit."""
+    """Return ``F u`` (n,), added literal by literal so that no BLAS thread can change a bit."""
     sums = np.zeros(len(flips))
     for j in np.flatnonzero(contributions):
         sums += flips[:, j] * contributions[j]
@@ -218,7 +206,7 @@ def flipped_sums(flips: np.ndarray, contributions: np.ndarray) -> np.ndarray:
 
 
 def fidelity_range(prediction: float, contributions: np.ndarray, gap: float = 0.0) -> float:
-    r"""Largest possible fidelity loss: :math:`((1 + \max|w \cdot z|) / 2)^2`.
+    r"""Return the largest possible fidelity loss, :math:`((1 + \max|w \cdot z|) / 2)^2`.
 
     :math:`w \cdot z` lies between :math:`f(x) + g - 2 \sum u^+` and :math:`f(x) + g + 2 \sum u^-`.
     """
@@ -227,44 +215,46 @@ def fidelity_range(prediction: float, contributions: np.ndarray, gap: float = 0.
     return float(((1 + max(abs(low), abs(high))) / 2 + _ROUNDING) ** 2)
 
 
-def drop_range(prediction: float) -> float:
-    """Largest possible squared drop: the output cannot leave [-1, +1]."""
-    return ((1 + abs(prediction)) / 2 + _ROUNDING) ** 2
-
-
 def _summarize(
     predictor: Predictor,
     contributions: np.ndarray,
     gap: float,
     event: Event,
-    measured: tuple[Measured, Measured],
+    everywhere: Measured,
+    inside: Measured,
     confidence: float,
 ) -> Assessment:
-    everywhere, inside = measured
     decides = inside.stays is not None and not predictor.is_label  # for labels, stability is 1 - error
     each = 1 - (1 - confidence) / (5 if decides else 3)  # all limits hold together
-    prediction = predictor.scaled_prediction
-    widest = fidelity_range(prediction, contributions, gap)
-    losses = (everywhere.drops - everywhere.sums + gap / 2) ** 2
-    largest_drop = drop_range(prediction)
     stable, baseline_stable = (
         None if part.stays is None else _share(part.stays, part.weights, each) for part in (inside, everywhere)
     )
     return Assessment(
-        fidelity_error=_mean(losses, everywhere.weights, widest, each),
-        relevance_error=_drop_error(inside, predictor.is_label, largest_drop, each),
-        baseline_error=_drop_error(everywhere, predictor.is_label, largest_drop, each),
+        fidelity_error=estimate_fidelity(everywhere, contributions, predictor, each, gap),
+        relevance_error=estimate_drop(inside, predictor, each),
+        baseline_error=estimate_drop(everywhere, predictor, each),
         stability=stable,
         baseline_stability=baseline_stable,
         event_probability=event.probability,
         event_is_literal=event.is_literal,
+        n_clipped_inside=inside.n_clipped,
     )
 
 
-def _drop_error(measured: Measured, is_label: bool, largest: float, confidence: float) -> Estimate:
-    """Mean squared drop; for labels it is 0 or 1, and the interval is the exact binomial one."""
-    if is_label:
+def estimate_fidelity(
+    measured: Measured, contributions: np.ndarray, predictor: Predictor, confidence: float, gap: float = 0.0
+) -> Estimate:
+    """Estimate the mean of ``(t - F u + g/2)^2``."""
+    losses = (measured.drops - measured.sums + gap / 2) ** 2
+    largest = fidelity_range(predictor.scaled_prediction, contributions, gap)
+    return _mean(losses, measured.weights, largest, confidence)
+
+
+def estimate_drop(measured: Measured, predictor: Predictor, confidence: float) -> Estimate:
+    """Estimate the mean squared drop; for labels it is a share, whose interval is the exact binomial one."""
+    if predictor.is_label:
         return _share(measured.drops != 0, measured.weights, confidence)
+    largest = ((1 + abs(predictor.scaled_prediction)) / 2 + _ROUNDING) ** 2  # outputs cannot leave [-1, +1]
     return _mean(measured.drops**2, measured.weights, largest, confidence)
 
 

@@ -1,8 +1,7 @@
-"""From an instance and a model to findings: the only place where the two sides meet.
+"""From an opened case to findings: search for the sum, compare it with others, certify it.
 
-Flips, model inputs and drops on one side; evidence, problem and solution on the other.
-Three streams of neighbors that never mix: "search" finds the sum, "choose" tells it from the
-runner-up, "certify" measures it.
+Three streams of neighbors never mix: "search" finds the sum, "choose" compares it with the runner-up, and
+"certify" measures it.
 """
 
 from dataclasses import dataclass
@@ -10,25 +9,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorline.errors import BudgetError, InfeasibleError, ParameterError
-from anchorline.guarantees import split_delta
-from anchorline.model.predictor import Predictor, batches
+from anchorline.guarantees import achievable_epsilon, split_delta
+from anchorline.model.predictor import Predictor
 from anchorline.optimize import Problem, Solution, Status, solve
 from anchorline.optimize.evidence import Evidence, SampleRows
 from anchorline.optimize.exact import solve_runners_up
 from anchorline.search.assess import Assessment, assess, assess_exactly, assess_until
-from anchorline.search.sampling import MAX_PATTERNS, DrawnFlips, EnumeratedFlips, Flips, stream_key
+from anchorline.search.case import Case
+from anchorline.search.sampling import MAX_PATTERNS, EnumeratedFlips, Flips
 from anchorline.search.select import Rival, compare, fewest_facts, find_rivals, most_relevant
 from anchorline.settings import AUTO_MAX_QUERIES, Settings
-from anchorline.spaces.base import Neighborhood
 
-MAX_ENUMERATED = 22  # literals; 2^22 rows is the most anyone should wait for
-MIN_ENUMERATED = 1e-6  # flip probability; weights are rounded to 2^-50, too coarse for products of less
+MAX_ENUMERATED = 22  # literals; 2^22 rows is the longest wait that is reasonable
+MIN_ENUMERATED = 1e-6  # flip probability; weights are rounded to 2^-50, too coarse for products of smaller ones
 _FIRST_LOOK = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """A problem, its solution, what it is worth, and how the neighbors were had."""
+    """A problem, its solution, the measured quality of the solution, and how the neighbors were obtained.
+
+    ``theorem_epsilon`` is what the uniform-convergence theorem adds to the objective, or None where the theorem
+    does not apply.
+    """
 
     problem: Problem
     solution: Solution
@@ -36,40 +39,53 @@ class Findings:
     exhaustive: bool
     stopped_because: str | None = None
     rivals: tuple[Rival, ...] = ()
+    theorem_epsilon: float | None = None
 
 
-def investigate(neighborhood: Neighborhood, predictor: Predictor, settings: Settings) -> Findings:
-    """Search with as many neighbors as asked, or all, or until it is clear; then certify on fresh ones."""
-    flips = plan(neighborhood, settings)
+def investigate(case: Case) -> Findings:
+    """Search with the requested number of neighbors, with all, or until the result is clear; then certify it."""
+    settings, flips = case.settings, plan(case)
     if flips is None:
-        return _investigate_until_clear(neighborhood, predictor, settings)
+        return _investigate_until_clear(case)
     exhaustive = isinstance(flips, EnumeratedFlips)
     check_budget(settings, flips.n_rows, exhaustive)
     keep = exhaustive or settings.objective != "fidelity"
-    evidence, rows = gather(neighborhood, predictor, flips, keep=keep)
-    problem = pose(evidence, predictor, settings)
+    evidence, rows = gather(case, flips, keep=keep)
+    problem = pose(evidence, case.predictor, settings)
     chooser = None
     if settings.n_choose and not exhaustive:
-        fresh = stream(neighborhood, settings, "choose", settings.n_choose)
-        _, chooser = gather(neighborhood, predictor, fresh, keep=True)
+        _, chooser = gather(case, case.stream("choose", settings.n_choose), keep=True)
     solution = _choose(problem, rows, chooser, settings)
     rivals = find_rivals(problem, solution, chooser, settings) if settings.alternatives else ()
-    assessment, why = certify(neighborhood, predictor, settings, solution, rows if exhaustive else None)
-    return Findings(problem, solution, assessment, exhaustive, why, rivals)
+    return conclude(case, problem, solution, rows if exhaustive else None, rivals)
+
+
+def conclude(
+    case: Case,
+    problem: Problem,
+    solution: Solution,
+    all_rows: SampleRows | None = None,
+    rivals: tuple[Rival, ...] = (),
+) -> Findings:
+    """Certify a solution on fresh neighbors, or on ``all_rows``, which are every neighbor there is."""
+    assessment, reason = certify(case, solution, all_rows)
+    epsilon = _theorem_epsilon(problem, solution.status, case.settings, exhaustive=all_rows is not None)
+    return Findings(problem, solution, assessment, all_rows is not None, reason, rivals, epsilon)
 
 
 def check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
-    """Refuse what cannot fit into max_queries before the model is asked about any neighbor."""
-    asked = 0 if exhaustive else settings.n_choose + (settings.n_certify or 0)
-    if settings.max_queries is not None and 1 + n_rows + asked > settings.max_queries:
+    """Raise `BudgetError` before the first query if the work cannot fit into max_queries."""
+    n_more = 0 if exhaustive else settings.n_choose + (settings.n_certify or 0)
+    if settings.max_queries is not None and 1 + n_rows + n_more > settings.max_queries:
         raise BudgetError(
-            f"{1 + n_rows + asked} queries needed (x, {n_rows} to search, {asked} to choose and to certify), "
-            f"max_queries is {settings.max_queries}. Lower n_samples or n_certify, or raise max_queries."
+            f"{1 + n_rows + n_more} queries are needed (1 for x, {n_rows} to search, {n_more} to choose and to "
+            f"certify), but max_queries is {settings.max_queries}. Lower n_samples or n_certify, or raise "
+            "max_queries."
         )
 
 
 def _choose(problem: Problem, rows: SampleRows | None, chooser: SampleRows | None, settings: Settings) -> Solution:
-    """The sum that the objective asks for."""
+    """Return the sum that the objective asks for."""
     if rows is None or settings.objective == "fidelity":
         return solve_posed(problem, settings)
     if settings.objective == "shortest":
@@ -77,86 +93,69 @@ def _choose(problem: Problem, rows: SampleRows | None, chooser: SampleRows | Non
     return most_relevant(rows, chooser or rows, problem, solve_posed(problem, settings), settings)
 
 
-def certify(
-    neighborhood: Neighborhood,
-    predictor: Predictor,
-    settings: Settings,
-    solution: Solution,
-    rows: SampleRows | None,
-) -> tuple[Assessment | None, str | None]:
-    """Measure the solution on fresh neighbors, or exactly on ``rows`` that are all of them; or say why not."""
-    n_facts = np.count_nonzero(solution.contributions)
-    if settings.n_certify == 0 or solution.status is Status.RELAXED:  # a relaxation is no explanation
+def certify(case: Case, solution: Solution, all_rows: SampleRows | None) -> tuple[Assessment | None, str | None]:
+    """Measure the solution on fresh neighbors, or exactly on all of them; otherwise return why it was not."""
+    settings, n_facts = case.settings, np.count_nonzero(solution.contributions)
+    if settings.n_certify == 0 or solution.status is Status.RELAXED:  # a relaxation is not an explanation
         return None, None
     if n_facts > MAX_PATTERNS:
         return None, f"not measured, because {n_facts} facts are more than the {MAX_PATTERNS} a reader could hold"
-    if rows is not None:
-        p = settings.flip_probability
-        return assess_exactly(rows, predictor, solution.contributions, flip_probability=p), None
+    if all_rows is not None:
+        return assess_exactly(case, all_rows, solution.contributions), None
     if settings.n_fresh == 0:
         return None, "not measured, because max_queries left no query for it"
     assessment = assess(
-        neighborhood,
-        predictor,
+        case,
         solution.contributions,
-        flip_probability=settings.flip_probability,
         n_samples=settings.n_fresh,
-        seed=settings.seed,
-        most_enumerated=0 if settings.sampling == "draw" else settings.n_fresh // 2,
+        max_enumerated=0 if settings.sampling == "draw" else settings.n_fresh // 2,
         confidence=settings.certificate_confidence,
     )
     return assessment, None
 
 
-def gather(
-    neighborhood: Neighborhood, predictor: Predictor, flips: Flips, *, start: int = 0, keep: bool = False
-) -> tuple[Evidence, SampleRows | None]:
-    """Ask about the rows of flips from ``start`` on, in fixed batches; keep the rows too where asked.
+def gather(case: Case, flips: Flips, *, start: int = 0, keep: bool = False) -> tuple[Evidence, SampleRows | None]:
+    """Query the model about the rows of flips from ``start`` on and sum up the evidence; ``keep`` the rows too.
 
-    Without them, memory does not grow with the number of rows.
+    Unless they are kept, memory does not grow with the number of rows.
     """
     evidence: Evidence | None = None
     kept: list[SampleRows] = []
-    for first, last in batches(flips.n_rows, start):
-        table, weights = flips.rows(first, last)
-        answer = predictor.answer(neighborhood.realize(table, flips.generator(first)), last - first)
-        part = Evidence.from_sample(table, answer.drops, weights)
+    for batch in case.query(flips, start):
+        answer = batch.answer
+        part = Evidence.from_sample(batch.flips, answer.drops, batch.weights)
         evidence = part if evidence is None else evidence + part
-        kept += [SampleRows.pack(table, answer.drops, weights, answer.stays, answer.clipped)] if keep else []
+        if keep:
+            rows = SampleRows.pack(batch.flips, answer.drops, batch.weights, answer.stays, answer.clipped)
+            kept.append(rows)
     assert evidence is not None  # at least one row
     return evidence, SampleRows.joined(kept) if keep else None
 
 
-def plan(neighborhood: Neighborhood, settings: Settings) -> Flips | None:
-    """Enumerate where asked, or where it costs no more queries than drawing; else draw. None: until clear."""
-    d, n = len(neighborhood.literals), settings.n_samples
+def plan(case: Case) -> Flips | None:
+    """Enumerate if requested, or if that takes no more queries than drawing; otherwise draw. None: until clear."""
+    settings, d, n = case.settings, case.n_literals, case.settings.n_samples
     p = settings.flip_probability
-    possible = neighborhood.deterministic and d <= MAX_ENUMERATED and p >= MIN_ENUMERATED
+    possible = case.neighborhood.deterministic and d <= MAX_ENUMERATED and p >= MIN_ENUMERATED
     if settings.sampling == "enumerate" and not possible:
         raise ParameterError(
             f"sampling='enumerate' needs at most {MAX_ENUMERATED} literals and a flip probability of at least "
-            f"{MIN_ENUMERATED:g}; here are {d} and {p:.3g}. Type sampling='draw'."
+            f"{MIN_ENUMERATED:g}; this case has {d} and {p:.3g}. Type sampling='draw'."
         )
-    most = _FIRST_LOOK if n == "auto" else n
-    cheap = possible and 2**d <= (most if settings.max_queries is None else min(most, settings.max_queries - 1))
-    if settings.sampling == "enumerate" or (settings.sampling == "auto" and cheap):
+    max_rows = _FIRST_LOOK if n == "auto" else n
+    max_rows = max_rows if settings.max_queries is None else min(max_rows, settings.max_queries - 1)
+    if settings.sampling == "enumerate" or (settings.sampling == "auto" and possible and 2**d <= max_rows):
         return EnumeratedFlips(d, settings.flip_probability)
-    return None if n == "auto" else stream(neighborhood, settings, "search", int(n))
-
-
-def stream(neighborhood: Neighborhood, settings: Settings, name: str, n_rows: int) -> DrawnFlips:
-    """Flips of one named stream of the settings' seed."""
-    key = stream_key(settings.seed, neighborhood.key, name)
-    return DrawnFlips(key, n_rows, len(neighborhood.literals), settings.flip_probability)
+    return None if n == "auto" else case.stream("search", int(n))
 
 
 def pose(evidence: Evidence, predictor: Predictor, settings: Settings) -> Problem:
-    """The problem that the evidence and the settings pose."""
+    """Return the problem that the evidence and the settings pose."""
     return Problem(evidence, settings.k, predictor.scaled_prediction, box=settings.box, origin=predictor.origin)
 
 
 def solve_posed(problem: Problem, settings: Settings) -> Solution:
-    """Solve by the settings' solver and limits; `InfeasibleError` where no sum reaches the prediction."""
+    """Solve by the settings' solver and limits; raise `InfeasibleError` if no sum reaches the prediction."""
     p = settings.flip_probability
     steps = {"step": 18 / 19 / max(4 * p * (1 - p), 1e-9)} if settings.solver == "iht" else {}
     limits = {"time_limit": settings.time_limit, "node_limit": settings.node_limit}
@@ -166,47 +165,44 @@ def solve_posed(problem: Problem, settings: Settings) -> Solution:
     return solution
 
 
-def _investigate_until_clear(neighborhood: Neighborhood, predictor: Predictor, settings: Settings) -> Findings:
+def _theorem_epsilon(problem: Problem, status: Status, settings: Settings, *, exhaustive: bool) -> float | None:
+    """Bound how far fidelity may lie above that on the sample; None where the theorem does not apply.
+
+    The theorem's w has a coordinate for the constant, so d is the number of literals plus one. A sum without
+    intercept has the constant ``origin``, which is not a term and yet part of w.
+    """
+    if exhaustive:
+        return 0.0
+    if problem.box is None or status in (Status.RELAXED, Status.HEURISTIC):  # it needs the box, and k terms
+        return None
+    radius = problem.k * problem.box + (abs(problem.origin) if len(problem.variants) > 1 else 0.0)
+    n, delta = problem.evidence.n_rows, 1 - settings.confidence
+    if settings.n_samples == "auto":  # doubled until clear: every look has a different number of digits
+        delta = split_delta(delta, n.bit_length())
+    return achievable_epsilon(n, problem.k, problem.n_literals + 1, delta, max(1.0, radius))
+
+
+def _investigate_until_clear(case: Case) -> Findings:
     """Double the search until the best sum is separated from the runner-up, then measure until narrow.
 
-    Half the queries at most go to the search (as many rows to find two sums as to compare them), the
-    rest to the certificate.
+    At most half the queries go to the search (as many rows to find two sums as to compare them), the rest to the
+    certificate.
     """
-    most = settings.max_queries or AUTO_MAX_QUERIES
-    n, look = min(_FIRST_LOOK, max(1, (most - 1) // 8)), 1
-    evidence: Evidence | None = None
-    chooser: SampleRows | None = None
-    while True:
-        done = 0 if evidence is None else evidence.n_rows
-        more, _ = gather(neighborhood, predictor, stream(neighborhood, settings, "search", n), start=done)
-        evidence = more if evidence is None else evidence + more
-        problem = pose(evidence, predictor, settings)
-        solution = solve_posed(problem, settings)
-        choosers = stream(neighborhood, settings, "choose", n)
-        _, fresh = gather(neighborhood, predictor, choosers, start=done, keep=True)
-        assert fresh is not None
-        chooser = fresh if chooser is None else SampleRows.joined([chooser, fresh])
-        delta = split_delta(1 - settings.confidence, look)
-        best, complete = solve_runners_up(problem, settings.limits)
-        rivals = compare(best, chooser, problem.prediction, delta)
-        clear = complete and all(rival.excess.low > 0 for rival in rivals)
-        if clear or 4 * n > most // 2:
-            break
-        n, look = 2 * n, look + 1
+    settings = case.settings
+    max_queries = settings.max_queries or AUTO_MAX_QUERIES
+    problem, solution, clear = _search_until_clear(case, max_queries)
+    epsilon = _theorem_epsilon(problem, solution.status, settings, exhaustive=False)
     if np.count_nonzero(solution.contributions) > MAX_PATTERNS:
-        _, why_not = certify(neighborhood, predictor, settings, solution, None)
-        return Findings(problem, solution, None, False, why_not)
+        _, reason = certify(case, solution, None)
+        return Findings(problem, solution, None, False, reason, theorem_epsilon=epsilon)
     assessment, narrow = assess_until(
-        neighborhood,
-        predictor,
+        case,
         solution.contributions,
-        flip_probability=settings.flip_probability,
         tolerance=settings.tolerance,
-        most_samples=most - predictor.n_queries,
-        seed=settings.seed,
+        max_samples=max_queries - case.predictor.n_queries,
         confidence=settings.confidence,
     )
-    why = [
+    reasons = [
         "best support separated from the runner-up"
         if clear
         else "query limit met before the best support was separated from the runner-up",
@@ -214,4 +210,27 @@ def _investigate_until_clear(neighborhood: Neighborhood, predictor: Predictor, s
         if narrow
         else f"query limit met before the relevance interval was narrower than {settings.tolerance:g}",
     ]
-    return Findings(problem, solution, assessment, False, "; ".join(why))
+    return Findings(problem, solution, assessment, False, "; ".join(reasons), theorem_epsilon=epsilon)
+
+
+def _search_until_clear(case: Case, max_queries: int) -> tuple[Problem, Solution, bool]:
+    """Double the rows until the best sum beats the runners-up on rows that found neither; also whether it does."""
+    settings = case.settings
+    n, look = min(_FIRST_LOOK, max(1, (max_queries - 1) // 8)), 1
+    evidence: Evidence | None = None
+    chooser: SampleRows | None = None
+    while True:
+        done = 0 if evidence is None else evidence.n_rows
+        more, _ = gather(case, case.stream("search", n), start=done)
+        evidence = more if evidence is None else evidence + more
+        problem = pose(evidence, case.predictor, settings)
+        solution = solve_posed(problem, settings)
+        _, fresh = gather(case, case.stream("choose", n), start=done, keep=True)
+        assert fresh is not None
+        chooser = fresh if chooser is None else SampleRows.joined([chooser, fresh])
+        best, complete = solve_runners_up(problem, settings.limits)
+        rivals = compare(best, chooser, problem.prediction, split_delta(1 - settings.confidence, look))
+        clear = complete and all(rival.excess.low > 0 for rival in rivals)
+        if clear or 4 * n > max_queries // 2:
+            return problem, solution, clear
+        n, look = 2 * n, look + 1

@@ -1,37 +1,19 @@
 """Flips: independent draws from named streams, or all of them with their probabilities."""
 
 import hashlib
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from anchorline.errors import ParameterError
 
-_GROUP = 512  # rows drawn together, so that a literal's flips lie side by side, as their readers want them
+_GROUP = 512  # rows drawn together, so that the flips of one literal are contiguous, as their readers need
 MAX_PATTERNS = 20  # literals of a support whose 2^s patterns are listed
 CANCELS = 1e-12
-_MIN_PROBABILITY = 1e-300  # beyond sigma = 690 nothing is ever flipped anyway
-
-
-def flip_probability_of(sigma: float) -> float:
-    r"""Probability that a literal is flipped at concentration sigma: :math:`p = 1 / (1 + e^\sigma)`.
-
-    Examples
-    --------
-    >>> flip_probability_of(0.0), round(flip_probability_of(1.0), 4)
-    (0.5, 0.2689)
-    """
-    number = isinstance(sigma, (int, float, np.number)) and not isinstance(sigma, bool)
-    if not (number and math.isfinite(sigma) and sigma >= 0):
-        raise ParameterError(
-            f"sigma is {sigma!r}; needed a finite number >= 0: 0 is uniform, 3 very local. Type sigma=1.0."
-        )
-    return max(math.exp(-sigma) / (1 + math.exp(-sigma)), _MIN_PROBABILITY)
 
 
 def stream_key(seed: int, row_key: bytes, stream: str) -> int:
-    """128-bit Philox key of one stream of one row: BLAKE2b(seed, row key, stream name)."""
+    """Return the 128-bit Philox key of one stream of one row: BLAKE2b(seed, row key, stream name)."""
     digest = hashlib.blake2b(digest_size=16)
     for part in (str(int(seed)).encode(), row_key, stream.encode()):
         digest.update(len(part).to_bytes(8, "little"))
@@ -41,12 +23,12 @@ def stream_key(seed: int, row_key: bytes, stream: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DrawnFlips:
-    """``n_rows`` rows of independent flips; any slice of rows can be had alone, in any order.
+    """``n_rows`` rows of independent flips; any slice of rows can be drawn alone, in any order.
 
-    Rows come in groups; group g owns the Philox counters from ``g 2^64`` on, so a row's flips depend on (key, row,
-    d, p) only. First come bytes, the rows of one literal after those of another: below ``floor(p 2^8)`` is a flip,
-    above it is none. Those equal to it are decided by 32 bits more each, in the same order: the law is met to
-    2^-41.
+    Rows come in groups. Group g owns the Philox counters from ``g 2^64`` on, so that a row's flips depend only on
+    (key, row, d, p). Each flip is decided by one byte, literal after literal: a byte below ``floor(p 2^8)`` is a
+    flip, a byte above is not. A byte equal to it is decided by 32 further bits, in the same order, so that the
+    probability is exact to 2^-41.
     """
 
     key: int
@@ -55,7 +37,7 @@ class DrawnFlips:
     flip_probability: float
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, None]:
-        """Flips (stop - start, d) as booleans, every literal's side by side; no weights."""
+        """Return flips (stop - start, d) as booleans, contiguous per literal; there are no weights."""
         first, last = start // _GROUP, -(-stop // _GROUP)
         flips = np.empty((self.n_literals, max(0, last - first) * _GROUP), dtype=bool)
         for group in range(first, last):
@@ -73,14 +55,14 @@ class DrawnFlips:
         flips[np.unravel_index(ties, flips.shape)] = _raw(generator, len(ties), "<u4") < low
 
     def generator(self, start: int) -> np.random.Generator:
-        """What a space draws values from for the batch that starts at this row; twice as fast as Philox."""
+        """Return the generator of values for the batch that starts at this row; twice as fast as Philox."""
         return np.random.Generator(np.random.PCG64DXSM([self.key, start]))
 
 
 def _raw(generator: np.random.BitGenerator, n: int, kind: str) -> np.ndarray:
-    """The next n raw numbers of a kind, such as "u1": the same on every machine and version of NumPy."""
-    a_word = 8 // np.dtype(kind).itemsize
-    return generator.random_raw(-(-n // a_word)).astype("<u8", copy=False).view(kind)[:n]
+    """Return the next n raw numbers of a kind such as "u1", the same on every machine and version of NumPy."""
+    per_word = 8 // np.dtype(kind).itemsize
+    return generator.random_raw(-(-n // per_word)).astype("<u8", copy=False).view(kind)[:n]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +78,22 @@ class EnumeratedFlips:
         return int(2**self.n_literals)
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Flips of rows ``start`` to ``stop`` (the bits of the row number), and their probabilities."""
+        """Return flips of rows ``start`` to ``stop`` (the bits of the row number) with their probabilities."""
         flips = (np.arange(start, stop)[:, None] >> np.arange(self.n_literals)) & 1 == 1
         n_flipped = flips.sum(axis=1)
         p = self.flip_probability
         return flips, p**n_flipped * (1 - p) ** (self.n_literals - n_flipped)
 
     def generator(self, start: int) -> None:
-        """None: only flips that decide the inputs alone are enumerated."""
+        """Return None, because flips are enumerated only where they alone determine the inputs."""
 
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """The flips of a support whose contributions cancel: the event relevance conditions on.
+    """The flips of a support whose contributions cancel, which is the event that relevance is conditioned on.
 
-    ``patterns`` (m, s) are those flips, the first one "nothing flipped"; ``shares`` (m,) their
-    probabilities given the event; ``probability`` that of the event itself, P[A].
+    ``patterns`` (m, s) are those flips, of which the first is "nothing flipped"; ``shares`` (m,) are their
+    probabilities given the event; ``probability`` is that of the event itself, P[A].
     """
 
     support: np.ndarray
@@ -141,8 +123,8 @@ def cancelling_event(contributions: np.ndarray, flip_probability: float) -> Even
     size = len(support)
     if size > MAX_PATTERNS:
         raise ParameterError(
-            f"The explanation has {size} literals; the event of relevance is listed for at most "
-            f"{MAX_PATTERNS}. Keep its largest terms."
+            f"The explanation has {size} literals; relevance can be measured for at most {MAX_PATTERNS}. Keep its "
+            "largest terms."
         )
     values = np.asarray(contributions, dtype=np.float64)[support]
     sums, n_flipped = np.zeros(1), np.zeros(1, dtype=np.intp)
@@ -157,7 +139,7 @@ def cancelling_event(contributions: np.ndarray, flip_probability: float) -> Even
 
 @dataclass(frozen=True, slots=True)
 class ConditionalFlips:
-    """Rows drawn given an event: a pattern of the support by its probability, the rest freely."""
+    """Rows drawn given an event: a pattern of the support by its probability, all other literals freely."""
 
     free: DrawnFlips
     event: Event
@@ -169,7 +151,7 @@ class ConditionalFlips:
         return self.free.n_rows
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, None]:
-        """Flips (stop - start, d) as booleans; no weights."""
+        """Return flips (stop - start, d) as booleans; there are no weights."""
         flips, _ = self.free.rows(start, stop)
         chosen = np.zeros(stop - start, dtype=np.intp)
         if not self.event.is_literal:
@@ -180,7 +162,7 @@ class ConditionalFlips:
         return flips, None
 
     def generator(self, start: int) -> np.random.Generator:
-        """As of the free rows."""
+        """Return the generator of the free rows."""
         return self.free.generator(start)
 
 
@@ -194,7 +176,7 @@ class EnumeratedEvent:
 
     @property
     def n_rows(self) -> int:
-        """Patterns of the support times flips of the rest."""
+        """Number of patterns of the support times number of flips of the rest."""
         return len(self.event.patterns) * self._free.n_rows
 
     @property
@@ -202,7 +184,7 @@ class EnumeratedEvent:
         return EnumeratedFlips(self.n_literals - len(self.event.support), self.flip_probability)
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Flips of rows ``start`` to ``stop``, and their probabilities given the event."""
+        """Return flips of rows ``start`` to ``stop`` with their probabilities given the event."""
         pattern, row = np.divmod(np.arange(start, stop), self._free.n_rows)
         free, weights = self._free.rows(0, self._free.n_rows)
         flips = np.zeros((stop - start, self.n_literals), dtype=bool)
@@ -212,7 +194,7 @@ class EnumeratedEvent:
         return flips, weights[row] * self.event.shares[pattern]
 
     def generator(self, start: int) -> None:
-        """None: only flips that decide the inputs alone are enumerated."""
+        """Return None, because flips are enumerated only where they alone determine the inputs."""
 
 
 Flips = DrawnFlips | EnumeratedFlips | ConditionalFlips | EnumeratedEvent

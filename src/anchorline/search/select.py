@@ -1,4 +1,4 @@
-"""Choosing between sums on rows that did not find them: direct relevance, and honest alternatives."""
+"""Choose between sums on rows that did not find them: direct relevance, and alternatives."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from anchorline.settings import Settings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rival:
-    """Another sum, and by how much its fidelity loss exceeds that of the best one, on fresh rows."""
+    """Another sum, and the amount by which its fidelity loss exceeds that of the best one on fresh rows."""
 
     contributions: np.ndarray
     intercept: float
@@ -27,10 +27,10 @@ class Rival:
 def most_relevant(
     rows: SampleRows, chooser: SampleRows, problem: Problem, fidelity: Solution, settings: Settings
 ) -> Solution:
-    """The rule that holds the output best on the second sample, the fidelity optimum's support among them.
+    """Return the rule that holds the output best on the second sample; the fidelity optimum's support competes.
 
-    ``objective`` and ``lower_bound`` of the answer are relevance errors by the coverage estimator: for the
-    rule's own support, and for the best rule of any size, on the search sample.
+    ``objective`` and ``lower_bound`` of the solution are relevance errors by the coverage estimator on the search
+    sample: for the rule's own support, and for the best rule of any size.
     """
     own = tuple(np.flatnonzero(fidelity.contributions).tolist())
     rules = relevant_rules(rows, problem, settings.flip_probability, settings.limits, own)
@@ -50,14 +50,14 @@ def most_relevant(
 
 
 def _rank(rule: Rule, score: float, own: tuple[int, ...]) -> tuple[float, bool, int]:
-    """By score, then by length; where too few rows are left to tell, the fidelity optimum's own rule first."""
+    """Rank by score, then by length; if too few rows are left to decide, the fidelity optimum's rule is first."""
     return score, bool(np.isinf(score)) and rule.support != own, len(rule.support)
 
 
 def fewest_facts(rows: SampleRows, problem: Problem, settings: Settings) -> Solution:
-    """The shortest rule whose relevance error on the sample is at most ``settings.max_relevance_error``.
+    """Return the shortest rule whose relevance error on the sample is at most ``settings.max_relevance_error``.
 
-    OPTIMAL means: no rule of fewer facts does, by proof, on this sample.
+    Status OPTIMAL means that, by proof, no rule of fewer facts reaches that error on this sample.
     """
     assert settings.max_relevance_error is not None
     rule, proven = shortest_rule(
@@ -67,7 +67,7 @@ def fewest_facts(rows: SampleRows, problem: Problem, settings: Settings) -> Solu
         raise InfeasibleError(
             f"No rule of at most {settings.k - 1} facts {'has' if proven else 'was found with'} a relevance error "
             f"of at most {settings.max_relevance_error:g} on {len(rows.drops):,} samples. Raise "
-            "max_relevance_error, k or n_samples, or look closer with a larger sigma."
+            "max_relevance_error, k or n_samples, or use a larger sigma for a closer neighborhood."
         )
     return Solution(
         contributions=rule.contributions,
@@ -81,18 +81,18 @@ def fewest_facts(rows: SampleRows, problem: Problem, settings: Settings) -> Solu
 def find_rivals(
     problem: Problem, best: Solution, chooser: SampleRows | None, settings: Settings
 ) -> tuple[Rival, ...]:
-    """Other supports that this much evidence cannot tell from the best; none proven worse is listed."""
-    found, _ = solve_runners_up(problem, settings.limits, settings.alternatives + 1)
+    """Return other sums that the evidence cannot distinguish from the best; those proven worse are left out."""
+    candidates, _ = solve_runners_up(problem, settings.limits, settings.alternatives + 1)
     own = tuple(np.flatnonzero(best.contributions).tolist())
-    others = [candidate for candidate in found if candidate.terms != own][: settings.alternatives]
+    others = [candidate for candidate in candidates if candidate.terms != own][: settings.alternatives]
     first = Candidate(best.objective, best.contributions, best.intercept)
-    if chooser is None:  # all neighbors were seen: nothing is left to chance
+    if chooser is None:  # all neighbors were enumerated, so nothing is random
         rivals = tuple(
             Rival(c.contributions, c.intercept, c.objective, _exact_excess(problem, c, first)) for c in others
         )
         most = TOLERANCE * problem.evidence.drop_square
         return tuple(rival for rival in rivals if rival.excess.value <= most)
-    delta = 1 - settings.certificate_confidence  # the other half is the certificate's
+    delta = 1 - settings.certificate_confidence  # the certificate takes the other half
     rivals = compare([first, *others], chooser, problem.prediction, delta)
     return tuple(rival for rival in rivals if rival.excess.low <= 0)
 
@@ -100,7 +100,7 @@ def find_rivals(
 def compare(
     candidates: list[Candidate], chooser: SampleRows, prediction: float, delta: float
 ) -> tuple[Rival, ...]:
-    """Each candidate against the first, contributions frozen, in pairs on the same rows; delta shared."""
+    """Compare each candidate with the first on the same rows, with fixed contributions; delta is split."""
     flips = chooser.flips
     losses = [(chooser.drops - flipped_sums(flips, c.contributions)) ** 2 for c in candidates]
     ranges = [fidelity_range(prediction, c.contributions) for c in candidates]

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from anchorline._version import __version__
 from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer
+from anchorline.model.predictor import output_name
 from anchorline.render.characters import printable
 from anchorline.studio import limits as most
 from anchorline.studio import schemas
@@ -98,7 +99,7 @@ class Studio:
             "is_ranked": self.catalogue.is_ranked,
             "columns": self.catalogue.describe(),
             "classes": None if asked.classes is None else [printable(str(label)) for label in asked.classes],
-            "explains": None if asked.column is None else printable(asked.name_of(asked.column)),
+            "explains": None if asked.column is None else printable(output_name(asked, asked.column)),
             "groups": self.explainer.space.groups,  # type: ignore[attr-defined]  # a Table
             "most_k": min(10, n_facts + 1),
             "most_samples": self.limits.max_samples,

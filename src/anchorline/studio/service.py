@@ -14,12 +14,16 @@ import numpy as np
 
 from anchorline.errors import FormatError
 from anchorline.explainer import Explainer
-from anchorline.model.predictor import Predictor
+from anchorline.model.predictor import plain_label
 from anchorline.render import html
 from anchorline.render.characters import printable
-from anchorline.result.explanation import Explanation, plain_label
-from anchorline.result.frontier import Frontier, trace_frontier
+from anchorline.result.assemble import assemble_frontier
+from anchorline.result.explanation import Explanation
+from anchorline.result.frontier import Frontier
 from anchorline.result.json_format import canonical_json
+from anchorline.result.verification import Outcome, Verification
+from anchorline.search.case import Case
+from anchorline.search.trace import trace
 from anchorline.settings import N_SAMPLES, NODE_LIMIT, Settings
 from anchorline.studio.catalogue import Catalogue, told_value
 from anchorline.studio.limits import MAX_ALTERNATIVES, MAX_TERMS, Limits
@@ -32,7 +36,7 @@ from anchorline.studio.schemas import (
     WhatIfRequest,
 )
 from anchorline.studio.views import explanation_view, frontier_answer, frontier_view
-from anchorline.verify import Outcome, Verification, verify
+from anchorline.verify import verify
 
 logger = logging.getLogger("anchorline.studio")
 _CHOICES = ("k", "sigma", "n_samples", "n_certify", "seed", "alternatives", "objective")
@@ -118,7 +122,8 @@ class Desk:
     def what_if(self, request: WhatIfRequest) -> bytes:
         """The model's answer to the changed row, next to what the explanation's sum makes of broken facts."""
         space: Any = self._explainer.space
-        neighborhood, predictor = self._prepare(request)
+        case = self._prepare(request)
+        neighborhood, predictor = case.neighborhood, case.predictor
         explanation = self._explanation(request)
         changed = dict(zip(space.names, neighborhood.instance, strict=True))
         for name in request.broken:
@@ -184,18 +189,17 @@ class Desk:
 
     def _frontier(self, request: FrontierRequest) -> Frontier:
         """Like `Explainer.frontier`, but a row that was asked about a moment ago is not prepared again."""
-        return trace_frontier(
-            *self._prepare(request), Settings.from_keywords(**self._keywords(request)), request.ks
-        )
+        case = self._prepare(request)
+        return assemble_frontier(case, trace(case, request.ks))
 
-    def _prepare(self, request: Any) -> tuple[Any, Predictor]:
+    def _prepare(self, request: Any) -> Case:
         """The row's neighborhood, and the model as seen from there, for the class asked for."""
         row, explainer = self._catalogue.read(request.row), self._explainer_of(request.output)
         settings = Settings.from_keywords(**self._keywords(request))
-        neighborhood, predictor = self._prepared.get(
+        case: Case = self._prepared.get(
             canonical_json({"row": row, "output": request.output}), lambda: explainer.prepare(row, settings)
         )
-        return neighborhood, copy.copy(predictor)  # it counts what it is asked
+        return replace(case, predictor=copy.copy(case.predictor), settings=settings)  # a predictor counts queries
 
     def _check_effort(self, explanation: Explanation) -> None:
         """A sealed text may ask for any effort: anybody can seal one."""

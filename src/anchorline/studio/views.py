@@ -10,14 +10,14 @@ from anchorline.guarantees import Estimate
 from anchorline.render.characters import printable
 from anchorline.render.summands import adding_up, output_name, summands
 from anchorline.render.text import by_theorem, in_the_population, on_the_sample
-from anchorline.result.explanation import (
+from anchorline.result.certificate import (
     TRUSTWORTHY_CHANGE,
     TRUSTWORTHY_STABILITY,
     WEAK_CHANGE,
     WEAK_STABILITY,
     Certificate,
-    Explanation,
 )
+from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier, FrontierPoint
 from anchorline.spaces.base import Literal
 

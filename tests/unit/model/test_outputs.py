@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 import anchorline as al
 from anchorline.errors import ParameterError
 from anchorline.model.outputs import as_array, classes_of, resolve
+from anchorline.model.predictor import output_name
 
 ROWS = np.arange(24.0).reshape(12, 2) % 7
 TARGET = np.array(["no", "yes"])[(ROWS[:, 0] > 3).astype(int)]
@@ -26,7 +27,7 @@ def test_a_classifier_is_asked_for_probabilities():
     asked = resolve(CLASSIFIER)
     assert (asked.task, asked.classes, asked.column, asked.name) == (None, ("no", "yes"), None, None)
     np.testing.assert_array_equal(asked.ask(ROWS), CLASSIFIER.predict_proba(ROWS))
-    assert asked.name_of(1) == "yes"
+    assert output_name(asked, 1) == "yes"
 
 
 def test_a_classifier_without_probabilities_is_asked_for_labels():
@@ -38,16 +39,16 @@ def test_a_classifier_without_probabilities_is_asked_for_labels():
 
 def test_a_regressor_is_asked_for_numbers():
     asked = resolve(REGRESSOR, output="price")
-    assert (asked.task, asked.classes, asked.name, asked.name_of(None)) == ("number", None, "price", "price")
-    assert resolve(REGRESSOR).name_of(None) == "f(x)"
-    assert resolve(REGRESSOR, column=1).name_of(1) == "output 1"
+    assert (asked.task, asked.classes, asked.name, output_name(asked, None)) == ("number", None, "price", "price")
+    assert output_name(resolve(REGRESSOR), None) == "f(x)"
+    assert output_name(resolve(REGRESSOR, column=1), 1) == "output 1"
 
 
 def test_a_function_is_asked_as_it_is():
     asked = resolve(np.tanh)
     assert asked.ask is np.tanh
     assert (asked.task, asked.classes, asked.input) == (None, None, "auto")
-    assert asked.name_of(2) == "class 2"
+    assert output_name(asked, 2) == "class 2"
 
 
 @pytest.mark.parametrize("model", [CLASSIFIER, CLASSIFIER.predict_proba, CLASSIFIER.predict_log_proba])
@@ -78,7 +79,7 @@ def test_classes_are_python_values():
 def test_a_label_by_value_or_text(output):
     asked = resolve(np.tanh, classes=[0, 1], output=output)
     assert asked.column == 1
-    assert asked.name_of(1) == "1"
+    assert output_name(asked, 1) == "1"
 
 
 def test_a_label_is_taken_before_its_text():
@@ -88,11 +89,11 @@ def test_a_label_is_taken_before_its_text():
 
 def test_a_column_of_unknown_class_may_be_called_anything():
     asked = resolve(lambda rows: rows, column=np.int64(0), output="refusal")
-    assert (asked.column, asked.name_of(0)) == (0, "refusal")
+    assert (asked.column, output_name(asked, 0)) == (0, "refusal")
 
 
 def test_column_and_class_must_agree():
-    assert resolve(CLASSIFIER, column=1, output="yes").name_of(1) == "yes"
+    assert output_name(resolve(CLASSIFIER, column=1, output="yes"), 1) == "yes"
     with pytest.raises(ParameterError, match="which is column 1, but column is 0"):
         resolve(CLASSIFIER, column=0, output="yes")
 

@@ -5,7 +5,8 @@ import pytest
 
 import anchorline as al
 from anchorline.errors import BudgetError, ParameterError, PredictorError, PredictorOutputError
-from anchorline.model.predictor import BATCH_ROWS, Predictor, batches
+from anchorline.model.predictor import BATCH_ROWS, batches
+from helpers.cases import open_predictor
 
 GRID = 2**26
 ORIGINAL = np.array([[1.0, -1.0, 1.0]])
@@ -27,7 +28,7 @@ class Recorder:
 
 
 def predictor_of(answer, original=ORIGINAL, **options):
-    return Predictor(answer, original, **options)
+    return open_predictor(answer, original, **options)
 
 
 def drops_of(predictor, rows):
@@ -242,7 +243,7 @@ def test_signs_are_numbers_without_asking():
     ],
 )
 def test_other_integers_are_ambiguous(answer):
-    with pytest.raises(PredictorOutputError, match=r"labels or numbers.*task='label', else task='number'"):
+    with pytest.raises(PredictorOutputError, match=r"labels or numbers.*task='label', otherwise task='number'"):
         drops_of(predictor_of(answer), np.zeros((5, 3)))
 
 
@@ -463,7 +464,8 @@ def test_a_model_may_answer_in_one_buffer():
 def test_every_answer_has_a_weight_of_its_own():
     def noted(fallen):
         answers = np.where(np.arange(50) == fallen, -1.0, 0.0)
-        predictor = Predictor(lambda z: answers if len(z) > 1 else np.zeros(1), np.zeros((1, 1)), checksum_key=7)
+        predictor = open_predictor(lambda z: answers if len(z) > 1 else np.zeros(1), np.zeros((1, 1)))
+        predictor.checksum_key = 7
         predictor.answer(np.zeros((50, 1)), 50)
         return predictor.checksum_ticks
 

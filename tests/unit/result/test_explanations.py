@@ -64,7 +64,7 @@ def test_failures_are_told_apart(many):
 def test_what_was_looked_at_is_not_pickled_twice():
     explainer = al.Explainer(lambda z: 0.5 * z[:, 0], al.Hypercube())
     many = explainer.explain_many([[1, 1, 1], [-1, 1, -1]] * 5)
-    fresh = Explanations.of_records(many.records)
+    fresh = Explanations.from_records(many.records)
     size = len(pickle.dumps(fresh))
     assert [fresh[i] for i in range(10)]
     assert len(pickle.dumps(fresh)) == size
@@ -78,9 +78,9 @@ def test_records_are_copies(many):
 def test_made_of_explanations_or_of_records_it_is_the_same(many):
     again = Explanations(list(many))
     assert [r["explanation"] for r in again.records] == [r["explanation"] for r in many.records]
-    assert Explanations.of_records(many.records) == many
+    assert Explanations.from_records(many.records) == many
     assert pickle.loads(pickle.dumps(many)) == many
-    assert hash(Explanations.of_records(many.records)) == hash(many)
+    assert hash(Explanations.from_records(many.records)) == hash(many)
     assert many != "something else"
 
 
@@ -185,7 +185,7 @@ def test_the_summary_counts_attributes_signs_and_sizes(many):
     ]
     assert found == sorted(found)
     assert "4 rows explained, 1 failed (InstanceError 1)" in str(summary)
-    assert summarize(list(many)).attributes == summary.attributes
+    assert summarize(enumerate(many)).attributes == summary.attributes
 
 
 def test_a_summary_of_a_slice_names_the_rows_of_the_whole(many):
@@ -222,7 +222,7 @@ def test_plots_take_them(many):
 
 
 def test_a_walk_over_all_rows_keeps_none_of_them(many):
-    fresh = Explanations.of_records(many.records)
+    fresh = Explanations.from_records(many.records)
     fresh.summary()
     fresh.to_frame(by="term")
     assert not fresh._read

@@ -141,7 +141,7 @@ def test_a_rule_says_that_outputs_were_clipped():
     rule = al.explain(lambda z: np.where(z[:, 0] > 0, 1.0, 50.0), np.ones(3), k=1).as_rule()
     assert rule == "If anything goes then f(x) stays 1, as far as output_range goes: 4 outputs were beyond it."
     frontier = al.Explainer(lambda z: 5.0 - 4 * z[:, 0], al.Hypercube()).frontier(np.ones(3), ks=[1])
-    assert "4 of 9 outputs were beyond output_range and clipped: errors may be larger" in str(frontier)
+    assert "4 of 9 outputs were beyond output_range and clipped, so errors may be larger" in str(frontier)
     assert not al.Explainer(smooth, al.Hypercube()).frontier(np.ones(3), ks=[1]).warnings
 
 

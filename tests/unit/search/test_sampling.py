@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from anchorline.errors import ParameterError
-from anchorline.search.sampling import DrawnFlips, EnumeratedFlips, flip_probability_of, stream_key
+from anchorline.search.sampling import DrawnFlips, EnumeratedFlips, stream_key
+from anchorline.settings import flip_probability_of
 
 KEY = stream_key(0, b"row", "search")
 

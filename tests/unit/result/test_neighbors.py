@@ -5,8 +5,8 @@ import pytest
 
 import anchorline as al
 from anchorline.errors import SampleError
+from anchorline.result.neighbors import NeighborSample
 from anchorline.samples import loans
-from anchorline.search.neighbors import NeighborSample
 
 
 def test_a_linear_model_is_what_its_sum_says():
@@ -52,5 +52,5 @@ def test_the_table_s_own_rows_are_not_those_of_the_search():
 @pytest.mark.parametrize("lengths", [(2, 3, 3), (0, 0, 0)])
 def test_unequal_lengths_are_refused(lengths):
     n_flips, outputs, sums = (np.zeros(n) for n in lengths)
-    with pytest.raises(SampleError, match="one length"):
+    with pytest.raises(SampleError, match="same length"):
         NeighborSample(n_flips=n_flips, outputs=outputs, sums=sums, prediction=0.0, output="y")

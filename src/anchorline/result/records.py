@@ -1,0 +1,83 @@
+"""One record per explained row, as frames, files and worker processes hold it."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anchorline._links import call
+from anchorline.result.explanation import Explanation
+from anchorline.result.frames import frame_in
+
+# The columns of every frame and file of explanations, with their types; only the key is never missing.
+COLUMNS = {
+    "key": "text",
+    "output": "text",
+    "prediction": "number",
+    "intercept": "number",
+    "rule": "text",
+    "verdict": "text",
+    "status": "text",
+    "relevance_error": "number",
+    "stability": "number",
+    "error_type": "text",
+    "error": "text",
+    "explanation": "text",
+}
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A row that has no explanation, and the error that prevented one."""
+
+    row: int
+    error: str
+    error_type: str = "Exception"
+
+    def __str__(self) -> str:
+        return f"Row {self.row} has no explanation. {self.error_type}: {self.error}"
+
+
+def record_of(entry: Explanation | Failure) -> Record:
+    """Return the record of one row: `COLUMNS`."""
+    if isinstance(entry, Failure):
+        return failed_record(None, entry.error_type, entry.error)
+    certificate = entry.certificate
+    return {
+        "key": content_key(entry.instance),
+        "output": _clean(entry.output),
+        "prediction": entry.prediction,
+        "intercept": entry.intercept,
+        "rule": _clean(call("explanation.sum", entry)),
+        "verdict": entry.verdict.name,
+        "status": certificate.status.name,
+        "relevance_error": None if certificate.relevance_error is None else certificate.relevance_error.value,
+        "stability": None if certificate.stability is None else certificate.stability.value,
+        "error_type": None,
+        "error": None,
+        "explanation": entry.to_json(),
+    }
+
+
+def failed_record(key: str | None, error_type: str, error: str) -> Record:
+    """Return the record of a row that has no explanation."""
+    record = dict.fromkeys(COLUMNS)
+    return record | {"key": key, "error_type": _clean(error_type), "error": _clean(error)}
+
+
+def content_key(values: Iterable[Any]) -> str:
+    """Return the identity of a row by its plain values, which does not depend on its place."""
+    return hashlib.sha256(json.dumps(list(values), default=str).encode()).hexdigest()[:32]
+
+
+def frame_of(records: Sequence[Mapping[str, Any]], first: Sequence[str], backend: Any) -> Any:
+    """Return records as a frame of typed columns: those of ``first`` (places), then `COLUMNS`."""
+    names = dict.fromkeys(first, "place") | COLUMNS
+    return frame_in(backend, {name: [record[name] for record in records] for name in names}, names)
+
+
+def _clean(text: str) -> str:
+    """Return a text that every file can hold, with half surrogate pairs escaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,67 @@
+"""The error for every number of terms: one search sample, one fresh sample, all limits together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from anchorline.errors import ParameterError
+from anchorline.guarantees import Estimate
+from anchorline.optimize import Problem, Solution
+from anchorline.optimize.evidence import SampleRows
+from anchorline.optimize.exact import solve_path
+from anchorline.search.assess import Measured, estimate_drop, estimate_fidelity
+from anchorline.search.case import Case
+from anchorline.search.investigate import check_budget, gather, plan, pose, solve_posed
+from anchorline.search.sampling import EnumeratedFlips
+from anchorline.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class TracedPoint:
+    """The best sum of at most k terms, and its errors on fresh rows; None if too few rows were in the event."""
+
+    k: int
+    solution: Solution
+    fidelity_error: Estimate | None = None
+    relevance_error: Estimate | None = None
+
+
+def trace(case: Case, ks: Sequence[int]) -> list[TracedPoint]:
+    """Solve for every k on one search sample, and measure all the sums on one fresh sample.
+
+    Fidelity uses all fresh rows, relevance those in each sum's own event: given their number, they are
+    independent draws from it. The failure probability is shared by all limits.
+    """
+    settings = case.settings
+    if not ks or settings.n_samples == "auto" or settings.objective != "fidelity":
+        raise ParameterError("A frontier needs at least one k, n_samples as a number, and objective='fidelity'.")
+    flips = plan(case)
+    assert flips is not None  # n_samples is a number
+    exhaustive = isinstance(flips, EnumeratedFlips)
+    check_budget(settings, flips.n_rows, exhaustive)
+    evidence, rows = gather(case, flips, keep=exhaustive)
+    each = [replace(settings, k=k) for k in sorted(set(ks))]
+    solutions = _solve_all([pose(evidence, case.predictor, setting) for setting in each], each)
+    if settings.n_fresh and not exhaustive:
+        _, rows = gather(case, case.stream("certify", settings.n_fresh), keep=True)
+    points = [TracedPoint(setting.k, solution) for setting, solution in zip(each, solutions, strict=True)]
+    confidence = 1 - (1 - settings.confidence) / (2 * len(each))
+    return points if rows is None else _measured(case, points, rows, confidence)
+
+
+def _solve_all(problems: list[Problem], each: list[Settings]) -> list[Solution]:
+    if each[0].solver == "exact":
+        return solve_path(problems, each[0].limits)
+    return [solve_posed(problem, setting) for problem, setting in zip(problems, each, strict=True)]
+
+
+def _measured(case: Case, points: list[TracedPoint], rows: SampleRows, confidence: float) -> list[TracedPoint]:
+    flips = rows.flips  # unpacked once for all points
+    measured = []
+    for point in points:
+        u = point.solution.contributions
+        everywhere = Measured.from_rows(rows, flips, u)
+        inside = everywhere.inside(u)
+        fidelity = estimate_fidelity(everywhere, u, case.predictor, confidence)
+        relevance = estimate_drop(inside, case.predictor, confidence) if len(inside.drops) else None
+        measured.append(replace(point, fidelity_error=fidelity, relevance_error=relevance))
+    return measured

@@ -1,0 +1,34 @@
+"""One explanation passes through few modules, room by room: printed and held to its limits."""
+
+import pytest
+
+import anchorline as al
+from helpers.walk import crossings, loan_explainer, modules_visited, rooms_visited
+
+MAX_MODULES = 25
+
+
+def hypercube_call():
+    explainer = al.Explainer(lambda z: 0.5 * z[:, 0] - 0.25 * z[:, 1] * z[:, 2], al.Hypercube())
+    return lambda: explainer.explain([1] * 30, k=5)
+
+
+def table_call():
+    explainer, row = loan_explainer()
+    return lambda: explainer.explain(row, k=5)
+
+
+@pytest.mark.parametrize("make_call", [table_call, hypercube_call])
+def test_one_explanation_walks_straight(make_call, capsys):
+    """No room is left for another and entered from the same side again: every crossing happens once."""
+    modules = modules_visited(make_call())
+    rooms = rooms_visited(modules)
+    with capsys.disabled():
+        print(f"\n{len(modules)} modules: {' -> '.join(rooms)}")  # noqa: T201
+    assert len(modules) <= MAX_MODULES, modules
+    assert max(crossings(rooms).values()) == 1, rooms
+
+
+def test_the_crossings_of_a_crooked_walk_are_counted():
+    modules = ["anchorline.search.a", "anchorline.spaces.a", "anchorline.search.b", "anchorline.spaces.b"]
+    assert crossings(rooms_visited(modules)) == {("search", "spaces"): 2, ("spaces", "search"): 1}
