@@ -1,35 +1,35 @@
-"""Every error anchorline raises on purpose, in one tree.
+"""Every error that anchorline raises on purpose, in one tree.
 
 ::
 
     AnchorlineError
-    |- InstanceError (ValueError)             the instance to explain is not one the space knows
+    |- InstanceError (ValueError)             the instance to explain does not belong to the space
     |- ParameterError (ValueError)            k, sigma, n_samples, ... out of range
     |- SampleError (ValueError)               flips, drops or weights that do not fit together
-    |- PredictorError (RuntimeError)          the model raised
-    |  `- RemoteModelError (RuntimeError)     a model behind an address failed, or answered what cannot be used
-    |     `- RemoteRefusalError (RuntimeError)  it said no, and asking again would not help
-    |- PredictorOutputError (ValueError)      the model answered, but not with one finite number a row
-    |- BudgetError (RuntimeError)             the work asked for needs more queries than `max_queries`
-    |- NotOptimalError (RuntimeError)         a proved optimum was required and none was reached
-    |- InfeasibleError (ArithmeticError)      no explanation satisfies box and anchoring
-    |- NumericalError (ArithmeticError)       statistics too ill-conditioned to decide
+    |- PredictorError (RuntimeError)          the model raised an exception
+    |  `- RemoteModelError (RuntimeError)     a model behind an address failed, or its answer is unusable
+    |     `- RemoteRefusalError (RuntimeError)  the server refused the request; another attempt would not help
+    |- PredictorOutputError (ValueError)      the model did not return one finite number per row
+    |- BudgetError (RuntimeError)             the request needs more queries than `max_queries`
+    |- NotOptimalError (RuntimeError)         a proved optimum was required and was not reached
+    |- InfeasibleError (ArithmeticError)      no explanation satisfies both the box and anchoring
+    |- NumericalError (ArithmeticError)       the statistics are too ill-conditioned to decide
     |- CertificateError (ArithmeticError)     a solver's claims contradict each other
-    |- BackendError (RuntimeError)            an outside solver answered something we do not know
+    |- BackendError (RuntimeError)            an external solver failed or returned an unknown status
     |- MissingDependencyError (ImportError)   an optional package is not installed, or cannot be imported
     |- ModelFileError (ValueError)            a model cannot be loaded: not found, damaged, or of another kind
-    |- UntrustedError (ValueError)            loading it would run code, or make types nobody vouched for
-    |- ModelInputError (ValueError)           the rows have not the columns or values that the loaded model needs
-    |- TableFileError (ValueError)            a file is not a table that can be read
-    |- OutputFileError (OSError)              a file could not be written; nothing half-written is left
+    |- UntrustedError (ValueError)            loading the model would run code, or build types that are not trusted
+    |- ModelInputError (ValueError)           the rows lack columns or values that the loaded model needs
+    |- TableFileError (ValueError)            a file cannot be read as a table
+    |- OutputFileError (OSError)              a file could not be written; no partial file is left
     |- RowError (RuntimeError)                one row of many has no explanation
-    |- WorkerError (RuntimeError)             worker processes died, and not because of one row
+    |- WorkerError (RuntimeError)             worker processes died, and a single row is not the cause
     |  `- UnpackableError (RuntimeError)      a model cannot be sent to another process
-    |- JournalError (ValueError)              a batch cannot begin or go on with the files that are there
+    |- JournalError (ValueError)              a batch cannot start or resume with the existing files
     |- FormatError (ValueError)               a text is not an explanation of a known schema
-    `- TamperedError (FormatError)            it was one, and was changed
+    `- TamperedError (FormatError)            an explanation was changed after it was written
 
-Messages say what came, what is needed and what to type. All of them pickle.
+Messages say what was received, what is needed and what to type. All errors can be pickled.
 """
 
 import sys
@@ -37,11 +37,11 @@ from typing import Any
 
 
 class AnchorlineError(Exception):
-    """Base of every error anchorline raises on purpose."""
+    """Base of every error that anchorline raises on purpose."""
 
 
 class InstanceError(AnchorlineError, ValueError):
-    """The instance to explain is not one the space knows."""
+    """The instance to explain does not belong to the space."""
 
 
 class ParameterError(AnchorlineError, ValueError):
@@ -53,11 +53,11 @@ class SampleError(AnchorlineError, ValueError):
 
 
 class PredictorError(AnchorlineError, RuntimeError):
-    """The model raised while it was queried."""
+    """The model raised an exception while it was queried."""
 
 
 class PredictorOutputError(AnchorlineError, ValueError):
-    """The model answered, but not with one finite number a row."""
+    """The model did not return one finite number per row."""
 
     @classmethod
     def wrong_shape(cls, shape: tuple[int, ...], n: int) -> "PredictorOutputError":
@@ -71,23 +71,23 @@ class PredictorOutputError(AnchorlineError, ValueError):
 
     @classmethod
     def not_numbers(cls, answer: Any) -> "PredictorOutputError":
-        """Build the error for an answer that is an array of something else."""
+        """Build the error for an answer whose values are not numbers."""
         return cls(
-            f"The predictor returned {answer.dtype} values of shape {answer.shape}, such as {answer.flat[:1]}; "
-            "needed numbers. For labels pass task='label'."
+            f"The predictor returned {answer.dtype} values of shape {answer.shape}, for example "
+            f"{answer.flat[:1]}; needed numbers. If the model returns labels, pass task='label'."
         )
 
 
 class BudgetError(AnchorlineError, RuntimeError):
-    """The work asked for needs more model queries than allowed."""
+    """The request needs more model queries than allowed."""
 
 
 class NotOptimalError(AnchorlineError, RuntimeError):
-    """A proved optimum was required and none was reached."""
+    """A proved optimum was required and was not reached."""
 
 
 class InfeasibleError(AnchorlineError, ArithmeticError):
-    """No explanation with at most k terms satisfies box and anchoring."""
+    """No explanation with at most k terms satisfies both the box and anchoring."""
 
 
 class NumericalError(AnchorlineError, ArithmeticError):
@@ -107,7 +107,7 @@ class CertificateError(AnchorlineError, ArithmeticError):
 
 
 class BackendError(AnchorlineError, RuntimeError):
-    """An outside solver failed or answered something unknown."""
+    """An external solver failed or returned an unknown status."""
 
 
 class MissingDependencyError(AnchorlineError, ImportError):
@@ -115,12 +115,16 @@ class MissingDependencyError(AnchorlineError, ImportError):
 
     @classmethod
     def for_package(cls, package: str, extra: str) -> "MissingDependencyError":
-        """Build the error that names the extra to install; while one is handled that says more, with its words."""
+        """Build the error that names the extra to install.
+
+        If an `ImportError` is being handled that is not a `ModuleNotFoundError`, the package is installed but
+        broken; the message then quotes that error.
+        """
         error = sys.exception()
-        broken = isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError)
-        why = f"cannot be imported here ({error})" if broken else "is not installed"
-        again = " --upgrade" if broken else ""
-        return cls(f"This needs `{package}`, which {why}. Type: pip install{again} 'anchorline[{extra}]'")
+        is_broken = isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError)
+        reason = f"cannot be imported here ({error})" if is_broken else "is not installed"
+        upgrade = " --upgrade" if is_broken else ""
+        return cls(f"This needs `{package}`, which {reason}. Type: pip install{upgrade} 'anchorline[{extra}]'")
 
 
 class ModelFileError(AnchorlineError, ValueError):
@@ -128,27 +132,27 @@ class ModelFileError(AnchorlineError, ValueError):
 
 
 class UntrustedError(AnchorlineError, ValueError):
-    """Loading it would run code, or make types nobody vouched for."""
+    """Loading the model would run code, or build types that are not trusted."""
 
 
 class ModelInputError(AnchorlineError, ValueError):
-    """The rows have not the columns or values that the loaded model needs."""
+    """The rows lack columns or values that the loaded model needs."""
 
 
 class RemoteModelError(PredictorError):
-    """A model behind an address failed, or answered what cannot be used."""
+    """A model behind an address failed, or its answer is unusable."""
 
 
 class RemoteRefusalError(RemoteModelError):
-    """A model behind an address said no, and asking again would not help."""
+    """The server of a model refused the request, and another attempt would not help."""
 
 
 class TableFileError(AnchorlineError, ValueError):
-    """A file is not a table that can be read."""
+    """A file cannot be read as a table."""
 
 
 class OutputFileError(AnchorlineError, OSError):
-    """A file could not be written; nothing half-written is left."""
+    """A file could not be written; no partial file is left."""
 
 
 class RowError(AnchorlineError, RuntimeError):
@@ -156,7 +160,7 @@ class RowError(AnchorlineError, RuntimeError):
 
 
 class WorkerError(AnchorlineError, RuntimeError):
-    """Worker processes died, and not because of one row."""
+    """Worker processes died, and a single row is not the cause."""
 
 
 class UnpackableError(WorkerError):
@@ -164,7 +168,7 @@ class UnpackableError(WorkerError):
 
 
 class JournalError(AnchorlineError, ValueError):
-    """A batch cannot begin or go on with the files that are there."""
+    """A batch cannot start or resume with the existing files."""
 
 
 class FormatError(AnchorlineError, ValueError):
@@ -172,4 +176,4 @@ class FormatError(AnchorlineError, ValueError):
 
 
 class TamperedError(FormatError):
-    """A text was an explanation once, and was changed."""
+    """An explanation was changed after it was written."""

@@ -1,4 +1,4 @@
-"""Docstrings everywhere, examples where people type, and nothing too long to read."""
+"""Every public name has a docstring, public functions have examples, and no module or function is too long."""
 
 import ast
 import importlib
@@ -24,7 +24,7 @@ def parse(path):
 
 
 def public_definitions(node, prefix=""):
-    """Classes, functions and methods whose whole path has no leading underscore."""
+    """Yield the classes, functions and methods whose path has no part with a leading underscore."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef | FUNCTIONS) and not child.name.startswith("_"):
             yield f"{prefix}{child.name}", child
@@ -33,7 +33,7 @@ def public_definitions(node, prefix=""):
 
 
 def body_lines(function):
-    """Lines of the body, docstring not counted."""
+    """Return the number of lines of the body without the docstring."""
     body = function.body
     if ast.get_docstring(function, clean=False) is not None:
         body = body[1:]
@@ -44,7 +44,7 @@ def body_lines(function):
 def test_everything_public_has_a_docstring(path):
     tree = parse(path)
     missing = [name for name, node in public_definitions(tree) if not ast.get_docstring(node)]
-    assert ast.get_docstring(tree) or path.name == "_version.py", "the module has none"
+    assert ast.get_docstring(tree) or path.name == "_version.py", "the module has no docstring"
     assert not missing
 
 
@@ -81,12 +81,12 @@ def public_functions():
 @pytest.mark.parametrize("function", list(public_functions()))
 def test_public_functions_end_with_an_example(function):
     doc = inspect.getdoc(function)
-    assert ">>>" in doc.split("\n\n")[-1], "the last paragraph is no doctest"
+    assert ">>>" in doc.split("\n\n")[-1], "the last paragraph is not a doctest"
     sections = re.findall(r"^(.+)\n-{3,}$", doc, flags=re.MULTILINE)
     assert not sections or sections[-1] == "Examples"
 
 
-def test_the_ruler_measures():
+def test_the_helpers_of_this_file():
     tree = ast.parse('def f(a,\n      b):\n    """Doc.\n\n    More.\n    """\n    x = 1\n\n    return x\n')
     assert body_lines(tree.body[0]) == 3
     tree = ast.parse("class A:\n    def f(self): pass\n    def _g(self): pass\ndef _h(): pass\n")

@@ -1,4 +1,4 @@
-"""What the documents show is what happens."""
+"""The examples in the documents run as shown, and every relative link leads to a file."""
 
 import doctest
 import pathlib

@@ -1,4 +1,4 @@
-"""The examples run, without network, and say what they promise."""
+"""The examples run without a network and print the expected lines."""
 
 import pathlib
 import subprocess
@@ -13,8 +13,8 @@ def run(name, folder):
 
 
 def test_why_declined(tmp_path):
-    said = run("why_declined.py", tmp_path)
-    assert "-> P(declined) = 0.970" in said
-    assert "Verdict: trustworthy." in said
-    assert "The explanation holds: every figure was found again, and fresh neighbors agree." in said
+    output = run("why_declined.py", tmp_path)
+    assert "-> P(declined) = 0.970" in output
+    assert "Verdict: trustworthy." in output
+    assert "The explanation holds: every figure was found again, and fresh neighbors agree." in output
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""The public surface: sorted, exact, importable."""
+"""Every ``__all__`` is sorted, complete and importable."""
 
 import importlib
 import inspect
@@ -8,7 +8,7 @@ import pytest
 import anchorline
 
 PACKAGES = ["anchorline", "anchorline.optimize", "anchorline.spaces", "anchorline.guarantees"]
-# Design section 8; names may join, none may go.
+# Names may be added; none may be removed.
 PROMISED = {
     "AnchorlineError",
     "Binarizer",
@@ -23,8 +23,8 @@ PROMISED = {
 }
 
 
-def style(name):
-    """The order ruff keeps (RUF022): CONSTANTS, Classes, the rest."""
+def ruff_order(name):
+    """Return the sort key of ruff's order (RUF022): constants, classes, other names."""
     kind = 0 if name.isupper() else 1 if name[0].isupper() else 2
     return kind, name
 
@@ -32,28 +32,29 @@ def style(name):
 @pytest.mark.parametrize("package", PACKAGES)
 def test_all_is_sorted_and_importable(package):
     module = importlib.import_module(package)
-    assert module.__all__ == sorted(set(module.__all__), key=style)
+    assert module.__all__ == sorted(set(module.__all__), key=ruff_order)
     for name in module.__all__:
         assert getattr(module, name) is not None
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_all_is_exact(package):
-    """Whatever a reader finds in the module without an underscore is meant for them."""
+    """Every class and function of the module without a leading underscore is in ``__all__``."""
     module = importlib.import_module(package)
-    ours = {
+    defined_here = {
         name
         for name, value in vars(module).items()
         if not name.startswith("_")
         and (inspect.isclass(value) or inspect.isfunction(value))
         and value.__module__.startswith("anchorline")
     }
-    hidden = {name for name in ours - set(module.__all__) if getattr(module, name) not in _borrowed(module)}
-    assert not hidden
+    imported = _imported_for_own_use(module)
+    unlisted = {name for name in defined_here - set(module.__all__) if getattr(module, name) not in imported}
+    assert not unlisted
 
 
-def _borrowed(module):
-    """Names a package only uses itself: errors, and the functions its public ones dispatch to."""
+def _imported_for_own_use(module):
+    """Return what a package imports for its own use: errors, and the functions that its public ones call."""
     return [
         value
         for value in vars(module).values()

@@ -1,4 +1,4 @@
-"""A fresh import is light: NumPy, and nothing heavier."""
+"""``import anchorline`` loads NumPy and no heavier package."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ OPTIONAL = ["pyscipopt", "gurobipy", "cvxpy", "clarabel", "lime"]
 
 
 def loaded_after(code):
-    """Top-level packages in sys.modules of a new process that ran ``code``."""
+    """Return the top-level packages that a new process has loaded after it ran ``code``."""
     script = f"{code}\nimport json, sys\nprint(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stderr == ""
@@ -35,7 +35,7 @@ def test_nothing_heavy_is_loaded(code):
 
 
 def test_heavy_packages_come_on_first_use():
-    """So that the test above is known to look at the right thing."""
+    """This proves that the test above would notice a heavy package."""
     assert "sklearn" in loaded_after("import anchorline; anchorline.Binarizer")
     assert "narwhals" in loaded_after(
         "import anchorline as al; al.explain(lambda z: z[:, 0] / 2, [1, -1], k=2).to_frame('pandas')"

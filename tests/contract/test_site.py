@@ -1,4 +1,4 @@
-"""The documentation site builds without a warning, leads nowhere wrong, and loads nothing from elsewhere."""
+"""The documentation site builds without a warning, has no broken link, and loads nothing from other hosts."""
 
 import html.parser
 import importlib
@@ -22,12 +22,12 @@ pytest.importorskip("sphinx", reason="the site needs: pip install 'anchorline[do
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "embed": "src", "object": "data"}
 LOADING_LINKS = {"stylesheet", "icon", "shortcut icon", "preload", "prefetch", "preconnect", "modulepreload"}
-MAX_SECONDS = 300  # of waiting for another worker's build
+MAX_SECONDS = 300  # to wait for another worker's build
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The folder of the site, built once by whichever worker comes first."""
+    """The folder of the site, which the first worker that needs it builds."""
     root = tmp_path_factory.getbasetemp()
     root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
     folder, log = root / "site", root / "site.log"
@@ -46,14 +46,14 @@ def site(tmp_path_factory):
             text=True,
             check=False,
         )
-        made = root / "site.log.part"
-        made.write_text(f"{built.returncode}\n{built.stderr}", encoding="utf-8")
-        made.rename(log)
+        partial_log = root / "site.log.part"
+        partial_log.write_text(f"{built.returncode}\n{built.stderr}", encoding="utf-8")
+        partial_log.rename(log)
     return folder
 
 
 class Page(html.parser.HTMLParser):
-    """What a page offers (ids), where it leads (links), and what a browser would load for it."""
+    """The ids of a page, its links, and the addresses that a browser would load for it."""
 
     def __init__(self, path):
         super().__init__()
@@ -79,14 +79,14 @@ def pages(site):
 
 
 def test_builds_without_a_warning(site):
-    code, _, complaints = (site.parent / "site.log").read_text(encoding="utf-8").partition("\n")
-    assert not complaints.strip(), complaints
+    code, _, warnings = (site.parent / "site.log").read_text(encoding="utf-8").partition("\n")
+    assert not warnings.strip(), warnings
     assert code == "0"
 
 
 def test_every_link_and_anchor_leads_somewhere(site, pages):
     assert len(pages) > 20
-    wrong = []
+    broken = []
     for path, page in pages.items():
         for link in page.links + page.loaded:
             parts = urllib.parse.urlsplit(link)
@@ -94,10 +94,11 @@ def test_every_link_and_anchor_leads_somewhere(site, pages):
                 continue
             target = (path.parent / urllib.parse.unquote(parts.path)).resolve() if parts.path else path.resolve()
             anchor = urllib.parse.unquote(parts.fragment)
-            found = pages.get(site / target.relative_to(site.resolve())) if target.suffix == ".html" else None
-            if not target.is_file() or (anchor and found and anchor not in found.ids):
-                wrong.append(f"{path.relative_to(site)}: {link}")
-    assert not wrong, wrong[:20]
+            is_page = target.suffix == ".html"
+            target_page = pages.get(site / target.relative_to(site.resolve())) if is_page else None
+            if not target.is_file() or (anchor and target_page and anchor not in target_page.ids):
+                broken.append(f"{path.relative_to(site)}: {link}")
+    assert not broken, broken[:20]
 
 
 def test_nothing_is_loaded_from_elsewhere(site, pages):
@@ -115,9 +116,9 @@ def test_nothing_is_loaded_from_elsewhere(site, pages):
 
 
 def public_names():
-    """Every public name, with the object behind it."""
-    below = [module.name for module in pkgutil.iter_modules(anchorline.__path__, "anchorline.")]
-    for package in ["anchorline", *(name for name in below if not name.startswith("anchorline._"))]:
+    """Yield every public name with its object."""
+    modules = [module.name for module in pkgutil.iter_modules(anchorline.__path__, "anchorline.")]
+    for package in ["anchorline", *(name for name in modules if not name.startswith("anchorline._"))]:
         module = importlib.import_module(package)
         for name in getattr(module, "__all__", ()):
             yield f"{package}.{name}", getattr(module, name)
@@ -125,12 +126,12 @@ def public_names():
 
 def test_every_public_name_has_an_entry(pages):
     entries = set().union(*(page.ids for path, page in pages.items() if path.parent.name == "api"))
-    names = defaultdict(list)  # of one object: some have two
+    names = defaultdict(list)  # by object, because some objects have two names
     for name, value in public_names():
         names[id(value)].append(name)
     assert len(names) > 60
-    missing = [same for same in names.values() if not entries & set(same)]
-    assert not missing, "docs/api/ has no entry for these"
+    missing = [aliases for aliases in names.values() if not entries & set(aliases)]
+    assert not missing, "docs/api/ has no entry for these names"
 
 
 @pytest.mark.parametrize("module", ["plot", "html"])

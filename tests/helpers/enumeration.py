@@ -1,4 +1,4 @@
-"""Fidelity and relevance of any contributions by listing all of {0, 1}^d. Shares no code with anchorline."""
+"""Fidelity and relevance errors by enumeration of all flips in {0, 1}^d. Shares no code with anchorline."""
 
 import itertools
 
@@ -6,11 +6,16 @@ import numpy as np
 
 
 def all_flips(d):
+    """Return all 2^d rows of flips."""
     return np.array(list(itertools.product((0, 1), repeat=d)))
 
 
 def exact_errors(predict, x, contributions, p, gap=0.0):
-    """(fidelity error, relevance error by the definition, relevance error on the unflipped support, P[A])."""
+    """Return four numbers: fidelity error, relevance error, relevance error while no literal flips, and P[A].
+
+    The second is the definition's, given the event A that the flipped contributions cancel. The third is given
+    that no literal of the support is flipped.
+    """
     x = np.asarray(x, dtype=float)
     flips = all_flips(len(x))
     weights = np.prod(np.where(flips == 1, p, 1 - p), axis=1)
@@ -25,19 +30,19 @@ def exact_errors(predict, x, contributions, p, gap=0.0):
 
 
 def random_model(rng, d):
-    """A small random network: smooth, or its sign."""
+    """Return a small random network with smooth outputs, or with outputs -1 and +1."""
     weights, outputs = rng.normal(size=(d, 8)) / np.sqrt(d), rng.normal(size=8)
-    sharp = rng.random() < 0.4
+    is_classifier = rng.random() < 0.4
 
     def predict(rows):
         score = np.tanh(np.tanh(2 * rows @ weights) @ outputs)
-        return np.where(score > 0.1, 1.0, -1.0) if sharp else score
+        return np.where(score > 0.1, 1.0, -1.0) if is_classifier else score
 
     return predict
 
 
 def random_contributions(rng, d):
-    """Sparse contributions; often some that cancel: equal and opposite, or equal pairs against one."""
+    """Return sparse contributions, often with some that cancel: two that are opposite, or two against a third."""
     contributions = np.zeros(d)
     support = rng.choice(d, size=min(d, int(rng.integers(1, 6))), replace=False)
     contributions[support] = rng.uniform(-0.6, 0.6, len(support))

@@ -1,4 +1,4 @@
-"""Generated mixed frames in four libraries, and an independent reader of what literals say."""
+"""Generated frames of mixed types in four libraries, and an independent reader of the texts of literals."""
 
 import datetime as dt
 import math
@@ -34,7 +34,7 @@ def _holed(rng, n):
 
 
 def _close(rng, n):
-    """Numbers that differ after the sixth digit only."""
+    """Return numbers that differ only after the sixth digit."""
     return 0.1234567 + rng.integers(0, 3, n) * 1e-9
 
 
@@ -109,7 +109,7 @@ NUMERIC = ("whole", "ties", "reals", "holed", "close", "large", "missing", "cons
 
 @dataclass(frozen=True)
 class Sheet:
-    """A generated table: ``frame`` in its library, and the names of its columns as texts."""
+    """A generated table: ``frame`` in the type of its library, and the names of its columns as texts."""
 
     library: str
     frame: object
@@ -118,16 +118,16 @@ class Sheet:
 
 
 @st.composite
-def sheets(draw, library, most_rows=60, most_columns=4, plain_names=False, portable=False):
-    """A mixed frame of one library, as people have them: odd names, odd index, few or many rows."""
-    n = draw(st.one_of(st.integers(1, 4), st.integers(5, most_rows)))
+def sheets(draw, library, max_rows=60, max_columns=4, plain_names=False, portable=False):
+    """Draw a frame of mixed types in one library, with odd names, an odd index, and few or many rows."""
+    n = draw(st.one_of(st.integers(1, 4), st.integers(5, max_rows)))
     kinds = sorted(NUMERIC if library == "numpy" and draw(st.booleans()) else KINDS)
-    chosen = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=most_columns))
+    chosen = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=max_columns))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     names = [f"column {j}" for j in range(len(chosen))]
     if not plain_names:
         names = draw(st.permutations(HOSTILE_NAMES))[: len(chosen)]
-    if portable or library in ("polars", "arrow"):  # they have no columns of anything
+    if portable or library in ("polars", "arrow"):  # their columns cannot mix types
         chosen = [kind.replace("odd ", "") for kind in chosen]
     columns = {name: KINDS[kind](rng, n) for name, kind in zip(names, chosen, strict=True)}
     frame = pd.DataFrame(columns)
@@ -147,7 +147,7 @@ def _index(kind, n):
 
 
 def in_library(frame, library):
-    """A pandas frame in another library; as an array, floats where all are numbers, else objects."""
+    """Return a pandas frame in another library; an array has floats if all are numbers, otherwise objects."""
     if library == "pandas":
         return frame
     if library == "polars":
@@ -164,7 +164,7 @@ def in_library(frame, library):
 
 
 def cells(table, j):
-    """The values of column j as Python objects."""
+    """Return the values of column j as Python objects."""
     if isinstance(table, pd.DataFrame):
         return table.iloc[:, j].tolist()
     if isinstance(table, pl.DataFrame):
@@ -173,36 +173,37 @@ def cells(table, j):
 
 
 def is_missing(cell):
+    """Return whether a value stands for a missing one."""
     return cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and math.isnan(cell))
 
 
 def identity(cell):
-    """Equal for equal bits: type and all digits."""
+    """Return a key that is equal for values of the same type with the same digits."""
     return type(cell).__name__, repr(cell)
 
 
-def assert_same_types(table, realised):
-    """Exactly the training table's types, labels, order and category sets; an index from 0."""
-    assert type(realised) is type(table)
+def assert_same_types(table, realized):
+    """Assert that a frame has the training table's types, labels, order and categories, and an index from 0."""
+    assert type(realized) is type(table)
     if isinstance(table, pd.DataFrame):
-        assert realised.columns.equals(table.columns)
-        assert list(realised.dtypes) == list(table.dtypes)
-        for mine, theirs in zip(realised.dtypes, table.dtypes, strict=True):
-            if isinstance(mine, pd.CategoricalDtype):  # == is blind to order where unordered
-                assert list(mine.categories) == list(theirs.categories)
-                assert mine.ordered == theirs.ordered
-        assert list(realised.index) == list(range(len(realised)))
+        assert realized.columns.equals(table.columns)
+        assert list(realized.dtypes) == list(table.dtypes)
+        for dtype, expected in zip(realized.dtypes, table.dtypes, strict=True):
+            if isinstance(dtype, pd.CategoricalDtype):  # == ignores the order of unordered categories
+                assert list(dtype.categories) == list(expected.categories)
+                assert dtype.ordered == expected.ordered
+        assert list(realized.index) == list(range(len(realized)))
     elif isinstance(table, np.ndarray):
-        assert realised.dtype == table.dtype
-        assert realised.shape[1:] == table.shape[1:]
+        assert realized.dtype == table.dtype
+        assert realized.shape[1:] == table.shape[1:]
     else:
-        assert realised.schema == table.schema
+        assert realized.schema == table.schema
 
 
-def holds(text, name, cell, column):  # noqa: PLR0911  one a form of literal
-    """Whether a literal's text is true of a value: read from the text alone, as a person would.
+def holds(text, name, cell, column):  # noqa: PLR0911  one return per form of literal
+    """Return whether a literal is true of a value, according to the literal's text alone.
 
-    ``column`` are the training values, which "rare" refers to.
+    ``column`` holds the training values, which define the rare ones.
     """
     if text == f"{name} is missing":
         return is_missing(cell)
@@ -233,16 +234,16 @@ def _level(cell):
     return str(cell) if not isinstance(cell, float) or not cell.is_integer() else str(int(cell))
 
 
-def _equals(told, cell):
+def _equals(text, cell):
     if isinstance(cell, str):
-        return told == (repr(cell) if cell[:1] in ("", "'") else cell)
+        return text == (repr(cell) if cell[:1] in ("", "'") else cell)
     if isinstance(cell, bool):
-        return told == str(cell)
+        return text == str(cell)
     if isinstance(cell, dt.date):
-        return _read(told, cell) == _plain(cell)
+        return _read(text, cell) == _plain(cell)
     try:
-        return float(told) in (float(cell), float(f"{cell:.6g}"))  # six digits, or all of them
-    except ValueError:  # a text, in a column of anything
+        return float(text) in (float(cell), float(f"{cell:.6g}"))  # written with six digits, or with all
+    except ValueError:  # a text, in a column of mixed types
         return False
 
 
@@ -253,8 +254,8 @@ def _plain(cell):
     return float(cell)
 
 
-def _read(told, cell):
+def _read(text, cell):
     if isinstance(cell, dt.date):
-        assert told.endswith(" UTC") == (getattr(cell, "tzinfo", None) is not None)
-        return pd.Timestamp(told.removesuffix(" UTC"))
-    return float(told)
+        assert text.endswith(" UTC") == (getattr(cell, "tzinfo", None) is not None)
+        return pd.Timestamp(text.removesuffix(" UTC"))
+    return float(text)

@@ -1,4 +1,4 @@
-"""Plain enumeration, straight from the rows. Shares no code with anchorline."""
+"""Optimal values by enumeration of supports, computed from the rows. Shares no code with anchorline."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def least_squares(flips, drops, weights, total=None):
-    """Smallest weighted mean square of ``t - F u``, with sum u = total if given; and u."""
+    """Return the smallest weighted mean square of ``t - F u``, and u; with sum u = total if a total is given."""
     root = np.sqrt(weights / weights.sum())[:, None]
     n_columns = flips.shape[1]
     if total is None:
@@ -22,7 +22,7 @@ def least_squares(flips, drops, weights, total=None):
 
 
 def boxed_least_squares(flips, drops, weights, low, high, box):
-    """The same inside the box: every pattern of active bounds is tried, feasible answers compete."""
+    """Return the smallest weighted mean square in the box, by trying every pattern of active bounds."""
     best = np.inf
     size = flips.shape[1]
     for sides in itertools.product((0, -1, 1), repeat=size):
@@ -41,12 +41,12 @@ def boxed_least_squares(flips, drops, weights, low, high, box):
             if np.abs(whole).max(initial=0) <= box + 1e-10 and low - 1e-10 <= whole.sum() <= high + 1e-10:
                 best = value
                 if free.all() and (total is None or low == high):
-                    return best  # nothing is active: no other pattern can be better
+                    return best  # no bound is active, so no other pattern can be better
     return best
 
 
 def enumerate_objective(flips, drops, weights, k, prediction, box, origin):
-    """Best objective over all supports, with and without intercept; inf where nothing is feasible."""
+    """Return the best objective over all supports, with and without intercept; inf if no support is feasible."""
     flips = flips.astype(float)
     d = flips.shape[1]
     bound = np.inf if box is None else box
@@ -70,7 +70,7 @@ def enumerate_objective(flips, drops, weights, k, prediction, box, origin):
 
 
 def enumerate_projection(values, k, total):
-    """Least squared distance to the vectors with at most k non-zeros that sum to total."""
+    """Return the least squared distance to the vectors with at most k non-zeros that sum to ``total``."""
     best = np.inf
     for chosen in itertools.combinations(range(len(values)), min(k, len(values))):
         kept = values[list(chosen)]

@@ -1,4 +1,4 @@
-"""Generated problems: one seed, one problem; among them every kind of trouble we know."""
+"""Generated problems, one per seed, which include every known kind of degenerate input."""
 
 from dataclasses import dataclass
 
@@ -22,6 +22,8 @@ TROUBLES = (
 
 @dataclass(frozen=True)
 class Sample:
+    """The input of one problem, and the kind of ``trouble`` in it."""
+
     trouble: str
     flips: np.ndarray
     drops: np.ndarray
@@ -33,10 +35,12 @@ class Sample:
 
     @property
     def row_weights(self):
+        """The weights, or ones if every row has the same weight."""
         return np.ones(len(self.drops)) if self.weights is None else self.weights
 
 
 def generate(seed: int) -> Sample:
+    """Return the problem of a seed."""
     rng = np.random.default_rng([20, seed])
     trouble = TROUBLES[seed % len(TROUBLES)]
     d = int(rng.integers(1, 13))
@@ -50,7 +54,7 @@ def generate(seed: int) -> Sample:
     drops = _drops(flips, chosen, rng, prediction)
     weights = rng.uniform(0, 1, n) + 1e-3 if "weighted" in chosen else None
     box = None if rng.random() < 0.5 and not {"box_literal", "box_intercept"} & chosen else 1.0
-    if box is not None:  # the oracle tries 3^k patterns of active bounds a support
+    if box is not None:  # the oracle tries 3^k patterns of active bounds per support
         k = min(k, 4) if d > 4 else k
     if "box_literal" in chosen:
         box = float(rng.choice([1.0, 0.6, 0.3]))
@@ -76,7 +80,7 @@ def _drops(flips, chosen, rng, prediction):
     n, d = flips.shape
     if "constant" in chosen:
         return np.zeros(n)
-    if rng.random() < 0.4:  # a classifier: the drop is 0 or +-1
+    if rng.random() < 0.4:  # a classifier, whose drops are 0 or +-1
         score = flips @ rng.normal(size=d) + 0.3 * rng.normal()
         return np.where(score > 0.5, np.sign(prediction) or 1.0, 0.0)
     scale = {"box_literal": 2.5, "box_intercept": 1.5}.get(next(iter(chosen)), 0.4)

@@ -1,4 +1,4 @@
-"""A forger's tool: seal a changed explanation again."""
+"""Forging for tests: a valid checksum for an explanation that was changed."""
 
 import hashlib
 
@@ -6,5 +6,6 @@ from anchorline.result.json_format import canonical_json
 
 
 def resealed(body):
+    """Return the JSON text of a changed explanation with a checksum that fits the change."""
     body = {key: value for key, value in body.items() if key != "sha256"}
     return canonical_json(body | {"sha256": hashlib.sha256(canonical_json(body).encode()).hexdigest()})

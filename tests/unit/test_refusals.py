@@ -1,4 +1,4 @@
-"""Clear refusals: a named error that says what came, what is needed and what to type; nothing half-done."""
+"""Errors name what was received, what is needed and what to type, and leave no partial result behind."""
 
 import inspect
 import pickle
@@ -38,7 +38,7 @@ def array(answer):
 
 
 NAN = float("nan")
-# call, error, what came, what is needed, what to type (None: nothing is said)
+# Per case: the call, its error, what was received, what is needed, and what to type (None if not in the message).
 TABLE = {
     "x 2-D": (explain(x=[[1, -1], [1, 1]]), InstanceError, "(2, 2)", "one row", "x[0]"),
     "x 0-D": (explain(x=1), InstanceError, "shape ()", "one row", None),
@@ -130,13 +130,13 @@ TABLE = {
 
 
 @pytest.mark.parametrize("case", TABLE)
-def test_a_refusal_says_what_came_and_what_is_needed(case):
-    call, error, came, needed, _ = TABLE[case]
+def test_a_message_names_what_was_received_and_what_is_needed(case):
+    call, error, received, needed, _ = TABLE[case]
     with pytest.raises(errors.AnchorlineError) as caught:
         call()
     assert type(caught.value) is error
     message = str(caught.value)
-    assert came in message
+    assert received in message
     assert needed in message
     assert "\n" not in message
     again = pickle.loads(pickle.dumps(caught.value))
@@ -144,7 +144,7 @@ def test_a_refusal_says_what_came_and_what_is_needed(case):
 
 
 @pytest.mark.parametrize("case", [case for case, row in TABLE.items() if row[4] is not None])
-def test_a_refusal_says_what_to_type(case):
+def test_a_message_names_what_to_type(case):
     call, error, _, _, advice = TABLE[case]
     with pytest.raises(error) as caught:
         call()
@@ -154,36 +154,36 @@ def test_a_refusal_says_what_to_type(case):
 @pytest.mark.parametrize(
     "case", ["x 0-D", "x empty", "x ragged", "x text", "k 0", "sigma < 0", "n 0", "NaN", "infinity"]
 )
-def test_every_refusal_of_the_issue_says_what_to_type(case):
-    """Something to copy: code in backticks, or a keyword with a value."""
+def test_a_message_holds_code_to_copy(case):
+    """The message has code in backticks, or a keyword with a value."""
     call, error, *_ = TABLE[case]
     with pytest.raises(error) as caught:
         call()
     assert re.search(r"`[^`]+`|\b[a-z_]+=[\w'\"(.]", str(caught.value))
 
 
-FROM_THE_START = [
+INVALID_ARGUMENTS = [
     case
     for case, row in TABLE.items()
     if row[1] in (InstanceError, ParameterError) and case not in ("no model", "2-D")
 ]
 
 
-@pytest.mark.parametrize("case", FROM_THE_START)
-def test_what_is_wrong_from_the_start_costs_almost_no_query(case):
-    """At most x itself is asked about: models may be slow, or billed."""
-    n_shown = 0
+@pytest.mark.parametrize("case", INVALID_ARGUMENTS)
+def test_an_invalid_argument_costs_at_most_one_query(case):
+    """At most x itself is queried, because models may be slow or cost money."""
+    n_queries = 0
 
     def model(z):
-        nonlocal n_shown
-        n_shown += len(z)
+        nonlocal n_queries
+        n_queries += len(z)
         return good(z)
 
     call, error, *_ = TABLE[case]
     options = inspect.getclosurevars(call).nonlocals
     with pytest.raises(error):
         al.explain(model, options["x"], **options["options"])
-    assert n_shown <= 1
+    assert n_queries <= 1
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_an_unknown_keyword_is_a_type_error():
 
 @pytest.mark.parametrize("bad", [raises, lambda z: np.full(len(z), NAN), lambda z: np.zeros((len(z), 2))])
 @pytest.mark.parametrize("when", [1, 2, 3])
-def test_a_refusal_leaves_nothing_behind(bad, when):
-    """The same explainer, once its model answers again, says what a new one says."""
+def test_an_error_leaves_no_state_behind(bad, when):
+    """Once its model answers again, the same explainer gives the same explanation as a new one."""
     calls = 0
 
     def model(z):
@@ -228,7 +228,7 @@ def test_a_refusal_leaves_nothing_behind(bad, when):
     with pytest.raises((PredictorError, PredictorOutputError, ParameterError)):
         answer = explainer.explain(X, n_samples=9000)
     assert answer is None
-    assert calls == when  # it stopped there
+    assert calls == when  # no query after the error
     assert explainer.explain(X, n_samples=9000).to_json() == al.explain(good, X, n_samples=9000).to_json()
 
 
@@ -267,14 +267,14 @@ def test_every_error_is_ours_and_a_builtin(cls):
         assert builtins[0] not in (Exception, BaseException, object)
 
 
-def test_the_drawing_of_the_tree_is_complete():
-    drawn = dict(re.findall(r"^ +[|` ]*- (\w+) \((\w+)\)", errors.__doc__, flags=re.MULTILINE))
-    assert set(drawn) == {cls.__name__ for cls in CLASSES} - {"AnchorlineError"}
-    for name, builtin in drawn.items():
+def test_the_tree_in_the_docstring_is_complete():
+    documented = dict(re.findall(r"^ +[|` ]*- (\w+) \((\w+)\)", errors.__doc__, flags=re.MULTILINE))
+    assert set(documented) == {cls.__name__ for cls in CLASSES} - {"AnchorlineError"}
+    for name, builtin in documented.items():
         assert builtin in [base.__name__ for base in getattr(errors, name).__mro__]
 
 
-def test_built_errors_say_what_to_type():
+def test_built_errors_name_what_to_type():
     texts = [str(error) for error in BUILT]
     assert "(5, 2)" in texts[0]
     assert "predict_proba(X)[:, 1]" in texts[0]

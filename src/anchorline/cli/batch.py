@@ -22,7 +22,7 @@ from anchorline.cli.codes import Code
 from anchorline.cli.console import error_console, tell
 from anchorline.cli.inputs import Intervals, Loading, Question, keywords_of, rows_like
 from anchorline.errors import ParameterError
-from anchorline.model.loaders.http_endpoint import shown
+from anchorline.model.loaders.http_endpoint import redact_address
 
 SUMMARY = "Explain every row of a table into a file, and lose nothing on the way."
 _ENDINGS = ("", ".parquet", ".pq")
@@ -125,7 +125,7 @@ def _digest_of_model(spec: str) -> str:
     if Path(spec).is_file():
         return file_digest(spec)
     if "://" in spec:
-        return f"{shown(spec)} {hashlib.sha256(spec.encode()).hexdigest()}"
+        return f"{redact_address(spec)} {hashlib.sha256(spec.encode()).hexdigest()}"
     with contextlib.suppress(ImportError, ValueError, AttributeError):
         found = importlib.util.find_spec(spec.partition(":")[0])
         if found is not None and found.origin is not None and Path(found.origin).is_file():

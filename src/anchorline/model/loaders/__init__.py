@@ -1,6 +1,7 @@
-"""Models from files, names and addresses: something to hand to `Explainer`.
+"""Models from files, names and addresses: `load_model` returns an object that `Explainer` takes.
 
-Nothing here runs code that a file brings along, unless you say so: see `load_model`.
+No loader runs code that a file contains, unless you pass ``trust_pickle=True``; see `load_model`.
+May import: errors.
 """
 
 from anchorline.model.loaders.http_limits import HttpLimits

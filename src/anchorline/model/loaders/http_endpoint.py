@@ -1,9 +1,9 @@
-"""A model behind an address: batched, retried, limited, and checked.
+"""`HttpModel`: a model behind an address, with batches, retries, limits, and checked answers.
 
-Redirects are never followed: they would take rows and credentials to a place nobody named. Credentials come
-from the environment alone, are read when a connection is opened, and are kept on no object:
+Redirects are never followed, because they would send rows and credentials to an address that the caller did not
+name. Credentials are read from the environment when a connection is opened, and no object stores them:
 ``ANCHORLINE_HTTP_TOKEN`` (sent as ``Authorization: Bearer``), or ``ANCHORLINE_HTTP_USER`` with
-``ANCHORLINE_HTTP_PASSWORD`` (Basic).
+``ANCHORLINE_HTTP_PASSWORD`` (sent as ``Authorization: Basic``).
 """
 
 import base64
@@ -29,22 +29,21 @@ from anchorline.errors import (
     RemoteModelError,
     RemoteRefusalError,
 )
-from anchorline.model.loaders import http_protocols
+from anchorline.model.loaders.files import Options
 from anchorline.model.loaders.http_limits import HttpLimits
+from anchorline.model.loaders.http_protocols import Mlflow, OpenInference
 from anchorline.model.loaders.rows import InputRows
 
 if TYPE_CHECKING:
     import httpx
 
-    from anchorline.model.loaders.loading import Options
-
 _log = logging.getLogger(__name__)
-_AGAIN = {429, 502, 503, 504}
-_SHOWN_CHARACTERS = 200
+_RETRY_STATUSES = {429, 502, 503, 504}
+_QUOTED_CHARACTERS = 200
 
 
-def load(name: str, kind: str, options: "Options") -> "HttpModel":
-    """Check the address and make the model; an Open Inference model is asked what its inputs are."""
+def load(name: str, kind: str, options: Options) -> "HttpModel":
+    """Return the model at an address, after a check of the address; no request is sent yet."""
     try:
         import httpx  # noqa: F401, PLC0415
     except ImportError as error:
@@ -53,19 +52,19 @@ def load(name: str, kind: str, options: "Options") -> "HttpModel":
 
 
 class HttpModel:
-    """A callable on frames and 2-D arrays that asks a model behind an address."""
+    """A callable on frames and 2-D arrays that queries a model behind an address."""
 
     def __init__(self, address: str, kind: str, limits: HttpLimits) -> None:
-        self.address = shown(address)
+        self.address = redact_address(address)
         self._address, self._limits = _checked_address(address), limits
         self._n_queries, self._lock = 0, threading.Lock()
         self._idle: list[httpx.Client] = []
         self.classes_: list[str] | None = None
-        self._protocol: Any
+        self._protocol: Mlflow | OpenInference
         if kind == "mlflow":
-            self._protocol = http_protocols.Mlflow(self._address)
+            self._protocol = Mlflow(self._address)
         else:
-            self._protocol = http_protocols.OpenInference(self._address, self._metadata)
+            self._protocol = OpenInference(self._address, self._fetch_metadata)
         _hide_query(self._address)
 
     def __repr__(self) -> str:
@@ -79,57 +78,71 @@ class HttpModel:
         _hide_query(self._address)
 
     def __call__(self, inputs: Any) -> np.ndarray:
-        """Ask the model about rows, in batches of fixed size."""
-        rows, most = InputRows(inputs), self._limits.max_queries
-        with self._lock:
-            n_queries = self._n_queries + rows.n_rows
-            if most is not None and n_queries > most:
-                raise BudgetError(
-                    f"{n_queries} rows would have gone to {self.address}; its max_queries is {most}. "
-                    f"Type http=HttpLimits(max_queries={2 * n_queries}), or max_queries=None for no limit."
-                )
-            self._n_queries = n_queries
+        """Return the model's answers to rows, which are sent in batches of fixed size."""
+        rows = InputRows(inputs)
+        self._count_queries(rows.n_rows)
         table = self._protocol.table(rows)
         answers = []
         for start in range(0, rows.n_rows, self._limits.batch_rows):
             stop = min(start + self._limits.batch_rows, rows.n_rows)
             body = json.dumps(self._protocol.request(table, start, stop), allow_nan=False).encode()
-            answers.append(self._understood(self._exchange("POST", self._protocol.address, body), stop - start))
+            content = self._exchange("POST", self._protocol.address, body)
+            answers.append(self._parse_answer(content, stop - start))
         if not answers:
             return np.zeros(0)
         if len({answer.shape[1:] for answer in answers}) > 1:
-            raise RemoteModelError(f"{self.address} answered with different numbers of columns.")
+            raise RemoteModelError(
+                f"{self.address} answered with different numbers of columns to different batches; needed the "
+                "same number each time."
+            )
         return np.concatenate(answers)
 
-    def learn_classes(self, inputs: Any) -> None:
-        """Ask about rows for ``classes_``, which MLflow tells with its answers; rows it refuses tell none."""
-        if self.classes_ is None and isinstance(self._protocol, http_protocols.Mlflow):
+    def classes_for(self, inputs: Any) -> list[str] | None:
+        """Return the labels of the answer's columns, or None if they are unknown.
+
+        An MLflow server sends labels only together with answers. If none has come yet, this method queries such a
+        server about ``inputs``, and returns None if the server refuses these rows.
+        """
+        if self.classes_ is None and isinstance(self._protocol, Mlflow):
             with contextlib.suppress(RemoteRefusalError):
                 self(inputs)
+        return self.classes_
 
-    def _metadata(self, address: str) -> Any:
-        """What the server says of its model; None if it says nothing."""
+    def close(self) -> None:
+        """Close the connections; the next call opens a new one."""
+        with self._lock:
+            while self._idle:
+                self._idle.pop().close()
+
+    def _count_queries(self, n_rows: int) -> None:
+        max_queries = self._limits.max_queries
+        with self._lock:
+            n_queries = self._n_queries + n_rows
+            if max_queries is not None and n_queries > max_queries:
+                raise BudgetError(
+                    f"This call would raise the rows sent to {self.address} to {n_queries}; its max_queries is "
+                    f"{max_queries}. Type http=HttpLimits(max_queries={2 * n_queries}), or max_queries=None for "
+                    "no limit."
+                )
+            self._n_queries = n_queries
+
+    def _fetch_metadata(self, address: str) -> Any:
+        """Return what the server reports about its model, or None if it reports nothing."""
         try:
             return json.loads(self._exchange("GET", address, None))
         except (RemoteRefusalError, ValueError) as error:
             _log.debug("no metadata: %s", error)
             return None
 
-    def close(self) -> None:
-        """Close the connections; the next rows open another."""
-        with self._lock:
-            while self._idle:
-                self._idle.pop().close()
-
-    def _understood(self, content: bytes, n_rows: int) -> np.ndarray:
+    def _parse_answer(self, content: bytes, n_rows: int) -> np.ndarray:
         try:
-            answer: np.ndarray = self._protocol.answer(json.loads(content))
+            answer = self._protocol.answer(json.loads(content))
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-            told = self._without_secrets(str(error))
-            raise RemoteModelError(f"{self.address} answered what cannot be read: {told}") from error
+            reason = self._without_secrets(str(error))
+            raise RemoteModelError(f"The answer of {self.address} cannot be read: {reason}") from error
         if len(answer) != n_rows or answer.ndim not in (1, 2):
             raise RemoteModelError(
-                f"{self.address} answered with shape {answer.shape} to {n_rows} rows; needed one answer a row."
+                f"{self.address} answered with shape {answer.shape} to {n_rows} rows; needed one answer per row."
             )
         if answer.dtype.kind == "f" and not np.isfinite(answer).all():
             row = int(np.flatnonzero(~np.isfinite(answer).reshape(n_rows, -1).all(axis=1))[0])
@@ -139,43 +152,43 @@ class HttpModel:
         return answer
 
     def _exchange(self, method: str, address: str, body: bytes | None) -> bytes:
-        """One request, tried again while that may help."""
+        """Return the content of the answer to one request, with further attempts where these may help."""
         import httpx  # noqa: PLC0415
 
         for attempt in range(self._limits.max_retries + 1):
-            asked: float | None = None
+            requested_wait: float | None = None
             try:
-                status, headers, content = self._once(method, address, body)
+                status, headers, content = self._exchange_once(method, address, body)
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.RemoteProtocolError, httpx.ReadError) as error:
                 problem = f"{self.address} cannot be reached: {type(error).__name__}"
             except httpx.TimeoutException as error:
                 raise RemoteModelError(
                     f"{self.address} did not answer within {self._limits.read_timeout:g} s."
                 ) from error
-            except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # also of a redirect's address
-                raise RemoteModelError(f"{self.address} failed: {type(error).__name__}.") from error
+            except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the address may be a redirect's
+                raise RemoteModelError(f"The request to {self.address} failed: {type(error).__name__}.") from error
             else:
                 if status == 200:
                     return content
                 problem = self._refusal(status, headers, content)
-                if status not in _AGAIN:
+                if status not in _RETRY_STATUSES:
                     raise RemoteRefusalError(problem)
-                asked = _retry_after(headers.get("retry-after"))
+                requested_wait = _retry_after(headers.get("retry-after"))
             if attempt == self._limits.max_retries:
                 raise RemoteModelError(f"{problem} (tried {attempt + 1} times).")
             doubled = self._limits.first_wait * 2**attempt
-            wait = min(doubled if asked is None else asked, self._limits.longest_wait)
+            wait = min(doubled if requested_wait is None else requested_wait, self._limits.longest_wait)
             _log.info("%s; trying again in %.1f s", problem, wait)
             time.sleep(wait)
         raise AssertionError("unreachable")
 
-    def _once(self, method: str, address: str, body: bytes | None) -> tuple[int, Any, bytes]:
-        """Send once and read, no longer than allowed.
+    def _exchange_once(self, method: str, address: str, body: bytes | None) -> tuple[int, Any, bytes]:
+        """Send one request and return status, headers and content, within ``total_timeout``.
 
-        In a thread, because httpx limits the time of each part, headers included, and never of the whole. Given
-        up, the thread ends by itself when a part is late or too much.
+        A thread does the work, because httpx limits the time of each part of an answer, headers included, but
+        never the time of the whole. A thread that is given up ends when the next part is late or too large.
         """
-        client, outcome = self._opened(), queue.SimpleQueue[Any]()
+        client, outcome = self._take_client(), queue.SimpleQueue[Any]()
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
         request = client.build_request(method, address, content=body, headers=headers)
         threading.Thread(target=self._send, args=(client, request, outcome), daemon=True).start()
@@ -190,7 +203,7 @@ class HttpModel:
         return answer
 
     def _send(self, client: "httpx.Client", request: "httpx.Request", outcome: "queue.SimpleQueue[Any]") -> None:
-        """Put the answer, or what was raised instead; a client that failed is not used again."""
+        """Put the answer or the error into ``outcome``; a client that failed is not used again."""
         try:
             answer = self._read(client, request)
         except Exception as error:
@@ -204,14 +217,15 @@ class HttpModel:
         deadline = time.monotonic() + self._limits.total_timeout
         with contextlib.closing(client.send(request, stream=True)) as response:
             if response.headers.get("content-encoding", "identity") != "identity":
-                raise RemoteModelError(f"{self.address} answered compressed, which was not asked for.")
+                raise RemoteModelError(f"{self.address} sent a compressed answer; needed an uncompressed one.")
             parts, size = [], 0
             for part in response.iter_raw():
                 size += len(part)
                 parts.append(part)
                 if size > self._limits.max_answer_bytes:
                     raise RemoteModelError(
-                        f"{self.address} answered with more than {self._limits.max_answer_bytes:,} bytes."
+                        f"{self.address} answered with more than {self._limits.max_answer_bytes:,} bytes. For "
+                        "longer answers raise HttpLimits(max_answer_bytes=...)."
                     )
                 if time.monotonic() > deadline:
                     raise self._too_late()
@@ -222,28 +236,32 @@ class HttpModel:
 
     def _refusal(self, status: int, headers: Any, content: bytes) -> str:
         if 300 <= status < 400:
-            place = shown(str(headers.get("location", "")))
+            location = redact_address(str(headers.get("location", "")))
             return (
-                f"{self.address} redirects to {place!r}, and redirects are not followed. If you trust it, name it."
+                f"{self.address} redirects to {location!r}, and redirects are not followed. If you trust that "
+                "address, pass it as the model."
             )
         if status in (401, 403):
-            return f"{self.address} answered {status}: set ANCHORLINE_HTTP_TOKEN to a token it accepts."
+            return f"{self.address} answered {status}: set ANCHORLINE_HTTP_TOKEN to a token that it accepts."
         text = " ".join(content.decode("utf-8", "replace").split())
-        return f"{self.address} answered {status}: {self._without_secrets(text)[:_SHOWN_CHARACTERS]}"
+        return f"{self.address} answered {status}: {self._without_secrets(text)[:_QUOTED_CHARACTERS]}"
 
     def _without_secrets(self, text: str) -> str:
-        """A server's text, in case it repeats what it was sent: credentials in any form, the address' query."""
+        """Return a server's text with ``***`` in place of credentials and of the address' query.
+
+        A server may repeat what it was sent, in its original or in its decoded form.
+        """
         query = urlsplit(self._address).query
         headers = [part for header in _credentials().values() for part in (header, header.partition(" ")[2])]
         values = [part for pair in query.split("&") for part in (pair, pair.partition("=")[2])]
         secrets = {*headers, _variable("ANCHORLINE_HTTP_PASSWORD"), query}
-        secrets |= {value for value in values if len(value) > 2}  # shorter ones are in every text
+        secrets |= {value for value in values if len(value) > 2}  # shorter values occur in any text by chance
         for secret in sorted(secrets - {""}, key=len, reverse=True):
             text = text.replace(secret, "***").replace(unquote(secret), "***")
         return text
 
-    def _opened(self) -> "httpx.Client":
-        """A client that nobody else is using."""
+    def _take_client(self) -> "httpx.Client":
+        """Return a client that no other thread is using."""
         import httpx  # noqa: PLC0415
 
         with self._lock:
@@ -253,8 +271,8 @@ class HttpModel:
         return httpx.Client(timeout=timeout, headers=_credentials(), follow_redirects=False)
 
 
-def shown(address: str) -> str:
-    """An address as it may be shown: without user, password, query and fragment."""
+def redact_address(address: str) -> str:
+    """Return an address for messages and logs: without user, password, query and fragment."""
     try:
         parts = urlsplit(address)
         port = f":{parts.port}" if parts.port else ""
@@ -270,25 +288,26 @@ def _checked_address(address: str) -> str:
 
     try:
         parts = urlsplit(address)
-        httpx.URL(address).host.encode("idna")  # as it will be when a connection is opened
-        named = bool(parts.hostname) and (parts.port is None or 0 < parts.port < 65536)
+        httpx.URL(address).host.encode("idna")  # fails here as it would when a connection is opened
+        has_host = bool(parts.hostname) and (parts.port is None or 0 < parts.port < 65536)
     except (ValueError, httpx.InvalidURL):
-        named = False
-    if not named or parts.scheme.lower() not in ("http", "https") or re.search(r"[\s\0]", address):
-        raise ModelFileError(f"{shown(address)!r} is no address; needed http(s)://host/path.")
+        has_host = False
+    if not has_host or parts.scheme.lower() not in ("http", "https") or re.search(r"[\s\0]", address):
+        raise ModelFileError(f"{redact_address(address)!r} is not a valid address; needed http(s)://host/path.")
     if "@" in parts.netloc:
         raise ModelFileError(
-            f"The address of {shown(address)} holds a user or password, which would end up in histories and logs. "
-            "Leave them out and set ANCHORLINE_HTTP_TOKEN, or ANCHORLINE_HTTP_USER and ANCHORLINE_HTTP_PASSWORD."
+            f"The address of {redact_address(address)} holds a user or password, which would appear in shell "
+            "histories and logs. Leave them out and set ANCHORLINE_HTTP_TOKEN, or ANCHORLINE_HTTP_USER and "
+            "ANCHORLINE_HTTP_PASSWORD."
         )
     local = parts.hostname in ("localhost", "::1") or str(parts.hostname).startswith("127.")
     if parts.scheme.lower() == "http" and not local and _credentials():
-        _log.warning("credentials go to %s unencrypted; use https", shown(address))
+        _log.warning("credentials are sent to %s unencrypted; use https", redact_address(address))
     return address.partition("#")[0]
 
 
 def _credentials() -> dict[str, str]:
-    """The Authorization header, from the environment."""
+    """Return the Authorization header, read from the environment; empty if no credentials are set."""
     token = _variable("ANCHORLINE_HTTP_TOKEN")
     if token:
         return {"Authorization": f"Bearer {token}"}
@@ -301,36 +320,39 @@ def _credentials() -> dict[str, str]:
 
 def _variable(name: str) -> str:
     value = os.environ.get(name, "").strip()
-    if not re.fullmatch(r"[!-~]*", value):  # a message that shows it would give it away
-        raise ParameterError(f"The environment variable {name} holds a blank or a character beyond ASCII.")
+    if not re.fullmatch(r"[!-~]*", value):  # the message must not quote the value
+        raise ParameterError(
+            f"The environment variable {name} holds a blank or a character beyond ASCII; needed printable ASCII "
+            "characters only."
+        )
     return value
 
 
 def _retry_after(value: str | None) -> float | None:
-    """Seconds that a server asks to wait: a number, or a date."""
+    """Return the seconds that a ``Retry-After`` header requests (a number or a date), or None if unreadable."""
     if value is None:
         return None
     try:
-        return max(0.0, float(value)) if value.strip().isdigit() else _until(value)
+        return max(0.0, float(value)) if value.strip().isdigit() else _seconds_until(value)
     except (TypeError, ValueError, OverflowError):
         return None
 
 
-def _until(date: str) -> float:
+def _seconds_until(date: str) -> float:
     return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
 
 
 def _hide_query(address: str) -> None:
-    """Keep an address's query, which may be a key, out of what httpx logs."""
+    """Keep the query of an address, which may be a key, out of what httpx logs."""
     if not urlsplit(address).query:
         return
     logger = logging.getLogger("httpx")
-    if _hide not in logger.filters:
-        logger.addFilter(_hide)
+    if _redact_record not in logger.filters:
+        logger.addFilter(_redact_record)
 
 
-def _hide(record: logging.LogRecord) -> bool:
+def _redact_record(record: logging.LogRecord) -> bool:
     if isinstance(record.args, tuple):
-        # Any address, because a protocol asks at several below the one that was typed.
-        record.args = tuple(shown(str(part)) if "://" in str(part) else part for part in record.args)
+        # Every address, because a protocol sends requests to several addresses below the one that was typed.
+        record.args = tuple(redact_address(str(part)) if "://" in str(part) else part for part in record.args)
     return True

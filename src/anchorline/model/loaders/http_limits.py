@@ -1,8 +1,10 @@
-"""What one HTTP model may cost: rows a request, time, attempts, rows in all, bytes an answer."""
+"""`HttpLimits`: what one HTTP model may cost in time, rows, attempts and bytes."""
 
 from dataclasses import dataclass, fields
 
 from anchorline.errors import ParameterError
+
+_MAY_BE_ZERO = {"max_retries", "first_wait", "longest_wait"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,19 +14,19 @@ class HttpLimits:
     Parameters
     ----------
     batch_rows
-        Rows a request: fixed, because a model's last bits may depend on the batch it sees.
+        Rows per request. The number is fixed because the last bits of a model's answer may depend on the batch.
     connect_timeout, read_timeout, total_timeout
         Seconds to connect, between two parts of an answer, and from the request to the end of the answer.
     max_retries
-        Further attempts after a failed connection or the statuses 429, 502, 503 and 504.
+        Further attempts after a failed connection or after the statuses 429, 502, 503 and 504.
     first_wait, longest_wait
-        Seconds before the first further attempt, doubled each time up to the longest; a server's
-        ``Retry-After`` is heeded up to the longest too.
+        Seconds before the first further attempt. The wait doubles with each attempt up to ``longest_wait``,
+        which also limits the wait that a server requests by ``Retry-After``.
     max_queries
-        Rows sent in all over the life of the model, of which each process has its own; None for no limit. What
-        one explanation may ask is limited by its own ``max_queries``.
+        Rows sent in total over the life of the model; None for no limit. Each process counts its own rows. The
+        ``max_queries`` of an explanation limits that explanation alone.
     max_answer_bytes
-        Size of one answer; reading stops there.
+        Largest size of one answer. Reading stops there.
 
     Examples
     --------
@@ -43,11 +45,12 @@ class HttpLimits:
     max_answer_bytes: int = 64 * 2**20
 
     def __post_init__(self) -> None:
-        may_be_zero = {"max_retries", "first_wait", "longest_wait"}
         for field in fields(self):
             value = getattr(self, field.name)
             if value is None and field.name == "max_queries":
                 continue
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not (value > 0 or (value == 0 and field.name in may_be_zero)):
-                raise ParameterError(f"{field.name} is {value!r}; needed a number above 0.")
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            zero_allowed = field.name in _MAY_BE_ZERO
+            if not is_number or not (value > 0 or (value == 0 and zero_allowed)):
+                lowest = "a number that is not negative" if zero_allowed else "a number above 0"
+                raise ParameterError(f"{field.name} is {value!r}; needed {lowest}.")

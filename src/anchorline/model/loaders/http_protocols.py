@@ -1,4 +1,4 @@
-"""What is said to a model behind an address: the Open Inference Protocol v2, and MLflow's invocations."""
+"""Requests and answers of two HTTP protocols: the Open Inference Protocol v2, and MLflow's invocations."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,14 +9,14 @@ from urllib.parse import urlsplit, urlunsplit
 import numpy as np
 
 from anchorline.errors import ModelInputError
-from anchorline.model.loaders.rows import InputRows, is_missing, listed
+from anchorline.model.loaders.rows import InputRows, is_missing, list_names
 
 _INTEGERS = ("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column, ready to be sent: its values as JSON has them, None where missing."""
+    """One column that is ready to be sent: its values as JSON values, with None for missing ones."""
 
     name: str
     datatype: str
@@ -26,7 +26,8 @@ class Column:
 class Mlflow:
     """``POST .../invocations`` with ``dataframe_split``; the answer is ``{"predictions": [...]}``.
 
-    Scores may come by label. JSON objects have no order, so the columns are those of the sorted ``labels``.
+    Scores may come as one JSON object per row, with one score per label. JSON objects have no order, so the
+    columns of the answer are in the order of the sorted ``labels``.
     """
 
     def __init__(self, address: str) -> None:
@@ -34,11 +35,11 @@ class Mlflow:
         self.labels: list[str] | None = None
 
     def table(self, rows: InputRows) -> list[Column]:
-        """All columns."""
+        """Return all columns."""
         return [_column(rows, position) for position in range(rows.n_columns)]
 
     def request(self, table: list[Column], start: int, stop: int) -> dict[str, Any]:
-        """The rows from ``start`` to ``stop``."""
+        """Return the request for the rows from ``start`` up to ``stop``."""
         parts = [column.values[start:stop] for column in table]
         split = {
             "columns": [column.name for column in table],
@@ -47,17 +48,17 @@ class Mlflow:
         return {"dataframe_split": split}
 
     def answer(self, body: Any) -> np.ndarray:
-        """Numbers, labels, lists of scores, or scores by label."""
+        """Return the numbers, labels or scores in an answer; store the labels of scores in ``labels``."""
         predictions = body.get("predictions") if isinstance(body, dict) else body
         if not isinstance(predictions, list):
-            raise ValueError("there is no list of predictions in it")
+            raise ValueError("the answer holds no list of predictions")
         if not predictions or not isinstance(predictions[0], dict):
             return _array(predictions)
         labels = self.labels or sorted(predictions[0])
         for row in predictions:
             if not isinstance(row, dict) or row.keys() != set(labels):
                 raise ValueError(
-                    f"the predictions do not all have the same names: {listed(labels)}, then {row!r:.60}"
+                    f"the predictions do not all have the same labels: {list_names(labels)}, then {row!r:.60}"
                 )
         scores = _array([[row[label] for label in labels] for row in predictions])
         self.labels = labels
@@ -65,55 +66,51 @@ class Mlflow:
 
 
 class OpenInference:
-    """``POST .../v2/models/NAME/infer``; the inputs are those that the server's metadata name.
+    """``POST .../v2/models/NAME/infer``; the inputs are those that the server's metadata list.
 
-    A server that tells nothing gets one input a column where there are texts, else one matrix of FP64.
+    A server without metadata gets one input per column if a column holds texts, and otherwise one matrix.
     """
 
-    def __init__(self, address: str, ask: Callable[[str], Any]) -> None:
+    def __init__(self, address: str, fetch: Callable[[str], Any]) -> None:
         parts = urlsplit(address)
         path = re.sub(r"/infer/?$", "", parts.path.rstrip("/"))
         self.address = urlunsplit(parts._replace(path=f"{path}/infer"))
-        self._about = urlunsplit(parts._replace(path=path))
-        self.labels = None  # the protocol has no place for them
-        self._ask: Callable[[str], Any] | None = ask
+        self._metadata_address = urlunsplit(parts._replace(path=path))
+        self.labels = None  # the protocol has no field for them
+        self._fetch: Callable[[str], Any] | None = fetch
         self._inputs: list[dict[str, Any]] = []
 
-    def _learn(self) -> None:
-        """Ask once what the model's inputs are; at the first rows, when the connection is needed anyway."""
-        if self._ask is not None:
-            told = self._ask(self._about)
-            inputs = told.get("inputs") if isinstance(told, dict) else None
+    def _fetch_inputs(self) -> None:
+        """Fetch the list of the model's inputs, once: with the first rows, which need a connection anyway."""
+        if self._fetch is not None:
+            metadata = self._fetch(self._metadata_address)
+            inputs = metadata.get("inputs") if isinstance(metadata, dict) else None
             if isinstance(inputs, list) and all(isinstance(part, dict) and "name" in part for part in inputs):
                 self._inputs = inputs
-            self._ask = None
+            self._fetch = None
 
     def table(self, rows: InputRows) -> list[Column]:
-        """The columns the model wants, in the types it wants."""
-        self._learn()
+        """Return the columns that the model needs, each in the type that it needs."""
+        self._fetch_inputs()
         if len(self._inputs) > 1 or self._is_one_column(rows):
             names = [str(part["name"]) for part in self._inputs]
             positions = rows.positions(names)
             kinds = [str(part.get("datatype", "")) for part in self._inputs]
             return [_column(rows, p, n, k) for p, n, k in zip(positions, names, kinds, strict=True)]
         kind = str(self._inputs[0].get("datatype", "")) if self._inputs else ""
-        return [_column(rows, position, kind=kind) for position in rows.exactly(self._width())]
+        return [_column(rows, position, kind=kind) for position in rows.all_positions(self._width())]
 
     def request(self, table: list[Column], start: int, stop: int) -> dict[str, Any]:
-        """The rows from ``start`` to ``stop``."""
+        """Return the request for the rows from ``start`` up to ``stop``."""
         n_rows = stop - start
         kinds = {column.datatype for column in table}
         as_matrix = len(self._inputs) == 1 if self._inputs else "BYTES" not in kinds
         if as_matrix and not (self._inputs and self._is_narrow(table)):
             values = [value for row in zip(*(c.values[start:stop] for c in table), strict=True) for value in row]
-            given = self._inputs[0] if self._inputs else {}
-            kind = given.get("datatype") or (kinds.pop() if len(kinds) == 1 else "FP64")
-            shape = [n_rows, len(table)]
-            return {
-                "inputs": [
-                    {"name": given.get("name", "input-0"), "shape": shape, "datatype": kind, "data": values}
-                ]
-            }
+            declared = self._inputs[0] if self._inputs else {}
+            name = declared.get("name", "input-0")
+            kind = declared.get("datatype") or (kinds.pop() if len(kinds) == 1 else "FP64")
+            return {"inputs": [{"name": name, "shape": [n_rows, len(table)], "datatype": kind, "data": values}]}
         inputs: list[dict[str, Any]] = [
             {"name": c.name, "shape": [n_rows, 1], "datatype": c.datatype, "data": list(c.values[start:stop])}
             for c in table
@@ -124,14 +121,14 @@ class OpenInference:
         return {"parameters": {"content_type": "pd"}, "inputs": inputs}
 
     def answer(self, body: Any) -> np.ndarray:
-        """Probabilities if there are any, else the first output."""
+        """Return the output whose name contains "prob" if there is one, and otherwise the first output."""
         outputs = body["outputs"]
         if not outputs:
-            raise ValueError("there are no outputs in it")
+            raise ValueError("the answer holds no outputs")
         chosen = next((part for part in outputs if "prob" in str(part.get("name", "")).lower()), outputs[0])
         values = _array(chosen["data"])
         if str(chosen.get("datatype", "")).startswith(("FP", "BF")):
-            values = values.astype(np.float64)  # 3 and 3.0 are one number in JSON
+            values = values.astype(np.float64)  # JSON may write 3.0 as 3
         shape = [int(size) for size in chosen["shape"]]
         if int(np.prod(shape)) != values.size:
             raise ValueError(f"shape {shape} does not fit {values.size} values")
@@ -151,26 +148,29 @@ class OpenInference:
 
 
 def _column(rows: InputRows, position: int, name: str | None = None, kind: str = "") -> Column:
-    """A column in a protocol's type, or in its own where none is said."""
-    called = name if name is not None else rows.names[position] if rows.names is not None else f"x{position}"
+    """Return a column in the protocol's type ``kind``, or in the type of its values if ``kind`` is empty."""
+    if name is None:
+        name = rows.names[position] if rows.names is not None else f"x{position}"
     values = rows.values(position)
     if not kind:
-        kind = _own_kind(values)
+        kind = _datatype_of(values)
     if kind == "BYTES":
         texts = rows.texts(position)
-        gone = [is_missing(value) for value in values.tolist()]
-        return Column(called, kind, [None if g else t for t, g in zip(texts, gone, strict=True)])
+        missing = [is_missing(value) for value in values.tolist()]
+        return Column(name, kind, [None if m else t for t, m in zip(texts, missing, strict=True)])
     if kind in _INTEGERS:
-        return Column(called, kind, rows.integers(position).tolist())
+        return Column(name, kind, rows.integers(position).tolist())
     if kind == "BOOL":
-        return Column(called, kind, rows.integers(position).astype(bool).tolist())
+        return Column(name, kind, rows.integers(position).astype(bool).tolist())
     numbers = rows.numbers(position)
     if np.isinf(numbers).any():
-        raise ModelInputError(f"Column {called!r} holds an infinite number, which JSON cannot carry.")
-    return Column(called, kind, [None if value != value else value for value in numbers.tolist()])  # noqa: PLR0124
+        raise ModelInputError(
+            f"Column {name!r} holds an infinite number; needed finite numbers, because JSON has no others."
+        )
+    return Column(name, kind, [None if value != value else value for value in numbers.tolist()])  # noqa: PLR0124
 
 
-def _own_kind(values: np.ndarray) -> str:
+def _datatype_of(values: np.ndarray) -> str:
     if values.dtype.kind in "iu":
         return "INT64"
     if values.dtype.kind == "b":
@@ -185,12 +185,12 @@ def _flat(answer: np.ndarray) -> np.ndarray:
 
 
 def _array(values: Any) -> np.ndarray:
-    """Numbers as float64, labels as they are; what is neither raises."""
+    """Return integers and booleans as they are, texts as objects, and other numbers as float64."""
     array = np.array(values)
     if array.dtype.kind in "iub":
         return array
     if array.dtype.kind == "U":
         if any(not isinstance(value, str) for value in values):
-            raise ValueError("there are texts and numbers in it")
+            raise ValueError("the answer mixes texts and numbers")
         return array.astype(object)
-    return array.astype(np.float64)  # None becomes NaN, which the caller refuses
+    return array.astype(np.float64)  # None becomes NaN, which `HttpModel` refuses

@@ -1,29 +1,22 @@
-"""Which kind of model a text or path names, and who loads it. A new kind: one file and one line here."""
+"""`load_model`: finds out which kind of model a text or path names, and calls the loader of that kind.
+
+To add a kind, write one file with a ``load`` function and add one line to `KINDS`.
+"""
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from anchorline.errors import ModelFileError, ParameterError
+from anchorline.model.loaders.files import Options, read_head
 from anchorline.model.loaders.http_limits import HttpLimits
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-_HEAD_BYTES = 512
 
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the caller allows: types of a skops file, pickles, and the limits of an HTTP model."""
-
-    trust: tuple[str, ...]
-    trust_pickle: bool
-    http: HttpLimits
-
-
+# Names, not modules: a loader is imported when its kind is first needed.
 KINDS = {
     "onnx": "anchorline.model.loaders.onnx_file",
     "skops": "anchorline.model.loaders.skops_file",
@@ -57,23 +50,24 @@ def load_model(
 ) -> Any:
     """Load a model that `Explainer` takes: a fitted estimator, or a callable on frames and 2-D arrays.
 
-    Callables answer n numbers or labels, or (n, c) class scores with the labels in ``classes_`` where they
-    are known. Files are told apart by their extension and their first bytes, never by unpickling them.
+    A callable returns n numbers, n labels, or class scores of shape (n, c). It has the labels of the score
+    columns in ``classes_`` if they are known, and None there if they are not. The kind of a file is determined
+    from its extension and its first bytes; the file is never unpickled to find out.
 
     Parameters
     ----------
     spec
         A file (.onnx, .skops, .json or .ubj of XGBoost, .txt of LightGBM), ``"package.module:function"``, or
         an address ``http(s)://...`` that ends in ``/v2/models/NAME/infer`` or ``/invocations``. A text with a
-        colon and without a slash is a module's name; write ``./a:b`` for a file called so.
+        colon and without a slash is read as the name of a module; write ``./a:b`` for a file named ``a:b``.
     kind
-        One of `KINDS`, where the name does not tell.
+        One of `KINDS`, if it cannot be determined from ``spec``.
     trust
-        Types that a skops file may make besides those shipped, as ``"module.Type"``.
+        Types that a skops file may build in addition to the built-in list, as ``"module.Type"``.
     trust_pickle
-        Load pickle and joblib files: whoever made such a file runs code on this machine.
+        Whether to load pickle and joblib files. Such a file runs code of its author on this machine.
     http
-        Limits of an HTTP model; see `HttpLimits`. Its credentials come from the environment alone.
+        Limits of an HTTP model; see `HttpLimits`. Its credentials are read from the environment only.
 
     Examples
     --------
@@ -81,7 +75,7 @@ def load_model(
     5.0
     """
     if isinstance(trust, str):
-        raise ParameterError(f"trust is the text {trust!r}; needed several names. Type trust=[{trust!r}].")
+        raise ParameterError(f"trust is the text {trust!r}; needed a list of names. Type trust=[{trust!r}].")
     if kind is not None and kind not in KINDS:
         raise ParameterError(f"kind is {kind!r}; needed one of {', '.join(map(repr, KINDS))}, or None.")
     name = fspath(spec)
@@ -104,8 +98,9 @@ def _kind_of(name: str, is_path: bool) -> str:
         kind = _kind_of_head(head)
     if kind is None:
         raise ModelFileError(
-            f"{name!r} is no model that is known by its name: needed {', '.join(_BY_SUFFIX)}, module:function or "
-            "http(s)://. If you know what it is, pass kind= (--kind on the command line)."
+            f"The kind of the model {name!r} is unknown; needed a file that ends in {', '.join(_BY_SUFFIX)}, a "
+            "name module:function, or an address http(s)://. If you know its kind, pass kind= (--kind on the "
+            "command line)."
         )
     return kind
 
@@ -122,33 +117,8 @@ def _kind_of_address(address: str) -> str:
     )
 
 
-def read_head(path: Path) -> bytes:
-    """The first bytes of a model file, or a `ModelFileError` that says why there are none."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
-    except IsADirectoryError:
-        raise ModelFileError(f"{str(path)!r} is a folder; needed a model file.") from None
-    except (OSError, ValueError) as error:  # ValueError: a null character in the name
-        reason = getattr(error, "strerror", None) or error
-        raise ModelFileError(f"The model {str(path)!r} cannot be read: {reason}.") from error
-    if not head:
-        raise ModelFileError(f"The model {str(path)!r} is empty.")
-    return head
-
-
-def read_whole(path: Path, most_bytes: int) -> bytes:
-    """All bytes of a model file, if they are not more than ``most_bytes``."""
-    read_head(path)
-    with path.open("rb") as file:
-        content = file.read(most_bytes + 1)
-    if len(content) > most_bytes:
-        raise ModelFileError(f"The model {str(path)!r} has more than {most_bytes:,} bytes.")
-    return content
-
-
 def _looks_pickled(head: bytes) -> bool:
-    """Whether these are the first bytes of a pickle of protocol 2 or later, whatever the name says."""
+    """Return whether the file begins like a pickle of protocol 2 or later, whatever its name is."""
     return head[0] == 0x80 and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
 
 

@@ -1,28 +1,28 @@
-"""ONNX models, run by onnxruntime on the CPU: no custom operators, no data from outside the model's folder."""
+"""ONNX models, which onnxruntime runs on the CPU.
+
+Custom operators and data from outside the model's folder are refused.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from anchorline.errors import MissingDependencyError, ModelFileError, ModelInputError, UntrustedError
-from anchorline.model.loaders.loading import read_whole
-from anchorline.model.loaders.rows import InputRows, listed
+from anchorline.model.loaders.files import Options, read_whole
+from anchorline.model.loaders.rows import InputRows, list_names
 
-if TYPE_CHECKING:
-    from anchorline.model.loaders.loading import Options
-
-MAX_BYTES = 2**31 - 1  # what a protocol buffer can be
+MAX_BYTES = 2**31 - 1  # the largest protocol buffer
 _FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
 _INTEGERS = {f"tensor({kind})": np.dtype(kind) for kind in ("int64", "int32", "int16", "int8", "uint8")}
 _SAME_VALUES = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 _EXTERNAL = 1  # onnx.TensorProto.EXTERNAL
 
 
-def load(name: str, kind: str, options: "Options") -> "OnnxModel":
-    """Read and check the file, then hand the very bytes that were checked to onnxruntime."""
+def load(name: str, kind: str, options: Options) -> "OnnxModel":
+    """Read and check the file, then pass exactly the checked bytes to onnxruntime."""
     try:
         import onnx  # noqa: PLC0415
         import onnxruntime  # noqa: F401, PLC0415
@@ -33,18 +33,20 @@ def load(name: str, kind: str, options: "Options") -> "OnnxModel":
     try:
         model = onnx.load_model_from_string(content)
     except Exception as error:
-        raise ModelFileError(f"{name!r} is no ONNX model: {error}") from error
+        raise ModelFileError(f"{name!r} is not an ONNX model: {error}") from error
     if not model.graph.node:
-        raise ModelFileError(f"{name!r} is no ONNX model: it computes nothing.")
-    outside = _check_external_data(model, path)
-    return OnnxModel(content, str(path.resolve().parent) if outside else None, _labels(model.graph), name)
+        raise ModelFileError(f"{name!r} is not an ONNX model: its graph has no nodes.")
+    has_external_data = _check_external_data(model, path)
+    return OnnxModel(
+        content, str(path.resolve().parent) if has_external_data else None, _labels(model.graph), name
+    )
 
 
 class OnnxModel:
     """A callable on frames and 2-D arrays: class scores (n, c), numbers (n,), or labels (n,).
 
-    A model with several inputs gets one column each, by name; with one input, all columns as a matrix.
-    Missing texts are passed as the empty text, missing numbers as NaN.
+    A model with several inputs gets one column per input, matched by name. A model with one input gets all
+    columns as a matrix. Missing texts are passed as the empty text, missing numbers as NaN.
     """
 
     def __init__(self, content: bytes, folder: str | None, labels: dict[str, list[Any] | None], name: str) -> None:
@@ -58,8 +60,8 @@ class OnnxModel:
         import onnxruntime  # noqa: PLC0415
 
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # what fails is raised; nothing is printed
-        options.intra_op_num_threads = 1  # sums in one order: the same bytes on every machine
+        options.log_severity_level = 4  # failures are raised, so that nothing is printed
+        options.intra_op_num_threads = 1  # a fixed order of summation, for the same bytes on every machine
         options.add_session_config_entry("session.load_model_format", "ONNX")
         if self._folder is not None:
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", self._folder)
@@ -84,7 +86,7 @@ class OnnxModel:
         return f"OnnxModel({self._name!r})"
 
     def __call__(self, inputs: Any) -> np.ndarray:
-        """Ask the model about rows."""
+        """Return the model's answers to rows."""
         rows = InputRows(inputs)
         answers = self._session.run(self._wanted, self._feed(rows))
         if self._form == "maps":
@@ -99,14 +101,14 @@ class OnnxModel:
         names = [argument.name for argument in self._inputs]
         if len(names) == 1 and not _is_column(self._inputs[0], rows):
             argument = self._inputs[0]
-            positions = rows.exactly(_width(argument))
+            positions = rows.all_positions(_width(argument))
             columns = [_cast(rows, position, argument.type) for position in positions]
             return {argument.name: np.column_stack(columns)}
         wide = [argument.name for argument in self._inputs if _width(argument) not in (None, 1)]
         if wide:
             raise ModelInputError(
-                f"The model has several inputs, and {listed(wide)} take more than one column: wrap it in a "
-                "function and pass module:function."
+                f"The model has several inputs, and {list_names(wide)} take more than one column; needed one "
+                "column per input. Wrap the model in a function and pass module:function."
             )
         feed = {}
         for argument, position in zip(self._inputs, rows.positions(names, _identifier), strict=True):
@@ -116,12 +118,12 @@ class OnnxModel:
 
 
 def _is_column(argument: Any, rows: InputRows) -> bool:
-    """Whether a model's only input is one column of several, known by its name."""
+    """Return whether a model's only input is a single column, which has the same name in ``rows``."""
     return _width(argument) in (None, 1) and rows.names is not None and argument.name in rows.names
 
 
 def _width(argument: Any) -> int | None:
-    """How many columns an input takes, if it says so."""
+    """Return how many columns an input takes, or None if the model leaves it open."""
     if len(argument.shape) == 1:
         return 1
     if len(argument.shape) != 2:
@@ -130,7 +132,7 @@ def _width(argument: Any) -> int | None:
 
 
 def _identifier(name: str) -> str:
-    """How exporters write a column's name: as an identifier."""
+    """Return the name of a column as exporters write it: as an identifier."""
     return re.sub(r"\W", "_", name)
 
 
@@ -141,29 +143,34 @@ def _cast(rows: InputRows, position: int, kind: str) -> np.ndarray:
         with np.errstate(over="ignore"):
             return rows.numbers(position).astype(_FLOATS[kind])
     if kind in _INTEGERS:
-        return _fitting(rows.integers(position), _INTEGERS[kind], position)
+        return _narrowed(rows.integers(position), _INTEGERS[kind], position)
     if kind == "tensor(bool)":
-        return _fitting(rows.integers(position), np.dtype(bool), position)
+        return _narrowed(rows.integers(position), np.dtype(bool), position)
     raise ModelInputError(f"The model's input has type {kind}; needed numbers, booleans or texts.")
 
 
-def _fitting(values: np.ndarray, dtype: np.dtype[Any], position: int) -> np.ndarray:
-    """The values in a narrower type; refused where it does not hold them."""
+def _narrowed(values: np.ndarray, dtype: np.dtype[Any], position: int) -> np.ndarray:
+    """Return the values in a narrower type; raise `ModelInputError` if one does not fit into it."""
     cast = values.astype(dtype)
     wrong = np.flatnonzero(cast.astype(values.dtype) != values)
     if len(wrong):
-        raise ModelInputError(f"Column {position} holds {values[wrong[0]]}; the model's input is of type {dtype}.")
+        raise ModelInputError(
+            f"Column {position} holds {values[wrong[0]]}; the model needs values of type {dtype}."
+        )
     return cast
 
 
 def _choose_outputs(outputs: Sequence[Any], name: str) -> tuple[list[str], str]:
-    """Which outputs to ask for, and what they are: scores before numbers, numbers before labels."""
+    """Return the names of the outputs to compute, and their form: "maps", "columns", "numbers" or "labels".
+
+    Scores are preferred to plain numbers, and plain numbers to labels.
+    """
     maps = [output for output in outputs if output.type.startswith("seq(map(")]
     numbers = [output for output in outputs if output.type in _FLOATS]
     if maps:
         return [maps[0].name], "maps"
     if len(numbers) > 1 and len(outputs) > len(numbers) and all(len(output.shape) == 1 for output in numbers):
-        return [output.name for output in numbers], "columns"  # one output a class, beside the label
+        return [output.name for output in numbers], "columns"  # one output per class, in addition to the label
     if numbers:
         return [next((o for o in numbers if "prob" in o.name.lower()), numbers[0]).name], "numbers"
     if outputs and outputs[0].type.startswith("tensor("):
@@ -178,31 +185,37 @@ def _flat(answer: np.ndarray) -> np.ndarray:
 def _classes(
     labels: dict[str, list[Any] | None], outputs: Sequence[Any], wanted: list[str], form: str
 ) -> list[Any] | None:
-    """The labels of the columns: of the maps themselves, else of the label beside the scores, if they fit."""
+    """Return the labels of the columns, or None if they are unknown.
+
+    They are the labels of the maps, or those of the label output next to the scores if their number fits.
+    """
     shape = next(output.shape for output in outputs if output.name == wanted[0])
     width = len(wanted) if form == "columns" else shape[1] if len(shape) == 2 else None
-    beside = [labels.get(output.name) for output in outputs if (output.name in wanted) == (form == "maps")]
-    told = [found for found in beside if found is not None and (len(found) == width or not isinstance(width, int))]
-    return told[0] if told and all(found == told[0] for found in told) else None
+    lists = [labels.get(output.name) for output in outputs if (output.name in wanted) == (form == "maps")]
+    fitting = [
+        known for known in lists if known is not None and (len(known) == width or not isinstance(width, int))
+    ]
+    return fitting[0] if fitting and all(known == fitting[0] for known in fitting) else None
 
 
 def _labels(graph: Any) -> dict[str, list[Any] | None]:
-    """The labels that each output can take, in the order of the classes, where the graph tells."""
+    """Return the labels that each output can take, in the order of the classes; None if the graph has none."""
     makers = {output: node for node in graph.node for output in node.output}
     constants = {part.name: part for part in graph.initializer if part.data_location != _EXTERNAL}
-    return {output.name: _traced(output.name, makers, constants) for output in graph.output}
+    return {output.name: _trace_labels(output.name, makers, constants) for output in graph.output}
 
 
-def _traced(value: str, makers: dict[str, Any], constants: dict[str, Any]) -> list[Any] | None:
-    """The labels at the end of the way back: a classifier's, or those of a table in which places are looked up.
+def _trace_labels(value: str, makers: dict[str, Any], constants: dict[str, Any]) -> list[Any] | None:
+    """Return the labels that a value can take, or None: follow the graph from the value back to its source.
 
-    Labels off that way are those of inner estimators, which may be others.
+    The source is a classifier node, or a table in which positions are looked up. Labels elsewhere in the graph
+    belong to inner estimators and may differ.
     """
-    tables, found = [], None
-    for _ in makers:  # no way back is longer
+    tables, labels = [], None
+    for _ in makers:  # no path is longer than the number of nodes
         node = makers.get(value)
-        found = _class_list(node) if node is not None and value == node.output[0] else None
-        if node is None or found is not None:
+        labels = _class_list(node) if node is not None and value == node.output[0] else None
+        if node is None or labels is not None:
             break
         if node.op_type in ("ArrayFeatureExtractor", "Gather") and node.input[0] in constants:
             tables.append(_entries(constants[node.input[0]]))
@@ -211,18 +224,18 @@ def _traced(value: str, makers: dict[str, Any], constants: dict[str, Any]) -> li
             value = node.input[0]
         else:
             break
-    for table in reversed(tables):  # the places are a classifier's labels, or else columns, from 0
-        found = table if found is None else [table[int(p)] for p in found if p in range(len(table))]
-    return found
+    for table in reversed(tables):  # positions are the labels of a classifier, or column numbers from 0
+        labels = table if labels is None else [table[int(p)] for p in labels if p in range(len(table))]
+    return labels
 
 
 def _class_list(node: Any) -> list[Any] | None:
-    """The labels of a node that classifies, or None."""
+    """Return the labels of a classifier node, or None for any other node."""
     for attribute in node.attribute:
         if attribute.name in ("classlabels_strings", "classlabels_int64s", "classlabels_ints"):
-            found = [text.decode("utf-8", "replace") for text in attribute.strings] or list(attribute.ints)
-            if found:
-                return found
+            labels = [text.decode("utf-8", "replace") for text in attribute.strings] or list(attribute.ints)
+            if labels:
+                return labels
     return None
 
 
@@ -234,16 +247,16 @@ def _entries(constant: Any) -> list[Any]:
 
 
 def _check_external_data(model: Any, path: Path) -> bool:
-    """Whether weights lie in other files; all of them must be plain files below the model's folder."""
+    """Return whether weights are in other files; raise unless all these are plain files in the model's folder."""
     folder = path.resolve().parent
-    found = False
+    has_external_data = False
     for tensor in _tensors(model):
         if tensor.data_location != _EXTERNAL and not tensor.external_data:
             continue
-        found = True
+        has_external_data = True
         for location in [entry.value for entry in tensor.external_data if entry.key == "location"] or [""]:
-            _check_location(location, folder, path)  # each: which of two is read, only the reader knows
-    return found
+            _check_location(location, folder, path)  # all of them, because readers differ in which they use
+    return has_external_data
 
 
 def _check_location(location: str, folder: Path, path: Path) -> None:
@@ -256,19 +269,19 @@ def _check_location(location: str, folder: Path, path: Path) -> None:
         or ".." in {*windows.parts, *posix.parts}
     )
     target = folder if escapes else folder / location
-    # A link leads elsewhere, inside its folder or not, today or tomorrow.
+    # Symbolic links are refused even if they point into the folder, because their target can change later.
     linked = any((folder / part).is_symlink() for part in [PurePosixPath(location), *posix.parents])
     if escapes or linked or not target.resolve().is_relative_to(folder):
         raise UntrustedError(
-            f"{str(path)!r} wants to read {location!r}, which is not a plain file in its own folder; a model "
-            "could read any file that way. Ask its maker for a model in one file."
+            f"{str(path)!r} refers to {location!r}, which is not a plain file in its own folder; a model could "
+            "read any file that way. Ask its author for a model in one file."
         )
     if not target.is_file():
-        raise ModelFileError(f"{str(path)!r} needs {location!r} beside it, which is not there.")
+        raise ModelFileError(f"{str(path)!r} needs the file {location!r} in its folder, which lacks it.")
 
 
 def _tensors(message: Any) -> Iterator[Any]:
-    """Every tensor in a model, wherever it hides: graphs inside nodes, functions, sparse ones."""
+    """Yield every tensor in a model, also those in subgraphs, functions and sparse tensors."""
     if message.DESCRIPTOR.name == "TensorProto":
         yield message
         return
@@ -278,6 +291,6 @@ def _tensors(message: Any) -> Iterator[Any]:
         if hasattr(value, "ListFields"):
             yield from _tensors(value)
         else:
-            for below in value:
-                if hasattr(below, "ListFields"):
-                    yield from _tensors(below)
+            for part in value:
+                if hasattr(part, "ListFields"):
+                    yield from _tensors(part)

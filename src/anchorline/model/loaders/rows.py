@@ -1,7 +1,7 @@
-"""Rows as a loaded model gets them: columns by name from any frame, or by position from an array."""
+"""`InputRows`: the rows for a loaded model, with columns by name from any frame or by position from an array."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 class InputRows:
-    """Columns of a pandas, Polars or Arrow frame, or of a 2-D array, whose columns have no names."""
+    """The columns of a pandas, Polars or Arrow frame, or of a 2-D array, whose columns have no names."""
 
     def __init__(self, inputs: Any) -> None:
         self.names: list[str] | None = None
@@ -20,7 +20,7 @@ class InputRows:
         frame = _frame_of(inputs)
         if frame is not None:
             self.names = [str(name) for name in frame.columns]
-            # By position: frame[0] of whole-number labels would be a row.
+            # By position, because frame[0] would be a row if the column labels are integers.
             self._columns, self.n_rows = [frame[:, j] for j in range(frame.shape[1])], len(frame)
             return
         array = np.asarray(inputs)
@@ -30,71 +30,77 @@ class InputRows:
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return len(self._columns)
 
-    def called(self, position: int) -> str:
-        """How a column is named in messages."""
+    def column_label(self, position: int) -> str:
+        """Return the name of a column for messages."""
         return repr(self.names[position]) if self.names is not None else f"number {position}"
 
-    def positions(self, wanted: Sequence[str], alike: Callable[[str], str] = str) -> list[int]:
-        """Where the columns are that the model wants; names are compared after ``alike``.
+    def positions(self, wanted: Sequence[str], rewrite: Callable[[str], str] = str) -> list[int]:
+        """Return the positions of the columns that the model needs, in the order of ``wanted``.
 
-        Columns the model does not want are left out; one it wants and does not get is an error.
+        A column matches by its name, or by its name as ``rewrite`` returns it if no other column has the same.
+        Other columns are ignored. A missing one raises `ModelInputError`.
         """
         if self.names is None:
             if self.n_columns != len(wanted):
                 raise ModelInputError(
-                    f"The model needs {len(wanted)} columns ({listed(wanted)}) and got {self.n_columns}."
+                    f"The model got {self.n_columns} columns; needed {len(wanted)}: {list_names(wanted)}."
                 )
             return list(range(len(wanted)))
         exact = {name: i for i, name in enumerate(self.names)}
         similar: dict[str, list[int]] = {}
         for i, name in enumerate(self.names):
-            similar.setdefault(alike(name), []).append(i)
-        found = [exact.get(name, similar[name][0] if len(similar.get(name, ())) == 1 else None) for name in wanted]
-        missing = [name for name, position in zip(wanted, found, strict=True) if position is None]
+            similar.setdefault(rewrite(name), []).append(i)
+        matches = [
+            exact.get(name, similar[name][0] if len(similar.get(name, ())) == 1 else None) for name in wanted
+        ]
+        missing = [name for name, position in zip(wanted, matches, strict=True) if position is None]
         if missing:
             raise ModelInputError(
-                f"The model needs the columns {listed(missing)}, which the data lack; they have "
-                f"{listed(self.names)}. Rename them, or give other data."
+                f"The data have the columns {list_names(self.names)} and lack {list_names(missing)}, which the "
+                "model needs. Rename the columns, or pass other data."
             )
-        if len(set(found)) < self.n_columns:
-            left_out = [name for i, name in enumerate(self.names) if i not in found]
-            _log.debug("columns the model does not use: %s", left_out)
-        return [position for position in found if position is not None]
+        if len(set(matches)) < self.n_columns:
+            unused = [name for i, name in enumerate(self.names) if i not in matches]
+            _log.debug("columns that the model does not use: %s", unused)
+        return [position for position in matches if position is not None]
 
-    def exactly(self, n_columns: int | None) -> list[int]:
-        """All positions, for a model that knows its columns by their order only."""
+    def all_positions(self, n_columns: int | None) -> list[int]:
+        """Return all positions, for a model that identifies its columns by their order only.
+
+        ``n_columns`` is the number that the model needs, or None if it takes any number.
+        """
         if n_columns is not None and n_columns != self.n_columns:
-            names = f": {listed(self.names)}" if self.names is not None else ""
+            names = f" ({list_names(self.names)})" if self.names is not None else ""
             raise ModelInputError(
-                f"The model needs {n_columns} columns and got {self.n_columns}{names}. It knows them by their "
-                "order only: give the columns it was trained on, and no other."
+                f"The model got {self.n_columns} columns{names}; needed {n_columns}. It identifies columns by "
+                "their order only, so pass exactly the columns that it was trained on."
             )
         return list(range(self.n_columns))
 
     def is_category(self, position: int) -> bool:
-        """Whether a column's type lists categories; an array's never does."""
+        """Return whether a column's type has a list of categories; False for a column of an array."""
         column = self._columns[position]
         return not isinstance(column, np.ndarray) and type(column.dtype).__name__ in ("Categorical", "Enum")
 
     def values(self, position: int) -> np.ndarray:
-        """One column, (n_rows,): numbers, booleans, dates, or objects."""
+        """Return one column of shape (n_rows,): numbers, booleans, dates, or objects."""
         column = self._columns[position]
         if isinstance(column, np.ndarray):
             values = column
         elif self.is_category(position):
-            # Arrow's arrays of categories have another one where one is missing; its lists have None.
+            # Arrow's arrays hold a wrong category in place of a missing one; its lists hold None.
             values = np.fromiter(column.to_list(), dtype=object)
         else:
             values = np.asarray(column.to_numpy())
         if values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] == "ns":
-            return values.astype(f"{values.dtype.kind}8[us]")  # of nanoseconds, Python would make bare counts
+            return values.astype(f"{values.dtype.kind}8[us]")  # tolist() would turn nanoseconds into integers
         return values
 
     def numbers(self, position: int) -> np.ndarray:
-        """One column as float64; NaN where it is missing."""
+        """Return one column as float64, with NaN for missing values."""
         values = self.values(position)
         if values.dtype.kind in "fiub":
             return values.astype(np.float64)
@@ -102,32 +108,33 @@ class InputRows:
             return np.array([np.nan if is_missing(v) else _number(v) for v in values.tolist()], dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ModelInputError(
-                f"Column {self.called(position)} holds values such as {_first(values)!r:.60}; the model needs "
+                f"Column {self.column_label(position)} holds {_first_non_number(values)!r:.60}; the model needs "
                 "numbers there."
             ) from error
 
     def texts(self, position: int) -> list[str]:
-        """One column as texts; the empty text where it is missing."""
+        """Return one column as texts, with the empty text for missing values."""
         return ["" if is_missing(value) else plain_text(value) for value in self.values(position).tolist()]
 
     def integers(self, position: int) -> np.ndarray:
-        """One column as int64, if it holds whole numbers that fit and none is missing."""
+        """Return one column as int64; raise unless every value is a whole number of at most 64 bits."""
         values = self.values(position)
         numbers = values if values.dtype.kind in "iu" else self.numbers(position)
-        fit = (numbers >= -(2**63)) & (numbers < 2**63)  # False of NaN, too
+        fit = (numbers >= -(2**63)) & (numbers < 2**63)  # False for NaN
         bad = np.flatnonzero(~(fit & (numbers == np.rint(numbers))))
         if bad.size:
-            found = values.tolist()[bad[0]]
+            value = values.tolist()[bad[0]]
             raise ModelInputError(
-                f"Column {self.called(position)} holds {found!r:.60}; the model needs whole numbers there, none "
-                "missing and none beyond 64 bits."
+                f"Column {self.column_label(position)} holds {value!r:.60}; the model needs whole numbers there, "
+                "none missing and none beyond 64 bits."
             )
         return numbers.astype(np.int64)
 
     def codes(self, position: int, categories: Sequence[Any], unknown: float | None = np.nan) -> np.ndarray:
-        """The place of every value in ``categories``, as float64; NaN where it is missing.
+        """Return the position of every value in ``categories`` as float64, with NaN for missing values.
 
-        ``unknown`` stands for what is not among them; None: that is an error.
+        ``unknown`` is the code of a value that is not in ``categories``; if it is None, such a value raises
+        `ModelInputError`.
         """
         places: dict[Any, float] = {_key(value): float(i) for i, value in enumerate(categories)}
         texts = {plain_text(value): float(i) for i, value in enumerate(categories)}
@@ -138,39 +145,39 @@ class InputRows:
             place = places.get(_key(value), texts.get(plain_text(value), unknown))
             if place is None:
                 raise ModelInputError(
-                    f"Column {self.called(position)} holds {value!r:.60}, which the model does not know; it knows "
-                    f"{listed(map(str, categories))}."
+                    f"Column {self.column_label(position)} holds {value!r:.60}; needed one of the categories that "
+                    f"the model was trained on: {list_names(map(str, categories))}."
                 )
             coded[i] = place
         return coded
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a Python value stands for nothing: None, NaN, or pandas' own."""
+    """Return whether a Python value stands for a missing one: None, NaN, or pandas' NA and NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
 def plain_text(value: Any) -> str:
-    """A value as a category's text: 1.0 as 1."""
+    """Return a value as the text of a category; 1.0 becomes "1"."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value)
 
 
-def listed(names: Any) -> str:
-    """Up to eight names for a message."""
+def list_names(names: Iterable[Any]) -> str:
+    """Return up to eight names for a message, and the total number if there are more."""
     names = list(names)
-    shown = ", ".join(repr(str(name)) for name in names[:8])
-    return f"{shown}, ... ({len(names)})" if len(names) > 8 else shown or "none"
+    first = ", ".join(repr(str(name)) for name in names[:8])
+    return f"{first}, ... ({len(names)} in total)" if len(names) > 8 else first or "none"
 
 
 def _frame_of(inputs: Any) -> Any:
-    """A narwhals frame, or None for what is no frame."""
+    """Return the inputs as a narwhals frame, or None if they are not a frame."""
     if isinstance(inputs, np.ndarray):
         return None
-    import narwhals as nw  # noqa: PLC0415  on first use
+    import narwhals as nw  # noqa: PLC0415  imported on first use
 
     frame = nw.from_native(inputs, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
@@ -186,7 +193,7 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _first(values: np.ndarray) -> Any:
+def _first_non_number(values: np.ndarray) -> Any:
     return next((value for value in values.tolist() if not is_missing(value) and not _is_number(value)), None)
 
 

@@ -1,25 +1,23 @@
-"""skops files: scikit-learn models that name every type they are made of, so that each can be refused."""
+"""skops files: scikit-learn models that list every type they contain, so that a type can be refused."""
 
 import zipfile
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anchorline.errors import MissingDependencyError, ModelFileError, UntrustedError
-from anchorline.model.loaders.loading import read_whole
+from anchorline.model.loaders.files import Options, read_whole
 from anchorline.model.loaders.trees import check_trees
 
-if TYPE_CHECKING:
-    from anchorline.model.loaders.loading import Options
+MAX_BYTES = 4 * 2**30  # of the file, and of its content after unpacking
 
-MAX_BYTES = 4 * 2**30  # packed and unpacked
-
-# What skops does not trust by itself and ordinary scikit-learn models hold. Each is plain numbers and
-# settings, or a function of arrays without any other effect; nothing of it opens files, imports or evaluates.
-# Trees index memory by their own numbers: `check_trees` looks at these before the model is used. Left out, on
-# purpose: k-d trees and ball trees (memory likewise, and nobody checks), boosters of other libraries (raw
-# bytes for their own readers: load their native files), scorers, and everything outside scikit-learn.
-# A `partial` can do no more than a FunctionTransformer, which skops trusts: its function must be listed too.
+# Types that ordinary scikit-learn models contain and that skops does not trust by default. Each consists of plain
+# numbers and settings, or is a function of arrays without side effects: none opens files, imports modules or
+# evaluates code. Trees index memory by numbers in the file, which `check_trees` checks before the model is used.
+# Left out on purpose: k-d trees and ball trees (they index memory too, and nothing checks them), boosters of other
+# libraries (raw bytes for their own readers; load their native files instead), scorers, and every type outside
+# scikit-learn. A `partial` can do no more than a FunctionTransformer, which skops trusts, because the function
+# inside it must be listed too.
 ALLOWED = (
     "functools.partial",
     "numpy.dtype",
@@ -58,8 +56,8 @@ ALLOWED = (
 )
 
 
-def load(name: str, kind: str, options: "Options") -> Any:
-    """Read the file, refuse every type that neither skops, nor we, nor the caller trust, then build it."""
+def load(name: str, kind: str, options: Options) -> Any:
+    """Read the file and build the model; refuse types that neither skops, `ALLOWED` nor ``trust`` contain."""
     try:
         import skops.io  # noqa: PLC0415
     except ImportError as error:
@@ -68,34 +66,36 @@ def load(name: str, kind: str, options: "Options") -> Any:
     _check_archive(content, name)
     trusted = {*ALLOWED, *options.trust}
     try:
-        refused = [found for found in skops.io.get_untrusted_types(data=content) if found not in trusted]
+        refused = [part for part in skops.io.get_untrusted_types(data=content) if part not in trusted]
     except Exception as error:
         raise ModelFileError(f"{name!r} is a damaged skops file: {error}") from error
     if refused:
-        flags = " ".join(f"--trust {found}" for found in refused)
+        flags = " ".join(f"--trust {part}" for part in refused)
         raise UntrustedError(
-            f"{name!r} makes objects of {', '.join(refused)}, which nobody vouched for. If you trust them, pass "
-            f"trust={refused!r} (on the command line: {flags})."
+            f"{name!r} contains the types {', '.join(refused)}, which are not on the list of trusted types. If "
+            f"you trust them, pass trust={refused!r} (on the command line: {flags})."
         )
     try:
         model = skops.io.loads(content, trusted=sorted(trusted))
     except Exception as error:
-        raise ModelFileError(f"{name!r} cannot be loaded by skops: {error}") from error
+        raise ModelFileError(f"skops cannot load {name!r}: {error}") from error
     check_trees(model, name)
     if not hasattr(model, "predict"):
-        raise ModelFileError(f"{name!r} holds a {type(model).__name__}; needed a fitted model with `predict`.")
+        raise ModelFileError(
+            f"{name!r} holds an object of type {type(model).__name__}; needed a fitted model with `predict`."
+        )
     return model
 
 
 def _check_archive(content: bytes, name: str) -> None:
-    """A zip file with a schema that does not unpack to more than fits."""
+    """Raise unless the content is a zip file with a schema and unpacks to at most `MAX_BYTES`."""
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             size = sum(member.file_size for member in archive.infolist())
-            found = "schema.json" in archive.namelist()
+            has_schema = "schema.json" in archive.namelist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise ModelFileError(f"{name!r} is no skops file: {error}") from error
-    if not found:
-        raise ModelFileError(f"{name!r} is no skops file: it has no schema.json.")
+        raise ModelFileError(f"{name!r} is not a skops file: {error}") from error
+    if not has_schema:
+        raise ModelFileError(f"{name!r} is not a skops file: it has no schema.json.")
     if size > MAX_BYTES:
-        raise ModelFileError(f"{name!r} unpacks to {size:,} bytes; at most {MAX_BYTES:,} are read.")
+        raise ModelFileError(f"{name!r} unpacks to {size:,} bytes; needed at most {MAX_BYTES:,}.")

@@ -1,24 +1,21 @@
-"""XGBoost's own files, .json and .ubj: numbers or class scores, as the objective says."""
+"""XGBoost's own files, .json and .ubj: models that return numbers or class scores, depending on the objective."""
 
 import itertools
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from anchorline.errors import MissingDependencyError, ModelFileError, ModelInputError
-from anchorline.model.loaders.loading import read_whole
+from anchorline.model.loaders.files import Options, read_whole
 from anchorline.model.loaders.rows import InputRows
-
-if TYPE_CHECKING:
-    from anchorline.model.loaders.loading import Options
 
 MAX_BYTES = 2**31 - 1
 
 
-def load(name: str, kind: str, options: "Options") -> "XgboostModel":
+def load(name: str, kind: str, options: Options) -> "XgboostModel":
     """Read the file with XGBoost's own reader."""
     try:
         import xgboost  # noqa: PLC0415
@@ -27,7 +24,7 @@ def load(name: str, kind: str, options: "Options") -> "XgboostModel":
     content = read_whole(Path(name), MAX_BYTES)
     if not content.lstrip().startswith(b"{"):
         raise ModelFileError(
-            f"{name!r} is no XGBoost model in JSON or UBJSON. Type: booster.save_model('model.json')"
+            f"{name!r} is not an XGBoost model in JSON or UBJSON. Type: booster.save_model('model.json')"
         )
     try:
         return XgboostModel(xgboost.Booster(model_file=bytearray(content)), name)
@@ -62,13 +59,13 @@ class XgboostModel:
         return f"XgboostModel({self._name!r})"
 
     def __call__(self, inputs: Any) -> np.ndarray:
-        """Ask the model about rows."""
+        """Return the model's answers to rows."""
         import xgboost  # noqa: PLC0415
 
         matrix = xgboost.DMatrix(
             self._matrix(InputRows(inputs)), feature_names=self._names, feature_types=self._types, nthread=1
         )
-        margin = self._objective == "multi:softmax"  # which answers labels; its margins tell more
+        margin = self._objective == "multi:softmax"  # it returns labels; its margins give probabilities
         answer = self._booster.predict(matrix, output_margin=margin, iteration_range=self._trees)
         answer = np.asarray(answer, dtype=np.float64)
         if margin:
@@ -82,7 +79,7 @@ class XgboostModel:
 
     def _matrix(self, rows: InputRows) -> np.ndarray:
         n_columns = self._booster.num_features()
-        positions = rows.exactly(n_columns) if self._names is None else rows.positions(self._names)
+        positions = rows.all_positions(n_columns) if self._names is None else rows.positions(self._names)
         columns = []
         for j, position in enumerate(positions):
             if self._types is None or self._types[j] != "c":
@@ -90,23 +87,26 @@ class XgboostModel:
             elif self._categories is not None and self._categories[j]:
                 columns.append(rows.codes(position, self._categories[j], unknown=None))
             else:
-                columns.append(self._given_codes(rows, position))
+                columns.append(_read_codes(rows, position))
         return np.column_stack(columns)
 
-    def _given_codes(self, rows: InputRows, position: int) -> np.ndarray:
-        try:
-            return rows.numbers(position)
-        except ModelInputError as error:
-            raise ModelInputError(
-                f"Column {rows.called(position)} holds categories, and the model file does not say which it was "
-                "trained on: give their codes 0, 1, ..., or save it again with XGBoost 3.1 or later."
-            ) from error
+
+def _read_codes(rows: InputRows, position: int) -> np.ndarray:
+    """Return a column that must hold codes, because the model file has no list of its categories."""
+    try:
+        return rows.numbers(position)
+    except ModelInputError as error:
+        raise ModelInputError(
+            f"Column {rows.column_label(position)} holds categories, and the model file does not list the "
+            "categories that it was trained on. Pass their codes 0, 1, ..., or save the model again with XGBoost "
+            "3.1 or later."
+        ) from error
 
 
 def _categories(model: dict[str, Any]) -> list[list[Any]] | None:
-    """The categories of every feature, in the order of their codes, if the file carries them."""
+    """Return the categories of every feature in the order of their codes, or None if the file has none."""
     booster = model["learner"]["gradient_booster"]
-    booster = booster.get("gbtree", booster)  # dart keeps its trees one level lower
+    booster = booster.get("gbtree", booster)  # dart stores its trees one level lower
     encodings = booster.get("model", {}).get("cats", {}).get("enc")
     if not encodings:
         return None

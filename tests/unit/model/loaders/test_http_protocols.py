@@ -1,0 +1,165 @@
+"""What `HttpModel` sends to MLflow and Open Inference servers, and how it reads their answers."""
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from anchorline import Explainer, Table, errors, verify
+from anchorline.model.loaders import HttpLimits
+from helpers.model_server import FRAME, METADATA, flaky, mlflow, open_inference
+
+
+@pytest.mark.parametrize(
+    "make", [lambda f: f, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
+)
+def test_mlflow_gets_columns_and_rows(server, load, make):
+    server.answer = mlflow
+    model = load(f"{server.address}/invocations")
+    assert model(make(FRAME)).tolist() == [1.0, 3.0, 5.0]
+    split = server.requests[0][3]["dataframe_split"]
+    assert split == {"columns": ["a", "n", "town"], "data": [[0.5, 1, "x"], [1.5, 2, "y"], [2.5, 3, None]]}
+
+
+def test_mlflow_scores_by_label_and_other_shapes(server, load):
+    answers = {
+        "scores": [{"no": 0.5, "yes": 0.5}] * 3,
+        "lists": [[0.25, 0.75]] * 3,
+        "labels": ["no", "yes", "no"],
+        "named": [{"y": 5.0}] * 3,
+    }
+    model = load(f"{server.address}/invocations")
+    server.answer = lambda request, body: request.reply({"predictions": answers["lists"]})
+    np.testing.assert_array_equal(model(FRAME), answers["lists"])
+    assert model.classes_ is None
+    server.answer = lambda request, body: request.reply({"predictions": answers["scores"]})
+    np.testing.assert_array_equal(model(FRAME), [[0.5, 0.5]] * 3)
+    assert model.classes_ == ["no", "yes"]
+    server.answer = lambda request, body: request.reply(answers["labels"])
+    assert model(FRAME).tolist() == answers["labels"]
+    server.answer = lambda request, body: request.reply({"predictions": answers["named"]})
+    with pytest.raises(
+        errors.RemoteModelError, match=r"not all have the same labels: 'no', 'yes', then {'y': 5.0}"
+    ):
+        model(FRAME)
+    model = load(f"{server.address}/invocations")
+    assert model(FRAME).tolist() == [5.0] * 3
+    assert model.classes_ is None
+
+
+def by_label(request, body):
+    """Answer with two scores per row by label, from the first column; every other row has reverse order."""
+    pairs = [[("yes", row[0] / 10), ("no", 1 - row[0] / 10)] for row in body["dataframe_split"]["data"]]
+    request.reply({"predictions": [dict(pair[:: -1 if i % 2 else 1]) for i, pair in enumerate(pairs)]})
+
+
+def test_mlflow_scores_are_ordered_by_their_labels(server, load):
+    server.answer = by_label
+    model = load(f"{server.address}/invocations", http=HttpLimits(batch_rows=2))
+    np.testing.assert_allclose(model(FRAME), [[0.95, 0.05], [0.85, 0.15], [0.75, 0.25]])
+    assert model.classes_ == ["no", "yes"]
+    flipped = {"no": 0.75, "yes": 0.25}
+    server.answer = lambda request, body: request.reply({"predictions": [flipped]})
+    np.testing.assert_array_equal(model(FRAME[2:]), [[0.75, 0.25]])
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy(FRAME[2:]), [[0.75, 0.25]])
+    copy.close()
+    server.answer = lambda request, body: request.reply({"predictions": [flipped | {"perhaps": 0.0}]})
+    with pytest.raises(errors.RemoteModelError, match=r"not all have the same labels: 'no', 'yes', then"):
+        model(FRAME[2:])
+
+
+def test_explanations_are_named_after_the_labels_of_an_mlflow_model(server, load):
+    server.answer = by_label
+    table = Table(pd.DataFrame({"a": np.linspace(0, 10, 40), "b": np.arange(40.0) % 3}))
+    model = load(f"{server.address}/invocations")
+    assert model.classes_for(table.at(0).original) == ["no", "yes"]
+    explainers = [Explainer(model, table, output=output) for output in (None, "yes")]
+    explanations = [explainer.explain(3, k=2, n_samples=200) for explainer in explainers]
+    assert [explanation.output for explanation in explanations] == ["no", "yes"]
+    for explanation in explanations:
+        for same_model in (model, load(f"{server.address}/invocations")):
+            assert verify(explanation.to_json(), same_model, table).holds
+    wrong = Explainer(partial(model), table, output="yes", column=0).explain(3, k=2, n_samples=200)
+    assert not verify(wrong, model, table).holds
+
+
+def test_classes_for_queries_an_mlflow_model_once(server, load):
+    server.answer = by_label
+    model, row = load(f"{server.address}/invocations"), Table(FRAME).at(0).original
+    for _ in range(2):
+        assert model.classes_for(row) == ["no", "yes"]
+        assert [len(body["dataframe_split"]["data"]) for *_, body in server.requests] == [1]
+    for output, column in (("no", 0), ("yes", 1)):
+        assert Explainer(model, Table(FRAME), output=output).target.column == column
+    answered = load(f"{server.address}/invocations")
+    answered(FRAME)
+    n_requests = len(server.requests)
+    assert answered.classes_for(row) == ["no", "yes"]
+    assert load(f"{server.address}/v2/models/m/infer").classes_for(row) is None
+    assert len(server.requests) == n_requests
+
+
+def test_classes_for_returns_none_without_labels(server, load):
+    server.answer = mlflow
+    assert load(f"{server.address}/invocations").classes_for(FRAME) is None
+    server.answer = flaky(*[400] * 20)
+    assert load(f"{server.address}/invocations").classes_for(FRAME) is None
+    server.answer = flaky(*[503] * 20)
+    with pytest.raises(errors.RemoteModelError, match="tried 5 times"):
+        load(f"{server.address}/invocations").classes_for(FRAME)
+
+
+def test_rows_go_in_batches_of_fixed_size(server, load):
+    server.answer = mlflow
+    model = load(f"{server.address}/invocations", http=HttpLimits(batch_rows=4))
+    rows = np.arange(20.0).reshape(10, 2)
+    assert model(rows).tolist() == (2 * rows[:, 0]).tolist()
+    assert [len(body["dataframe_split"]["data"]) for *_, body in server.requests] == [4, 4, 2]
+    assert server.requests[0][3]["dataframe_split"]["columns"] == ["x0", "x1"]
+
+
+@pytest.mark.parametrize("path", ["/v2/models/m/infer", "/v2/models/m", "/v2/models/m/versions/2/infer"])
+def test_open_inference_matrix(server, load, path):
+    server.answer = open_inference(METADATA)
+    model = load(f"{server.address}{path}")
+    np.testing.assert_allclose(model(FRAME[["a", "n"]]), [[0.95, 0.05], [0.85, 0.15], [0.75, 0.25]])
+    (get, about, *_), (post, infer, _, body) = server.requests
+    assert (get, post) == ("GET", "POST")
+    assert infer == f"{about}/infer"
+    tensor = {"name": "rows", "shape": [3, 2], "datatype": "FP32", "data": [0.5, 1.0, 1.5, 2.0, 2.5, 3.0]}
+    assert body == {"inputs": [tensor]}
+    with pytest.raises(errors.ModelInputError, match=r"got 3 columns \(.*\); needed 2"):
+        model(FRAME)
+
+
+@pytest.mark.parametrize("metadata", ["named", "none"])
+def test_open_inference_columns(server, load, metadata):
+    kinds = {"a": "FP64", "n": "INT64", "town": "BYTES"}
+    inputs = [{"name": name, "datatype": kind, "shape": [-1, 1]} for name, kind in kinds.items()]
+    server.answer = open_inference({"inputs": inputs} if metadata == "named" else None)
+    model = load(f"{server.address}/v2/models/m/infer")
+    reordered = FRAME[["town", "n", "a"]] if metadata == "named" else FRAME
+    assert model(reordered).shape == (3, 2)
+    sent = {part["name"]: part for part in server.requests[-1][3]["inputs"]}
+    assert {name: part["datatype"] for name, part in sent.items()} == kinds
+    assert sent["town"]["data"] == ["x", "y", None]
+    assert sent["n"]["shape"] == [3, 1]
+    if metadata == "named":
+        with pytest.raises(errors.ModelInputError, match="lack 'town', which the model needs"):
+            model(FRAME[["a", "n"]])
+
+
+def test_open_inference_without_metadata(server, load):
+    """A server without metadata is queried anyway; a server that is down is given up once, not twice."""
+    server.answer = open_inference(None)
+    assert load(f"{server.address}/v2/models/m/infer")(FRAME[["a", "n"]]).shape == (3, 2)
+    server.requests.clear()
+    server.answer = flaky(*[503] * 20)
+    with pytest.raises(errors.RemoteModelError, match="tried 5 times"):
+        load(f"{server.address}/v2/models/m/infer")(FRAME)
+    assert {method for method, *_ in server.requests} == {"GET"}
