@@ -53,7 +53,7 @@ def verify(
     >>> model = lambda z: 0.5 * z[:, 0]
     >>> e = al.explain(model, [1, 1, -1], k=2)
     >>> print(e.verify(model))
-    The explanation holds: every figure was found again, and fresh neighbors agree.
+    The explanation holds: every figure was reproduced, and fresh neighbors agree.
     >>> e.verify(lambda z: 0.6 * z[:, 0]).outcome.value
     'does not hold'
     """

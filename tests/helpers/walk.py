@@ -58,5 +58,5 @@ def crossings(rooms):
 if __name__ == "__main__":
     explainer, row = loan_explainer()
     modules = modules_visited(lambda: explainer.explain(row, k=5))
-    print(f"{len(modules)} modules:", *modules, sep="\n  ")
-    print("rooms:", " -> ".join(rooms_visited(modules)))
+    rooms = " -> ".join(rooms_visited(modules))
+    sys.stdout.write("\n  ".join([f"{len(modules)} modules:", *modules]) + f"\nrooms: {rooms}\n")

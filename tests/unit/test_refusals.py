@@ -108,7 +108,7 @@ TABLE = {
     "2-D": (
         explain(array(lambda n: np.zeros((n, 3)))),
         ParameterError,
-        "no probabilities",
+        "not probabilities",
         "lowest, highest",
         "output_range=(",
     ),

@@ -1,4 +1,4 @@
-"""The JSON form of an explanation: canonical, sealed by a SHA-256, checked when read."""
+"""The JSON form of an explanation: sealed by a SHA-256, and checked when it is read."""
 
 import functools
 import hashlib
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from anchorline.errors import FormatError, TamperedError
+from anchorline.result.canonical import canonical_json
 
 SCHEMA_VERSION = 1
 MAX_CHARACTERS = 64 * 2**20
@@ -21,42 +22,38 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def canonical_json(body: Mapping[str, Any]) -> str:
-    """One text for one content: sorted keys, no spaces, ASCII, no NaN; floats come back exactly."""
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False, default=dict)
-
-
 def sealed(body: Mapping[str, Any]) -> str:
-    """The canonical form with its own SHA-256 inside."""
-    return canonical_json({**body, "sha256": _digest(body)})
+    """Return the content as JSON with its seal inside: the SHA-256 of the rest in canonical form (RFC 8785)."""
+    return _plain_json({**body, "sha256": _digest(canonical_json(body))})
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Read a sealed text: size, depth, keys, digest, schema and consistency are checked; `FormatError`."""
+    """Read a sealed text; raise `FormatError` unless size, depth, keys, seal, schema and consistency are right."""
     if not isinstance(text, str):
-        raise FormatError(f"Got {type(text).__name__}; needed the text that `to_json` returns.")
+        raise FormatError(f"The input is of type {type(text).__name__}; needed the text that `to_json` returns.")
     if len(text) > MAX_CHARACTERS:
-        raise FormatError(f"The text has {len(text)} characters; at most {MAX_CHARACTERS} are read.")
+        raise FormatError(f"The text has {len(text)} characters; needed at most {MAX_CHARACTERS}.")
     try:
         body = json.loads(text, object_pairs_hook=_without_repetition)
         if not isinstance(body, dict) or body.get("schema_version") != SCHEMA_VERSION:
-            found = body.get("schema_version") if isinstance(body, dict) else type(body).__name__
-            raise FormatError(f"schema_version is {found!r}; this release reads {SCHEMA_VERSION}.")
+            version = body.get("schema_version") if isinstance(body, dict) else type(body).__name__
+            raise FormatError(f"schema_version is {version!r}; this release reads {SCHEMA_VERSION}.")
         claimed = body.pop("sha256", None)
-        if claimed != _digest(body):
-            raise TamperedError("The SHA-256 does not fit the text: it was changed or cut.")
+        seals = _digest(canonical_json(body)), _digest(_plain_json(body))  # the second from before RFC 8785
+        if claimed not in seals:
+            raise TamperedError("The SHA-256 does not match the text, which was changed or cut.")
         _check(body | {"sha256": claimed}, schema(), "the explanation")
     except FormatError:
         raise
     except (ValueError, RecursionError, OverflowError) as error:
-        raise FormatError(f"Not JSON: {error}") from error
+        raise FormatError(f"The text is not JSON: {error}") from error
     _check_consistency(body)
     return body
 
 
 @functools.cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema of `Explanation.to_json`, as shipped."""
+    """Return the JSON Schema of `Explanation.to_json`, which is shipped with the package."""
     from importlib import resources  # noqa: PLC0415  pulls in zipfile and tempfile
 
     text = resources.files("anchorline.result").joinpath("schemas/explanation-1.json").read_text(encoding="utf-8")
@@ -64,14 +61,19 @@ def schema() -> dict[str, Any]:
     return loaded
 
 
-def _digest(body: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(body).encode()).hexdigest()
+def _plain_json(body: Mapping[str, Any]) -> str:
+    """Return one text for one content: sorted keys, no spaces, ASCII, no NaN; floats round-trip exactly."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False, default=dict)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     body = dict(pairs)
     if len(body) < len(pairs):
-        raise FormatError("A key stands twice in the text: two readers could read two things.")
+        raise FormatError("A key occurs twice in the text, so that two readers could read different contents.")
     return body
 
 
@@ -92,14 +94,16 @@ def _check(value: Any, rules: Mapping[str, Any], where: str) -> None:
     if isinstance(value, dict):
         missing = sorted(set(rules.get("required", ())) - set(value))
         extra = sorted(set(value) - set(rules.get("properties", value)))
-        if missing or (extra and rules.get("additionalProperties") is False):
-            raise FormatError(f"{where} lacks {missing} or has {extra} too much.")
+        if missing:
+            raise FormatError(f"{where} lacks the key {missing[0]!r}.")
+        if extra and rules.get("additionalProperties") is False:
+            raise FormatError(f"{where} has the unexpected key {extra[0]!r}.")
         for key, below in rules.get("properties", {}).items():
             if key in value:
                 _check(value[key], below, key)
     if isinstance(value, list):
         if not rules.get("minItems", 0) <= len(value) <= rules.get("maxItems", len(value)):
-            raise FormatError(f"{where} has {len(value)} entries.")
+            raise FormatError(f"{where} has {len(value)} entries, which is too many or too few.")
         first = rules.get("prefixItems", [])
         for i, item in enumerate(value):
             _check(item, first[i] if i < len(first) else rules.get("items", {}), f"{where}[{i}]")
@@ -111,7 +115,7 @@ def _check_limits(value: float, rules: Mapping[str, Any], where: str) -> None:
     above = "exclusiveMinimum" not in rules or value > rules["exclusiveMinimum"]
     below = "exclusiveMaximum" not in rules or value < rules["exclusiveMaximum"]
     if not (inside and above and below):
-        raise FormatError(f"{where} is {value!r}, out of range.")
+        raise FormatError(f"{where} is {value!r}, which is out of range.")
 
 
 def _is(value: Any, name: str) -> bool:
@@ -123,7 +127,7 @@ def _equal(value: Any, constant: Any) -> bool:
 
 
 def _check_consistency(body: Mapping[str, Any]) -> None:
-    """What one field says of another: numbers of terms, bound, residual, lengths."""
+    """Check fields against each other: numbers of terms, bound, residual, lengths."""
     certificate, contributions = body["certificate"], body["contributions"]
     n_facts = sum(value != 0 for value in contributions)
     residual = abs(body["intercept"] + sum(contributions) - body["prediction"])

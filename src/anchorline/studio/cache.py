@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from anchorline.result.json_format import canonical_json
+from anchorline.result.canonical import canonical_json
 
 
 class Cache:

@@ -18,9 +18,9 @@ from anchorline.model.predictor import plain_label
 from anchorline.render import html
 from anchorline.render.characters import printable
 from anchorline.result.assemble import assemble_frontier
+from anchorline.result.canonical import canonical_json
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier
-from anchorline.result.json_format import canonical_json
 from anchorline.result.verification import Outcome, Verification
 from anchorline.search.case import Case
 from anchorline.search.trace import trace
@@ -108,7 +108,7 @@ class Desk:
     def verify(self, request: VerifyRequest) -> bytes:
         """Whether an explanation holds, measured afresh; refused where it would need more than is allowed."""
         given = request.explanation
-        text = given if isinstance(given, str) else canonical_json(given)
+        text = given if isinstance(given, str) else json.dumps(given)
         with contextlib.suppress(FormatError):  # verify says what is wrong with it
             self._check_effort(Explanation.from_json(text))
         try:

@@ -111,13 +111,13 @@ BAD = [
     ({"model": CLASSIFIER, "input": "numpy"}, "input is 'numpy'; needed one of auto, frame, array"),
     (
         {"model": MARGINS, "output": "yes"},
-        "output is 'yes', a class; but labels are explained as they are predicted",
+        "output is 'yes', which is a class, but labels are explained as they are predicted",
     ),
-    ({"model": CLASSIFIER, "output": "no", "task": "label"}, "output is 'no', a class"),
+    ({"model": CLASSIFIER, "output": "no", "task": "label"}, "output is 'no', which is a class"),
     ({"model": np.tanh, "classes": "yes"}, "classes is 'yes'; needed a list of labels"),
     ({"model": np.tanh, "classes": 3}, "classes is 3; needed a list"),
     ({"model": np.tanh, "classes": ["a", "a"]}, "classes are 'a', 'a'; needed labels that differ"),
-    ({"model": "model.pkl"}, "predict is a str, not callable; needed a fitted estimator"),
+    ({"model": "model.pkl"}, "predict is a str, which is not callable; needed a fitted estimator"),
     ({"model": None}, "predict is a NoneType"),
 ]
 
