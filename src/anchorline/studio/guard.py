@@ -88,7 +88,7 @@ class Guard:
             detail = "The Host header does not name this server. Start it with --allow-host NAME to allow a name."
             raise Problem(421, detail)
         is_landing = method == "GET" and path == "/"
-        # Browsers report the site that sends a request. A link on another site may open the page, but nothing else.
+        # Browsers report the site that sends a request. A link on another site may open the page only.
         is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site") and not is_landing
         if is_foreign or (origin is not None and not is_same_origin(origin, str(host))):
             raise Problem(
