@@ -49,7 +49,7 @@ function stability(gauge, confidence) {
     "div",
     { class: "measure" },
     figure(percent(value), "of similar cases get the same decision while these facts hold"),
-    meter(gauge, 1, baseline ? `all cases: ${baseline}` : "", description),
+    meter(gauge, 1, baseline ? `all neighbors: ${baseline}` : "", description),
     h("p", { class: "note" }, ends ? `${percent(confidence, 0)} interval ${ends}` : "computed exactly over all neighbors"),
   );
 }
@@ -62,12 +62,13 @@ function change(gauge, confidence, isMain) {
   const sentence = `The number itself typically moves by ${twoDigits(typical.value)}${ends ? ` (${ends})` : ""}`;
   if (!isMain) return h("p", { class: "note" }, `${sentence}; ${error}.`);
   const baseline = gauge.baseline ? percent(gauge.baseline.value, 0) : "";
+  const scale = "The scale shows shares of the output range.";
   return h(
     "div",
     { class: "measure" },
     figure(`\u00b1${twoDigits(typical.value)}`, "is how far the answer typically moves while these facts hold"),
-    meter(gauge, 0.5, baseline ? `all cases: ${baseline} of the range` : "", `${sentence}.`),
-    h("p", { class: "note" }, `${ends ? `${percent(confidence, 0)} interval ${ends}; ` : ""}${error}.`),
+    meter(gauge, 0.5, baseline ? `all neighbors: ${baseline}` : "", `${sentence}.`),
+    h("p", { class: "note" }, `${ends ? `${percent(confidence, 0)} interval ${ends}; ` : ""}${error}. ${scale}`),
   );
 }
 
