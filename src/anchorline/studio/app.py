@@ -93,7 +93,7 @@ class Studio:
     def about(self) -> dict[str, Any]:
         """Return the description of the model and the table that the page needs at its start."""
         target = self.explainer.target
-        n_literals = len(self.catalog.names)
+        n_columns = len(self.catalog.names)
         return {
             "name": printable(self.name),
             "version": __version__,
@@ -103,7 +103,7 @@ class Studio:
             "classes": None if target.classes is None else [printable(str(label)) for label in target.classes],
             "explains": None if target.column is None else printable(target.name_of(target.column)),
             "groups": self.explainer.space.groups,  # type: ignore[attr-defined]  # the space is a Table
-            "most_k": min(10, n_literals + 1),
+            "most_k": min(10, n_columns + 1),
             "most_samples": self.limits.max_samples,
         }
 

@@ -32,7 +32,7 @@ class StudioLimits:
     cache_entries, cache_bytes
         Maximum number and maximum total size of cached answers.
     concurrency
-        Maximum number of open connections and running requests.
+        Maximum number of open connections or running requests; further ones receive status 503.
     """
 
     max_samples: int = 20_000
