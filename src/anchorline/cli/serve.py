@@ -20,7 +20,9 @@ anchorline serve model.onnx --data train.parquet --target approved
 anchorline serve model.skops --data train.csv --host 0.0.0.0 --allow-host studio.example.org
 ANCHORLINE_STUDIO_TOKEN=... anchorline serve model.onnx --data train.parquet --port 8000"""
 
-_Model = Annotated[str | None, typer.Argument(metavar="[MODEL]", help="As in `explain`.", show_default=False)]
+_Model = Annotated[
+    str | None, typer.Argument(metavar="[MODEL]", help="The model, as in `explain`.", show_default=False)
+]
 _ModelOption = Annotated[
     str | None, typer.Option("--model", metavar="MODEL", help="The model, given as an option.")
 ]

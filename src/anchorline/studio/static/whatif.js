@@ -137,8 +137,8 @@ export class WhatIf {
     return [
       h("p", { class: "note" }, isolate(view.output)),
       bar("this case", answer.original, format(answer.original), ends, "first"),
-      bar("the model now", answer.prediction, format(answer.prediction), ends, "model"),
-      bar("the sum predicts", within, format(within), ends, "expects"),
+      bar("model now", answer.prediction, format(answer.prediction), ends, "model"),
+      bar("sum predicts", within, format(within), ends, "expects"),
     ];
   }
 
