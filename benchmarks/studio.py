@@ -46,11 +46,11 @@ def load_explainer(data: Path) -> Explainer:
 
 def serve(data: Path) -> None:
     """The server's process."""
-    from anchorline.studio.limits import Limits
+    from anchorline.studio.limits import StudioLimits
     from anchorline.studio.server import prepare
 
-    limits = Limits(cache_entries=CACHE_ENTRIES, queue=64)
-    prepare(load_explainer(data), tell=lambda link: print(link, flush=True), port=0, limits=limits).run()
+    limits = StudioLimits(cache_entries=CACHE_ENTRIES, queue=64)
+    prepare(load_explainer(data), on_ready=lambda link: print(link, flush=True), port=0, limits=limits).run()
 
 
 @contextmanager
@@ -168,8 +168,8 @@ async def memory_of(port: int) -> float:
     connection = Connection(port)
     _, content = await connection.ask("/metrics")
     connection.close()
-    found = re.search(rb"process_resident_memory_bytes (\d+)", content)
-    return int(found[1]) / 1e6 if found else float("nan")
+    found = re.search(rb"process_resident_memory_bytes (\S+)", content)
+    return float(found[1]) / 1e6 if found else float("nan")
 
 
 async def misbehave(port: int) -> list[asyncio.StreamWriter]:

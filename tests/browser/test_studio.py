@@ -1,4 +1,4 @@
-"""The studio in a real browser: find, pick, move, break, compare, download, share."""
+"""The studio in a real browser: search, select, move sliders, break facts, compare, download and share."""
 
 import json
 import pathlib
@@ -23,7 +23,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE = 20_000  # milliseconds; the machine may be busy
+TIMEOUT = 20_000  # milliseconds; long, because the machine may be busy
 
 
 @pytest.fixture(scope="module")
@@ -49,42 +49,42 @@ def browser():
 
 @pytest.fixture
 def opened(browser, server):
-    """Open the studio by its link; whatever it says on the console, or asks of others, fails the test."""
-    contexts, said, asked = [], [], []
+    """Open the studio by its link; a console message or a request to another server fails the test."""
+    contexts, messages, urls = [], [], []
 
-    def open_page(query="", width=1280, scheme="light", at=server, login=True):
+    def open_page(query="", width=1280, scheme="light", studio=server, login=True):
         context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(TIMEOUT)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: said.append(dialog.message))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(f"{at.base}/?{query}&token={at.token}" if login else f"{at.base}/?{query}")
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("dialog", lambda dialog: messages.append(dialog.message))
+        page.on("request", lambda request: urls.append(request.url))
+        page.goto(f"{studio.base}/?{query}&token={studio.token}" if login else f"{studio.base}/?{query}")
         return page
 
     yield open_page
     for context in contexts:
         context.close()
-    # A browser notes refusals by itself: of the token, and of a server that went away.
-    assert not [text for text in said if not text.startswith("Failed to load resource")]
-    assert all(re.match(r"http://127\.0\.0\.1:\d+/|blob:|http://elsewhere\.example/", url) for url in asked)
+    # The browser itself reports failed requests: a refused token, or a server that has stopped.
+    assert not [text for text in messages if not text.startswith("Failed to load resource")]
+    assert all(re.match(r"http://127\.0\.0\.1:\d+/|blob:|http://elsewhere\.example/", url) for url in urls)
 
 
-def until(page, expression):
-    """Wait for something to be true; the page's policy forbids Playwright's own way, which evaluates texts."""
-    end = time.monotonic() + PATIENCE / 1000
+def wait_until(page, expression):
+    """Wait until an expression is true; the page's policy forbids Playwright's own way, which evaluates texts."""
+    deadline = time.monotonic() + TIMEOUT / 1000
     while not page.evaluate(expression):
-        assert time.monotonic() < end, expression
+        assert time.monotonic() < deadline, expression
         page.wait_for_timeout(10)
 
 
 def ready(page):
-    """Until everything is drawn, and nothing is being measured."""
+    """Wait until everything is drawn and certified, and return the page."""
     page.wait_for_selector("#main:not([aria-busy]) #others li")
     page.wait_for_selector("#trust:not(.stale) .verdict")
-    page.wait_for_selector("#what-if .outcome:not(:has-text('Asking'))")
+    page.wait_for_selector("#what-if .outcome:not(:has-text('Querying'))")
     page.wait_for_selector("#frontier svg")
     return page
 
@@ -103,17 +103,19 @@ def test_open_shows_the_decision_and_hides_the_token(opened, server, explainer):
     assert page.locator("#trust .verdict").inner_text().startswith("\u2713 Trustworthy")
     gauge = page.locator("#trust svg.meter").get_attribute("aria-label")
     assert f"{100 * e.certificate.stability.low:.1f}% to {100 * e.certificate.stability.high:.1f}%" in gauge
-    assert page.evaluate("document.cookie") == ""  # no script can read it
+    assert page.evaluate("document.cookie") == ""  # scripts cannot read the cookie
 
 
 def test_the_waterfall_adds_up_in_pixels(opened):
     page = ready(opened("case=1"))
     boxes = [bar.bounding_box() for bar in page.locator("#waterfall .strip").all()]
-    is_more = [value.startswith("+") for value in page.locator("#waterfall tr.term td.number").all_inner_texts()]
+    is_positive = [
+        value.startswith("+") for value in page.locator("#waterfall tr.term td.number").all_inner_texts()
+    ]
     dots = [dot.bounding_box() for dot in page.locator("#waterfall .dot").all()]
     level = dots[0]["x"] + dots[0]["width"] / 2
-    for box, more in zip(boxes, is_more, strict=True):
-        start, end = (box["x"], box["x"] + box["width"]) if more else (box["x"] + box["width"], box["x"])
+    for box, positive in zip(boxes, is_positive, strict=True):
+        start, end = (box["x"], box["x"] + box["width"]) if positive else (box["x"] + box["width"], box["x"])
         assert start == pytest.approx(level, abs=1.5)
         level = end
     assert dots[1]["x"] + dots[1]["width"] / 2 == pytest.approx(level, abs=1.5)
@@ -122,19 +124,19 @@ def test_the_waterfall_adds_up_in_pixels(opened):
 def test_search_and_pick(opened):
     page = ready(opened())
     page.fill("#search", "declined purpose=home")
-    until(page, "document.querySelector('#place').textContent.match(/ of \\d{2,3}$/)")
+    wait_until(page, "document.querySelector('#place').textContent.match(/ of \\d{2,3}$/)")
     answers = page.locator("#listing .chip").all_inner_texts()
     assert answers
     assert all(answer.startswith("declined") for answer in answers)
     second = page.locator("#listing .pick").nth(1)
     number = second.inner_text().removeprefix("#")
     second.click()
-    until(page, f"document.querySelector('#kicker').textContent.startsWith('Case {number}:')")
+    wait_until(page, f"document.querySelector('#kicker').textContent.startsWith('Case {number}:')")
     assert f"case={number}" in page.url
     assert "search=declined" in page.url
-    assert page.locator("#listing tr.chosen .pick").inner_text() == f"#{number}"
+    assert page.locator("#listing tr.selected .pick").inner_text() == f"#{number}"
     page.fill("#search", "nothing at all like this")
-    page.wait_for_selector("text=No case holds all these words.")
+    page.wait_for_selector("text=No case contains all these words.")
 
 
 def set_slider(page, name, value):
@@ -151,23 +153,23 @@ def set_slider(page, name, value):
 def test_sliders_move_the_picture_and_every_move_is_measured(opened, explainer):
     page = ready(opened("case=1"))
     for k in (3, 7, 2, 6, 4, 3):
-        seen = page.evaluate("performance.getEntriesByName('slider-to-picture').length")
+        n_measured = page.evaluate("performance.getEntriesByName('slider-to-picture').length")
         set_slider(page, "k", k)
-        until(page, f"performance.getEntriesByName('slider-to-picture').length > {seen}")
+        wait_until(page, f"performance.getEntriesByName('slider-to-picture').length > {n_measured}")
         assert len(terms(page)) <= k
     of_k = page.evaluate("performance.getEntriesByName('slider-to-picture').map((entry) => entry.duration)")
     page.wait_for_selector("#trust:not(.stale)")
     assert terms(page) == [term.literal.text for term in explainer.explain(1, k=3).terms]
     page.evaluate("performance.clearMeasures()")
     for sigma in (1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75):
-        seen = page.evaluate("performance.getEntriesByName('slider-to-picture').length")
+        n_measured = page.evaluate("performance.getEntriesByName('slider-to-picture').length")
         set_slider(page, "sigma", sigma)
-        until(page, f"performance.getEntriesByName('slider-to-picture').length > {seen}")
+        wait_until(page, f"performance.getEntriesByName('slider-to-picture').length > {n_measured}")
     of_sigma = page.evaluate("performance.getEntriesByName('slider-to-picture').map((entry) => entry.duration)")
     page.wait_for_selector("#trust:not(.stale)")
     assert terms(page) == [term.literal.text for term in explainer.explain(1, k=3, sigma=2.75).terms]
     assert "sigma=2.75" in page.url
-    assert len(of_k) == 6  # how long each took is in the benchmark: a test asserts no seconds
+    assert len(of_k) == 6  # the benchmark records the durations; tests assert no durations
     assert len(of_sigma) == 7
     assert all(duration > 0 for duration in of_k + of_sigma)
 
@@ -184,7 +186,7 @@ def test_a_fact_can_be_broken_and_mended(opened, explainer):
     assert page.locator("#what-if .bar.expects b").inner_text() == f"{100 * expected:.1f}%"
     assert "broken=" in page.url
     page.click("#reset")
-    page.wait_for_selector("#what-if .outcome:has-text('Nothing is changed')")
+    page.wait_for_selector("#what-if .outcome:has-text('Nothing has been changed')")
     assert "broken=" not in page.url
 
 
@@ -209,7 +211,7 @@ def test_two_cases_side_by_side(opened):
     assert page.locator("#compare tr.total th").all_inner_texts() == ["P(declined)", "P(declined)"]
     assert page.locator("#compare tr.differs").count() > 2
     assert "compare=5" in page.url
-    page.locator("#listing tr[data-position='7'] .beside").click()
+    page.locator("#listing tr[data-position='7'] .compare-button").click()
     page.wait_for_selector("#compare h3:has-text('Case 7')")
     page.click("#compare-none")
     page.wait_for_selector("#compare p.note")
@@ -257,22 +259,22 @@ def test_a_link_without_the_cookie_asks_for_the_token(opened, server):
 
 
 def test_a_link_from_another_site_finds_the_cookie(opened, server):
-    """The cookie is kept from navigations that start elsewhere; the landing page asks once more."""
+    """The browser omits the cookie when it follows a link from another site; the landing page reloads once."""
     page = ready(opened("case=3"))
     link = f'<a href="{server.base}/?case=4">a case</a>'
     page.route("http://elsewhere.example/", lambda route: route.fulfill(body=link, content_type="text/html"))
     page.goto("http://elsewhere.example/")
     page.click("a")
     page.wait_for_selector("#kicker")
-    until(page, "document.querySelector('#kicker').textContent.startsWith('Case 4:')")
+    wait_until(page, "document.querySelector('#kicker').textContent.startsWith('Case 4:')")
 
 
 def test_back_and_forth(opened):
     page = ready(opened("case=3"))
     page.locator("#listing tr[data-position='6'] .pick").click()
-    until(page, "document.querySelector('#kicker').textContent.startsWith('Case 6:')")
+    wait_until(page, "document.querySelector('#kicker').textContent.startsWith('Case 6:')")
     page.go_back()
-    until(page, "document.querySelector('#kicker').textContent.startsWith('Case 3:')")
+    wait_until(page, "document.querySelector('#kicker').textContent.startsWith('Case 3:')")
 
 
 def test_keys_alone(opened):
@@ -281,21 +283,21 @@ def test_keys_alone(opened):
     assert page.evaluate("document.activeElement.id") == "search"
     page.keyboard.type("approved")
     chips = "[...document.querySelectorAll('#listing .chip')]"
-    until(page, f"!{chips}.some((chip) => chip.textContent.startsWith('declined'))")
+    wait_until(page, f"!{chips}.some((chip) => chip.textContent.startsWith('declined'))")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     chosen = page.evaluate("document.activeElement.textContent").removeprefix("#")
     page.keyboard.press("Enter")
-    until(page, f"document.querySelector('#kicker').textContent.startsWith('Case {chosen}:')")
+    wait_until(page, f"document.querySelector('#kicker').textContent.startsWith('Case {chosen}:')")
     ready(page)
     reach(page, "k")
     page.keyboard.press("ArrowLeft")
-    until(page, "document.querySelector('#k-told').textContent === 'at most 4'")
+    wait_until(page, "document.querySelector('#k-text').textContent === 'at most 4'")
     ready(page)
     reach(page, "fact-", starts=True)
     page.keyboard.press("Space")
     page.wait_for_selector("#what-if li.broken")
-    assert page.evaluate("document.activeElement.id").startswith("fact-")  # focus is where it was
+    assert page.evaluate("document.activeElement.id").startswith("fact-")  # the element keeps the focus
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
     reach(page, "other")
@@ -314,6 +316,13 @@ def reach(page, name, starts=False):
     pytest.fail(f"{name} cannot be reached by Tab")
 
 
+def serious_violations(page):
+    """Return the id and the first element of every serious accessibility violation that Axe reports."""
+    violations = Axe().run(page).response["violations"]
+    serious = [violation for violation in violations if violation["impact"] in {"serious", "critical"}]
+    return [(violation["id"], violation["nodes"][0]["html"]) for violation in serious]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(opened, scheme):
     page = ready(opened("case=1&compare=5&broken=%5B%22debt%22%5D", scheme=scheme))
@@ -321,9 +330,7 @@ def test_axe_finds_nothing_serious(opened, scheme):
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 800})
         page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-        found = Axe().run(page).response["violations"]
-        serious = [one for one in found if one["impact"] in {"serious", "critical"}]
-        assert not [(one["id"], one["nodes"][0]["html"]) for one in serious]
+        assert not serious_violations(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -332,16 +339,16 @@ def test_on_a_phone(opened):
     assert not page.locator("#listing").is_visible()
     page.click("#drawer summary")
     page.locator("#listing .pick").nth(2).click()
-    until(page, "document.querySelector('#kicker').textContent.startsWith('Case 2:')")
-    assert not page.locator("#listing").is_visible()  # out of the way again
+    wait_until(page, "document.querySelector('#kicker').textContent.startsWith('Case 2:')")
+    assert not page.locator("#listing").is_visible()  # the list has closed again
     box = page.locator("#headline").bounding_box()
     assert box["y"] < 300
 
 
 def test_a_case_that_is_not_there_is_told(opened):
     page = opened("case=99999")
-    page.wait_for_selector("#trouble:not([hidden])")
-    assert "99999" in page.locator("#trouble").inner_text()
+    page.wait_for_selector("#error:not([hidden])")
+    assert "99999" in page.locator("#error").inner_text()
     page.locator("#listing .pick").first.click()
     ready(page)
 
@@ -349,16 +356,15 @@ def test_a_case_that_is_not_there_is_told(opened):
 def test_axe_on_the_landing_page(opened):
     page = opened(login=False)
     page.wait_for_selector("#token")
-    found = Axe().run(page).response["violations"]
-    assert not [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in {"serious", "critical"}]
+    assert not serious_violations(page)
 
 
 def test_the_theme_can_be_chosen(opened):
     page = ready(opened("case=1", scheme="light"))
 
     def brightness():
-        made = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        return sum(map(int, re.findall(r"\d+", made)[:3])) / 3
+        color = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(map(int, re.findall(r"\d+", color)[:3])) / 3
 
     assert brightness() > 200
     page.click("#theme")
@@ -370,10 +376,10 @@ def test_the_theme_can_be_chosen(opened):
 
 def test_markup_in_data_stays_text(opened):
     with live(hostile_explainer()) as hostile:
-        page = ready(opened("case=1&compare=2", at=hostile))
+        page = ready(opened("case=1&compare=2", studio=hostile))
         page.wait_for_selector("#compare .side:nth-child(2) table")
         page.fill("#search", "</script>")
-        until(page, "document.querySelector('#place').textContent.includes(' of ')")
+        wait_until(page, "document.querySelector('#place').textContent.includes(' of ')")
         page.locator("#what-if [role=switch]").first.click()
         page.wait_for_selector("#what-if li.broken")
         assert page.locator("#main script, #main img, #listing script, #listing img").count() == 0
@@ -383,9 +389,9 @@ def test_markup_in_data_stays_text(opened):
 
 
 def test_a_server_that_went_away_is_told(opened, explainer):
-    with live(explainer) as gone:
-        page = ready(opened("case=1", at=gone))
+    with live(explainer) as stopped:
+        page = ready(opened("case=1", studio=stopped))
     page.locator("#listing .pick").nth(3).click()
-    page.wait_for_selector("#trouble:not([hidden])")
-    assert "does not answer" in page.locator("#trouble").inner_text()
+    page.wait_for_selector("#error:not([hidden])")
+    assert "does not answer" in page.locator("#error").inner_text()
     page.context.close()

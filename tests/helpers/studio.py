@@ -1,9 +1,10 @@
-"""A studio that really listens, and models to put into it."""
+"""A studio that listens on a real port, clients of it, and models to serve."""
 
 import contextlib
 import threading
 import time
 
+import httpx
 import numpy as np
 import pandas as pd
 
@@ -15,9 +16,9 @@ HOSTILE = '"><script>document.title="broken"</script><img src=x onerror="documen
 
 @contextlib.contextmanager
 def live(explainer, **options):
-    """A server in a thread, on a free port; it has ``base`` and ``token``."""
+    """Run a server in a thread on a free port, and yield it with the attributes ``base`` and ``token``."""
     ready = threading.Event()
-    server = prepare(explainer, tell=lambda link: ready.set(), port=0, **options)
+    server = prepare(explainer, on_ready=lambda link: ready.set(), port=0, **options)
     server.base, _, server.token = server.link.partition("/?token=")
     server.base = server.base.rstrip("/")
     thread = threading.Thread(target=server.run, daemon=True)
@@ -31,8 +32,13 @@ def live(explainer, **options):
         assert not thread.is_alive()
 
 
+def client_of(server, **options):
+    """Return an HTTP client that sends the server's token."""
+    return httpx.Client(base_url=server.base, headers={"Authorization": f"Bearer {server.token}"}, **options)
+
+
 def hostile_frame(n_rows=120):
-    """Markup in the names of columns and in cells, beside ordinary numbers."""
+    """Return a table with markup in column names and in cells, next to ordinary numbers."""
     rng = np.random.default_rng(0)
     return pd.DataFrame(
         {
@@ -44,7 +50,7 @@ def hostile_frame(n_rows=120):
 
 
 def hostile_explainer():
-    """Classes whose names are markup as well."""
+    """Return an explainer whose class names are markup too."""
 
     def score(frame):
         high = 1 / (1 + np.exp(-frame.iloc[:, 0] - 0.3 * frame.iloc[:, 2] + (frame["cell"] == "plain")))
@@ -54,7 +60,7 @@ def hostile_explainer():
 
 
 class SlowModel:
-    """Takes its time over more than one row, and counts how often it was asked."""
+    """A model that sleeps when it receives more than one row, and that counts such calls."""
 
     def __init__(self, seconds):
         self.seconds, self.calls = seconds, 0
@@ -71,9 +77,9 @@ def slow_explainer(model):
     return al.Explainer(model, al.Table(rng.normal(size=(50, 3))), output="score", output_range=(-1, 1))
 
 
-def soon(holds, seconds=3.0):
-    """Whether something becomes true: logs are written after the answer has gone out."""
-    until = time.monotonic() + seconds
-    while not holds() and time.monotonic() < until:
+def becomes_true(condition, seconds=3.0):
+    """Wait until ``condition()`` is true; logs, for example, are written after the answer is sent."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)
-    return holds()
+    return condition()

@@ -1,6 +1,5 @@
-"""Whatever fits the schema, and much that does not: no answer of 500 or more, and every answer as described."""
+"""Generated requests, valid and invalid: no status of 500 or more, and every answer matches the schema."""
 
-import httpx
 import hypothesis
 import pytest
 import schemathesis
@@ -9,10 +8,10 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
-from anchorline.studio.app import Studio, api_of
+from anchorline.studio.app import Studio, build_api
 from anchorline.studio.demo import demo_explainer
-from anchorline.studio.limits import Limits
-from helpers.studio import SlowModel, live, slow_explainer
+from anchorline.studio.limits import StudioLimits
+from helpers.studio import SlowModel, client_of, live, slow_explainer
 
 CHECKS = [
     not_a_server_error,
@@ -20,7 +19,7 @@ CHECKS = [
     checks.content_type_conformance,
     checks.response_schema_conformance,
 ]
-# The schema is that of the program, whatever model it serves.
+# The schema does not depend on the served model.
 EXAMPLES = 10
 SETTINGS = hypothesis.settings(
     max_examples=EXAMPLES,
@@ -30,13 +29,13 @@ SETTINGS = hypothesis.settings(
     suppress_health_check=list(hypothesis.HealthCheck),
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
 )
-SCHEMA = schemathesis.openapi.from_dict(api_of(Studio(slow_explainer(SlowModel(0)), token=None)).openapi())
-OPERATIONS = {found.ok().label: found.ok() for found in SCHEMA.get_all_operations()}
+SCHEMA = schemathesis.openapi.from_dict(build_api(Studio(slow_explainer(SlowModel(0)), token=None)).openapi())
+OPERATIONS = {result.ok().label: result.ok() for result in SCHEMA.get_all_operations()}
 
 
 @pytest.fixture(scope="module")
 def server():
-    with live(demo_explainer(200), limits=Limits(max_samples=120, timeout=20)) as running:
+    with live(demo_explainer(200), limits=StudioLimits(max_samples=120, timeout=20)) as running:
         yield running
 
 
@@ -57,8 +56,8 @@ def test_no_request_breaks_it(server, label, mode):
     try:
         ask()
     except hypothesis.errors.Unsatisfiable:
-        assert mode is GenerationMode.NEGATIVE  # nothing about it can be wrong
-    assert server.studio.work.n_waiting == 0
+        assert mode is GenerationMode.NEGATIVE  # the operation has no parameter that could be invalid
+    assert server.studio.jobs.n_waiting == 0
 
 
 NUMBERS = st.one_of(st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans())
@@ -90,12 +89,15 @@ CHOICES = st.fixed_dictionaries(
 @hypothesis.settings(SETTINGS, max_examples=2 * EXAMPLES)
 @hypothesis.given(row=st.one_of(st.integers(0, 199), ROWS), choices=CHOICES, edits=ROWS, broken=st.sets(TEXTS))
 def test_odd_rows_are_explained_or_refused(server, row, choices, edits, broken):
-    with httpx.Client(base_url=server.base, headers={"Authorization": f"Bearer {server.token}"}) as client:
+    with client_of(server) as client:
         got = client.post("/explain", json={"row": row, **choices}, timeout=30)
         assert got.status_code in (200, 422), got.text
         if got.status_code == 200:
             verified = client.post("/verify", json={"explanation": got.text}, timeout=30)
-            assert verified.json()["outcome"] in ("holds", "cannot tell")  # an unlucky interval now and then
+            assert verified.json()["outcome"] in (
+                "holds",
+                "cannot tell",
+            )  # intervals can miss the truth
             changed = {"row": row, "edits": edits, "broken": [name for name in broken if name], **choices}
             assert client.post("/what-if", json=changed, timeout=30).status_code in (200, 422)
             assert client.post("/page/explain", json={"row": row, **choices}, timeout=30).status_code == 200

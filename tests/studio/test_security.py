@@ -1,4 +1,4 @@
-"""Hostile clients: what is refused, and what nobody is told."""
+"""Hostile clients: which requests are refused, and which details no answer contains."""
 
 import contextlib
 import http.client
@@ -18,10 +18,10 @@ from anchorline.result.json_format import sealed
 from anchorline.studio import server as studio_server
 from anchorline.studio.access import Access, host_name, is_loopback, is_same_origin
 from anchorline.studio.bodies import check_json
-from anchorline.studio.limits import Limits
+from anchorline.studio.limits import StudioLimits
 from anchorline.studio.problems import Problem
 from anchorline.studio.schemas import ExplainRequest, KServeRequest
-from helpers.studio import HOSTILE, hostile_explainer, live, soon
+from helpers.studio import HOSTILE, becomes_true, hostile_explainer, live
 
 OPEN = {"/health", "/login", "/static/style.css", "/static/landing.js"}
 QUICK = {"n_samples": 200, "n_certify": 200}
@@ -29,16 +29,9 @@ QUICK = {"n_samples": 200, "n_certify": 200}
 
 @pytest.fixture(scope="module")
 def server():
-    limits = Limits(max_samples=500, max_body=20_000, body_timeout=0.6)
+    limits = StudioLimits(max_samples=500, max_body=20_000, body_timeout=0.6)
     with live(hostile_explainer(), limits=limits) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def client(server):
-    headers = {"Authorization": f"Bearer {server.token}"}
-    with httpx.Client(base_url=server.base, headers=headers, timeout=20) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -48,7 +41,7 @@ def stranger(server):
 
 
 def raw(server, text):
-    """Send bytes as they are; the whole answer."""
+    """Send bytes unchanged, and return the answer up to the end of its headers."""
     with socket.create_connection(("127.0.0.1", int(server.base.rpartition(":")[2])), timeout=5) as caller:
         caller.sendall(text if isinstance(text, bytes) else text.encode())
         answer = b""
@@ -95,7 +88,7 @@ def test_a_wrong_token_is_no_token(stranger, server, wrong):
         assert stranger.get("/rows", headers={"Authorization": value.encode()}).status_code == 401
     cookie = f"{server.studio.access.cookie_name}={wrong}"
     assert stranger.get("/rows", headers={"Cookie": cookie.encode()}).status_code == 401
-    assert stranger.get("/rows", params={"token": server.token}).status_code == 401  # nowhere but in the link
+    assert stranger.get("/rows", params={"token": server.token}).status_code == 401  # only the page's link may
 
 
 def test_the_link_gives_a_cookie_and_loses_the_token(stranger, server):
@@ -106,7 +99,7 @@ def test_the_link_gives_a_cookie_and_loses_the_token(stranger, server):
     assert "SameSite=Strict" in cookie
     assert "Path=/" in cookie
     assert server.token not in cookie + got.text
-    assert stranger.get("/").status_code == 200  # with the cookie, now
+    assert stranger.get("/").status_code == 200  # with the cookie
     assert stranger.get("/rows").status_code == 200
     assert server.token not in stranger.get("/").text
     wrong = httpx.get(f"{server.base}/", params={"token": "wrong"})
@@ -149,7 +142,7 @@ def test_other_sites_are_refused(client, server, origin):
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_pictures_and_scripts_of_other_sites_are_refused(client, site):
-    """Requests without an Origin, such as <img src=...>; a link to the page is another matter."""
+    """Requests without an Origin, for example of <img src=...>, are refused; a link to the page is allowed."""
     for path in ("/rows", "/metrics", "/static/app.js", "/health"):
         assert is_problem(client.get(path, headers={"Sec-Fetch-Site": site}), 403)
     assert client.get("/", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}).status_code == 200
@@ -198,14 +191,14 @@ def test_hostile_bodies(client, body, status):
 
 
 def seconds_to_check(body):
-    """Of this thread's own work, at best."""
-    taken = []
+    """Return the minimum over five runs of this thread's CPU time."""
+    durations = []
     for _ in range(5):
-        began = time.thread_time()
+        start = time.thread_time()
         with contextlib.suppress(Problem):
             check_json(body, 32)
-        taken.append(time.thread_time() - began)
-    return min(taken)
+        durations.append(time.thread_time() - start)
+    return min(durations)
 
 
 @pytest.mark.parametrize(
@@ -229,20 +222,20 @@ def seconds_to_check(body):
     ],
 )
 def test_eight_times_the_body_takes_eight_times_the_time(head, unit):
-    """Not 64 times: the event loop waits. A string of escaped quotes without an end once took 14 s at 40 kB."""
+    """The check blocks the event loop, so that it must not take quadratic time, which was 14 s for 40 kB."""
     small, large = (seconds_to_check(head + unit * (size // len(unit))) for size in (4000, 32_000))
     assert large < 24 * small
 
 
 def test_a_string_without_an_end_hides_no_nesting():
     for body in (b"[" * 40 + b'"', b'["\\"",' + b"[" * 40, b'["a\\\\",' + b"[" * 40):
-        with pytest.raises(Problem, match="nested more than 32 deep"):
+        with pytest.raises(Problem, match="nested more than 32 levels deep"):
             check_json(body, 32)
     check_json(b'["' + b"[" * 40 + b'\\"' + b"[" * 40 + b'"]', 32)
 
 
 def test_a_row_is_refused_at_its_first_wrong_value():
-    """To list 75,000 of them, five errors each, took seconds of the event loop's time."""
+    """Listing 75,000 wrong values with five errors per value would block the event loop for seconds."""
     wide, bad = {str(i): 1 for i in range(75_000)}, {str(i): [] for i in range(4000)}
     requests = [
         (ExplainRequest, {"row": wide}),
@@ -262,12 +255,12 @@ def test_a_body_without_an_announced_length_is_bounded_too(client):
         answer = client.post("/explain", content=endless, headers={"Content-Type": "application/json"})
         assert answer.status_code == 413
     except httpx.WriteError:
-        pass  # it was left while still sending
+        pass  # the server closed the connection while the client was still sending
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 def test_only_json_is_read(client, kind):
-    """What a form on another site can send without asking is not read at all."""
+    """A form on another site can send these types without a preflight request, so that they are refused."""
     assert is_problem(client.post("/explain", content=b'{"row": 1}', headers={"Content-Type": kind}), 415)
 
 
@@ -332,12 +325,12 @@ def test_a_bug_is_told_without_its_words(server, client, monkeypatch, caplog):
     def broken(*arguments):
         raise KeyError("SECRET")
 
-    monkeypatch.setattr(server.studio.desk, "rows", broken)
+    monkeypatch.setattr(server.studio.service, "rows", broken)
     answer = client.get("/rows", params={"search": "something new"})
     assert is_problem(answer, 500)
     assert "SECRET" not in answer.text
     assert answer.headers["content-security-policy"]
-    assert soon(lambda: "SECRET" in caplog.text)
+    assert becomes_true(lambda: "SECRET" in caplog.text)
 
 
 def test_logs_and_headers_cannot_be_forged(server, client, caplog):
@@ -345,16 +338,16 @@ def test_logs_and_headers_cannot_be_forged(server, client, caplog):
         client.get("/a%0d%0ainjected%1b[2J")
         answer = client.get("/health", headers={"X-Request-ID": "bad id\tx"})
         client.get("/rows", params={"search": "private words", "token": server.token})
-        assert soon(lambda: len(caplog.records) >= 3)
+        assert becomes_true(lambda: len(caplog.records) >= 3)
     assert answer.headers["x-request-id"].isalnum()
-    told = [record.getMessage() for record in caplog.records]
-    assert all("\n" not in line and "\x1b" not in line for line in told)
-    assert not [line for line in told if "private" in line or server.token in line]
+    lines = [record.getMessage() for record in caplog.records]
+    assert all("\n" not in line and "\x1b" not in line for line in lines)
+    assert not [line for line in lines if "private" in line or server.token in line]
 
 
 def test_markup_stays_text(client):
     view = client.post("/page/explain", json={"row": 1, **QUICK}).json()
-    assert view["literals"][0]["key"] == HOSTILE  # JSON is data; the page puts it in as text
+    assert view["literals"][0]["key"] == HOSTILE  # JSON is data; the page inserts it as text
     assert "\x1b" not in view["literals"][0]["text"] + view["output"]
     report = client.post("/page/report", json={"row": 1, **QUICK}).text
     assert "<script" not in report
@@ -384,10 +377,10 @@ def forged(client, **parameters):
     ],
 )
 def test_a_forged_explanation_cannot_order_work(client, parameters):
-    began = time.perf_counter()
+    start = time.perf_counter()
     answer = client.post("/verify", json={"explanation": forged(client, **parameters)})
     assert is_problem(answer, 422)
-    assert time.perf_counter() - began < 2
+    assert time.perf_counter() - start < 2
 
 
 @pytest.mark.parametrize("parameters", [{"seed": -1}, {"classes": 7}, {"output_range": "x"}, {"column": 99}])
@@ -400,15 +393,15 @@ def test_a_forged_explanation_does_not_hold(client, parameters):
 def test_slow_clients_are_left(server, monkeypatch):
     head = f"POST /explain HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
-    began = time.perf_counter()
+    start = time.perf_counter()
     assert raw(server, head).startswith(b"HTTP/1.1 408")
-    assert time.perf_counter() - began < 3
+    assert time.perf_counter() - start < 3
     monkeypatch.setattr(studio_server, "_HEADER_SECONDS", 0.3)
     assert raw(server, "GET / HTTP/1.1\r\nHost: loc") == b""
-    place = ("127.0.0.1", int(server.base.rpartition(":")[2]))
-    with socket.create_connection(place, timeout=5) as caller:  # one whole request, then half of one
+    address = ("127.0.0.1", int(server.base.rpartition(":")[2]))
+    with socket.create_connection(address, timeout=5) as caller:  # one complete request, then half of another one
         caller.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he")
-        while caller.recv(65_536):  # until the server leaves; else a time-out
+        while caller.recv(65_536):  # until the server closes the connection; otherwise the socket times out
             pass
 
 
@@ -424,7 +417,7 @@ def test_without_a_token_only_on_this_machine():
     explainer = hostile_explainer()
     for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
         with pytest.raises(ParameterError, match="Without a token"):
-            studio_server.prepare(explainer, tell=print, host=host, port=0, with_token=False)
+            studio_server.prepare(explainer, on_ready=print, host=host, port=0, with_token=False)
     with live(explainer, with_token=False) as server:
         assert httpx.get(f"{server.base}/rows").status_code == 200
         assert httpx.get(f"{server.base}/rows", headers={"Host": "evil.example"}).status_code == 421
@@ -432,12 +425,12 @@ def test_without_a_token_only_on_this_machine():
 
 
 def test_a_chosen_token_must_be_long(monkeypatch):
-    for given in ("", "short", "x" * 15, "with space and more", "\u00e9" * 20, "a&b=" * 5):
-        monkeypatch.setenv("ANCHORLINE_STUDIO_TOKEN", given)
+    for token in ("", "short", "x" * 15, "with space and more", "\u00e9" * 20, "a&b=" * 5):
+        monkeypatch.setenv("ANCHORLINE_STUDIO_TOKEN", token)
         with pytest.raises(ParameterError, match="16"):
-            studio_server.chosen_token()
+            studio_server.token_from_environment()
     monkeypatch.setenv("ANCHORLINE_STUDIO_TOKEN", "x" * 16)
-    assert studio_server.chosen_token() == "x" * 16
+    assert studio_server.token_from_environment() == "x" * 16
 
 
 def test_tokens_differ_and_cookies_differ():
@@ -461,7 +454,7 @@ def test_names_and_origins():
 
 def test_a_taken_port_is_told():
     taken = studio_server.bind("127.0.0.1", 0)
-    assert taken.proto == socket.IPPROTO_TCP  # by which asyncio knows not to hold small answers back
+    assert taken.proto == socket.IPPROTO_TCP  # asyncio sets TCP_NODELAY only for this protocol
     try:
         with pytest.raises(ParameterError, match="--port 0"):
             studio_server.bind("127.0.0.1", taken.getsockname()[1])
@@ -475,6 +468,6 @@ def test_too_many_headers_are_refused(server):
         connection.request("GET", "/health", headers={f"X-{i}": "x" * 1000 for i in range(600)})
         assert connection.getresponse().status >= 400
     except (ConnectionError, http.client.HTTPException):
-        pass  # left at once
+        pass  # the server closed the connection immediately
     finally:
         connection.close()

@@ -1,4 +1,4 @@
-"""``anchorline serve``."""
+"""The command ``anchorline serve``."""
 
 import logging
 from pathlib import Path
@@ -20,9 +20,15 @@ anchorline serve model.onnx --data train.parquet --target approved
 anchorline serve model.skops --data train.csv --host 0.0.0.0 --allow-host studio.example.org
 ANCHORLINE_STUDIO_TOKEN=... anchorline serve model.onnx --data train.parquet --port 8000"""
 
-_Model = Annotated[str | None, typer.Argument(metavar="[MODEL]", help="As in `explain`.", show_default=False)]
-_ModelOption = Annotated[str | None, typer.Option("--model", metavar="MODEL", help="The same, as an option.")]
-_Data = Annotated[str | None, typer.Option("--data", metavar="FILE", help="The table the model was trained on.")]
+_Model = Annotated[
+    str | None, typer.Argument(metavar="[MODEL]", help="The model, as in `explain`.", show_default=False)
+]
+_ModelOption = Annotated[
+    str | None, typer.Option("--model", metavar="MODEL", help="The model, given as an option.")
+]
+_Data = Annotated[
+    str | None, typer.Option("--data", metavar="FILE", help="The table that the model was trained on.")
+]
 
 
 def serve(
@@ -30,76 +36,91 @@ def serve(
     model: _Model = None,
     model_option: _ModelOption = None,
     data: _Data = None,
-    demo: Annotated[bool, typer.Option("--demo", help="A built-in model and data.")] = False,
-    host: Annotated[str, typer.Option("--host", help="Where to listen; else this machine only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0: any that is free.")] = 8377,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve a built-in model and its data.")] = False,
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; by default only this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65_535, help="Port to listen on; 0 selects a free port.")
+    ] = 8377,
     no_token: Annotated[
-        bool, typer.Option("--no-token", help="Let everybody on this machine in; only on a loopback host.")
+        bool,
+        typer.Option(
+            "--no-token", help="Admit every user of this machine without a token; only on a loopback host."
+        ),
     ] = False,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="A name that browsers call this server. Repeatable."),
+        typer.Option("--allow-host", metavar="NAME", help="Another host name of this server. Repeatable."),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="What the model is called.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the model.")] = None,
     max_samples: Annotated[
-        int, typer.Option("--max-samples", min=1, max=100_000, help="Most neighbors a request may ask for.")
+        int, typer.Option("--max-samples", min=1, max=100_000, help="Maximum number of neighbors per sample.")
     ] = 20_000,
-    queue: Annotated[int, typer.Option("--queue", min=1, help="Requests that may wait; then 429.")] = 64,
-    workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="Requests computed at a time.")] = 2,
+    queue: Annotated[
+        int, typer.Option("--queue", min=1, help="Maximum number of waiting requests; more receive 429.")
+    ] = 64,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=64, help="Number of requests computed at the same time.")
+    ] = 2,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", min=0.1, metavar="SECONDS", help="How long a request may take.")
+        float, typer.Option("--time-limit", min=0.1, metavar="SECONDS", help="Maximum duration of a request.")
     ] = 60.0,
     target: opt.Target = None,
     question: Question,
     intervals: Intervals,
     loading: Loading,
 ) -> None:
-    """Open a page where anybody can pick a case and understand the decision; programs are answered, too.
+    """Serve a page on which anybody can choose a case and understand its decision, and an HTTP interface.
 
-    The link that is printed holds a token. It is needed for everything, and kept in a cookie after first use.
+    The printed link contains a token, which every request needs. The browser keeps a cookie after the first use.
     """
     try:
-        from anchorline.studio.limits import Limits  # noqa: PLC0415  FastAPI and uvicorn are an extra
+        from anchorline.studio.limits import StudioLimits  # noqa: PLC0415  the extra may be missing
         from anchorline.studio.server import prepare  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingDependencyError.for_package(str(error.name), "studio") from error
     spec = model or model_option
     if demo == bool(spec or data) or (model and model_option):
-        raise ParameterError("Say what to serve: --demo, or a MODEL and its --data.")
+        raise ParameterError(
+            "`anchorline serve` needs either --demo, or one MODEL and its --data. "
+            "Type: anchorline serve --demo, or: anchorline serve MODEL --data FILE"
+        )
     if demo:
         from anchorline.studio.demo import demo_explainer  # noqa: PLC0415
 
-        explainer, called = demo_explainer(), "loan-decisions"
+        explainer, default_name = demo_explainer(), "loan-decisions"
     else:
         if spec is None or data is None:
-            raise ParameterError("A MODEL needs its --data, and --data a MODEL.")
+            missing, given = ("--data FILE", "MODEL") if data is None else ("MODEL", "--data")
+            raise ParameterError(f"{given} was given without {missing}. Type: anchorline serve MODEL --data FILE")
         space = intervals.space(data, target)
         loaded = loading.load(spec)
-        explainer, called = question.explainer(loaded, space), _name_of(spec)
-    _warm(explainer)
+        explainer, default_name = question.explainer(loaded, space), _model_name(spec)
+    _check_first_row(explainer)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     prepare(
         explainer,
-        tell=_tell,
-        name=name or called,
+        on_ready=_print_link,
+        name=name or default_name,
         host=host,
         port=port,
         with_token=not no_token,
         allow_hosts=frozenset(allow_host or ()),
-        limits=Limits(max_samples=max_samples, queue=queue, workers=workers, timeout=time_limit),
+        limits=StudioLimits(max_samples=max_samples, queue=queue, workers=workers, timeout=time_limit),
     ).run()
 
 
-def _name_of(spec: str) -> str:
-    """What a model is called after its file or address; a query may hold a key."""
+def _model_name(spec: str) -> str:
+    """Return a model's name from its file or address, without the query, which may contain a key."""
     return Path(urlsplit(spec).path if "://" in spec else spec).stem
 
 
-def _warm(explainer: Explainer) -> None:
-    """Explain the first row once: what is wrong with model and data is told now, not in the browser."""
+def _check_first_row(explainer: Explainer) -> None:
+    """Explain the first row, so that errors of the model and the data appear now instead of in the browser."""
     explainer.explain(0, k=2, n_samples=50, n_certify=0)
 
 
-def _tell(link: str) -> None:
+def _print_link(link: str) -> None:
     say(f"Open {link}")
     say("Stop with Ctrl-C.")

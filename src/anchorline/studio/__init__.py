@@ -1,4 +1,5 @@
-"""Studio: explanations in a browser and over HTTP. ``anchorline serve`` starts it.
+"""The studio: a web page and an HTTP interface for explanations, started by ``anchorline serve``.
 
-Needs ``pip install 'anchorline[studio]'``; nothing below imports it.
+May import: every other room except ``cli``. No other room except ``cli`` may import the studio.
+Needs ``pip install 'anchorline[studio]'``, so this file imports nothing and exports nothing.
 """

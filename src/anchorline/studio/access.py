@@ -1,4 +1,4 @@
-"""Who may ask: a token, a cookie made of it, and the names this server goes by."""
+"""Access control: the token, the cookie derived from the token, and the host names of this server."""
 
 import hashlib
 import hmac
@@ -8,43 +8,46 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 TOKEN_BYTES = 32
-MIN_TOKEN = 16  # characters, where somebody chooses their own
+MIN_TOKEN = 16  # the minimum number of characters in a token that a person chooses
 
 
 def new_token() -> str:
-    """A token nobody guesses."""
+    """Return a random token that cannot be guessed."""
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 
 class Access:
-    """Checks of token, cookie, Host and Origin; ``token`` None lets everybody in that a check of names lets in."""
+    """Checks the token, the cookie and the Host header of a request.
+
+    ``token`` is None where no token is required; then only the checks of Host and Origin apply.
+    """
 
     def __init__(self, token: str | None, hosts: frozenset[str]) -> None:
         self._token = token
         self._hosts = frozenset(host.lower().strip("[]") for host in hosts)
         digest = hashlib.sha256(f"cookie of {token}".encode()).hexdigest()
-        # Cookies know no ports: a name of its own lets two servers on one machine live side by side.
+        # Cookies ignore ports, so that two servers on one machine need two cookie names.
         self.cookie_name, self._session = f"anchorline_{digest[:8]}", digest[8:]
 
     @property
     def is_open(self) -> bool:
-        """Whether no token is needed."""
+        """Whether requests need no token."""
         return self._token is None
 
-    def knows(self, token: str) -> bool:
-        """Whether this is the token; takes as long for a near miss as for a far one."""
-        return self._token is not None and _same(token, self._token)
+    def is_token(self, text: str) -> bool:
+        """Return whether ``text`` is the token, in a time that does not depend on where the two differ."""
+        return self._token is not None and _is_equal(text, self._token)
 
     def admits(self, authorization: str | None, cookies: str | None) -> bool:
-        """Whether a request carries the token as ``Bearer``, or the cookie that was given for it."""
+        """Return whether a request carries the token as ``Bearer``, or the session cookie."""
         if self._token is None:
             return True
-        scheme, _, given = (authorization or "").partition(" ")
-        if scheme.lower() == "bearer" and _same(given.strip(), self._token):
+        scheme, _, credentials = (authorization or "").partition(" ")
+        if scheme.lower() == "bearer" and _is_equal(credentials.strip(), self._token):
             return True
-        return _same(self._cookie(cookies or ""), self._session)
+        return _is_equal(self._session_of(cookies or ""), self._session)
 
-    def _cookie(self, cookies: str) -> str:
+    def _session_of(self, cookies: str) -> str:
         jar = SimpleCookie()
         try:
             jar.load(cookies)
@@ -53,24 +56,27 @@ class Access:
         return jar[self.cookie_name].value if self.cookie_name in jar else ""
 
     def set_cookie(self, secure: bool) -> str:
-        """The header that keeps the session: no script reads it, no other site sends it."""
+        """Return the Set-Cookie header of the session, which scripts cannot read and other sites cannot send."""
         return f"{self.cookie_name}={self._session}; Path=/; HttpOnly; SameSite=Strict" + (
             "; Secure" if secure else ""
         )
 
-    def is_ours(self, host: str | None) -> bool:
-        """Whether a Host header names this server: a name that an attacker's DNS points here does not."""
+    def is_own_host(self, host: str | None) -> bool:
+        """Return whether a Host header names this server.
+
+        An attacker's host name whose DNS entry points here (DNS rebinding) is not one of the names.
+        """
         return host is not None and (host_name(host) or "") in self._hosts
 
 
 def is_same_origin(origin: str, host: str) -> bool:
-    """Whether a page of ``origin`` comes from the server that it calls ``host``."""
+    """Return whether an Origin header belongs to the server that the Host header names."""
     parts = urlsplit(origin)
     return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
 
 def host_name(host: str) -> str | None:
-    """The name in a Host header, without port and brackets; None where it is none."""
+    """Return the name in a Host header without port and brackets, or None if the header is malformed."""
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port
@@ -82,7 +88,7 @@ def host_name(host: str) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine only."""
+    """Return whether an address can be reached from this machine only."""
     if host == "localhost":
         return True
     try:
@@ -91,5 +97,5 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _same(given: str, known: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "replace"), known.encode())
+def _is_equal(text: str, secret: str) -> bool:
+    return hmac.compare_digest(text.encode("utf-8", "replace"), secret.encode())

@@ -1,4 +1,4 @@
-"""The application: routes, and what wires them to the desk, the work and the guard."""
+"""The application: the routes, and the `Studio` that connects them to the service, the job queue and the guard."""
 
 import json
 import logging
@@ -17,41 +17,40 @@ from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer
 from anchorline.model.predictor import output_name
 from anchorline.render.characters import printable
-from anchorline.studio import limits as most
 from anchorline.studio import schemas
 from anchorline.studio.access import Access
-from anchorline.studio.cache import key_of
-from anchorline.studio.catalogue import Catalogue
+from anchorline.studio.cache import request_key
+from anchorline.studio.catalog import Catalog
 from anchorline.studio.files import static_files
-from anchorline.studio.gate import gated
-from anchorline.studio.guard import App, Guard
-from anchorline.studio.limits import Limits
+from anchorline.studio.guard import INTERNAL_ERROR, App, Guard
+from anchorline.studio.job_queue import ClientDisconnectedError, JobQueue
+from anchorline.studio.limits import MAX_ROWS, MAX_SEARCH, StudioLimits
+from anchorline.studio.locked_model import lock_model
 from anchorline.studio.metrics import MEDIA_TYPE as METRICS_TYPE
 from anchorline.studio.metrics import Metrics
-from anchorline.studio.openapi import PROBLEMS, describe, explained
-from anchorline.studio.problems import MEDIA_TYPE, Problem, problem_of
-from anchorline.studio.service import Desk
-from anchorline.studio.work import Left, Work
+from anchorline.studio.openapi import PROBLEMS, explanation_response, openapi_document
+from anchorline.studio.problems import MEDIA_TYPE, Problem, problem_from_error
+from anchorline.studio.service import ExplanationService
 
 logger = logging.getLogger("anchorline.studio")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Studio:
-    """All that routes need; `app` is the ASGI application.
+    """One served model and everything that the routes need; `app` is the ASGI application.
 
     Parameters
     ----------
     explainer
-        A model and a `Table`; asked through a gate, and itself left as it is.
+        A model and a `Table`. The studio queries a locked copy; the given explainer does not change.
     token
-        What everybody must bring; None: nothing, which is for a machine of one user.
+        The token that every request needs; None if no token is required, which suits a single-user machine only.
     name
-        What the model is called.
+        Name of the model.
     hosts
-        Names by which browsers may call this server.
+        Host names of this server; requests with another Host header are refused.
     limits
-        Of requests, queue and cache.
+        Limits of requests, queue and cache.
     """
 
     def __init__(
@@ -61,84 +60,88 @@ class Studio:
         token: str | None,
         name: str = "model",
         hosts: frozenset[str] = LOOPBACK,
-        limits: Limits | None = None,
+        limits: StudioLimits | None = None,
     ) -> None:
-        self.name, self.limits, self.metrics = name, limits or Limits(), Metrics()
+        self.name, self.limits, self.metrics = name, limits or StudioLimits(), Metrics()
         self.access = Access(token, hosts)
-        self.explainer, model = gated(explainer, self.metrics)
-        self.catalogue = Catalogue(self.explainer)
-        self.desk = Desk(self.explainer, model, self.catalogue, self.limits)
-        self.work = Work(self.limits, self.metrics)
+        self.explainer, model = lock_model(explainer, self.metrics)
+        self.catalog = Catalog(self.explainer)
+        self.service = ExplanationService(self.explainer, model, self.catalog, self.limits)
+        self.jobs = JobQueue(self.limits, self.metrics)
         self.files = static_files()
         landing = self.files["landing.html"].content
-        self.app: App = Guard(api_of(self), self.access, self.limits, self.metrics, landing)  # type: ignore[arg-type]
+        self.app: App = Guard(build_api(self), self.access, self.limits, self.metrics, landing)  # type: ignore[arg-type]
 
     async def answer(
-        self, request: Request, route: str, asked: dict[str, Any] | None, function: Callable[[], bytes]
+        self, request: Request, route: str, content: dict[str, Any] | None, function: Callable[[], bytes]
     ) -> bytes:
-        """Work for one request; ``asked`` is its content, by which the answer is kept (None: it is not)."""
+        """Return the answer of ``function`` to one request.
 
-        async def gone() -> None:
+        The answer is cached by the request's ``content``; it is not cached if the content is None.
+        """
+
+        async def wait_for_disconnect() -> None:
             while (await request.receive())["type"] != "http.disconnect":
                 pass
 
+        key = None if content is None else request_key(route, content)
         try:
-            return await self.work.run(None if asked is None else key_of(route, asked), function, gone)
+            return await self.jobs.run(key, function, wait_for_disconnect)
         except AnchorlineError as error:
             logger.info("request %s: %s", request.state.request_id, printable(str(error)))
-            raise problem_of(error) from error
+            raise problem_from_error(error) from error
 
     def about(self) -> dict[str, Any]:
-        """What the page needs to know of model and table."""
-        asked = self.explainer.target
-        n_facts = len(self.catalogue.names)
+        """Return the description of the model and the table that the page needs at its start."""
+        target = self.explainer.target
+        n_columns = len(self.catalog.names)
         return {
             "name": printable(self.name),
             "version": __version__,
-            "rows": self.catalogue.n_rows,
-            "is_ranked": self.catalogue.is_ranked,
-            "columns": self.catalogue.describe(),
-            "classes": None if asked.classes is None else [printable(str(label)) for label in asked.classes],
-            "explains": None if asked.column is None else printable(output_name(asked, asked.column)),
-            "groups": self.explainer.space.groups,  # type: ignore[attr-defined]  # a Table
-            "most_k": min(10, n_facts + 1),
+            "rows": self.catalog.n_rows,
+            "is_ranked": self.catalog.is_ranked,
+            "columns": self.catalog.describe(),
+            "classes": None if target.classes is None else [printable(str(label)) for label in target.classes],
+            "explains": None if target.column is None else printable(output_name(target, target.column)),
+            "groups": self.explainer.space.groups,  # type: ignore[attr-defined]  # the space is a Table
+            "most_k": min(10, n_columns + 1),
             "most_samples": self.limits.max_samples,
         }
 
 
 def create_app(explainer: Explainer, *, token: str | None, **options: Any) -> App:
-    """The ASGI application, for a server of your own; see `Studio` for the options."""
+    """Return the ASGI application for a server of your own; see `Studio` for the options."""
     return Studio(explainer, token=token, **options).app
 
 
-def api_of(studio: Studio) -> FastAPI:
-    """The routes alone, without the guard around them."""
+def build_api(studio: Studio) -> FastAPI:
+    """Return the application with its routes, without the guard around it."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        studio.work.start()
+        studio.jobs.start()
         yield
-        studio.work.abandon()
+        studio.jobs.abandon()
 
     app = FastAPI(
         title="anchorline Studio",
         version=__version__,
-        summary="Short sums that add up exactly to a model's prediction, proven best, with an error bar.",
-        docs_url=None,  # its scripts come from another host
+        summary="Explains one prediction as a short sum that adds up exactly, with proof and error bar.",
+        docs_url=None,  # FastAPI's page loads scripts from another host
         redoc_url=None,
         lifespan=lifespan,
     )
     app.state.studio = studio
     bearer = Security(HTTPBearer(auto_error=False, description="The token that `anchorline serve` printed."))
-    for router in (_programs(studio), _lookouts(studio), _kserve(studio), _page(studio)):
-        app.include_router(router, dependencies=[bearer], responses=PROBLEMS)
-    app.include_router(_open(studio), responses=PROBLEMS)
+    for routes in (_explain_routes, _overview_routes, _kserve_routes, _page_routes):
+        app.include_router(routes(studio), dependencies=[bearer], responses=PROBLEMS)
+    app.include_router(_open_routes(studio), responses=PROBLEMS)
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(RequestValidationError, _on_invalid)
-    app.add_exception_handler(Left, _on_left)
-    app.add_exception_handler(Exception, _on_bug)  # the guard logs it
-    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
+    app.add_exception_handler(ClientDisconnectedError, _on_disconnect)
+    app.add_exception_handler(Exception, _on_error)  # the guard logs the error
+    app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
     return app
 
 
@@ -146,136 +149,141 @@ def _json(content: bytes) -> Response:
     return Response(content, media_type="application/json")
 
 
-def _programs(studio: Studio) -> APIRouter:
-    router, desk = APIRouter(tags=["programs"]), studio.desk
+def _explain_routes(studio: Studio) -> APIRouter:
+    router, service = APIRouter(tags=["programs"]), studio.service
 
-    @router.post("/explain", summary="Explain one row", responses=explained())
-    async def explain(request: Request, asked: schemas.ExplainRequest) -> Response:
-        """The explanation's sealed JSON, byte for byte what `Explanation.to_json` gives; `/verify` takes it."""
-        return _json(await studio.answer(request, "explain", asked.model_dump(), lambda: desk.explain(asked)))
+    @router.post("/explain", summary="Explain one row", responses=explanation_response())
+    async def explain(request: Request, body: schemas.ExplainRequest) -> Response:
+        """Return the explanation's sealed JSON, identical to `Explanation.to_json`; `/verify` accepts it."""
+        return _json(await studio.answer(request, "explain", body.model_dump(), lambda: service.explain(body)))
 
-    @router.post("/frontier", summary="How many reasons are needed?", response_model=schemas.FrontierAnswer)
-    async def frontier(request: Request, asked: schemas.FrontierRequest) -> Response:
-        """The best sum for every k, on one search sample, measured on one fresh sample."""
-        return _json(await studio.answer(request, "frontier", asked.model_dump(), lambda: desk.frontier(asked)))
+    @router.post("/frontier", summary="Find how many terms are needed", response_model=schemas.FrontierAnswer)
+    async def frontier(request: Request, body: schemas.FrontierRequest) -> Response:
+        """Return the best sum per k, found on one sample and measured on one fresh sample."""
+        return _json(await studio.answer(request, "frontier", body.model_dump(), lambda: service.frontier(body)))
 
-    @router.post("/verify", summary="Check an explanation again", response_model=schemas.VerifyAnswer)
-    async def verify(request: Request, asked: schemas.VerifyRequest) -> Response:
-        """Recompute every figure, and measure once more on neighbors that nobody could know; never cached."""
-        return _json(await studio.answer(request, "verify", None, lambda: desk.verify(asked)))
+    @router.post("/verify", summary="Verify an explanation", response_model=schemas.VerifyAnswer)
+    async def verify(request: Request, body: schemas.VerifyRequest) -> Response:
+        """Recompute every number and measure again on fresh neighbors with a secret seed; never cached."""
+        return _json(await studio.answer(request, "verify", None, lambda: service.verify(body)))
 
     @router.post("/what-if", summary="Change a row", response_model=schemas.WhatIfAnswer)
-    async def what_if(request: Request, asked: schemas.WhatIfRequest) -> Response:
-        """The model's answer to the changed row, next to what the explanation of the original row says."""
-        return _json(await studio.answer(request, "what-if", asked.model_dump(), lambda: desk.what_if(asked)))
+    async def what_if(request: Request, body: schemas.WhatIfRequest) -> Response:
+        """Return the model's answer to the changed row, and the value that the original row's sum predicts."""
+        return _json(await studio.answer(request, "what-if", body.model_dump(), lambda: service.what_if(body)))
 
     return router
 
 
-def _lookouts(studio: Studio) -> APIRouter:
-    router, desk = APIRouter(tags=["programs"]), studio.desk
+def _overview_routes(studio: Studio) -> APIRouter:
+    router, service = APIRouter(tags=["programs"]), studio.service
 
     @router.get("/rows", summary="Find rows", response_model=schemas.RowsAnswer)
     async def rows(
         request: Request,
-        search: Annotated[str, Query(max_length=most.MAX_SEARCH, description="Words that all occur.")] = "",
+        search: Annotated[
+            str, Query(max_length=MAX_SEARCH, description="Words that a row must all contain.")
+        ] = "",
         sort: Literal["position", "low", "high"] = "position",
         offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
-        limit: Annotated[int, Query(ge=1, le=most.MAX_ROWS)] = 50,
+        limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 50,
     ) -> Response:
-        """Training rows that hold all words searched for, with the model's answers; `#17` finds row 17."""
-        asked = {"search": search, "sort": sort, "offset": offset, "limit": limit}
-        return _json(await studio.answer(request, "rows", asked, lambda: desk.rows(search, sort, offset, limit)))
+        """Return the training rows that contain every word, with the model's answers; `#17` finds row 17."""
+        query = {"search": search, "sort": sort, "offset": offset, "limit": limit}
+        page = await studio.answer(request, "rows", query, lambda: service.rows(search, sort, offset, limit))
+        return _json(page)
 
     @router.get("/metrics", summary="Prometheus metrics", response_class=Response)
     async def metrics() -> Response:
-        """Requests, durations, jobs, cache and memory."""
-        work = studio.work
-        gauges = {
-            "anchorline_jobs_waiting": work.n_waiting,
-            "anchorline_jobs_running": work.n_running,
-            "anchorline_cache_entries": len(work.cache),
-            "anchorline_cache_bytes": work.cache.n_bytes,
-        }
-        return Response(studio.metrics.text(gauges), media_type=METRICS_TYPE)
+        """Return the counts and durations of requests, the jobs, the cache and the memory."""
+        return Response(studio.metrics.text(), media_type=METRICS_TYPE)
 
     return router
 
 
-def _kserve(studio: Studio) -> APIRouter:
+def _kserve_routes(studio: Studio) -> APIRouter:
     router = APIRouter(tags=["KServe v1"])
 
     @router.get("/v1/models", summary="List models")
     async def models() -> schemas.ModelsAnswer:
         return schemas.ModelsAnswer(models=[studio.name])
 
-    @router.get("/v1/models/{name}", summary="Is a model ready?")
+    @router.get("/v1/models/{name}", summary="Check whether a model is ready")
     async def model(name: str) -> schemas.ModelAnswer:
         _check_name(studio, name)
         return schemas.ModelAnswer(name=studio.name, ready=True)
 
     @router.post("/v1/models/{name}:explain", summary="Explain", response_model=schemas.KServeAnswer)
-    async def explain(request: Request, name: str, asked: schemas.KServeRequest) -> Response:
-        """Predictions and explanations in the order of the instances."""
+    async def explain(request: Request, name: str, body: schemas.KServeRequest) -> Response:
+        """Return predictions and explanations in the order of the instances."""
         _check_name(studio, name)
-        return _json(await studio.answer(request, "kserve", asked.model_dump(), lambda: studio.desk.kserve(asked)))
+        return _json(
+            await studio.answer(request, "kserve", body.model_dump(), lambda: studio.service.kserve(body))
+        )
 
     return router
 
 
 def _check_name(studio: Studio, name: str) -> None:
     if name != studio.name:
-        raise Problem(404, f"There is no model {name!r}.")
+        raise Problem(404, f"The model {name!r} does not exist; this server has the model {studio.name!r}.")
 
 
-def _page(studio: Studio) -> APIRouter:
-    router, desk = APIRouter(tags=["page"], prefix="/page"), studio.desk
+def _page_routes(studio: Studio) -> APIRouter:
+    router, service = APIRouter(tags=["page"], prefix="/page"), studio.service
 
-    @router.get("/about", summary="Model and table")
+    @router.get("/about", summary="Describe the model and the table")
     async def about(request: Request) -> Response:
-        return _json(await studio.answer(request, "about", {}, lambda: _dumped(studio.about())))
+        return _json(await studio.answer(request, "about", {}, lambda: _dump(studio.about())))
 
-    @router.post("/explain", summary="An explanation, ready to be drawn")
-    async def explain(request: Request, asked: schemas.ExplainRequest) -> Response:
-        return _json(await studio.answer(request, "view", asked.model_dump(), lambda: desk.explain_view(asked)))
+    @router.post("/explain", summary="Explain one row for the page")
+    async def explain(request: Request, body: schemas.ExplainRequest) -> Response:
+        return _json(await studio.answer(request, "view", body.model_dump(), lambda: service.explain_view(body)))
 
-    @router.post("/frontier", summary="The best sums for every k, ready to be drawn")
-    async def frontier(request: Request, asked: schemas.FrontierRequest) -> Response:
-        return _json(await studio.answer(request, "sketch", asked.model_dump(), lambda: desk.frontier_view(asked)))
+    @router.post("/frontier", summary="Find the best sum per k for the page")
+    async def frontier(request: Request, body: schemas.FrontierRequest) -> Response:
+        return _json(
+            await studio.answer(request, "sketch", body.model_dump(), lambda: service.frontier_view(body))
+        )
 
-    @router.post("/report", summary="An explanation as one HTML page", response_class=Response)
-    async def report(request: Request, asked: schemas.ExplainRequest) -> Response:
-        content = await studio.answer(request, "report", asked.model_dump(), lambda: desk.report(asked))
+    @router.post("/report", summary="Explain one row as an HTML report", response_class=Response)
+    async def report(request: Request, body: schemas.ExplainRequest) -> Response:
+        content = await studio.answer(request, "report", body.model_dump(), lambda: service.report(body))
         headers = {"Content-Disposition": 'attachment; filename="explanation.html"'}
         return Response(content, media_type="text/html", headers=headers)
 
     return router
 
 
-def _dumped(told: dict[str, Any]) -> bytes:
-    return json.dumps(told, allow_nan=False).encode()
+def _dump(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, allow_nan=False).encode()
 
 
-def _open(studio: Studio) -> APIRouter:
-    """Static files, the login, and a sign of life."""
+def _open_routes(studio: Studio) -> APIRouter:
+    """Return the routes that need no token, or that check it themselves: static files, login and health."""
     router = APIRouter()
 
-    @router.get("/health", summary="A sign of life", tags=["programs"], response_model=schemas.HealthAnswer)
+    @router.get(
+        "/health",
+        summary="Check whether the server is alive",
+        tags=["programs"],
+        response_model=schemas.HealthAnswer,
+    )
     async def health(request: Request) -> Response:
-        """Alive; version, rows and jobs only for those with the token."""
-        told: dict[str, Any] = {"status": "ok"}
+        """Return the status; clients with the token also receive the version, the rows and the jobs."""
+        content: dict[str, Any] = {"status": "ok"}
         if request.state.admitted:
-            told |= {"version": __version__, "rows": studio.catalogue.n_rows}
-            told |= {"waiting": studio.work.n_waiting, "running": studio.work.n_running}
-        return _json(_dumped(told))
+            content |= {"version": __version__, "rows": studio.catalog.n_rows}
+            content |= {"waiting": studio.jobs.n_waiting, "running": studio.jobs.n_running}
+        return _json(_dump(content))
 
     @router.post("/login", include_in_schema=False)
     async def login(request: Request) -> Response:
-        given = parse_qs((await request.body()).decode("ascii", "replace")).get("token", [""])[0]
-        back = {"Location": "/"}
-        if studio.access.knows(given.strip()):
-            back["Set-Cookie"] = studio.access.set_cookie(request.url.scheme == "https")
-        return Response(status_code=303, headers=back)
+        token = parse_qs((await request.body()).decode("ascii", "replace")).get("token", [""])[0]
+        headers = {"Location": "/"}
+        if studio.access.is_token(token.strip()):
+            headers["Set-Cookie"] = studio.access.set_cookie(request.url.scheme == "https")
+        return Response(status_code=303, headers=headers)
 
     @router.get("/", include_in_schema=False)
     async def index() -> Response:
@@ -284,7 +292,7 @@ def _open(studio: Studio) -> APIRouter:
     @router.get("/static/{name}", include_in_schema=False)
     async def static(name: str) -> Response:
         if name not in studio.files:
-            raise Problem(404, "There is no such file.")
+            raise Problem(404, "No file of that name exists.")
         return studio.files[name].response()
 
     return router
@@ -296,26 +304,26 @@ async def _on_problem(request: Request, error: Exception) -> Response:
     return Response(content, status_code=error.status, headers=error.headers, media_type=MEDIA_TYPE)
 
 
-async def _on_left(request: Request, error: Exception) -> Response:
-    return Response(status_code=499)  # for the log; nobody is there to read it
+async def _on_disconnect(request: Request, error: Exception) -> Response:
+    return Response(status_code=499)  # for the log only, because the client has left
 
 
-async def _on_bug(request: Request, error: Exception) -> Response:
-    return await _on_problem(request, Problem(500, "Something went wrong; the log says what."))
+async def _on_error(request: Request, error: Exception) -> Response:
+    return await _on_problem(request, Problem(500, INTERNAL_ERROR))
 
 
 async def _on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    told = {404: "There is nothing at this address.", 405: "This address does not take that method."}
-    detail = told.get(error.status_code, "The request could not be read.")
+    details = {404: "No resource exists at this address.", 405: "This address does not support the method."}
+    detail = details.get(error.status_code, "The request could not be read.")
     return await _on_problem(request, Problem(error.status_code, detail, headers=error.headers))
 
 
 async def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    wrong = [
-        {"where": [printable(str(part))[:80] for part in one["loc"]], "what": printable(str(one["msg"]))[:200]}
-        for one in error.errors()[:20]
+    errors = [
+        {"where": [printable(str(part))[:80] for part in item["loc"]], "what": printable(str(item["msg"]))[:200]}
+        for item in error.errors()[:20]
     ]
-    detail = f"{'.'.join(wrong[0]['where'])}: {wrong[0]['what']}" if wrong else "The request is not valid."
-    return await _on_problem(request, Problem(422, detail, members={"errors": wrong}))
+    detail = f"{'.'.join(errors[0]['where'])}: {errors[0]['what']}" if errors else "The request is not valid."
+    return await _on_problem(request, Problem(422, detail, members={"errors": errors}))

@@ -1,4 +1,4 @@
-"""JSON from outside: refused where it is nested deeply, says a key twice, or holds what JSON cannot hold."""
+"""Checks of JSON request bodies: depth, duplicate keys, finite numbers and valid Unicode."""
 
 import json
 import math
@@ -7,28 +7,32 @@ from typing import Any, NoReturn
 
 from anchorline.studio.problems import Problem
 
-# Strings are skipped, so that brackets in them do not count. One without an end reaches to the end of the body,
-# and nothing is tried twice (*+, ++): else each quote in it would be taken for another beginning.
+# The pattern skips strings, so that brackets inside them do not count. An unterminated string extends to the end
+# of the body. Possessive quantifiers (*+, ++) prevent backtracking, which would take quadratic time because every
+# quote inside an unterminated string would be tried as the start of another string.
 _TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def check_json(body: bytes, max_depth: int) -> None:
-    """Raise `Problem` 400 unless the body is JSON of this depth at most, finite and in proper Unicode."""
+    """Raise `Problem` 400 unless the body is valid JSON of depth at most ``max_depth``.
+
+    Numbers must be finite, keys must be unique within their object, and texts must be valid Unicode.
+    """
     _check_depth(body, max_depth)
     try:
-        found = json.loads(
+        content = json.loads(
             body.decode("utf-8"),
             parse_constant=_refuse_constant,
-            parse_float=_finite,
-            object_pairs_hook=_without_repetition,
+            parse_float=_finite_float,
+            object_pairs_hook=_unique_keys,
         )
         if _SURROGATE.search(body):
-            json.dumps(found, ensure_ascii=False).encode()  # half a character cannot be written
+            json.dumps(content, ensure_ascii=False).encode()  # raises for a lone surrogate
     except UnicodeError:
-        raise Problem(400, "The body is not proper UTF-8.") from None
+        raise Problem(400, "The body is not valid UTF-8. Send JSON encoded as UTF-8.") from None
     except (ValueError, RecursionError) as error:
-        raise Problem(400, f"The body is not JSON: {error}") from None
+        raise Problem(400, f"The body is not valid JSON: {error}") from None
 
 
 def _check_depth(body: bytes, max_depth: int) -> None:
@@ -37,23 +41,23 @@ def _check_depth(body: bytes, max_depth: int) -> None:
         if token[0] in (b"[", b"{"):
             depth += 1
             if depth > max_depth:
-                raise Problem(400, f"The body is nested more than {max_depth} deep.")
+                raise Problem(400, f"The body is nested more than {max_depth} levels deep.")
         elif token[0] in (b"]", b"}"):
             depth -= 1
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON's")
+    raise ValueError(f"{text} is not a JSON number")
 
 
-def _finite(text: str) -> float:
+def _finite_float(text: str) -> float:
     if not math.isfinite(float(text)):
-        raise ValueError(f"{text[:20]} is beyond any float")
+        raise ValueError(f"{text[:20]} exceeds the range of a float")
     return float(text)
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     body = dict(pairs)
     if len(body) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("an object contains the same key twice")
     return body

@@ -1,41 +1,71 @@
-"""The answers given last, as bytes: the same request gets the same bytes without work."""
+"""Caches of bounded size: the last answers as bytes, and the last objects that were expensive to build."""
 
 import hashlib
-from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Any
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from cachetools import LRUCache
 
 from anchorline.result.canonical import canonical_json
 
+Built = TypeVar("Built")
 
-class Cache:
-    """Least recently used answers go first, by number and by bytes; used from the event loop only."""
 
-    def __init__(self, entries: int, size: int) -> None:
-        self._most_entries, self._most_bytes = entries, size
-        self._answers: OrderedDict[str, bytes] = OrderedDict()
-        self.n_bytes = 0
+class AnswerCache:
+    """The most recently used answers, bounded both by their number and by their bytes.
+
+    Not thread-safe: only the event loop may use it. `LRUCache` enforces the bytes, this class the number.
+    """
+
+    def __init__(self, max_entries: int, max_bytes: int) -> None:
+        self._max_entries = max_entries
+        self._answers: LRUCache[str, bytes] = LRUCache(max_bytes, getsizeof=len)
 
     def __len__(self) -> int:
         return len(self._answers)
 
+    @property
+    def n_bytes(self) -> int:
+        """The total size of the stored answers."""
+        return int(self._answers.currsize)
+
     def get(self, key: str) -> bytes | None:
-        """The answer, now the most recently used; None where there is none."""
-        found = self._answers.get(key)
-        if found is not None:
-            self._answers.move_to_end(key)
-        return found
+        """Return the answer and mark it as the most recently used one, or None if it is not stored."""
+        return self._answers.get(key)
 
     def put(self, key: str, answer: bytes) -> None:
-        """Keep an answer, and let go of old ones."""
-        if len(answer) > self._most_bytes:
+        """Store an answer, and evict the least recently used ones beyond the bounds."""
+        if len(answer) > self._answers.maxsize:
             return
-        self.n_bytes += len(answer) - len(self._answers.pop(key, b""))
         self._answers[key] = answer
-        while self._answers and (len(self._answers) > self._most_entries or self.n_bytes > self._most_bytes):
-            self.n_bytes -= len(self._answers.popitem(last=False)[1])
+        while len(self._answers) > self._max_entries:
+            self._answers.popitem()
 
 
-def key_of(route: str, request: Mapping[str, Any]) -> str:
-    """One key for one request, whatever the order of its members."""
+class ObjectCache:
+    """The most recently used objects, by a text key; safe to use from several threads.
+
+    Two threads that need the same absent object at the same time both build it, because holding the lock
+    meanwhile would block all other threads.
+    """
+
+    def __init__(self, max_entries: int) -> None:
+        self._lock = threading.Lock()
+        self._objects: LRUCache[str, Any] = LRUCache(max_entries)
+
+    def get_or_build(self, key: str, build: Callable[[], Built]) -> Built:
+        """Return the object stored under ``key``, or build and store it."""
+        with self._lock:
+            if key in self._objects:
+                stored: Built = self._objects[key]
+                return stored
+        built = build()
+        with self._lock:
+            self._objects[key] = built
+        return built
+
+
+def request_key(route: str, request: Mapping[str, Any]) -> str:
+    """Return the cache key of a request, which does not depend on the order of the request's keys."""
     return hashlib.sha256(f"{route} {canonical_json(request)}".encode()).hexdigest()

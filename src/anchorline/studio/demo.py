@@ -1,4 +1,4 @@
-"""A model and data to look at: invented loan applications, and who decides on them."""
+"""The model and data of ``anchorline serve --demo``: synthetic loan applications and a trained classifier."""
 
 from anchorline.explainer import Explainer
 from anchorline.samples import loans
@@ -6,8 +6,8 @@ from anchorline.spaces.table import Table
 
 
 def demo_explainer(n_rows: int = 2000) -> Explainer:
-    """Gradient boosting on `anchorline.samples.loans`, trained now, in about a second."""
-    from sklearn.compose import make_column_transformer  # noqa: PLC0415  heavy
+    """Train gradient boosting on `anchorline.samples.loans`, in about a second, and return its explainer."""
+    from sklearn.compose import make_column_transformer  # noqa: PLC0415  slow to import
     from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
     from sklearn.pipeline import make_pipeline  # noqa: PLC0415
     from sklearn.preprocessing import OneHotEncoder  # noqa: PLC0415

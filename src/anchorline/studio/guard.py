@@ -1,7 +1,7 @@
-"""The door: everything that is refused before a route is looked for, and the headers of everything that leaves.
+"""The outermost ASGI middleware: refuses requests before routing, and adds the headers of every answer.
 
-Pure ASGI, outermost. Host and Origin first (DNS rebinding, other sites), then the token, then the body: its
-size, how long it takes, its nesting and its values.
+The checks run in this order: Host and Origin (against DNS rebinding and other sites), then the token, then the
+body with its size, duration, nesting and values.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from urllib.parse import parse_qsl, urlencode
 from anchorline.render.characters import printable
 from anchorline.studio.access import Access, is_same_origin
 from anchorline.studio.bodies import check_json
-from anchorline.studio.limits import Limits
+from anchorline.studio.job_queue import ClientDisconnectedError
+from anchorline.studio.limits import StudioLimits
 from anchorline.studio.metrics import Metrics
 from anchorline.studio.problems import MEDIA_TYPE, Problem
-from anchorline.studio.work import Left
 
 Scope = dict[str, Any]
 Message = dict[str, Any]
@@ -27,8 +27,10 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+INTERNAL_ERROR = "The server failed to answer the request. The server's log contains the error."
+
 logger = logging.getLogger("anchorline.studio")
-_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
@@ -45,18 +47,18 @@ _HEADERS = {
     b"cache-control": b"no-store",
 }
 _OPEN_PATHS = frozenset({"/health", "/login", "/static/style.css", "/static/landing.js"})
-_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 class Guard:
     """ASGI middleware around the whole application."""
 
-    def __init__(self, app: App, access: Access, limits: Limits, metrics: Metrics, landing: bytes) -> None:
+    def __init__(self, app: App, access: Access, limits: StudioLimits, metrics: Metrics, landing: bytes) -> None:
         self._app, self._access, self._limits, self._metrics = app, access, limits, metrics
         self._landing = landing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, whatever happens inside."""
+        """Answer one request, whatever the application raises."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -66,139 +68,148 @@ class Guard:
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in reversed(scope["headers"])}
         reply = _Reply(send, _request_id(headers))
         scope.setdefault("state", {})["request_id"] = reply.request_id
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
             await self._answer(scope, headers, receive, reply)
         except Problem as problem:
-            await reply.problem(problem)
-        except Left:
+            await reply.send_problem(problem)
+        except ClientDisconnectedError:
             reply.status = 499
         except Exception:
             logger.exception("request %s failed", reply.request_id)
-            await reply.problem(Problem(500, "Something went wrong; the log says what."))
+            await reply.send_problem(Problem(500, INTERNAL_ERROR))
         finally:
-            self._note(scope, reply, time.perf_counter() - began)
+            self._record(scope, reply, time.perf_counter() - start)
 
     async def _answer(self, scope: Scope, headers: Mapping[str, str], receive: Receive, reply: "_Reply") -> None:
         method, path = scope["method"], scope["path"]
         host, origin = headers.get("host"), headers.get("origin")
-        if not self._access.is_ours(host):
-            raise Problem(421, "This server does not go by that name; start it with --allow-host to give it one.")
+        if not self._access.is_own_host(host):
+            detail = "The Host header does not name this server. Start it with --allow-host NAME to allow a name."
+            raise Problem(421, detail)
         is_landing = method == "GET" and path == "/"
-        # Browsers tell where a request comes from: a link elsewhere may lead to the page, and to nothing else.
+        # Browsers report the site that sends a request. A link on another site may open the page only.
         is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site") and not is_landing
         if is_foreign or (origin is not None and not is_same_origin(origin, str(host))):
-            raise Problem(403, "Requests from other sites are refused.")
-        if is_landing and await self._logged_in(scope, reply):
+            raise Problem(
+                403, "The request comes from another site. Only this server's own page may send requests."
+            )
+        if is_landing and await self._log_in_by_link(scope, reply):
             return
-        admitted = self._access.admits(headers.get("authorization"), headers.get("cookie"))
-        scope["state"]["admitted"] = admitted
-        if not admitted and path not in _OPEN_PATHS:
+        is_admitted = self._access.admits(headers.get("authorization"), headers.get("cookie"))
+        scope["state"]["admitted"] = is_admitted
+        if not is_admitted and path not in _OPEN_PATHS:
             if is_landing:
-                await reply.page(401, self._landing)
+                await reply.send_page(401, self._landing)
                 return
-            told = "A token is needed: the one in the link that `anchorline serve` printed."
-            raise Problem(401, told, headers={"WWW-Authenticate": "Bearer"})
-        if method in _WITH_BODY:
-            receive = await self._checked(headers, receive, is_form=path == "/login")
+            detail = (
+                "The token is missing or wrong. Send the token from the link that `anchorline serve` printed, "
+                "in the header Authorization: Bearer TOKEN."
+            )
+            raise Problem(401, detail, headers={"WWW-Authenticate": "Bearer"})
+        if method in _METHODS_WITH_BODY:
+            receive = await self._read_body(headers, receive, is_form=path == "/login")
         await self._app(scope, receive, reply.send)
 
-    async def _logged_in(self, scope: Scope, reply: "_Reply") -> bool:
-        """Take the token out of the link: into a cookie if it is right, and away in any case."""
+    async def _log_in_by_link(self, scope: Scope, reply: "_Reply") -> bool:
+        """Redirect a link with a token to the link without it, and set the cookie if the token is right."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = [value for key, value in query if key == "token"]
-        if not given:
+        tokens = [value for key, value in query if key == "token"]
+        if not tokens:
             return False
         rest = urlencode([pair for pair in query if pair[0] != "token"])
-        cookie = self._access.set_cookie(scope["scheme"] == "https") if self._access.knows(given[0]) else None
+        cookie = self._access.set_cookie(scope["scheme"] == "https") if self._access.is_token(tokens[0]) else None
         await reply.redirect(f"/?{rest}" if rest else "/", cookie)
         return True
 
-    async def _checked(self, headers: Mapping[str, str], receive: Receive, is_form: bool) -> Receive:
-        """The body, read whole within its limits, and handed on as if it had just come."""
-        needed = "application/x-www-form-urlencoded" if is_form else "application/json"
+    async def _read_body(self, headers: Mapping[str, str], receive: Receive, is_form: bool) -> Receive:
+        """Read and check the whole body, and return a function that delivers it to the application."""
+        media_type = "application/x-www-form-urlencoded" if is_form else "application/json"
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._limits.max_body:
-            raise Problem(413, f"The body has {length} bytes; at most {self._limits.max_body} are read.")
+            raise Problem(413, f"The body has {length} bytes; the maximum is {self._limits.max_body} bytes.")
         try:
             async with asyncio.timeout(self._limits.body_timeout):
-                body = await self._read(receive)
+                body = await self._receive_all(receive)
         except TimeoutError:
-            raise Problem(408, "The request took too long to arrive.", headers={"Connection": "close"}) from None
-        if body and headers.get("content-type", "").partition(";")[0].strip().lower() != needed:
-            raise Problem(415, f"The body must be {needed}.", headers={"Accept-Post": needed})
+            detail = f"The request took longer than {self._limits.body_timeout:g} s to arrive."
+            raise Problem(408, detail, headers={"Connection": "close"}) from None
+        if body and headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
+            raise Problem(415, f"The body must be {media_type}.", headers={"Accept-Post": media_type})
         if body and not is_form:
             check_json(body, self._limits.max_depth)
-        handed_on = False
+        is_delivered = False
 
-        async def again() -> Message:
-            nonlocal handed_on
-            if handed_on:
+        async def deliver() -> Message:
+            nonlocal is_delivered
+            if is_delivered:
                 return await receive()
-            handed_on = True
+            is_delivered = True
             return {"type": "http.request", "body": body, "more_body": False}
 
-        return again
+        return deliver
 
-    async def _read(self, receive: Receive) -> bytes:
+    async def _receive_all(self, receive: Receive) -> bytes:
         parts, size = [], 0
         while True:
             message = await receive()
             if message["type"] != "http.request":
-                raise Left
+                raise ClientDisconnectedError
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > self._limits.max_body:
-                raise Problem(413, f"The body has more than {self._limits.max_body} bytes.")
+                raise Problem(413, f"The body has more than {self._limits.max_body} bytes, which is the maximum.")
             if not message.get("more_body", False):
                 return b"".join(parts)
 
-    def _note(self, scope: Scope, reply: "_Reply", seconds: float) -> None:
+    def _record(self, scope: Scope, reply: "_Reply", seconds: float) -> None:
+        """Update the metrics and write a log line."""
         route = str(getattr(scope.get("route"), "path", "other"))
-        method = scope["method"] if scope["method"] in _WITH_BODY | {"GET", "HEAD", "OPTIONS"} else "other"
-        self._metrics.count("anchorline_requests_total", route=route, method=method, status=str(reply.status))
-        self._metrics.observe(route, seconds)
-        # Never the query: it may hold a token, or what somebody searches for.
+        method = scope["method"] if scope["method"] in _METHODS_WITH_BODY | {"GET", "HEAD", "OPTIONS"} else "other"
+        self._metrics.requests.labels(route=route, method=method, status=str(reply.status)).inc()
+        self._metrics.request_seconds.labels(route=route).observe(seconds)
+        # The query string is never logged, because it may contain a token or a search text.
         path = printable(scope["path"])[:200]
         logger.info("%s %s %s %.1f ms id=%s", method, path, reply.status, 1000 * seconds, reply.request_id)
 
 
 class _Reply:
-    """Sends the answer with the headers that every answer has; remembers its status."""
+    """Sends one answer with the headers that every answer has, and stores its status."""
 
     def __init__(self, send: Send, request_id: str) -> None:
-        self._send, self.request_id, self.status, self._started = send, request_id, 500, False
+        self._send, self.request_id, self.status, self._has_started = send, request_id, 500, False
 
     async def send(self, message: Message) -> None:
-        """Pass a message on; its headers are completed."""
+        """Send an ASGI message, with the common headers added to the start of a response."""
         if message["type"] == "http.response.start":
-            self.status, self._started = message["status"], True
-            given = {key.lower(): value for key, value in message.get("headers", [])}
-            fixed = _HEADERS | {b"x-request-id": self.request_id.encode()}
-            message = message | {"headers": list((fixed | given).items())}
+            self.status, self._has_started = message["status"], True
+            headers = {key.lower(): value for key, value in message.get("headers", [])}
+            common = _HEADERS | {b"x-request-id": self.request_id.encode()}
+            message = message | {"headers": list((common | headers).items())}
         await self._send(message)
 
-    async def problem(self, problem: Problem) -> None:
-        """Answer with a problem, unless an answer has begun."""
-        if not self._started:
-            told = {"Content-Type": MEDIA_TYPE} | problem.headers
-            await self._whole(problem.status, told, problem.body(self.request_id))
+    async def send_problem(self, problem: Problem) -> None:
+        """Answer with a problem, unless an answer has already started."""
+        if not self._has_started:
+            headers = {"Content-Type": MEDIA_TYPE} | problem.headers
+            await self._send_response(problem.status, headers, problem.body(self.request_id))
 
-    async def page(self, status: int, content: bytes) -> None:
-        """Answer with a page."""
-        await self._whole(status, {"Content-Type": "text/html; charset=utf-8"}, content)
+    async def send_page(self, status: int, content: bytes) -> None:
+        """Answer with an HTML page."""
+        await self._send_response(status, {"Content-Type": "text/html; charset=utf-8"}, content)
 
-    async def redirect(self, where: str, cookie: str | None) -> None:
-        """Send the browser elsewhere, with a cookie."""
-        await self._whole(303, {"Location": where} | ({} if cookie is None else {"Set-Cookie": cookie}), b"")
+    async def redirect(self, location: str, cookie: str | None) -> None:
+        """Redirect the browser to ``location``, with a cookie unless it is None."""
+        headers = {"Location": location} | ({} if cookie is None else {"Set-Cookie": cookie})
+        await self._send_response(303, headers, b"")
 
-    async def _whole(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        told = [(key.lower().encode(), value.encode("latin-1")) for key, value in headers.items()]
-        told.append((b"content-length", str(len(body)).encode()))
-        await self.send({"type": "http.response.start", "status": status, "headers": told})
+    async def _send_response(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        raw_headers = [(key.lower().encode(), value.encode("latin-1")) for key, value in headers.items()]
+        raw_headers.append((b"content-length", str(len(body)).encode()))
+        await self.send({"type": "http.response.start", "status": status, "headers": raw_headers})
         await self.send({"type": "http.response.body", "body": body})
 
 
 def _request_id(headers: Mapping[str, str]) -> str:
-    given = headers.get("x-request-id", "")
-    return given if _ID.fullmatch(given) else uuid.uuid4().hex
+    proposed = headers.get("x-request-id", "")
+    return proposed if _REQUEST_ID.fullmatch(proposed) else uuid.uuid4().hex

@@ -1,26 +1,38 @@
-"""What one request may ask for, and what the server holds at most."""
+"""Limits of a single request, and of the server as a whole."""
 
 from dataclasses import dataclass
 
-MAX_TERMS = 20  # k; beyond, nobody reads the sum, and a certificate could not list its patterns
-MAX_SIGMA = 8.0  # flips of one in 3,000: beyond, samples hold no neighbor at all
+MAX_TERMS = 20  # k; a longer sum is unreadable, and a certificate could not enumerate its flip patterns
+MAX_SIGMA = 8.0  # flips one literal in 3,000; at higher values a sample contains no neighbor except the row itself
 MAX_ALTERNATIVES = 10
 MAX_SAMPLES = 100_000
-MAX_INSTANCES = 32  # of one KServe request
-MAX_ROWS = 200  # of one page of the table
+MAX_INSTANCES = 32  # per KServe request
+MAX_ROWS = 200  # per page of the table
 MAX_COLUMNS = 4096
-MAX_CHARACTERS = 10_000  # of one value
-MAX_SEARCH = 200  # characters searched for
+MAX_CHARACTERS = 10_000  # per value
+MAX_SEARCH = 200  # characters per search text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Of one server; the schema's own are above.
+class StudioLimits:
+    """Limits of one server; the constants of this module apply to every server.
 
-    ``max_samples`` bounds the neighbors of one sample, ``max_body`` the bytes and ``max_depth`` the nesting of
-    a request; ``queue`` is how many jobs may wait while ``workers`` run, each for ``timeout`` seconds from its
-    arrival; ``body_timeout`` how long a client may take to send a request. The cache holds ``cache_entries``
-    answers of ``cache_bytes`` in all.
+    Parameters
+    ----------
+    max_samples
+        Maximum number of neighbors per sample.
+    max_body, max_depth
+        Maximum number of bytes and of nesting levels per request body.
+    queue, workers
+        Maximum number of jobs that wait, and number of threads that run jobs.
+    timeout
+        Seconds from the arrival of a request until it is answered with 503.
+    body_timeout
+        Seconds within which a client must have sent its request.
+    cache_entries, cache_bytes
+        Maximum number and maximum total size of cached answers.
+    concurrency
+        Maximum number of open connections or running requests; further ones receive status 503.
     """
 
     max_samples: int = 20_000

@@ -1,88 +1,69 @@
-"""Counters and a histogram in Prometheus' text format; nothing else is needed to read them."""
+"""The metrics of one studio in the Prometheus text format."""
 
-import bisect
-import os
-import threading
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Metric,
+    ProcessCollector,
+    generate_latest,
+)
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-_HELP = {
-    "anchorline_requests_total": ("counter", "Requests answered, by route, method and status."),
-    "anchorline_request_seconds": ("histogram", "Seconds from the first byte to the last, by route."),
-    "anchorline_jobs_total": ("counter", "Jobs, by how they ended."),
-    "anchorline_cache_total": ("counter", "Answers looked for in the cache, by outcome."),
-    "anchorline_model_rows_total": ("counter", "Rows the model was asked about."),
-}
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_PROCESS_METRIC = "process_resident_memory_bytes"
 
 
 class Metrics:
-    """What happened so far; safe to note from any thread."""
+    """Counters, a histogram and gauges in a registry of their own; safe to update from any thread.
+
+    The default registry of ``prometheus_client`` is global: two studios in one process would collide in it.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
-        self._buckets: dict[str, list[int]] = {}
-        self._seconds: Counter[str] = Counter()
+        self._registry = own = CollectorRegistry()
+        self.requests = Counter(
+            "anchorline_requests_total",
+            "Requests answered, by route, method and status.",
+            ("route", "method", "status"),
+            registry=own,
+        )
+        self.request_seconds = Histogram(
+            "anchorline_request_seconds",
+            "Seconds from the first byte of a request to the last byte of its answer, by route.",
+            ("route",),
+            registry=own,
+            buckets=_BUCKETS,
+        )
+        self.jobs = Counter("anchorline_jobs_total", "Jobs, by outcome.", ("outcome",), registry=own)
+        self.cache_lookups = Counter(
+            "anchorline_cache_total", "Cache lookups, by outcome.", ("outcome",), registry=own
+        )
+        self.model_rows = Counter("anchorline_model_rows_total", "Rows sent to the model.", registry=own)
+        self.jobs_waiting = Gauge("anchorline_jobs_waiting", "Jobs that wait for a thread.", registry=own)
+        self.jobs_running = Gauge("anchorline_jobs_running", "Jobs that a thread runs.", registry=own)
+        self.cache_entries = Gauge("anchorline_cache_entries", "Answers in the cache.", registry=own)
+        self.cache_bytes = Gauge("anchorline_cache_bytes", "Total size of the answers in the cache.", registry=own)
+        ProcessCollector(registry=own)
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None:
-        """Add to a counter."""
-        with self._lock:
-            self._counts[name, tuple(labels.items())] += amount
+    def value(self, name: str, **labels: str) -> float:
+        """Return the value of the sample ``name`` with these labels, or 0 if it was never updated."""
+        return self._registry.get_sample_value(name, labels) or 0.0
 
-    def value(self, name: str, **labels: str) -> int:
-        """A counter's value."""
-        return self._counts[name, tuple(labels.items())]
+    def collect(self) -> Iterable[Metric]:
+        """Yield the exported metrics, as ``prometheus_client`` requires of a collector.
 
-    def observe(self, route: str, seconds: float) -> None:
-        """Note how long a request took."""
-        with self._lock:
-            buckets = self._buckets.setdefault(route, [0] * (len(_BOUNDS) + 1))
-            buckets[bisect.bisect_left(_BOUNDS, seconds)] += 1
-            self._seconds[route] += seconds  # type: ignore[assignment]  # Counter adds floats as well
+        Of the process metrics, only the memory is exported. ``prometheus_client`` adds a ``_created`` gauge per
+        series, and can omit it for the whole process only, so that these samples are removed here.
+        """
+        for metric in self._registry.collect():
+            metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
+            if metric.name.startswith("anchorline_") or metric.name == _PROCESS_METRIC:
+                yield metric
 
-    def text(self, gauges: Mapping[str, float]) -> str:
-        """Everything, and the given gauges, in Prometheus' text format."""
-        with self._lock:
-            lines = list(self._lines({**gauges, **_of_process()}))
-        return "\n".join(lines) + "\n"
-
-    def _lines(self, gauges: dict[str, float]) -> Iterator[str]:
-        for name, (kind, told) in _HELP.items():
-            yield from (f"# HELP {name} {told}", f"# TYPE {name} {kind}")
-            if kind == "histogram":
-                yield from self._histogram(name)
-            for (counted, labels), amount in sorted(self._counts.items()):
-                if counted == name:
-                    yield f"{name}{_labels(dict(labels))} {amount}"
-        for name, value in gauges.items():
-            yield from (f"# TYPE {name} gauge", f"{name} {value:.15g}")
-
-    def _histogram(self, name: str) -> Iterator[str]:
-        for route, buckets in sorted(self._buckets.items()):
-            total = 0
-            for bound, amount in zip((*map(str, _BOUNDS), "+Inf"), buckets, strict=True):
-                total += amount
-                yield f"{name}_bucket{_labels({'route': route, 'le': bound})} {total}"
-            yield f"{name}_sum{_labels({'route': route})} {self._seconds[route]:.6f}"
-            yield f"{name}_count{_labels({'route': route})} {total}"
-
-
-def _labels(labels: dict[str, str]) -> str:
-    told = (f'{key}="{_escaped(value)}"' for key, value in labels.items())
-    return f"{{{','.join(told)}}}" if labels else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _of_process() -> dict[str, float]:
-    """Resident memory, where the system tells it."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        return {}
-    return {"process_resident_memory_bytes": float(pages * os.sysconf("SC_PAGE_SIZE"))}
+    def text(self) -> bytes:
+        """Return all metrics in the Prometheus text format."""
+        return generate_latest(self)

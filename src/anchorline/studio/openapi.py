@@ -1,4 +1,4 @@
-"""The schema of the interface: FastAPI's own, with the explanation's JSON Schema inside."""
+"""The OpenAPI document: FastAPI's own, extended by the JSON Schema of an explanation."""
 
 import copy
 from typing import Any
@@ -11,60 +11,62 @@ from anchorline.studio.problems import MEDIA_TYPE
 from anchorline.studio.schemas import ProblemAnswer
 
 _STATUSES = {
-    400: "The body is not JSON, or nested too deeply.",
+    400: "The body is not valid JSON, or it is nested too deeply.",
     401: "The token is missing or wrong.",
     403: "The request comes from another site.",
-    404: "There is nothing at this address.",
+    404: "No resource exists at this address.",
     408: "The request took too long to arrive.",
     413: "The body is too large.",
     415: "The body is not application/json.",
     421: "The Host header does not name this server.",
-    422: "The request does not fit the schema, the table or the limits.",
-    429: "Too much is waiting; Retry-After says when to try again.",
+    422: "The request violates the schema, the table's columns or the limits.",
+    429: "Too many requests are waiting. Retry-After holds the seconds to wait.",
     502: "The model failed.",
-    503: "No answer in time, or the server is shutting down.",
+    503: "The answer took too long, or the server is shutting down.",
 }
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {
-        "description": told,
+        "description": description,
         "content": {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{ProblemAnswer.__name__}"}}},
     }
-    for status, told in _STATUSES.items()
+    for status, description in _STATUSES.items()
 }
 
 
-def explained() -> dict[int | str, dict[str, Any]]:
-    """The answer that is an explanation's own JSON."""
+def explanation_response() -> dict[int | str, dict[str, Any]]:
+    """Return the description of a response that is an explanation's own JSON."""
     reference = {"$ref": "#/components/schemas/Explanation"}
     return {200: {"description": "The explanation.", "content": {"application/json": {"schema": reference}}}}
 
 
-def describe(app: FastAPI) -> dict[str, Any]:
-    """The whole schema, made once."""
+def openapi_document(app: FastAPI) -> dict[str, Any]:
+    """Return the whole OpenAPI document, which is built on the first call."""
     if app.openapi_schema is None:
-        made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-        parts = made.setdefault("components", {}).setdefault("schemas", {})
-        parts[ProblemAnswer.__name__] = ProblemAnswer.model_json_schema()
-        own = copy.deepcopy(schema())
-        for name, part in own.pop("$defs", {}).items():
-            parts[f"Explanation_{name}"] = _moved(part)
+        document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        components = document.setdefault("components", {}).setdefault("schemas", {})
+        components[ProblemAnswer.__name__] = ProblemAnswer.model_json_schema()
+        explanation = copy.deepcopy(schema())
+        for name, definition in explanation.pop("$defs", {}).items():
+            components[f"Explanation_{name}"] = _with_component_references(definition)
         for name in ("$schema", "$id"):
-            own.pop(name, None)
-        parts["Explanation"] = _moved(own)
-        for path in made["paths"].values():
+            explanation.pop(name, None)
+        components["Explanation"] = _with_component_references(explanation)
+        for path in document["paths"].values():
             for operation in path.values():
                 operation["responses"].get("422", {}).get("content", {}).pop("application/json", None)
-        parts.pop("HTTPValidationError", None)
-        parts.pop("ValidationError", None)
-        app.openapi_schema = made
+        components.pop("HTTPValidationError", None)
+        components.pop("ValidationError", None)
+        app.openapi_schema = document
     return app.openapi_schema
 
 
-def _moved(part: Any) -> Any:
-    """References to the schema's own definitions, as references to components."""
+def _with_component_references(part: Any) -> Any:
+    """Return a part of a JSON Schema with references to ``$defs`` replaced by references to components."""
     if isinstance(part, dict):
         return {
-            key: below.replace("#/$defs/", "#/components/schemas/Explanation_") if key == "$ref" else _moved(below)
-            for key, below in part.items()
+            key: value.replace("#/$defs/", "#/components/schemas/Explanation_")
+            if key == "$ref"
+            else _with_component_references(value)
+            for key, value in part.items()
         }
-    return [_moved(below) for below in part] if isinstance(part, list) else part
+    return [_with_component_references(value) for value in part] if isinstance(part, list) else part

@@ -1,4 +1,7 @@
-"""Errors as clients see them: RFC 9457's problem+json, without traces, tied to the logs by the request's id."""
+"""Errors as clients receive them: problem+json (RFC 9457) without tracebacks.
+
+The request's id in the body leads to the log, which holds the details.
+"""
 
 import json
 from collections.abc import Mapping
@@ -20,11 +23,11 @@ from anchorline.render.characters import printable
 
 MEDIA_TYPE = "application/problem+json"
 _MAX_DETAIL = 1000
-_CLIENTS = (InstanceError, ParameterError, FormatError, BudgetError, InfeasibleError, ModelInputError)
+_CLIENT_ERRORS = (InstanceError, ParameterError, FormatError, BudgetError, InfeasibleError, ModelInputError)
 
 
 class Problem(Exception):
-    """A refusal: HTTP status, a sentence for the client, further members and headers."""
+    """A refused request: the HTTP status, a sentence for the client, further JSON members and headers."""
 
     def __init__(
         self,
@@ -39,27 +42,29 @@ class Problem(Exception):
         self.members, self.headers = dict(members or {}), dict(headers or {})
 
     def body(self, request_id: str) -> bytes:
-        """The problem as JSON; text from the client comes back printable and cut."""
-        told = {
+        """Return the problem as JSON; the detail, which may quote the client, is made printable and truncated."""
+        content = {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
             "detail": printable(self.detail)[:_MAX_DETAIL],
             "request_id": request_id,
         }
-        return json.dumps(told | self.members).encode()
+        return json.dumps(content | self.members).encode()
 
 
-def problem_of(error: AnchorlineError) -> Problem:
-    """What a client is told of one of the library's errors.
+def problem_from_error(error: AnchorlineError) -> Problem:
+    """Return the problem that a client receives for one of the library's errors.
 
-    A model's own words stay in the logs: they may quote rows, paths and credentials.
+    A model's own error messages stay in the log, because they may quote rows, paths and credentials.
     """
     if isinstance(error, PredictorError | PredictorOutputError):
         cause = error.__cause__
-        if isinstance(cause, ModelInputError):  # one of ours, raised inside the model
+        if isinstance(cause, ModelInputError):  # raised by anchorline inside the model
             return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(cause))
-        return Problem(HTTPStatus.BAD_GATEWAY, "The model failed on this row or its neighbors; the log says how.")
-    if isinstance(error, _CLIENTS):
+        detail = "The model failed on this row or its neighbors. The server's log contains the error."
+        return Problem(HTTPStatus.BAD_GATEWAY, detail)
+    if isinstance(error, _CLIENT_ERRORS):
         return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
-    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "No explanation could be computed; the log says why.")
+    detail = "The explanation could not be computed. The server's log contains the error."
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail)

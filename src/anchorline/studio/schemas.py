@@ -1,4 +1,4 @@
-"""What requests and answers look like: checked on the way in, described in /openapi.json."""
+"""The schemas of requests and answers: requests are validated by them, and /openapi.json describes both."""
 
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from anchorline.studio import limits as most
+from anchorline.studio import limits
 
 _EXAMPLE_ROW: dict[str, JsonValue] = {
     "age": 35,
@@ -29,111 +29,118 @@ _EXAMPLE_ROW: dict[str, JsonValue] = {
 }
 
 
-def _flat(row: Any) -> Any:
-    """Refuse a row at its first wrong value: to list all of them takes seconds, in which nobody is answered."""
+def _check_flat(row: Any) -> Any:
+    """Refuse a row at its first wrong value, because listing all of them would block the server for seconds."""
     values = row.values() if isinstance(row, dict) else row if isinstance(row, list) else ()
-    if len(values) > most.MAX_COLUMNS:
-        told = {"given": len(values), "most": most.MAX_COLUMNS}
-        raise PydanticCustomError("too_long", "A row of {given} values; needed at most {most}.", told)
+    if len(values) > limits.MAX_COLUMNS:
+        context = {"n_values": len(values), "max_values": limits.MAX_COLUMNS}
+        message = "The row has {n_values} values; the maximum is {max_values}."
+        raise PydanticCustomError("too_long", message, context)
     if any(isinstance(value, dict | list) for value in values):
-        raise PydanticCustomError("nested", "A row's values are texts, numbers, booleans or null; no lists.")
+        message = "A value of the row is a list or an object; each must be a text, a number, a boolean or null."
+        raise PydanticCustomError("nested", message)
     return row
 
 
-Text = Annotated[StrictStr, Field(max_length=most.MAX_CHARACTERS)]
+Text = Annotated[StrictStr, Field(max_length=limits.MAX_CHARACTERS)]
 Value = Text | StrictBool | StrictInt | StrictFloat | None
-Wide = Field(max_length=most.MAX_COLUMNS)
+RowLength = Field(max_length=limits.MAX_COLUMNS)
 Values = Annotated[
-    dict[Annotated[str, Field(max_length=most.MAX_CHARACTERS)], Value], Wide, BeforeValidator(_flat)
+    dict[Annotated[str, Field(max_length=limits.MAX_CHARACTERS)], Value], RowLength, BeforeValidator(_check_flat)
 ]
-Position = Annotated[StrictInt, Field(ge=0, le=2**53, description="Position of a training row, from 0.")]
+Position = Annotated[StrictInt, Field(ge=0, le=2**53, description="Position of a training row, starting at 0.")]
 Row = Position | Values
-K = Annotated[StrictInt, Field(ge=1, le=most.MAX_TERMS)]
-Sigma = Annotated[float, Field(ge=0, le=most.MAX_SIGMA)]
-Samples = Annotated[StrictInt, Field(ge=1, le=most.MAX_SAMPLES)]
+K = Annotated[StrictInt, Field(ge=1, le=limits.MAX_TERMS)]
+Sigma = Annotated[float, Field(ge=0, le=limits.MAX_SIGMA)]
+Samples = Annotated[StrictInt, Field(ge=1, le=limits.MAX_SAMPLES)]
 
 
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class _Chosen(_Request):
-    """What every computation can be told."""
+class _SamplingParameters(_Request):
+    """The parameters that every computation has."""
 
     sigma: Sigma = Field(
-        default=1.0, description="How local: each fact is broken with probability 1 / (1 + e^sigma)."
+        default=1.0, description="Locality: a neighbor breaks each literal with probability 1 / (1 + e^sigma)."
     )
-    n_samples: Samples | None = Field(default=None, description="Neighbors to search with; 5,000 if null.")
-    n_certify: Annotated[StrictInt, Field(ge=0, le=most.MAX_SAMPLES)] | None = Field(
-        default=None, description="Fresh neighbors to measure with; 0: no certificate."
+    n_samples: Samples | None = Field(
+        default=None, description="Number of neighbors to search with; 5,000 if null."
+    )
+    n_certify: Annotated[StrictInt, Field(ge=0, le=limits.MAX_SAMPLES)] | None = Field(
+        default=None, description="Number of fresh neighbors to measure with; 0 omits the certificate."
     )
     seed: Annotated[StrictInt, Field(ge=0, lt=2**53)] = Field(
-        default=0, description="The same seed gives the same bytes."
+        default=0, description="Seed of the random numbers; the same seed gives the same bytes."
     )
     output: Text | None = Field(
-        default=None, description="The class to explain, by its label; else as the server does."
+        default=None, description="Label of the class to explain; if null, the server's own choice."
     )
 
 
-class _Explained(_Chosen):
-    k: K = Field(default=5, description="Most terms, the intercept included.")
-    alternatives: Annotated[StrictInt, Field(ge=0, le=most.MAX_ALTERNATIVES)] = Field(
-        default=0, description="List so many other sums that the evidence cannot tell from the best one."
+class ExplainParameters(_SamplingParameters):
+    """The parameters of an explanation."""
+
+    k: K = Field(default=5, description="Maximum number of terms, including the intercept.")
+    alternatives: Annotated[StrictInt, Field(ge=0, le=limits.MAX_ALTERNATIVES)] = Field(
+        default=0,
+        description="Maximum number of other sums to list that the evidence cannot distinguish from the best one.",
     )
     objective: Literal["fidelity", "relevance"] = "fidelity"
 
 
-class ExplainRequest(_Explained):
-    """One row to explain."""
+class ExplainRequest(ExplainParameters):
+    """The row to explain, and the parameters of its explanation."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"row": 1, "k": 5}, {"row": _EXAMPLE_ROW, "k": 4, "sigma": 1.5}]}
     )
 
-    row: Row = Field(description="The position of a training row, or a value for every column (null: missing).")
+    row: Row = Field(description="Position of a training row, or a value per column (null if missing).")
 
 
-class FrontierRequest(_Chosen):
-    """One row, and the numbers of terms to try."""
+class FrontierRequest(_SamplingParameters):
+    """The row to explain, and the maximum numbers of terms to try."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"row": 1, "ks": [1, 2, 3, 4, 5]}]})
 
     row: Row
-    ks: Annotated[list[K], Field(min_length=1, max_length=most.MAX_TERMS)] = list(range(1, 9))
+    ks: Annotated[list[K], Field(min_length=1, max_length=limits.MAX_TERMS)] = list(range(1, 9))
 
 
 class VerifyRequest(_Request):
-    """An explanation, as the text that /explain gave, or parsed."""
+    """An explanation, either as the text that /explain returned or as the parsed object."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"explanation": '{"schema_version":1}'}]})
 
     explanation: StrictStr | dict[str, Any]
 
 
-class WhatIfRequest(_Explained):
-    """One row, and what is changed about it: values, or facts to break by a typical value."""
+class WhatIfRequest(ExplainParameters):
+    """A row and its changes: new values, or literals to break by a typical value."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"row": 1, "edits": {"debt": 0}, "broken": ["income"]}]}
     )
 
     row: Row
-    edits: Values = Field(default_factory=dict, description="Column to its new value.")
-    broken: Annotated[list[Text], Field(max_length=most.MAX_COLUMNS)] = Field(
-        default_factory=list, description="Attributes whose fact is broken by a typical training value."
+    edits: Values = Field(default_factory=dict, description="New values by column.")
+    broken: Annotated[list[Text], Field(max_length=limits.MAX_COLUMNS)] = Field(
+        default_factory=list, description="Attributes whose literal is broken by a typical training value."
     )
 
 
 class KServeRequest(_Request):
-    """Instances as KServe's v1 protocol has them; ``parameters`` are those of /explain."""
+    """Instances in KServe's v1 protocol; ``parameters`` are those of /explain."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"instances": [_EXAMPLE_ROW]}]})
 
     instances: Annotated[
-        list[Values | Annotated[list[Value], Wide, BeforeValidator(_flat)]],
-        Field(min_length=1, max_length=most.MAX_INSTANCES),
+        list[Values | Annotated[list[Value], RowLength, BeforeValidator(_check_flat)]],
+        Field(min_length=1, max_length=limits.MAX_INSTANCES),
     ]
-    parameters: _Explained = Field(default_factory=_Explained)
+    parameters: ExplainParameters = Field(default_factory=ExplainParameters)
 
 
 class _Answer(BaseModel):
@@ -141,20 +148,20 @@ class _Answer(BaseModel):
 
 
 class ProblemAnswer(_Answer):
-    """RFC 9457: what was wrong, and the id by which the log knows the request."""
+    """A problem (RFC 9457): what was wrong, and the id of the request in the server's log."""
 
     type: str = Field(examples=["about:blank"])
     title: str = Field(examples=["Unprocessable Entity"])
     status: int = Field(examples=[422])
-    detail: str = Field(examples=["Row 5000 was asked for; the table has rows 0 to 1999."])
+    detail: str = Field(examples=["k is 21; the maximum is 20."])
     request_id: str
     errors: list[dict[str, Any]] | None = Field(
-        default=None, description="Which members of the request are wrong."
+        default=None, description="The members of the request that are wrong."
     )
 
 
 class EstimateAnswer(_Answer):
-    """A measured number and its interval."""
+    """A measured number and its confidence interval."""
 
     value: float
     low: float
@@ -166,7 +173,7 @@ class EstimateAnswer(_Answer):
 
 
 class LiteralAnswer(_Answer):
-    """A statement true of the row; ``held`` is what stays true of neighbors that do not break it."""
+    """A statement that is true of the row; ``held`` is true of every neighbor that does not break it."""
 
     name: str
     text: str
@@ -174,7 +181,7 @@ class LiteralAnswer(_Answer):
 
 
 class PointAnswer(_Answer):
-    """The best sum of at most k terms."""
+    """The best sum with at most k terms."""
 
     k: int
     contributions: list[float]
@@ -187,18 +194,20 @@ class PointAnswer(_Answer):
 
 
 class FrontierAnswer(_Answer):
-    """Error against number of terms."""
+    """The error as a function of the number of terms."""
 
     prediction: float
     literals: list[LiteralAnswer]
     points: list[PointAnswer]
     n_queries: int
-    n_clipped: int = Field(description="Outputs beyond the range, clipped: with any, errors may be larger.")
+    n_clipped: int = Field(
+        description="Number of outputs clipped to the range; if positive, the true errors may be larger."
+    )
     confidence: float
 
 
 class VerifyAnswer(_Answer):
-    """Whether everything in the explanation was found again."""
+    """Whether every number of the explanation was reproduced."""
 
     outcome: Literal["holds", "does not hold", "cannot tell"]
     holds: bool
@@ -206,18 +215,18 @@ class VerifyAnswer(_Answer):
 
 
 class RowAnswer(_Answer):
-    """One case: its values in the order of the columns, what the model decides, the number explained."""
+    """One case: its values in the order of the columns, the model's decision and the explained number."""
 
     position: int
     values: list[str | bool | int | float | None] = Field(
-        description="Fit to be sent back: whole numbers from 2^53 on are texts of digits, infinities 'Infinity'."
+        description="Can be sent back unchanged: integers from 2^53 on are texts, infinities are 'Infinity'."
     )
     answer: str
     value: float | None
 
 
 class RowsAnswer(_Answer):
-    """A part of the rows found."""
+    """One page of the rows that match a search."""
 
     total: int
     found: int
@@ -227,20 +236,22 @@ class RowsAnswer(_Answer):
 
 
 class WhatIfAnswer(_Answer):
-    """The model's answer to the changed row, next to what the explanation's sum says."""
+    """The model's answer to the changed row, and the value that the explanation's sum predicts for it."""
 
     row: dict[str, str | bool | int | float | None]
-    literals: list[str | None] = Field(description="Of every literal of the original row: what is true now.")
+    literals: list[str | None] = Field(
+        description="For each literal of the original row, the statement that is true of the changed row."
+    )
     is_broken: list[bool]
     answer: str
-    prediction: float | None = Field(description="The number explained, as the model answers now.")
-    expected: float = Field(description="prediction - 2 * (contributions of the broken facts).")
+    prediction: float | None = Field(description="The explained number in the model's answer to the changed row.")
+    expected: float = Field(description="original - 2 * (sum of the contributions of the broken literals).")
     original: float
     decision_stays: bool | None
 
 
 class HealthAnswer(_Answer):
-    """Alive; more only for those with the token."""
+    """The server is alive; the details are sent only to clients with the token."""
 
     status: Literal["ok"]
     version: str | None = None
@@ -250,7 +261,7 @@ class HealthAnswer(_Answer):
 
 
 class ModelsAnswer(_Answer):
-    """KServe: what can be asked."""
+    """KServe: the names of the models."""
 
     models: list[str]
 

@@ -1,4 +1,4 @@
-"""Start the studio: bind, tell the link, serve until asked to stop, finish what runs."""
+"""The server process: bind a socket, report the link, serve until a signal, and finish the running jobs."""
 
 import asyncio
 import contextlib
@@ -16,55 +16,61 @@ from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.studio.access import MIN_TOKEN, is_loopback, new_token
 from anchorline.studio.app import LOOPBACK, Studio
-from anchorline.studio.limits import Limits
+from anchorline.studio.limits import StudioLimits
 
 PORT = 8377
 TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
-_HEADER_SECONDS = 10.0  # a client that sends no whole request within this time is left
-_FINISH_SECONDS = 3.0  # after a signal, what runs may take so long; then those who wait are told
-_GRACE_SECONDS = 4  # and after this the process ends whatever happens
+_HEADER_SECONDS = 10.0  # a connection without a complete request head after this time is closed
+_FINISH_SECONDS = 3.0  # after a signal, running jobs have this long; then their clients receive a 503
+_GRACE_SECONDS = 4  # after a signal, the process ends after this time in any case
 
 
-class Impatient(H11Protocol):
-    """Leaves connections on which no request begins, or none after one: silent ones must not keep others out."""
+class IdleTimeoutProtocol(H11Protocol):
+    """Closes idle connections, because otherwise they would count against the concurrency limit.
+
+    A connection is idle if no request begins on it, be it the first one or a later one.
+    """
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait."""
+        """Start the timer."""
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._leave_silent)
+        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._close_if_idle)
 
     def on_response_complete(self) -> None:
-        """Begin to wait again: the server's own patience ends with the first byte of the next request."""
+        """Restart the timer; the keep-alive timer of uvicorn stops at the first byte of the next request."""
         self._deadline.cancel()
-        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._leave_silent)
+        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._close_if_idle)
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop the timer."""
         self._deadline.cancel()
         super().connection_lost(exc)
 
-    def _leave_silent(self) -> None:
-        busy = self.cycle is not None and not self.cycle.response_complete
-        if not busy and not self.transport.is_closing():
+    def _close_if_idle(self) -> None:
+        is_busy = self.cycle is not None and not self.cycle.response_complete
+        if not is_busy and not self.transport.is_closing():
             self.transport.close()
 
 
 class StudioServer(uvicorn.Server):
-    """A server ready to `run` on its own socket; ``link`` is what to open.
+    """A server that is ready to `run` on its own socket; ``link`` is the address to open in a browser.
 
-    Told to end, it takes no more work, finishes what runs, and tells those whose answer would take too long.
+    After a signal it accepts no more jobs and finishes the running ones. Requests whose jobs would take too
+    long are answered with 503.
     """
 
-    def __init__(self, studio: Studio, listener: socket.socket, link: str, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, studio: Studio, listener: socket.socket, link: str, on_ready: Callable[[str], None]
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 studio.app,
-                http=Impatient,
+                http=IdleTimeoutProtocol,
                 ws="none",
                 lifespan="on",
                 log_config=None,
-                access_log=False,  # its lines hold queries
+                access_log=False,  # its lines contain query strings
                 server_header=False,
                 proxy_headers=False,
                 limit_concurrency=studio.limits.concurrency,
@@ -73,104 +79,110 @@ class StudioServer(uvicorn.Server):
                 h11_max_incomplete_event_size=32_768,
             )
         )
-        self.studio, self.link, self._listener, self._tell = studio, link, listener, tell
+        self.studio, self.link, self._listener, self._on_ready = studio, link, listener, on_ready
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until told to end."""
+        """Serve until `stop` is called or a signal arrives."""
         super().run(sockets or [self._listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and tell the link when there is somebody to answer."""
+        """Start, and call ``on_ready`` with the link once requests are answered."""
         await super().startup(sockets)
         loop = asyncio.get_running_loop()
-        # Handled by us alone, the signal is not raised again afterwards: the process ends with 0.
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or a side thread
+        # These handlers replace uvicorn's, which raise the signal again, so that the process ends with code 0.
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self.stop)
-        self._tell(self.link)
+        self._on_ready(self.link)
 
     def stop(self) -> None:
-        """End soon."""
+        """Begin to shut down."""
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Finish what runs, within limits."""
-        self.studio.work.close()
-        asyncio.get_running_loop().call_later(_FINISH_SECONDS, self.studio.work.abandon)
+        """Finish the running jobs within the time limits."""
+        self.studio.jobs.close()
+        asyncio.get_running_loop().call_later(_FINISH_SECONDS, self.studio.jobs.abandon)
         await super().shutdown(sockets)
 
 
 def prepare(
     explainer: Explainer,
     *,
-    tell: Callable[[str], None],
+    on_ready: Callable[[str], None],
     name: str = "model",
     host: str = "127.0.0.1",
     port: int = PORT,
     with_token: bool = True,
     allow_hosts: frozenset[str] = frozenset(),
-    limits: Limits | None = None,
+    limits: StudioLimits | None = None,
 ) -> StudioServer:
-    """A server that listens, and answers once it is `run`.
+    """Return a server that listens, and that answers once `run` is called.
 
     Parameters
     ----------
     explainer
         A model and a `Table`.
-    tell
-        Called once with the link, when the server answers.
+    on_ready
+        Called once with the link, when the server answers requests.
     name
-        What the model is called.
+        Name of the model.
     host, port
-        Where to listen; port 0 takes any that is free.
+        Address to listen on; port 0 selects a free port.
     with_token
-        Whether a token is needed: a random one, or that of the variable ANCHORLINE_STUDIO_TOKEN.
+        Whether requests need a token: that of the variable ANCHORLINE_STUDIO_TOKEN, else a random one.
     allow_hosts
-        Names in addition to ``host`` by which browsers may call this server.
+        Host names of this server in addition to ``host``.
     limits
-        Of requests, queue and cache.
+        Limits of requests, queue and cache.
     """
-    token = chosen_token() if with_token else None
+    token = token_from_environment() if with_token else None
     if token is None and not is_loopback(host):
-        raise ParameterError(f"Without a token only this machine may ask, but the host is {host!r}. Drop one.")
-    everywhere = host in ("0.0.0.0", "::")
-    own = LOOPBACK if everywhere or is_loopback(host) else frozenset()
-    studio = Studio(explainer, name=name, token=token, hosts=own | {host} | allow_hosts, limits=limits)
-    listener = bind(host, port)
-    return StudioServer(studio, listener, link_to(host, listener.getsockname()[1], token), tell)
-
-
-def chosen_token() -> str:
-    """The token of the environment, or a new one."""
-    given = os.environ.get(TOKEN_VARIABLE)
-    if given is None:
-        return new_token()
-    if len(given) < MIN_TOKEN or not re.fullmatch(r"[\w.~-]+", given, re.ASCII):
         raise ParameterError(
-            f"{TOKEN_VARIABLE} needs at least {MIN_TOKEN} letters, digits or signs of -._~; or leave it out."
+            f"The host is {host!r} and no token is required. Without a token, the host must be a loopback "
+            "address. Drop --no-token, or drop --host."
         )
-    return given
+    is_wildcard = host in ("0.0.0.0", "::")
+    loopback_names = LOOPBACK if is_wildcard or is_loopback(host) else frozenset()
+    studio = Studio(explainer, name=name, token=token, hosts=loopback_names | {host} | allow_hosts, limits=limits)
+    listener = bind(host, port)
+    return StudioServer(studio, listener, studio_link(host, listener.getsockname()[1], token), on_ready)
+
+
+def token_from_environment() -> str:
+    """Return the token in the environment, or a new random one if the variable is not set."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    if token is None:
+        return new_token()
+    if len(token) < MIN_TOKEN or not re.fullmatch(r"[\w.~-]+", token, re.ASCII):
+        raise ParameterError(
+            f"{TOKEN_VARIABLE} is too short or contains characters that are not allowed. It needs at least "
+            f"{MIN_TOKEN} letters, digits or characters of -._~; unset it to use a random token."
+        )
+    return token
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; `ParameterError` where there cannot be one."""
+    """Return a listening socket, or raise `ParameterError` if the address cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends small answers at once (TCP_NODELAY) only where the protocol is told: else each waits 40 ms.
+    # asyncio sets TCP_NODELAY only if the protocol is IPPROTO_TCP; without it, small answers take 40 ms longer.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name == "posix":  # a port in TIME_WAIT can be taken; elsewhere this would share a port in use
+        if os.name == "posix":  # allows a port in TIME_WAIT; on Windows it would allow a port in use
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         listener.listen(256)
     except (OSError, OverflowError) as error:
         listener.close()
         reason = getattr(error, "strerror", None) or error
-        raise ParameterError(f"Cannot listen on {host}, port {port}: {reason}. Try --port 0.") from error
+        raise ParameterError(
+            f"The server cannot listen on {host}, port {port}: {reason}. Use --port 0 to select a free port."
+        ) from error
     return listener
 
 
-def link_to(host: str, port: int, token: str | None) -> str:
-    """What to open in a browser."""
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    shown = f"[{shown}]" if ":" in shown else shown
-    return f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
+def studio_link(host: str, port: int, token: str | None) -> str:
+    """Return the address to open in a browser, which includes the token."""
+    reachable = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    reachable = f"[{reachable}]" if ":" in reachable else reachable
+    return f"http://{reachable}:{port}/" + (f"?token={token}" if token else "")

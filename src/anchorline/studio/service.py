@@ -1,14 +1,14 @@
-"""From requests to answers, as bytes: the only place where the studio asks the library; runs in threads."""
+"""Turns validated requests into answers as bytes; the only module of the studio that computes explanations.
+
+Every method runs in a thread of the job queue.
+"""
 
 import contextlib
 import copy
 import json
 import logging
-import threading
-from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +25,9 @@ from anchorline.result.verification import Outcome, Verification
 from anchorline.search.case import Case
 from anchorline.search.trace import trace
 from anchorline.settings import N_SAMPLES, NODE_LIMIT, Settings
-from anchorline.studio.catalogue import Catalogue, told_value
-from anchorline.studio.limits import MAX_ALTERNATIVES, MAX_TERMS, Limits
+from anchorline.studio.cache import ObjectCache
+from anchorline.studio.catalog import Catalog, browser_value
+from anchorline.studio.limits import MAX_ALTERNATIVES, MAX_TERMS, StudioLimits
 from anchorline.studio.problems import Problem
 from anchorline.studio.schemas import (
     ExplainRequest,
@@ -39,187 +40,178 @@ from anchorline.studio.views import explanation_view, frontier_answer, frontier_
 from anchorline.verify import verify
 
 logger = logging.getLogger("anchorline.studio")
-_CHOICES = ("k", "sigma", "n_samples", "n_certify", "seed", "alternatives", "objective")
-_MAX_KEPT = 64  # explanations, a few kilobytes each
-_MAX_PREPARED = 4  # rows whose neighborhoods are kept: each holds a copy of the table
-
-Made = TypeVar("Made")
+_KEYWORDS = ("k", "sigma", "n_samples", "n_certify", "seed", "alternatives", "objective")
+_MAX_EXPLANATIONS = 64  # in the cache; a few kilobytes each
+_MAX_PREPARED = 4  # neighborhoods in the cache; each holds a copy of the table
 
 
-class _Kept:
-    """The last few things made, by a text; made once even if two threads ask, as far as that is cheap."""
+class ExplanationService:
+    """Answers every kind of request; except for `verify`, an answer depends on its request only."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self._lock = most, threading.Lock()
-        self._things: OrderedDict[str, Any] = OrderedDict()
-
-    def get(self, key: str, make: Callable[[], Made]) -> Made:
-        with self._lock:
-            if key in self._things:
-                self._things.move_to_end(key)
-                found: Made = self._things[key]
-                return found
-        made = make()
-        with self._lock:
-            self._things[key] = made
-            while len(self._things) > self._most:
-                self._things.popitem(last=False)
-        return made
-
-
-class Desk:
-    """Answers every kind of request; what it returns depends on the request alone (but for /verify)."""
-
-    def __init__(self, explainer: Explainer, model: Any, catalogue: Catalogue, limits: Limits) -> None:
-        self._explainer, self._model, self._catalogue, self._limits = explainer, model, catalogue, limits
-        self._explanations, self._prepared = _Kept(_MAX_KEPT), _Kept(_MAX_PREPARED)
+    def __init__(self, explainer: Explainer, model: Any, catalog: Catalog, limits: StudioLimits) -> None:
+        self._explainer, self._model, self._catalog, self._limits = explainer, model, catalog, limits
+        self._explanations, self._prepared = ObjectCache(_MAX_EXPLANATIONS), ObjectCache(_MAX_PREPARED)
 
     def explain(self, request: ExplainRequest) -> bytes:
-        """The explanation's own sealed text."""
+        """Return the sealed JSON of the explanation."""
         return self._explanation(request).to_json().encode()
 
     def explain_view(self, request: ExplainRequest) -> bytes:
-        """The explanation as the page shows it."""
+        """Return the explanation in the form that the page shows."""
         return _json(explanation_view(self._explanation(request)))
 
     def frontier(self, request: FrontierRequest) -> bytes:
-        """The frontier in full."""
+        """Return the whole frontier."""
         return _json(frontier_answer(self._frontier(request)))
 
     def frontier_view(self, request: FrontierRequest) -> bytes:
-        """The frontier as the page shows it."""
+        """Return the frontier in the form that the page shows."""
         return _json(frontier_view(self._frontier(request)))
 
     def report(self, request: ExplainRequest) -> bytes:
-        """The explanation with its frontier as one self-contained page."""
+        """Return the explanation with its frontier as one self-contained HTML page."""
         explanation = self._explanation(request)
         shared = request.model_dump(include=set(FrontierRequest.model_fields))
         return html.page(explanation, self._frontier(FrontierRequest(**shared))).encode()
 
     def kserve(self, request: KServeRequest) -> bytes:
-        """Predictions and explanations in the order of the instances; each explanation's bytes are its own."""
-        keywords, explainer = self._keywords(request.parameters), self._explainer_of(request.parameters.output)
-        rows = [self._catalogue.read(instance) for instance in request.instances]
-        found = [explainer.explain(row, **keywords) for row in rows]
-        predictions = json.dumps([explanation.prediction for explanation in found])
-        texts = ",".join(explanation.to_json() for explanation in found)
+        """Return predictions and explanations (each one its sealed JSON) in the order of the instances."""
+        keywords, explainer = self._keywords(request.parameters), self._explainer_for(request.parameters.output)
+        rows = [self._catalog.parse_row(instance) for instance in request.instances]
+        explanations = [explainer.explain(row, **keywords) for row in rows]
+        predictions = json.dumps([explanation.prediction for explanation in explanations])
+        texts = ",".join(explanation.to_json() for explanation in explanations)
         return f'{{"predictions":{predictions},"explanations":[{texts}]}}'.encode()
 
     def verify(self, request: VerifyRequest) -> bytes:
-        """Whether an explanation holds, measured afresh; refused where it would need more than is allowed."""
-        given = request.explanation
-        text = given if isinstance(given, str) else json.dumps(given)
-        with contextlib.suppress(FormatError):  # verify says what is wrong with it
+        """Return whether an explanation holds, measured on a fresh sample.
+
+        Raises `Problem` 422 if the explanation's parameters exceed the limits of this server.
+        """
+        explanation = request.explanation
+        text = explanation if isinstance(explanation, str) else json.dumps(explanation)
+        with contextlib.suppress(FormatError):  # `verify` reports what is wrong with the format
             self._check_effort(Explanation.from_json(text))
         try:
-            found = verify(text, self._model, self._explainer.space)
-        except Exception:  # whatever a forged explanation leads to
-            logger.exception("an explanation could not be computed again")
-            found = Verification(Outcome.CANNOT_TELL, ("it could not be computed again",))
-        reasons = [printable(reason)[:500] for reason in found.reasons[:20]]
-        return _json({"outcome": found.outcome.value, "holds": found.holds, "reasons": reasons})
+            result = verify(text, self._model, self._explainer.space)
+        except Exception:  # a forged explanation can cause any error
+            logger.exception("an explanation could not be recomputed")
+            result = Verification(Outcome.CANNOT_TELL, ("it could not be recomputed",))
+        reasons = [printable(reason)[:500] for reason in result.reasons[:20]]
+        return _json({"outcome": result.outcome.value, "holds": result.holds, "reasons": reasons})
 
     def what_if(self, request: WhatIfRequest) -> bytes:
-        """The model's answer to the changed row, next to what the explanation's sum makes of broken facts."""
+        """Return the model's answer to the changed row, and the value that the explanation's sum predicts."""
         space: Any = self._explainer.space
         case = self._prepare(request)
         neighborhood, predictor = case.neighborhood, case.predictor
         explanation = self._explanation(request)
         changed = dict(zip(space.names, neighborhood.instance, strict=True))
         for name in request.broken:
-            changed |= self._catalogue.broken(neighborhood, name)
+            changed |= self._catalog.breaking_values(neighborhood, name)
         unknown = [name for name in request.edits if name not in changed]
         if unknown:
-            raise Problem(422, f"The table has no column {unknown[0]!r}.")
-        after = space.at(changed | self._catalogue.read(request.edits))
-        now = {literal.name: literal.text for literal in after.literals}
-        is_broken = [now.get(literal.name) != literal.text for literal in explanation.literals]
-        fallen = float(explanation.contributions[is_broken].sum())
-        then, stays = self._catalogue.ask(after.original), predictor.answer(after.original, 1).stays
-        told = {
-            "row": dict(zip(space.names, map(told_value, after.instance), strict=True)),
-            "literals": [_printable(now.get(literal.name)) for literal in explanation.literals],
+            detail = f"edits contains {unknown[0]!r}, which is not a column of the table. Use the names in /rows."
+            raise Problem(422, detail)
+        after = space.at(changed | self._catalog.parse_row(request.edits))
+        new_texts = {literal.name: literal.text for literal in after.literals}
+        is_broken = [new_texts.get(literal.name) != literal.text for literal in explanation.literals]
+        broken_sum = float(explanation.contributions[is_broken].sum())
+        answer, stays = self._catalog.ask(after.original), predictor.answer(after.original, 1).stays
+        content = {
+            "row": dict(zip(space.names, map(browser_value, after.instance), strict=True)),
+            "literals": [_printable(new_texts.get(literal.name)) for literal in explanation.literals],
             "is_broken": is_broken,
-            "answer": self._catalogue.told(then).texts[0],
-            "prediction": _explained(then, explanation),
-            "expected": explanation.prediction - 2 * fallen,
+            "answer": self._catalog.readable_answers(answer).texts[0],
+            "prediction": _explained_number(answer, explanation),
+            "expected": explanation.prediction - 2 * broken_sum,
             "original": explanation.prediction,
             "decision_stays": None if stays is None else bool(stays[0]),
         }
-        return _json(told)
+        return _json(content)
 
     def rows(self, search: str, sort: str, offset: int, limit: int) -> bytes:
-        """A part of the rows found, with the model's answers."""
-        found = self._catalogue.find(search, sort)
-        shown = found[offset : offset + limit]
-        answers = self._catalogue.answers(shown)
-        parts = zip(shown, self._catalogue.values(shown), answers.texts, answers.values, strict=True)
+        """Return one page of the rows that match a search, with the model's answers."""
+        matches = self._catalog.find(search, sort)
+        page = matches[offset : offset + limit]
+        answers = self._catalog.answers(page)
+        parts = zip(page, self._catalog.values(page), answers.texts, answers.values, strict=True)
         rows = [dict(zip(("position", "values", "answer", "value"), part, strict=True)) for part in parts]
-        told = {"total": self._catalogue.n_rows, "found": len(found), "offset": offset}
-        return _json(told | {"columns": self._catalogue.names, "rows": rows})
+        counts = {"total": self._catalog.n_rows, "found": len(matches), "offset": offset}
+        return _json(counts | {"columns": self._catalog.names, "rows": rows})
 
     def _keywords(self, request: Any) -> dict[str, Any]:
-        """The library's keywords; a sample's size is the library's own unless given, within the limit."""
-        keywords = {name: value for name, value in request.model_dump().items() if name in _CHOICES}
-        most = self._limits.max_samples
+        """Return the keywords of `Explainer.explain`; the default sample size is reduced to the server's limit."""
+        keywords = {name: value for name, value in request.model_dump().items() if name in _KEYWORDS}
+        max_samples = self._limits.max_samples
         if keywords["n_samples"] is None:
-            keywords["n_samples"] = min(most, N_SAMPLES[keywords.get("objective", "fidelity")])
+            keywords["n_samples"] = min(max_samples, N_SAMPLES[keywords.get("objective", "fidelity")])
         for name in ("n_samples", "n_certify"):
-            if (keywords[name] or 0) > most:
-                raise Problem(422, f"{name} is {keywords[name]}; this server allows at most {most}.")
+            if (keywords[name] or 0) > max_samples:
+                raise Problem(422, f"{name} is {keywords[name]}; the maximum on this server is {max_samples}.")
         return keywords
 
     def _explanation(self, request: Any) -> Explanation:
-        keywords, explainer = self._keywords(request), self._explainer_of(request.output)
-        row = self._catalogue.read(request.row)
+        keywords, explainer = self._keywords(request), self._explainer_for(request.output)
+        row = self._catalog.parse_row(request.row)
         key = canonical_json({"row": row, "output": request.output, **keywords})
-        return self._explanations.get(key, lambda: explainer.explain(row, **keywords))
+        return self._explanations.get_or_build(key, lambda: explainer.explain(row, **keywords))
 
-    def _explainer_of(self, output: str | None) -> Explainer:
-        """The explainer, for the class asked for."""
+    def _explainer_for(self, output: str | None) -> Explainer:
+        """Return an explainer of the class labeled ``output``, or the server's own if it is None."""
         if output is None:
             return self._explainer
-        asked, other = self._explainer.target, copy.copy(self._explainer)
-        labels = [str(label) for label in asked.classes or ()]
+        target, explainer = self._explainer.target, copy.copy(self._explainer)
+        labels = [str(label) for label in target.classes or ()]
+        if not labels:
+            raise Problem(422, f"output is {output!r}, but the model has no named classes. Omit output.")
         if output not in labels:
-            known = ", ".join(labels) or "none that can be chosen"
-            raise Problem(422, f"output is {output!r}; the model's classes: {known}.")
-        other.target = replace(asked, column=labels.index(output), name=None)
-        return other
+            raise Problem(
+                422, f"output is {output!r}; it must be one of the model's classes: {', '.join(labels)}."
+            )
+        explainer.target = replace(target, column=labels.index(output), name=None)
+        return explainer
 
     def _frontier(self, request: FrontierRequest) -> Frontier:
-        """Like `Explainer.frontier`, but a row that was asked about a moment ago is not prepared again."""
+        """Return the same as `Explainer.frontier`, but with the cached neighborhood of a recent row."""
         case = self._prepare(request)
         return assemble_frontier(case, trace(case, request.ks))
 
     def _prepare(self, request: Any) -> Case:
-        """The row's neighborhood, and the model as seen from there, for the class asked for."""
-        row, explainer = self._catalogue.read(request.row), self._explainer_of(request.output)
+        """Return the opened case of the row, for the requested class."""
+        row, explainer = self._catalog.parse_row(request.row), self._explainer_for(request.output)
         settings = Settings.from_keywords(**self._keywords(request))
-        case: Case = self._prepared.get(
+        case: Case = self._prepared.get_or_build(
             canonical_json({"row": row, "output": request.output}), lambda: explainer.prepare(row, settings)
         )
-        return replace(case, predictor=copy.copy(case.predictor), settings=settings)  # a predictor counts queries
+        # A copy, because a predictor counts its queries.
+        return replace(case, predictor=copy.copy(case.predictor), settings=settings)
 
     def _check_effort(self, explanation: Explanation) -> None:
-        """A sealed text may ask for any effort: anybody can seal one."""
-        parameters, most = explanation.parameters, self._limits.max_samples
-        bounds = {"n_samples": most, "k": MAX_TERMS, "alternatives": MAX_ALTERNATIVES, "node_limit": NODE_LIMIT}
-        beyond = [name for name, bound in bounds.items() if not _is_within(parameters[name], bound)]
-        if parameters["n_certify"] is not None and not _is_within(parameters["n_certify"], most):
-            beyond.append("n_certify")
+        """Raise `Problem` 422 if the parameters exceed the limits, because anybody can seal an explanation."""
+        parameters, max_samples = explanation.parameters, self._limits.max_samples
+        bounds = {
+            "n_samples": max_samples,
+            "k": MAX_TERMS,
+            "alternatives": MAX_ALTERNATIVES,
+            "node_limit": NODE_LIMIT,
+        }
+        excessive = [name for name, bound in bounds.items() if not _is_within(parameters[name], bound)]
+        if parameters["n_certify"] is not None and not _is_within(parameters["n_certify"], max_samples):
+            excessive.append("n_certify")
         if parameters["solver"] not in ("exact", "iht") or parameters["sampling"] not in ("auto", "draw"):
-            beyond.append("solver or sampling")
-        if beyond:
-            raise Problem(422, f"To compute it again takes more than this server allows ({', '.join(beyond)}).")
+            excessive.append("solver or sampling")
+        if excessive:
+            detail = f"Recomputing the explanation exceeds the limits of this server ({', '.join(excessive)})."
+            raise Problem(422, f"{detail} Verify it with `anchorline verify` instead.")
 
 
-def _is_within(value: Any, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value <= most
+def _is_within(value: Any, bound: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value <= bound
 
 
-def _explained(answer: np.ndarray, explanation: Explanation) -> float:
-    """The number explained, in a model's answer to one row."""
+def _explained_number(answer: np.ndarray, explanation: Explanation) -> float:
+    """Return the explained number in a model's answer to one row."""
     if answer.ndim == 2:
         return float(answer[0, explanation.parameters["column"]])
     if explanation.parameters["task"] == "label":
@@ -231,5 +223,5 @@ def _printable(text: str | None) -> str | None:
     return None if text is None else printable(text)
 
 
-def _json(told: dict[str, Any]) -> bytes:
-    return json.dumps(told, allow_nan=False, separators=(",", ":")).encode()
+def _json(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()

@@ -1,4 +1,7 @@
-"""An explanation as the page shows it: numbers rounded so that they add up, sentences made, nothing queried."""
+"""Explanations as JSON for the page and for programs; nothing here queries the model.
+
+Printed numbers are rounded so that they still add up.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -23,12 +26,12 @@ from anchorline.spaces.base import Literal
 
 
 def explanation_view(explanation: Explanation) -> dict[str, Any]:
-    """Everything that the page says about one explanation, and its sealed text."""
-    certificate, total = explanation.certificate, summands(explanation)
+    """Return everything that the page shows about one explanation, and the explanation's sealed JSON."""
+    certificate, printed = explanation.certificate, summands(explanation)
     values = [term.contribution for term in explanation.terms]
     return {
         "output": output_name(explanation),
-        "total": total.total.text,
+        "total": printed.total.text,
         "range": list(explanation.parameters["output_range"]),
         "class": explanation.output if explanation.parameters["classes"] is not None else None,
         "label": None if explanation.label is None else printable(str(explanation.label)),
@@ -38,8 +41,8 @@ def explanation_view(explanation: Explanation) -> dict[str, Any]:
             values,
             explanation.intercept,
             explanation.prediction,
-            total.total.number,
-            [part.number for part in total.parts],
+            printed.total.number,
+            [part.number for part in printed.parts],
         ),
         "literals": literals_view(explanation.literals),
         "fixed": {printable(name): printable(why) for name, why in explanation.fixed.items()},
@@ -61,7 +64,7 @@ def explanation_view(explanation: Explanation) -> dict[str, Any]:
 
 
 def frontier_view(frontier: Frontier) -> dict[str, Any]:
-    """The best sums for every k, ready to be drawn."""
+    """Return the best sum per k in the form that the page draws."""
     return {
         "prediction": frontier.prediction,
         "confidence": frontier.confidence,
@@ -71,7 +74,7 @@ def frontier_view(frontier: Frontier) -> dict[str, Any]:
 
 
 def frontier_answer(frontier: Frontier) -> dict[str, Any]:
-    """The frontier in full, for programs."""
+    """Return the whole frontier, for programs."""
     points = [
         {
             "k": point.k,
@@ -96,15 +99,20 @@ def frontier_answer(frontier: Frontier) -> dict[str, Any]:
 
 
 def literals_view(literals: Sequence[Literal]) -> list[dict[str, str]]:
-    """Names and texts, printable; ``key`` is the name as the data have it."""
+    """Return printable names and texts per literal; ``key`` is the unchanged name."""
     return [
-        {"key": one.name, "name": printable(one.name), "text": printable(one.text), "held": printable(one.held)}
-        for one in literals
+        {
+            "key": literal.name,
+            "name": printable(literal.name),
+            "text": printable(literal.text),
+            "held": printable(literal.held),
+        }
+        for literal in literals
     ]
 
 
 def estimate_view(estimate: Estimate | None) -> dict[str, Any] | None:
-    """An estimate's fields."""
+    """Return the fields of an estimate, or None if it was not measured."""
     return None if estimate is None else asdict(estimate)
 
 
@@ -131,7 +139,7 @@ def _sum(
     total: str,
     numbers: Sequence[str],
 ) -> dict[str, Any]:
-    """Terms, largest first, then the intercept, and what they add up to; ``number`` is what is printed."""
+    """Return the terms, largest first, the intercept and their sum; each ``number`` is the printed text."""
     terms = [
         {"index": index, "value": value, "number": number}
         for index, value, number in zip(support, values, numbers, strict=False)
@@ -153,9 +161,10 @@ def _alternative(explanation: Explanation, number: int) -> dict[str, Any]:
 
 
 def _gauges(certificate: Certificate) -> list[dict[str, Any]]:
-    """What was measured, with and without the facts: shares of cases, or changes as shares of the output range.
+    """Return the measures of trust, each with its baseline, in which the literals may be broken.
 
-    ``good`` and ``fair`` are where the verdict's limits are; ``up`` says that more is better.
+    Stability is a share of cases; a change is a share of the output range. ``good`` and ``fair`` are the
+    thresholds of the verdict; ``up`` is whether higher is better.
     """
     gauges = []
     if certificate.stability is not None:
@@ -178,5 +187,5 @@ def _gauges(certificate: Certificate) -> list[dict[str, Any]]:
 
 
 def _root(error: Estimate) -> dict[str, Any]:
-    """A mean square's root: a typical change as a share of the output range."""
+    """Return the root of a mean square, which is a typical change as a share of the output range."""
     return asdict(error) | {end: float(np.sqrt(getattr(error, end))) for end in ("value", "low", "high")}

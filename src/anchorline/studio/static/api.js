@@ -1,13 +1,13 @@
-// Calls to the server that this page came from; the cookie goes along by itself.
+// Calls the server that this page came from; the browser adds the session cookie.
 
-export class Trouble extends Error {
+export class ServerError extends Error {
   constructor(status, detail) {
     super(detail);
     this.status = status;
   }
 }
 
-const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 async function call(path, options, tries = 3) {
   let response;
@@ -15,21 +15,21 @@ async function call(path, options, tries = 3) {
     response = await fetch(path, { ...options, cache: "no-store", credentials: "same-origin" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Trouble(0, "The server does not answer. Is it still running?");
+    throw new ServerError(0, "The server does not answer. Is it still running?");
   }
   if (response.ok) return response;
   if (response.status === 429 && tries > 0) {
     await pause(1000 * Math.min(5, Number(response.headers.get("Retry-After")) || 1));
     return call(path, options, tries - 1);
   }
-  if (response.status === 401) location.reload(); // to the page that asks for the token
-  let told = {};
+  if (response.status === 401) location.reload(); // the server then sends the page that asks for the token
+  let problem = {};
   try {
-    told = await response.json();
+    problem = await response.json();
   } catch {
-    // not a problem+json: say what is known
+    // The body is not problem+json, so only the status is known.
   }
-  throw new Trouble(response.status, told.detail ?? `The server answered ${response.status}.`);
+  throw new ServerError(response.status, problem.detail ?? `The server answered with status ${response.status}.`);
 }
 
 export const get = async (path, signal) => (await call(path, { signal })).json();
@@ -39,32 +39,33 @@ export async function post(path, body, signal) {
   return call(path, { method: "POST", headers, body: JSON.stringify(body), signal });
 }
 
-export const ask = async (path, body, signal) => (await post(path, body, signal)).json();
+const postJson = async (path, body, signal) => (await post(path, body, signal)).json();
 
-// The last few answers, and those under way: sliders go back and forth.
-export class Memory {
-  constructor(most = 200) {
-    this.most = most;
+// Caches the last answers and the pending requests, because sliders move back and forth.
+export class AnswerCache {
+  constructor(maxEntries = 200) {
+    this.maxEntries = maxEntries;
     this.answers = new Map();
   }
 
-  has(path, body) {
-    return this.answers.get(path + JSON.stringify(body))?.done ?? null;
+  // Returns the answer if it has arrived, else null.
+  peek(path, body) {
+    return this.answers.get(path + JSON.stringify(body))?.answer ?? null;
   }
 
-  async ask(path, body, signal) {
+  async post(path, body, signal) {
     const key = path + JSON.stringify(body);
-    const known = this.answers.get(key);
-    if (known) return known.done ?? known.promise;
-    const entry = { promise: ask(path, body, signal), done: null };
+    const stored = this.answers.get(key);
+    if (stored) return stored.answer ?? stored.promise;
+    const entry = { promise: postJson(path, body, signal), answer: null };
     this.answers.set(key, entry);
-    if (this.answers.size > this.most) this.answers.delete(this.answers.keys().next().value);
+    if (this.answers.size > this.maxEntries) this.answers.delete(this.answers.keys().next().value);
     try {
-      entry.done = await entry.promise;
+      entry.answer = await entry.promise;
     } catch (error) {
       this.answers.delete(key);
       throw error;
     }
-    return entry.done;
+    return entry.answer;
   }
 }

@@ -1,103 +1,103 @@
-// The page: one state, kept in the address; pictures drawn from the server's answers.
+// The page: its state is stored in the address, and its pictures are drawn from the server's answers.
 
-import { Memory, Trouble, get } from "./api.js";
+import { AnswerCache, ServerError, get } from "./api.js";
 import { Cases } from "./cases.js";
 import { compare } from "./compare.js";
 import { curve } from "./curve.js";
-import { by, fill, h, own, say } from "./dom.js";
-import { picture, report, save } from "./download.js";
-import { brief, listed, minus, percent } from "./format.js";
+import { announce, byId, fill, h, isolate } from "./dom.js";
+import { drawPicture, report, save } from "./download.js";
+import { joinWithAnd, percent, shortNumber, withMinusSign } from "./format.js";
 import { trust } from "./gauge.js";
-import { waterfall } from "./picture.js";
-import * as place from "./state.js";
+import { waterfall } from "./waterfall.js";
+import * as urlState from "./state.js";
 import { WhatIf } from "./whatif.js";
 
-const SKETCH = { n_samples: 1000, n_certify: 0 }; // while a slider moves
-const SETTLED = 250; // milliseconds without a change before the certified answer is asked for
-const memory = new Memory();
-const state = place.read();
+const SKETCH = { n_samples: 1000, n_certify: 0 }; // a smaller computation while a slider moves
+const SETTLE_TIME = 250; // milliseconds without a change before the page requests the certified answer
+const answers = new AnswerCache();
+const state = urlState.read();
 let about, cases, whatIf;
-let shown = { view: null, sum: null, literals: null, frontier: null, row: null, other: null };
-let turn = 0; // of the case: answers to an earlier one are let go
+let current = { view: null, sum: null, literals: null, frontier: null, row: null, other: null };
+let turn = 0; // counts the opened cases, so that answers for an earlier case are ignored
 let settling = null;
 let sketching = null;
 
 const request = (position = state.case, k = state.k) => ({ row: position, k, sigma: state.sigma });
 const ks = () => Array.from({ length: about.most_k }, (_, i) => i + 1);
 
-function fail(error) {
+function showError(error) {
   if (error?.name === "AbortError") return;
-  const told = error instanceof Trouble ? error.message : "Something went wrong in this page.";
-  by("trouble").textContent = told;
-  by("trouble").hidden = false;
-  by("main").removeAttribute("aria-busy");
-  if (!(error instanceof Trouble)) throw error;
+  const isServerError = error instanceof ServerError;
+  byId("error").textContent = isServerError ? error.message : "This page has failed. Reload it to continue.";
+  byId("error").hidden = false;
+  byId("main").removeAttribute("aria-busy");
+  if (!isServerError) throw error;
 }
 
-const guarded = (work) => work.catch(fail);
+const showErrors = (promise) => promise.catch(showError);
 
-// What is said: the headline and the sentence need the sum alone, so they follow the sliders at once.
+// The headline and the sentence need only the sum, so they follow the sliders immediately.
 
 function headline() {
-  const { view, row } = shown;
+  const { view, row } = current;
   const answer = row?.answer ?? "";
   if (view.is_probability) {
     const isDecided = view.output === `P(${answer})`;
     const share = percent(view.sum.total.value);
-    const told = isDecided ? ` ${share} sure` : ` ${share}`;
-    return [own(isDecided ? answer : view.output), h("span", { class: "share" }, told)];
+    const shareText = isDecided ? ` ${share} sure` : ` ${share}`;
+    return [isolate(isDecided ? answer : view.output), h("span", { class: "share" }, shareText)];
   }
-  if (view.label !== null) return [own(view.label)];
-  return [own(view.output), h("span", { class: "share" }, ` ${minus(view.sum.total.number)}`)];
+  if (view.label !== null) return [isolate(view.label)];
+  return [isolate(view.output), h("span", { class: "share" }, ` ${withMinusSign(view.sum.total.number)}`)];
 }
 
 function sentence(sum, literals) {
-  const marked = (term) => h("b", { class: "fact-mark" }, own(literals[term.index].text));
-  const facts = (terms) => listed(terms.map(marked));
+  const marked = (term) => h("b", { class: "fact-mark" }, isolate(literals[term.index].text));
+  const facts = (terms) => joinWithAnd(terms.map(marked));
   const pro = sum.terms.filter((term) => term.value >= 0);
   const contra = sum.terms.filter((term) => term.value < 0);
-  if (!sum.terms.length) return ["With so few terms, no single fact stands out. Allow more below."];
+  if (!sum.terms.length) return ["With this few terms, no single fact stands out. Allow more terms below."];
   const parts = [];
   if (pro.length) parts.push("Mostly because ", ...facts(pro));
-  if (contra.length) parts.push(pro.length ? ", although " : "Although ", ...facts(contra));
-  if (!pro.length) parts.push(" speaks against it");
+  if (contra.length) parts.push(pro.length ? ", although " : "No fact speaks for it; ", ...facts(contra));
+  if (!pro.length) parts.push(contra.length === 1 ? " speaks against it" : " speak against it");
   return [...parts, "."];
 }
 
 function drawSum(sum, literals) {
-  shown.sum = sum;
-  shown.literals = literals;
-  fill(by("sentence"), ...sentence(sum, literals));
-  fill(by("waterfall"), waterfall(sum, literals, own(shown.view.total), "What adds up to the prediction"));
+  current.sum = sum;
+  current.literals = literals;
+  fill(byId("sentence"), ...sentence(sum, literals));
+  fill(byId("waterfall"), waterfall(sum, literals, isolate(current.view.total), "Contributions that add up to the prediction"));
 }
 
 function drawView(view) {
-  const row = shown.row;
-  by("kicker").textContent = `Case ${state.case}: the model says`;
-  fill(by("headline"), ...headline());
+  const row = current.row;
+  byId("kicker").textContent = `Case ${state.case}: the model\u2019s answer`;
+  fill(byId("headline"), ...headline());
   document.title = `Case ${state.case}: ${row?.answer ?? ""} - anchorline Studio`;
   drawSum(view.sum, view.literals);
-  fill(by("trust"), ...trust(view));
-  by("trust").classList.remove("stale");
+  fill(byId("trust"), ...trust(view));
+  byId("trust").classList.remove("stale");
   drawRecord(view);
 }
 
 function drawRecord(view) {
-  const fixed = Object.entries(view.fixed).map(([name, why]) => h("li", null, own(name), ": ", own(why)));
-  const questions = view.n_queries.toLocaleString("en");
+  const fixed = Object.entries(view.fixed).map(([name, why]) => h("li", null, isolate(name), ": ", isolate(why)));
+  const nQueries = view.n_queries.toLocaleString("en");
   fill(
-    by("record-body"),
-    h("h3", null, "As a rule"), h("p", null, own(view.rule)),
+    byId("record-body"),
+    h("h3", null, "As a rule"), h("p", null, isolate(view.rule)),
     h("h3", null, "On the sample"), h("p", null, view.on_sample),
     h("h3", null, "In the population"), h("p", null, view.in_population),
     h("h3", null, "By theorem"), view.by_theorem.map((line) => h("p", null, line)),
-    fixed.length ? [h("h3", null, "Never changed"), h("ul", null, fixed)] : null,
-    h("p", { class: "note" }, `${questions} questions to the model. Whoever has the model can verify the download "Data".`),
+    fixed.length ? [h("h3", null, "Columns that are never changed"), h("ul", null, fixed)] : null,
+    h("p", { class: "note" }, `${nQueries} model queries. Anybody who has the model can verify the download "Data".`),
   );
 }
 
 function drawFrontier() {
-  if (shown.frontier) fill(by("frontier"), curve(shown.frontier.points, state.k, (k) => move({ k })));
+  if (current.frontier) fill(byId("frontier"), curve(current.frontier.points, state.k, (k) => move({ k })));
 }
 
 function drawOthers(view) {
@@ -105,262 +105,262 @@ function drawOthers(view) {
   const sums = n + 1;
   const shares = view.shares.map(({ text, share }) => {
     const rail = h("span", { class: "rail", "aria-hidden": "true" }, h("i", { style: { width: `${100 * share}%` } }));
-    return h("li", null, h("span", null, own(text)), rail, h("b", null, `${Math.round(share * sums)} of ${sums}`));
+    return h("li", null, h("span", null, isolate(text)), rail, h("b", null, `${Math.round(share * sums)} of ${sums}`));
   });
   const others = n === 1 ? "one other sum" : `${n} other sums`;
-  const told = n
-    ? `The evidence cannot tell ${others} from this one. A fact in all of them is the surest:`
-    : "Yes: the evidence tells it from every other sum of this length.";
+  const message = n
+    ? `The evidence cannot distinguish ${others} from this one. A fact that all of them contain is the most certain:`
+    : "Yes. The evidence distinguishes this sum from every other sum of this length.";
   const rows = view.alternatives.map(({ sum, excess }) => {
-    const parts = sum.terms.map((term) => own(`${minus(term.number)} [${view.literals[term.index].text}]`));
-    const worse = ` fits worse by ${brief(excess.value)} (${brief(excess.low)} to ${brief(excess.high)})`;
-    return h("li", null, listed(parts), h("span", { class: "note" }, worse));
+    const parts = sum.terms.map((term) => isolate(`${withMinusSign(term.number)} [${view.literals[term.index].text}]`));
+    const worse = ` fits worse by ${shortNumber(excess.value)} (${shortNumber(excess.low)} to ${shortNumber(excess.high)})`;
+    return h("li", null, joinWithAnd(parts), h("span", { class: "note" }, worse));
   });
   const fold = n ? h("details", null, h("summary", null, "The other sums"), h("ol", null, rows)) : null;
-  fill(by("others"), h("p", null, told), h("ul", { class: "shares" }, shares), fold);
+  fill(byId("others"), h("p", null, message), h("ul", { class: "shares" }, shares), fold);
 }
 
 function drawSliders() {
-  by("k").value = state.k;
-  by("sigma").value = state.sigma;
-  by("k-told").textContent = `at most ${state.k}`;
-  by("k").setAttribute("aria-valuetext", `at most ${state.k} terms, the starting level included`);
+  byId("k").value = state.k;
+  byId("sigma").value = state.sigma;
+  byId("k-text").textContent = `at most ${state.k}`;
+  byId("k").setAttribute("aria-valuetext", `at most ${state.k} terms, including the starting level`);
   const share = percent(1 / (1 + Math.exp(state.sigma)), 0);
-  by("sigma-told").textContent = `${share} of facts differ`;
-  by("sigma").setAttribute("aria-valuetext", `each fact differs in ${share} of the compared cases`);
+  byId("sigma-text").textContent = `${share} of facts change`;
+  byId("sigma").setAttribute("aria-valuetext", `each fact changes in ${share} of the compared cases`);
 }
 
-// What is asked: everything for a new case; sketches while sliders move, the certified answer when they rest.
+// A new case requests everything. A moving slider requests a sketch, a resting one the certified answer.
 
 async function openCase(position, isNew = true) {
-  const mine = ++turn;
+  const ownTurn = ++turn;
   state.case = position;
   if (isNew) Object.assign(state, { edits: {}, broken: [] });
-  place.write(state, isNew);
-  by("main").setAttribute("aria-busy", "true");
-  by("trouble").hidden = true;
+  urlState.write(state, isNew);
+  byId("main").setAttribute("aria-busy", "true");
+  byId("error").hidden = true;
   cases.mark(position);
-  const [view, rows] = await Promise.all([memory.ask("/page/explain", request()), rowOf(position)]);
-  if (mine !== turn) return;
-  shown = { ...shown, view, row: rows, frontier: null };
+  const [view, row] = await Promise.all([answers.post("/page/explain", request()), loadRow(position)]);
+  if (ownTurn !== turn) return;
+  current = { ...current, view, row, frontier: null };
   drawView(view);
   drawSliders();
-  by("main").removeAttribute("aria-busy");
-  say(`Case ${position}: ${rows?.answer ?? ""}. ${view.in_population} Verdict: ${view.verdict.name}.`);
-  guarded(askWhatIf());
-  guarded(askCompare());
-  await askRest(mine);
+  byId("main").removeAttribute("aria-busy");
+  announce(`Case ${position}: ${row?.answer ?? ""}. ${view.in_population} Verdict: ${view.verdict.name}.`);
+  showErrors(loadWhatIf());
+  showErrors(loadComparison());
+  await loadRest(ownTurn);
 }
 
-async function askRest(mine) {
-  const frontier = await memory.ask("/page/frontier", { row: state.case, sigma: state.sigma, ks: ks() });
-  if (mine !== turn) return;
-  shown.frontier = frontier;
+async function loadRest(ownTurn) {
+  const frontier = await answers.post("/page/frontier", { row: state.case, sigma: state.sigma, ks: ks() });
+  if (ownTurn !== turn) return;
+  current.frontier = frontier;
   drawFrontier();
-  const others = await memory.ask("/page/explain", { ...request(), alternatives: 4 });
-  if (mine === turn) drawOthers(others);
+  const others = await answers.post("/page/explain", { ...request(), alternatives: 4 });
+  if (ownTurn === turn) drawOthers(others);
 }
 
 const rows = new Map();
-async function rowOf(position) {
+async function loadRow(position) {
   if (!rows.has(position)) {
-    const found = await get(`/rows?${new URLSearchParams({ search: `#${position}`, limit: 1 })}`);
-    rows.set(position, found.rows[0] ?? null);
+    const page = await get(`/rows?${new URLSearchParams({ search: `#${position}`, limit: 1 })}`);
+    rows.set(position, page.rows[0] ?? null);
   }
   return rows.get(position);
 }
 
-async function askWhatIf() {
-  const mine = turn;
-  const asked = { ...request(), edits: state.edits, broken: state.broken };
-  whatIf.draw(state, shown.view, shown.answer ?? null, true);
+async function loadWhatIf() {
+  const ownTurn = turn;
+  const body = { ...request(), edits: state.edits, broken: state.broken };
+  whatIf.draw(state, current.view, current.answer ?? null, true);
   try {
-    const answer = await memory.ask("/what-if", asked);
-    if (mine === turn && asked.edits === state.edits && asked.broken === state.broken) {
-      shown.answer = answer;
-      whatIf.draw(state, shown.view, answer, false);
+    const answer = await answers.post("/what-if", body);
+    if (ownTurn === turn && body.edits === state.edits && body.broken === state.broken) {
+      current.answer = answer;
+      whatIf.draw(state, current.view, answer, false);
     }
   } catch (error) {
     if (error.status === 422 && (Object.keys(state.edits).length || state.broken.length)) {
-      fail(error);
+      showError(error);
       Object.assign(state, { edits: {}, broken: [] });
-      place.write(state);
-      await askWhatIf();
+      urlState.write(state);
+      await loadWhatIf();
     } else throw error;
   }
 }
 
-async function askCompare() {
-  by("compare-none").hidden = state.compare === null;
-  by("other").value = state.compare ?? "";
+async function loadComparison() {
+  byId("compare-none").hidden = state.compare === null;
+  byId("other").value = state.compare ?? "";
   const columns = about.columns.map((column) => column.name);
-  if (state.compare === null) return compare(by("compare"), columns, null, null);
+  if (state.compare === null) return compare(byId("compare"), columns, null, null);
   const position = state.compare;
-  // Both sums are of the same class, so that they can be put on one scale.
-  const same = shown.view.class === null ? {} : { output: shown.view.class };
-  const asked = { ...request(position), ...same };
-  const [view, row] = await Promise.all([memory.ask("/page/explain", asked), rowOf(position)]);
+  // Both sums explain the same class, so that they can share a scale.
+  const output = current.view.class === null ? {} : { output: current.view.class };
+  const body = { ...request(position), ...output };
+  const [view, row] = await Promise.all([answers.post("/page/explain", body), loadRow(position)]);
   if (position !== state.compare) return undefined;
-  if (!row) throw new Trouble(404, `There is no case ${position}.`);
-  const one = { view: shown.view, row: shown.row, position: state.case };
-  return compare(by("compare"), columns, one, { view, row, position });
+  if (!row) throw new ServerError(404, `Case ${position} does not exist.`);
+  const first = { view: current.view, row: current.row, position: state.case };
+  return compare(byId("compare"), columns, first, { view, row, position });
 }
 
 function setCompare(position) {
   state.compare = position;
-  place.write(state);
-  guarded(askCompare());
+  urlState.write(state);
+  showErrors(loadComparison());
 }
 
-// Sliders. A sum for every k is known from one sample: k needs no question at all. For another sigma a small
-// sample is drawn first.
+// Sliders. One sample yields the sums for all k, so a new k needs no request. A new sigma first requests a sketch
+// from a small sample.
 
-function noteSpeed(began) {
-  const drawn = () => performance.measure("slider-to-picture", { start: began, end: performance.now() });
-  requestAnimationFrame(() => setTimeout(drawn));
+function recordSpeed(start) {
+  const measure = () => performance.measure("slider-to-picture", { start, end: performance.now() });
+  requestAnimationFrame(() => setTimeout(measure));
 }
 
-function move(change, began = performance.now()) {
+function move(change, start = performance.now()) {
   Object.assign(state, change);
-  place.write(state);
+  urlState.write(state);
   drawSliders();
   if (change.k) drawFrontier();
-  by("trust").classList.add("stale");
-  sketch(began);
+  byId("trust").classList.add("stale");
+  sketch(start);
   clearTimeout(settling);
-  settling = setTimeout(() => guarded(settle()), SETTLED);
+  settling = setTimeout(() => showErrors(settle()), SETTLE_TIME);
 }
 
-async function sketch(began) {
+async function sketch(start) {
   const whole = { row: state.case, sigma: state.sigma, ks: ks() };
   const quick = { ...whole, ...SKETCH };
-  let found = memory.has("/page/frontier", whole) ?? memory.has("/page/frontier", quick);
-  if (!found) {
+  let frontier = answers.peek("/page/frontier", whole) ?? answers.peek("/page/frontier", quick);
+  if (!frontier) {
     if (sketching) {
-      sketching.next = began; // the last position wins; the ones between are skipped
+      sketching.next = start; // only the last position is drawn; those in between are skipped
       return;
     }
     sketching = { next: null };
     try {
-      found = await memory.ask("/page/frontier", quick);
+      frontier = await answers.post("/page/frontier", quick);
     } catch (error) {
-      fail(error);
+      showError(error);
     } finally {
       const { next } = sketching;
       sketching = null;
       if (next !== null) sketch(next);
     }
-    if (!found || quick.sigma !== state.sigma || quick.row !== state.case) return;
+    if (!frontier || quick.sigma !== state.sigma || quick.row !== state.case) return;
   }
-  const point = found.points.find((one) => one.k === state.k);
-  if (point) drawSum(point.sum, found.literals);
-  noteSpeed(began);
+  const point = frontier.points.find(({ k }) => k === state.k);
+  if (point) drawSum(point.sum, frontier.literals);
+  recordSpeed(start);
 }
 
 async function settle() {
-  const mine = turn;
-  const asked = request();
-  const view = await memory.ask("/page/explain", asked);
-  if (mine !== turn || asked.k !== state.k || asked.sigma !== state.sigma) return;
-  shown.view = view;
+  const ownTurn = turn;
+  const body = request();
+  const view = await answers.post("/page/explain", body);
+  if (ownTurn !== turn || body.k !== state.k || body.sigma !== state.sigma) return;
+  current.view = view;
   drawView(view);
   drawFrontier();
-  say(`${view.in_population} Verdict: ${view.verdict.name}.`);
-  guarded(askWhatIf());
-  guarded(askCompare());
-  await askRest(mine);
+  announce(`${view.in_population} Verdict: ${view.verdict.name}.`);
+  showErrors(loadWhatIf());
+  showErrors(loadComparison());
+  await loadRest(ownTurn);
 }
 
 async function download(format) {
   const name = `case-${state.case}`;
   if (format === "html") return report(request(), `${name}.html`);
-  if (format === "json") return save(new Blob([shown.view.json], { type: "application/json" }), `${name}.json`);
-  const [top, why] = [by("headline").textContent.trim(), by("sentence").textContent];
-  return save(await picture(shown.view, top, why, by("kicker").textContent), `${name}.png`);
+  if (format === "json") return save(new Blob([current.view.json], { type: "application/json" }), `${name}.json`);
+  const [headlineText, sentenceText] = [byId("headline").textContent.trim(), byId("sentence").textContent];
+  return save(await drawPicture(current.view, headlineText, sentenceText, byId("kicker").textContent), `${name}.png`);
 }
 
 async function copyLink() {
-  const link = location.origin + place.address(state);
+  const link = location.origin + urlState.address(state);
   try {
     await navigator.clipboard.writeText(link);
-    say("The link was copied. It holds no token.");
-    by("copy-link").textContent = "Copied";
-    setTimeout(() => { by("copy-link").textContent = "Copy link"; }, 1500);
+    announce("The link was copied. It contains no token.");
+    byId("copy-link").textContent = "Copied";
+    setTimeout(() => { byId("copy-link").textContent = "Copy link"; }, 1500);
   } catch {
     window.prompt("The link to this view:", link);
   }
 }
 
-function theme(chosen) {
+function setTheme(selected) {
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  const now = chosen ?? localStorage.getItem("anchorline-theme") ?? system;
-  document.documentElement.dataset.theme = now;
-  by("theme").textContent = now === "dark" ? "Light" : "Dark";
-  by("theme").setAttribute("aria-label", now === "dark" ? "Use light colours" : "Use dark colours");
-  if (chosen) localStorage.setItem("anchorline-theme", chosen);
+  const name = selected ?? localStorage.getItem("anchorline-theme") ?? system;
+  document.documentElement.dataset.theme = name;
+  byId("theme").textContent = name === "dark" ? "Light" : "Dark";
+  byId("theme").setAttribute("aria-label", name === "dark" ? "Use light colors" : "Use dark colors");
+  if (selected) localStorage.setItem("anchorline-theme", selected);
 }
 
 function wire() {
-  by("k").max = about.most_k;
+  byId("k").max = about.most_k;
   state.k = Math.min(state.k, about.most_k);
-  by("k").addEventListener("input", (event) => move({ k: Number(event.target.value) }, event.timeStamp));
-  by("sigma").addEventListener("input", (event) => move({ sigma: Number(event.target.value) }, event.timeStamp));
-  by("copy-link").addEventListener("click", () => guarded(copyLink()));
+  byId("k").addEventListener("input", (event) => move({ k: Number(event.target.value) }, event.timeStamp));
+  byId("sigma").addEventListener("input", (event) => move({ sigma: Number(event.target.value) }, event.timeStamp));
+  byId("copy-link").addEventListener("click", () => showErrors(copyLink()));
   const other = () => (document.documentElement.dataset.theme === "dark" ? "light" : "dark");
-  by("theme").addEventListener("click", () => theme(other()));
+  byId("theme").addEventListener("click", () => setTheme(other()));
   for (const button of document.querySelectorAll("[data-format]")) {
-    button.addEventListener("click", () => guarded(download(button.dataset.format)));
+    button.addEventListener("click", () => showErrors(download(button.dataset.format)));
   }
-  by("compare-form").addEventListener("submit", (event) => {
+  byId("compare-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    if (by("other").value !== "") setCompare(Number(by("other").value));
+    if (byId("other").value !== "") setCompare(Number(byId("other").value));
   });
-  by("compare-none").addEventListener("click", () => setCompare(null));
+  byId("compare-none").addEventListener("click", () => setCompare(null));
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) {
       event.preventDefault();
-      by("drawer").open = true;
-      by("search").focus();
+      byId("drawer").open = true;
+      byId("search").focus();
     }
   });
   window.addEventListener("popstate", () => {
-    Object.assign(state, place.read());
-    shown.answer = null;
-    guarded(openCase(state.case, false));
+    Object.assign(state, urlState.read());
+    current.answer = null;
+    showErrors(openCase(state.case, false));
   });
 }
 
 async function start() {
-  theme();
+  setTheme();
   about = await get("/page/about");
-  by("model").textContent = `${about.name} \u00b7 ${about.rows.toLocaleString("en")} cases`;
-  by("drawer-title").textContent = `Cases (${about.rows.toLocaleString("en")})`;
-  if (matchMedia("(max-width: 60rem)").matches) by("drawer").open = false;
+  byId("model").textContent = `${about.name} \u00b7 ${about.rows.toLocaleString("en")} cases`;
+  byId("drawer-title").textContent = `Cases (${about.rows.toLocaleString("en")})`;
+  if (matchMedia("(max-width: 60rem)").matches) byId("drawer").open = false;
   const open = (position) => {
     if (matchMedia("(max-width: 60rem)").matches) {
-      by("drawer").open = false;
-      by("main").focus();
+      byId("drawer").open = false;
+      byId("main").focus();
     }
-    shown.answer = null;
-    guarded(openCase(position));
+    current.answer = null;
+    showErrors(openCase(position));
   };
-  cases = new Cases(about, { open, compare: setCompare, failed: fail });
+  cases = new Cases(about, { open, compare: setCompare, onError: showError });
   cases.changed = () => {
-    Object.assign(state, { search: cases.search, sort: by("sort").value });
-    place.write(state);
+    Object.assign(state, { search: cases.search, sort: byId("sort").value });
+    urlState.write(state);
   };
-  whatIf = new WhatIf(about, by("what-if"), {
-    changed: (edits, broken) => {
-      by("trouble").hidden = true;
+  whatIf = new WhatIf(about, byId("what-if"), {
+    onChange: (edits, broken) => {
+      byId("error").hidden = true;
       Object.assign(state, { edits, broken });
-      place.write(state);
-      guarded(askWhatIf());
+      urlState.write(state);
+      showErrors(loadWhatIf());
     },
   });
-  by("search").value = state.search;
-  by("sort").value = state.sort;
+  byId("search").value = state.search;
+  byId("sort").value = state.sort;
   wire();
   await Promise.all([cases.load(), openCase(state.case, false)]);
 }
 
-guarded(start());
+showErrors(start());

@@ -1,16 +1,16 @@
-// Two cases side by side: their answers, their sums on one scale, and where their values differ.
+// Shows two cases side by side: their answers, their sums on one scale, and their differing values.
 
-import { fill, h, own } from "./dom.js";
-import { day, shown } from "./format.js";
-import { levels, waterfall } from "./picture.js";
+import { fill, h, isolate } from "./dom.js";
+import { dateText, valueText } from "./format.js";
+import { levels, waterfall } from "./waterfall.js";
 
-function side(one, range) {
-  const { view, row, position } = one;
+function side(shownCase, range) {
+  const { view, row, position } = shownCase;
   return h(
     "div",
     { class: "side" },
-    h("h3", null, `Case ${position}: `, own(row.answer)),
-    waterfall(view.sum, view.literals, own(view.total), `Sum of case ${position}`, range),
+    h("h3", null, `Case ${position}: `, isolate(row.answer)),
+    waterfall(view.sum, view.literals, isolate(view.total), `Sum of case ${position}`, range),
   );
 }
 
@@ -19,40 +19,40 @@ function extent(view) {
   return [base, view.sum.total.value, ...steps.map((step) => step.after)];
 }
 
-export function compare(place, columns, one, two) {
-  if (!two) {
-    fill(place, h("p", { class: "note" }, "Type a number, or choose \u21c4 beside a case in the list."));
+export function compare(container, columns, first, second) {
+  if (!second) {
+    fill(container, h("p", { class: "note" }, "Type a case number, or click \u21c4 next to a case in the list."));
     return;
   }
-  // One scale only where both explain the same number.
-  const range = one.view.output === two.view.output ? [...extent(one.view), ...extent(two.view)] : [];
+  // The sums share a scale only if both explain the same output.
+  const range = first.view.output === second.view.output ? [...extent(first.view), ...extent(second.view)] : [];
   const rows = columns.map((name, i) => {
-    const [a, b] = [one.row.values[i], two.row.values[i]];
+    const [a, b] = [first.row.values[i], second.row.values[i]];
     const differs = a !== b;
     return h(
       "tr",
       { class: differs ? "differs" : null },
-      h("th", { scope: "row" }, own(name)),
-      h("td", null, own(day(shown(a)))),
+      h("th", { scope: "row" }, isolate(name)),
+      h("td", null, isolate(dateText(valueText(a)))),
       h("td", { class: "sign" }, differs ? "\u2260" : "="),
-      h("td", null, own(day(shown(b)))),
+      h("td", null, isolate(dateText(valueText(b)))),
     );
   });
   const column = (text) => h("th", { scope: "col" }, text);
-  const names = [column("value"), column(`case ${one.position}`), h("td"), column(`case ${two.position}`)];
+  const names = [column("column"), column(`case ${first.position}`), h("td"), column(`case ${second.position}`)];
   const caption = "Values of both cases";
   const table = h(
     "table",
     { class: "values-table" },
-    h("caption", { class: "unseen" }, caption),
+    h("caption", { class: "visually-hidden" }, caption),
     h("thead", null, h("tr", null, names)),
     h("tbody", null, rows),
   );
   const scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, table);
   fill(
-    place,
-    h("div", { class: "sides" }, side(one, range), side(two, range)),
-    range.length ? null : h("p", { class: "note" }, "The two sums explain different outputs: each case its own."),
+    container,
+    h("div", { class: "sides" }, side(first, range), side(second, range)),
+    range.length ? null : h("p", { class: "note" }, "The two sums explain different outputs, so each has its own scale."),
     h("details", { open: true }, h("summary", null, "Values"), scroll),
   );
 }

@@ -1,7 +1,7 @@
-// Errors over the number of terms, with their bands; a click on a number of terms takes it.
+// Draws the errors with their intervals by number of terms; a click selects a number of terms.
 
 import { h, s } from "./dom.js";
-import { brief } from "./format.js";
+import { shortNumber } from "./format.js";
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [480, 230, 48, 12, 12, 42];
 const SERIES = ["fidelity_error", "relevance_error"];
@@ -19,64 +19,64 @@ function mark(name, x, y) {
 }
 
 function series(name, points, x, y) {
-  const known = points.filter((point) => point[name]);
-  if (!known.length) return null;
-  const upper = known.map((point) => `${x(point.k)} ${y(point[name].high)}`);
-  const lower = known.map((point) => `${x(point.k)} ${y(point[name].low)}`).reverse();
-  const line = known.map((point) => `${x(point.k)} ${y(point[name].value)}`);
+  const measured = points.filter((point) => point[name]);
+  if (!measured.length) return null;
+  const upper = measured.map((point) => `${x(point.k)} ${y(point[name].high)}`);
+  const lower = measured.map((point) => `${x(point.k)} ${y(point[name].low)}`).reverse();
+  const line = measured.map((point) => `${x(point.k)} ${y(point[name].value)}`);
   return s(
     "g",
     { class: name },
     s("path", { class: "band", d: `M${[...upper, ...lower].join("L")}Z` }),
     s("path", { class: "line", d: `M${line.join("L")}` }),
-    known.map((point) => mark(name, x(point.k), y(point[name].value))),
+    measured.map((point) => mark(name, x(point.k), y(point[name].value))),
   );
 }
 
-function key(name, text) {
+function legendEntry(name, text) {
   const line = s("path", { class: "line", d: "M0 6H32" });
   const drawing = { class: `key ${name}`, viewBox: "0 0 32 12", "aria-hidden": "true" };
   return h("span", null, s("svg", drawing, line, mark(name, 16, 6)), ` ${text}`);
 }
 
-export function curve(points, k, choose) {
+export function curve(points, k, onSelect) {
   const all = points.flatMap((point) => SERIES.map((name) => point[name]?.high ?? 0));
   const highest = (Math.max(...all) || 1) * 1.05;
   const last = points.length - 1;
   const x = (n) => LEFT + (WIDTH - LEFT - RIGHT) * (last ? 0.04 + (0.92 * (n - points[0].k)) / last : 0.5);
   const y = (error) => TOP + (1 - error / highest) * (HEIGHT - TOP - BOTTOM);
-  const told = points.map((point) => {
-    const [fidelity, relevance] = SERIES.map((name) => brief(point[name]?.value));
+  const descriptions = points.map((point) => {
+    const [fidelity, relevance] = SERIES.map((name) => shortNumber(point[name]?.value));
     return `${point.k} terms: fidelity error ${fidelity}, relevance error ${relevance}`;
   });
   const grid = ticks(highest).map((value) => [
     s("path", { class: "grid", d: `M${LEFT} ${y(value)}H${WIDTH - RIGHT}` }),
-    s("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, brief(value)),
+    s("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, shortNumber(value)),
   ]);
   const half = last ? (0.46 * (WIDTH - LEFT - RIGHT)) / last : 40;
-  const names = points.map((point) => {
-    const isNow = point.k === k;
+  const columns = points.map((point) => {
+    const isSelected = point.k === k;
     const field = { x: x(point.k) - half, y: TOP, width: 2 * half, height: HEIGHT - TOP - BOTTOM + 24, rx: 4 };
     const number = { x: x(point.k), y: HEIGHT - BOTTOM + 18, "text-anchor": "middle" };
     return [
-      s("rect", { ...field, class: isNow ? "chosen" : "choice", onclick: () => choose(point.k) }),
-      s("text", { ...number, class: isNow ? "now" : null }, point.k),
+      s("rect", { ...field, class: isSelected ? "selected" : "choice", onclick: () => onSelect(point.k) }),
+      s("text", { ...number, class: isSelected ? "selected" : null }, point.k),
     ];
   });
-  const drawn = SERIES.map((name) => series(name, points, x, y));
+  const lines = SERIES.map((name) => series(name, points, x, y));
   const axis = s("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "terms");
-  const described = `Errors over the number of terms. ${told.join("; ")}.`;
-  const picture = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": described };
+  const description = `Errors by number of terms. ${descriptions.join("; ")}.`;
+  const picture = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": description };
   return h(
     "figure",
     { class: "curve" },
-    s("svg", picture, names, grid, drawn, axis),
+    s("svg", picture, columns, grid, lines, axis),
     h(
       "figcaption",
       { class: "note" },
-      key(SERIES[0], "how far the sum misses the model"),
-      key(SERIES[1], "how far the answer moves while the reasons stay"),
-      "(mean squares; output scaled to [\u22121, +1])",
+      legendEntry(SERIES[0], "how far the sum is from the model (fidelity error)"),
+      legendEntry(SERIES[1], "how far the answer moves while the facts hold (relevance error)"),
+      "Both are mean squares of the output scaled to [\u22121, +1].",
     ),
   );
 }

@@ -1,9 +1,9 @@
-// Downloads: the report as the server writes it, the sealed data byte for byte, and a picture drawn here.
+// Downloads the server's report, the sealed data and a picture, which is drawn here on a canvas.
 
 import { post } from "./api.js";
-import { minus, signed } from "./format.js";
+import { withMinusSign, withSign } from "./format.js";
 import { SIGNS } from "./gauge.js";
-import { levels } from "./picture.js";
+import { levels } from "./waterfall.js";
 
 export function save(content, name) {
   const address = URL.createObjectURL(content);
@@ -32,20 +32,20 @@ class Paper {
     this.pen = this.canvas.getContext("2d");
     this.pen.scale(2, 2);
     const style = getComputedStyle(document.documentElement);
-    this.colour = (name) => style.getPropertyValue(`--${name}`).trim();
-    this.pen.fillStyle = this.colour("card");
+    this.color = (name) => style.getPropertyValue(`--${name}`).trim();
+    this.pen.fillStyle = this.color("card");
     this.pen.fillRect(0, 0, WIDE, height);
   }
 
-  text(words, x, y, { size = 16, bold = false, colour = "ink", align = "left", most = WIDE - 2 * PAD } = {}) {
+  text(words, x, y, { size = 16, bold = false, color = "ink", align = "left", maxWidth = WIDE - 2 * PAD } = {}) {
     this.pen.font = `${bold ? 600 : 400} ${size}px ${FONT}`;
-    this.pen.fillStyle = this.colour(colour);
+    this.pen.fillStyle = this.color(color);
     this.pen.textAlign = align;
     this.pen.textBaseline = "middle";
-    let kept = words.length;
-    const shown = () => (kept < words.length ? `${words.slice(0, kept).trimEnd()}\u2026` : words);
-    while (kept > 4 && this.pen.measureText(shown()).width > most) kept -= 1;
-    this.pen.fillText(shown(), x, y);
+    let length = words.length;
+    const clipped = () => (length < words.length ? `${words.slice(0, length).trimEnd()}\u2026` : words);
+    while (length > 4 && this.pen.measureText(clipped()).width > maxWidth) length -= 1;
+    this.pen.fillText(clipped(), x, y);
   }
 
   wrapped(words, x, y, options) {
@@ -56,41 +56,41 @@ class Paper {
       if (this.pen.measureText(longer).width > WIDE - 2 * PAD && lines.at(-1)) lines.push(word);
       else lines[lines.length - 1] = longer;
     }
-    const shown = lines.slice(0, 3);
-    shown.forEach((line, i) => this.text(line, x, y + i * options.size * 1.45, options));
-    return y + shown.length * options.size * 1.45;
+    const visible = lines.slice(0, 3);
+    visible.forEach((line, i) => this.text(line, x, y + i * options.size * 1.45, options));
+    return y + visible.length * options.size * 1.45;
   }
 
-  strip(x, y, width, high, isMore) {
-    const colour = this.colour(isMore ? "plus" : "minus");
-    this.pen.fillStyle = this.pen.strokeStyle = colour;
-    if (isMore) {
-      this.pen.fillRect(x, y, Math.max(2, width), high);
+  strip(x, y, width, height, isPositive) {
+    const color = this.color(isPositive ? "plus" : "minus");
+    this.pen.fillStyle = this.pen.strokeStyle = color;
+    if (isPositive) {
+      this.pen.fillRect(x, y, Math.max(2, width), height);
       return;
     }
     this.pen.save();
     this.pen.lineWidth = 1.5;
-    this.pen.strokeRect(x, y, Math.max(2, width), high);
+    this.pen.strokeRect(x, y, Math.max(2, width), height);
     this.pen.beginPath();
-    this.pen.rect(x, y, width, high);
+    this.pen.rect(x, y, width, height);
     this.pen.clip();
-    for (let i = -high; i < width + high; i += 7) {
+    for (let i = -height; i < width + height; i += 7) {
       this.pen.beginPath();
-      this.pen.moveTo(x + i, y + high);
-      this.pen.lineTo(x + i + high, y);
+      this.pen.moveTo(x + i, y + height);
+      this.pen.lineTo(x + i + height, y);
       this.pen.stroke();
     }
     this.pen.restore();
   }
 }
 
-export function picture(view, headline, sentence, kicker) {
+export function drawPicture(view, headline, sentence, kicker) {
   const { steps } = levels(view.sum);
   const { intercept, terms, total } = view.sum;
-  const level = (text, part) => ({ text, number: minus(part.number), from: part.value, to: part.value, kind: "dot" });
+  const level = (text, part) => ({ text, number: withMinusSign(part.number), from: part.value, to: part.value, kind: "dot" });
   const rows = terms.map((term, i) => ({
     text: view.literals[term.index].text,
-    number: signed(term.number),
+    number: withSign(term.number),
     from: steps[i].before,
     to: steps[i].after,
     kind: "strip",
@@ -100,22 +100,22 @@ export function picture(view, headline, sentence, kicker) {
   const all = rows.flatMap((row) => [row.from, row.to]);
   const [low, high] = [Math.min(...all), Math.max(...all)];
   const paper = new Paper(330 + rows.length * ROW);
-  paper.text(kicker, PAD, 44, { size: 15, colour: "soft" });
+  paper.text(kicker, PAD, 44, { size: 15, color: "soft" });
   paper.text(headline, PAD, 82, { size: 34, bold: true });
   let y = paper.wrapped(sentence, PAD, 128, { size: 18 }) + 26;
   const x = (value) => 510 + (440 * (value - low)) / (high - low || 1);
   for (const row of rows) {
     if (row.bold) {
-      paper.pen.fillStyle = paper.colour("ink");
+      paper.pen.fillStyle = paper.color("ink");
       paper.pen.fillRect(PAD, y - ROW / 2, WIDE - 2 * PAD, 1.5);
     }
-    paper.text(row.text, PAD, y, { size: 17, bold: row.bold, most: 330 });
+    paper.text(row.text, PAD, y, { size: 17, bold: row.bold, maxWidth: 330 });
     paper.text(row.number, 470, y, { size: 17, bold: row.bold, align: "right" });
     if (row.kind === "strip") {
       const width = Math.abs(x(row.to) - x(row.from));
       paper.strip(x(Math.min(row.from, row.to)), y - 11, width, 20, row.to >= row.from);
     } else {
-      paper.pen.fillStyle = paper.colour("ink");
+      paper.pen.fillStyle = paper.color("ink");
       paper.pen.beginPath();
       paper.pen.arc(x(row.to), y - 1, 5.5, 0, 7);
       paper.pen.fill();
@@ -125,8 +125,8 @@ export function picture(view, headline, sentence, kicker) {
   const { name, meaning } = view.verdict;
   y += 6;
   const verdict = `${SIGNS[name]} ${name[0].toUpperCase()}${name.slice(1)}. ${meaning}`;
-  paper.text(verdict, PAD, y, { size: 17, bold: true, colour: TONES[name] });
-  paper.wrapped(view.in_population, PAD, y + 30, { size: 15, colour: "soft" });
-  return new Promise((done) => paper.canvas.toBlob(done, "image/png"));
+  paper.text(verdict, PAD, y, { size: 17, bold: true, color: TONES[name] });
+  paper.wrapped(view.in_population, PAD, y + 30, { size: 15, color: "soft" });
+  return new Promise((resolve) => paper.canvas.toBlob(resolve, "image/png"));
 }
 

@@ -1,6 +1,6 @@
-// A link from another site comes without the cookie, which is kept from other sites. Asking once more, from here,
-// brings it along; a mark in this tab keeps a browser without the cookie from asking for ever.
-const MARK = "anchorline-asked-again";
+// The browser omits the cookie (SameSite=Strict) when it follows a link from another site. Loading the page again
+// from here sends it. A mark in the session storage prevents an endless loop in a browser without the cookie.
+const MARK = "anchorline-reloaded";
 const here = location.pathname + location.search + location.hash;
 if (sessionStorage.getItem(MARK) !== here) {
   sessionStorage.setItem(MARK, here);
@@ -9,11 +9,11 @@ if (sessionStorage.getItem(MARK) !== here) {
   sessionStorage.removeItem(MARK);
 }
 
-// Sent from here, so that what the link shows is shown afterwards.
+// Submits the token by script, so that the address with its state stays the same.
 document.querySelector("form").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const given = new URLSearchParams({ token: document.getElementById("token").value });
-  await fetch("/login", { method: "POST", body: given, credentials: "same-origin" });
+  const form = new URLSearchParams({ token: document.getElementById("token").value });
+  await fetch("/login", { method: "POST", body: form, credentials: "same-origin" });
   sessionStorage.setItem(MARK, here);
   location.replace(here);
 });

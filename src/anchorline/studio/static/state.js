@@ -1,27 +1,27 @@
-// What is shown, kept in the address: a link to it shows the same to whoever may see it.
+// The state of the page, stored in the address, so that a link reproduces the view.
 
 const DEFAULTS = { case: 0, k: 5, sigma: 1 };
 
-const whole = (text, otherwise) => (/^\d{1,15}$/.test(text ?? "") ? Number(text) : otherwise);
+const parseWhole = (text, fallback) => (/^\d{1,15}$/.test(text ?? "") ? Number(text) : fallback);
 
-function parsed(text, otherwise) {
+function parseJson(text, fallback) {
   try {
     return JSON.parse(text);
   } catch {
-    return otherwise;
+    return fallback;
   }
 }
 
 export function read() {
   const query = new URLSearchParams(location.search);
   const sigma = Number(query.get("sigma") ?? NaN);
-  const edits = parsed(query.get("edits"), null);
-  const broken = parsed(query.get("broken"), null);
+  const edits = parseJson(query.get("edits"), null);
+  const broken = parseJson(query.get("broken"), null);
   return {
-    case: whole(query.get("case"), DEFAULTS.case),
-    k: Math.max(1, whole(query.get("k"), DEFAULTS.k)),
+    case: parseWhole(query.get("case"), DEFAULTS.case),
+    k: Math.max(1, parseWhole(query.get("k"), DEFAULTS.k)),
     sigma: Number.isFinite(sigma) && sigma >= 0 && sigma <= 4 && query.has("sigma") ? sigma : DEFAULTS.sigma,
-    compare: whole(query.get("compare"), null),
+    compare: parseWhole(query.get("compare"), null),
     search: query.get("search") ?? "",
     sort: ["high", "low"].includes(query.get("sort")) ? query.get("sort") : "position",
     edits: edits && typeof edits === "object" && !Array.isArray(edits) ? edits : {},
@@ -40,8 +40,8 @@ export function address(state) {
 }
 
 export function write(state, isNewCase) {
-  const where = address(state);
-  if (where === location.pathname + location.search) return;
-  if (isNewCase) history.pushState(null, "", where);
-  else history.replaceState(null, "", where);
+  const url = address(state);
+  if (url === location.pathname + location.search) return;
+  if (isNewCase) history.pushState(null, "", url);
+  else history.replaceState(null, "", url);
 }

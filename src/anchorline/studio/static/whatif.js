@@ -1,71 +1,71 @@
-// What if: every fact with a switch that breaks it and fields for other values; two answers side by side.
+// The what-if card: per fact, a switch that breaks it and fields for other values; then both answers.
 
-import { fill, h, own } from "./dom.js";
-import { brief, day, minus, percent, shown, signed } from "./format.js";
+import { fill, h, isolate } from "./dom.js";
+import { dateText, percent, shortNumber, valueText, withMinusSign, withSign } from "./format.js";
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
-const LONG = /^-?[1-9]\d{15,}$/; // a number of which JavaScript loses digits: it comes and goes as a text
+const LONG = /^-?[1-9]\d{15,}$/; // an integer that JavaScript cannot represent exactly, exchanged as a text
 
 function editor(column, value, change) {
   const id = `edit-${column.index}`;
-  const label = h("label", { class: "unseen", for: id }, `${column.name}: value`);
+  const label = h("label", { class: "visually-hidden", for: id }, `${column.name}: value`);
   const isListed = column.kind === "booleans" || (column.kind === "categories" && !column.has_more);
-  return [label, isListed ? chooser(id, column, value, change) : typer(id, column, value, change)];
+  return [label, isListed ? selectField(id, column, value, change) : textField(id, column, value, change)];
 }
 
-// Options carry a sign before their text, so that an empty category is not a missing one.
-function chooser(id, column, value, change) {
+// The values of options begin with =, which distinguishes an empty category from a missing value.
+function selectField(id, column, value, change) {
   const levels = column.kind === "booleans" ? ["true", "false"] : [...column.levels];
   const isMissing = value === null;
-  const now = String(value);
-  if (!isMissing && !levels.includes(now)) levels.unshift(now);
+  const current = String(value);
+  if (!isMissing && !levels.includes(current)) levels.unshift(current);
   const option = (text, content, selected) => h("option", { value: content, selected }, text);
-  const options = levels.map((level) => option(level, `=${level}`, level === now && !isMissing));
+  const options = levels.map((level) => option(level, `=${level}`, level === current && !isMissing));
   if (column.has_missing || isMissing) options.push(option("missing", "", isMissing));
-  const field = h("select", { id, onchange: () => change(chosen(column, field.value)) }, options);
+  const field = h("select", { id, onchange: () => change(selectedValue(column, field.value)) }, options);
   return field;
 }
 
-function typer(id, column, value, change) {
-  const text = value === null ? "" : day(shown(value));
+function textField(id, column, value, change) {
+  const text = value === null ? "" : dateText(valueText(value));
   const isDay = column.kind === "dates" && (DATE.test(text) || !text);
-  const isNumber = column.kind === "numbers" && typeof value !== "string"; // else too long, or infinite
+  const isNumber = column.kind === "numbers" && typeof value !== "string"; // a text is a long or infinite number
   const type = isNumber ? "number" : isDay ? "date" : "text";
   const placeholder = column.has_missing ? "missing" : null;
-  const onchange = () => change(typed(column, field));
+  const onchange = () => change(typedValue(column, field));
   const field = h("input", { id, type, step: "any", value: text, placeholder, onchange });
   return field;
 }
 
-function chosen(column, value) {
+function selectedValue(column, value) {
   if (value === "") return null;
   return column.kind === "booleans" ? value === "=true" : value.slice(1);
 }
 
-function typed(column, field) {
+function typedValue(column, field) {
   const text = field.value.trim();
   if (text === "") return null;
   if (column.kind !== "numbers") return field.value;
   return Number.isFinite(Number(text)) && !LONG.test(text) ? Number(text) : text;
 }
 
-function bar(name, value, told, ends, kind) {
+function bar(name, value, text, ends, kind) {
   const share = Math.min(1, Math.max(0, (value - ends[0]) / (ends[1] - ends[0] || 1)));
   return h(
     "div",
     { class: `bar ${kind}` },
     h("span", { class: "what" }, name),
     h("span", { class: "rail", "aria-hidden": "true" }, h("i", { style: { width: `${(100 * share).toFixed(2)}%` } })),
-    h("b", null, told),
+    h("b", null, text),
   );
 }
 
 export class WhatIf {
-  constructor(about, place, { changed }) {
+  constructor(about, container, { onChange }) {
     this.columns = new Map(about.columns.map((column, index) => [column.name, { ...column, index }]));
     this.groups = about.groups;
-    this.place = place;
-    this.changed = changed;
+    this.container = container;
+    this.onChange = onChange;
     this.isOpen = false;
   }
 
@@ -73,9 +73,9 @@ export class WhatIf {
     return this.groups[key] ?? [key];
   }
 
-  // While the model is being asked, switches already stand where they were put.
-  draw(state, view, answer, isAsking) {
-    this.isAsking = isAsking;
+  // While a query is pending, each switch already shows its new position.
+  draw(state, view, answer, isPending) {
+    this.isPending = isPending;
     const focused = document.activeElement?.id;
     const reasons = new Map(view.sum.terms.map((term) => [term.index, term]));
     const others = view.literals.map((_, i) => i).filter((i) => !reasons.has(i));
@@ -84,10 +84,10 @@ export class WhatIf {
     const facts = [reasons.size ? list([...reasons.keys()]) : null];
     if (others.length) facts.push(this.rest(list(others), others.length));
     const isChanged = Object.keys(state.edits).length || state.broken.length;
-    const back = { type: "button", id: "reset", disabled: !isChanged, onclick: () => this.changed({}, []) };
-    const verso = [this.answers(view, answer, isChanged), h("button", back, "Back to the case")];
-    const sides = [h("div", null, facts), h("div", { class: "verso", "aria-live": "polite" }, verso)];
-    fill(this.place, h("div", { class: "otherwise" }, sides));
+    const reset = { type: "button", id: "reset", disabled: !isChanged, onclick: () => this.onChange({}, []) };
+    const outcome = [this.answers(view, answer, isChanged), h("button", reset, "Undo all changes")];
+    const sides = [h("div", null, facts), h("div", { class: "outcomes", "aria-live": "polite" }, outcome)];
+    fill(this.container, h("div", { class: "what-if-columns" }, sides));
     if (focused) document.getElementById(focused)?.focus();
   }
 
@@ -100,7 +100,7 @@ export class WhatIf {
 
   row(state, view, answer, i, term) {
     const literal = view.literals[i];
-    const isBroken = state.broken.includes(literal.key) || (!this.isAsking && (answer?.is_broken[i] ?? false));
+    const isBroken = state.broken.includes(literal.key) || (!this.isPending && (answer?.is_broken[i] ?? false));
     const toggle = h(
       "button",
       {
@@ -120,25 +120,25 @@ export class WhatIf {
       const change = (next) => this.edit(state, literal.key, name, next);
       return h("span", { class: "field" }, editor(column, answer ? answer.row[name] : null, change));
     });
-    const text = own(literal.text);
-    const now = isBroken && !this.isAsking ? answer?.literals[i] : null;
-    const instead = now ? h("span", { class: "instead" }, own(now)) : null;
+    const text = isolate(literal.text);
+    const newText = isBroken && !this.isPending ? answer?.literals[i] : null;
+    const instead = newText ? h("span", { class: "instead" }, isolate(newText)) : null;
     return h(
       "li",
       { class: isBroken ? "broken" : null },
       toggle,
       h("span", { class: "fact" }, isBroken ? h("s", null, text) : text, instead),
-      h("span", { class: "adds" }, term ? signed(term.number) : ""),
+      h("span", { class: "adds" }, term ? withSign(term.number) : ""),
       h("span", { class: "fields" }, answer ? fields : null),
     );
   }
 
-  bars(view, answer, ends, told, within) {
+  bars(view, answer, ends, format, within) {
     return [
-      h("p", { class: "note" }, own(view.output)),
-      bar("this case", answer.original, told(answer.original), ends, "first"),
-      bar("the model now", answer.prediction, told(answer.prediction), ends, "model"),
-      bar("the sum expects", within, told(within), ends, "expects"),
+      h("p", { class: "note" }, isolate(view.output)),
+      bar("this case", answer.original, format(answer.original), ends, "first"),
+      bar("model now", answer.prediction, format(answer.prediction), ends, "model"),
+      bar("sum predicts", within, format(within), ends, "expects"),
     ];
   }
 
@@ -147,27 +147,28 @@ export class WhatIf {
     for (const name of this.members(key)) delete edits[name];
     const broken = state.broken.filter((name) => name !== key);
     if (!isBroken) broken.push(key);
-    this.changed(edits, broken);
+    this.onChange(edits, broken);
   }
 
   edit(state, key, name, value) {
-    this.changed({ ...state.edits, [name]: value }, state.broken.filter((one) => one !== key));
+    this.onChange({ ...state.edits, [name]: value }, state.broken.filter((broken) => broken !== key));
   }
 
   answers(view, answer, isChanged) {
-    if (!answer) return h("p", { class: "note" }, "Asking the model\u2026");
+    if (!answer) return h("p", { class: "note" }, "Querying the model\u2026");
     const ends = view.range;
-    const told = (value) => (view.is_probability ? percent(value) : brief(value, 3));
+    const format = (value) => (view.is_probability ? percent(value) : shortNumber(value, 3));
     const within = Math.min(ends[1], Math.max(ends[0], answer.expected));
-    const beyond = within !== answer.expected ? ` (here it says ${minus(told(answer.expected))})` : "";
-    const bars = this.bars(view, answer, ends, told, within);
-    if (this.isAsking) return [h("p", { class: "outcome" }, "Asking the model\u2026"), bars];
-    let outcome = "Nothing is changed yet.";
-    if (isChanged && answer.decision_stays === true) outcome = "The decision stays.";
+    const expected = withMinusSign(format(answer.expected));
+    const bars = this.bars(view, answer, ends, format, within);
+    if (this.isPending) return [h("p", { class: "outcome" }, "Querying the model\u2026"), bars];
+    let outcome = "Nothing has been changed yet.";
+    if (isChanged && answer.decision_stays === true) outcome = "The decision stays the same.";
     if (isChanged && answer.decision_stays === false) outcome = "The decision changes.";
-    if (isChanged && answer.decision_stays === null) outcome = "The answer is another one.";
-    const now = isChanged && answer.decision_stays !== null ? [" Now: ", h("b", null, own(answer.answer))] : null;
-    const left = beyond ? h("p", { class: "note" }, `A sum can leave the range of the model's answers${beyond}.`) : null;
-    return [h("p", { class: "outcome" }, outcome, now), bars, left];
+    if (isChanged && answer.decision_stays === null) outcome = "The new answer is shown below.";
+    const now = isChanged && answer.decision_stays !== null ? [" Now: ", h("b", null, isolate(answer.answer))] : null;
+    const outside = `The sum predicts ${expected}, which is outside the range of the model's answers.`;
+    const note = within !== answer.expected ? h("p", { class: "note" }, outside) : null;
+    return [h("p", { class: "outcome" }, outcome, now), bars, note];
   }
 }

@@ -1,7 +1,7 @@
-// The sum as a waterfall: a table whose cells say everything, with bars beside them that repeat it.
+// Draws the sum as a waterfall: a table that contains every number, with bars that repeat them.
 
-import { h, own } from "./dom.js";
-import { minus, signed } from "./format.js";
+import { h, isolate } from "./dom.js";
+import { withMinusSign, withSign } from "./format.js";
 
 class Scale {
   constructor(levels) {
@@ -17,8 +17,8 @@ class Scale {
   }
 }
 
-const share = (number) => `${number.toFixed(3)}%`;
-const at = (left, width) => (width === undefined ? { left: share(left) } : { left: share(left), width: share(width) });
+const cssPercent = (number) => `${number.toFixed(3)}%`;
+const position = (left, width) => (width === undefined ? { left: cssPercent(left) } : { left: cssPercent(left), width: cssPercent(width) });
 
 function row(kind, text, number, parts) {
   return h(
@@ -43,11 +43,11 @@ export function levels(sum) {
 export function waterfall(sum, literals, total, caption, range = []) {
   const { base, steps } = levels(sum);
   const scale = new Scale([base, sum.total.value, ...steps.map((step) => step.after), ...range]);
-  const mark = (name, value, width) => h("i", { class: name, style: at(scale.percent(value), width) });
+  const mark = (name, value, width) => h("i", { class: name, style: position(scale.percent(value), width) });
   const rows = [];
   if (sum.intercept) {
     const parts = [mark("dot", base), mark("down", base)];
-    rows.push(row("level", "starting level", minus(sum.intercept.number), parts));
+    rows.push(row("level", "starting level", withMinusSign(sum.intercept.number), parts));
   }
   sum.terms.forEach((term, i) => {
     const { before, after } = steps[i];
@@ -55,15 +55,15 @@ export function waterfall(sum, literals, total, caption, range = []) {
     const width = scale.percent(Math.max(before, after)) - scale.percent(left);
     const parts = [mark(`strip ${term.value >= 0 ? "plus" : "minus"}`, left, width), mark("down", after)];
     if (i > 0 || sum.intercept) parts.unshift(mark("up", before));
-    rows.push(row("term", own(literals[term.index].text), signed(term.number), parts));
+    rows.push(row("term", isolate(literals[term.index].text), withSign(term.number), parts));
   });
   const end = sum.total.value;
-  rows.push(row("total", total, minus(sum.total.number), [mark("up", end), mark("dot", end)]));
+  rows.push(row("total", total, withMinusSign(sum.total.number), [mark("up", end), mark("dot", end)]));
   const names = [h("th", { scope: "col" }, "because"), h("th", { scope: "col", class: "number" }, "adds")];
   return h(
     "table",
     { class: "sum" },
-    h("caption", { class: "unseen" }, caption),
+    h("caption", { class: "visually-hidden" }, caption),
     h("thead", null, h("tr", null, names, h("td", { "aria-hidden": "true" }))),
     h("tbody", null, rows),
   );
