@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import typer
 
 from anchorline.cli import options as opt
-from anchorline.cli.console import say
-from anchorline.cli.inputs import Intervals, Loading, Question
+from anchorline.cli.console import print_result
+from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.explainer import Explainer
 
@@ -50,9 +50,9 @@ def serve(
         float, typer.Option("--time-limit", min=0.1, metavar="SECONDS", help="How long a request may take.")
     ] = 60.0,
     target: opt.Target = None,
-    question: Question,
-    intervals: Intervals,
-    loading: Loading,
+    output_options: OutputOptions,
+    table_options: TableOptions,
+    model_options: ModelOptions,
 ) -> None:
     """Open a page where anybody can pick a case and understand the decision; programs are answered, too.
 
@@ -73,9 +73,9 @@ def serve(
     else:
         if spec is None or data is None:
             raise ParameterError("A MODEL needs its --data, and --data a MODEL.")
-        space = intervals.space(data, target)
-        loaded = loading.load(spec)
-        explainer, called = question.explainer(loaded, space), _name_of(spec)
+        space = table_options.space(data, target)
+        loaded = model_options.load(spec)
+        explainer, called = output_options.explainer(loaded, space), _name_of(spec)
     _warm(explainer)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     prepare(
@@ -101,5 +101,5 @@ def _warm(explainer: Explainer) -> None:
 
 
 def _tell(link: str) -> None:
-    say(f"Open {link}")
-    say("Stop with Ctrl-C.")
+    print_result(f"Open {link}")
+    print_result("Stop with Ctrl-C.")

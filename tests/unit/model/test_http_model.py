@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from anchorline import Explainer, Table, errors, verify
-from anchorline.cli.inputs import Loading
+from anchorline.cli.inputs import ModelOptions
 from anchorline.model.loaders import HttpLimits, load_model
 from anchorline.model.loaders.http_endpoint import shown
 
@@ -465,7 +465,7 @@ def test_the_budget_is_kept(server, load):
 def test_there_is_no_budget_that_nobody_asked_for(server, load):
     """A file of many rows would end in the middle, at a row that depends on the number of processes."""
     server.answer = mlflow
-    for model in (load(f"{server.address}/invocations"), Loading().load(f"{server.address}/invocations")):
+    for model in (load(f"{server.address}/invocations"), ModelOptions().load(f"{server.address}/invocations")):
         model._n_queries = 10**9
         assert model(FRAME).tolist() == [1.0, 3.0, 5.0]
         model.close()
