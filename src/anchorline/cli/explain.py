@@ -50,8 +50,8 @@ def explain(
     """
     if bool(row) == bool(rows):
         raise ParameterError(
-            f"{'Both' if row else 'Neither'} --row and --rows are given, but exactly one is needed. "
-            "Type --row 0 (repeatable), or --rows FILE."
+            f"{'Both --row and --rows are' if row else 'Neither --row nor --rows is'} given, but exactly one "
+            "of them is needed. Type --row 0 (repeatable), or --rows FILE."
         )
     space = table_options.space(data, target)
     instances = instances_to_explain(row or (), rows, space)

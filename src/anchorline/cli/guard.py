@@ -60,5 +60,5 @@ def _report_stop(error: KeyboardInterrupt | SystemExit) -> Code:
     word, code = "Terminated", Code.TERMINATED
     if isinstance(error, KeyboardInterrupt):
         word, code = "Interrupted", Code.INTERRUPTED
-    print_message(" ".join([f"{word}; no file was left half-written.", *getattr(error, "__notes__", ())]))
+    print_message(" ".join([f"{word}; nothing was left half-written.", *getattr(error, "__notes__", ())]))
     return code
