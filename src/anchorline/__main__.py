@@ -1,9 +1,9 @@
-"""``python -m anchorline``: the command line."""
+"""``python -m anchorline`` runs the command line."""
 
 import sys
 
 if not sys.flags.safe_path and sys.path:
-    del sys.path[0]  # the working directory, which -m puts first: a model is not looked for there
+    del sys.path[0]  # -m puts the working directory first, and models must not be imported from there
 
 from anchorline.cli import main
 

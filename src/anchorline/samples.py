@@ -1,4 +1,7 @@
-"""A small table to try things on: generated loan applications, with numbers, categories, dates and holes."""
+"""A small example table: generated loan applications with numbers, categories, dates and missing values.
+
+May import: result.
+"""
 
 from typing import Any
 
@@ -11,10 +14,10 @@ _SHARES = (0.35, 0.25, 0.15, 0.15, 0.085, 0.01, 0.005)
 
 
 def loans(n_rows: int = 2000, *, seed: int = 0, backend: Any = "pandas") -> tuple[Any, np.ndarray]:
-    """Loan applications and what became of them, "approved" or "declined"; invented, of no real bank.
+    """Return a frame of generated loan applications, and the decision on each: "approved" or "declined".
 
-    Income and debt decide most, then how long the applicant has been employed (missing for one in eight)
-    and a home of one's own; the date of the application and the branch do not matter.
+    Income and debt have the largest effect on the decision. Next come the years of employment (missing in one
+    row of eight) and home ownership. The date of the application and the branch have no effect.
 
     Examples
     --------
@@ -39,7 +42,9 @@ def loans(n_rows: int = 2000, *, seed: int = 0, backend: Any = "pandas") -> tupl
         "age": age.tolist(),
         "income": income.tolist(),
         "debt": debt.tolist(),
-        "employed_years": [float(years) if there else None for years, there in zip(employed, known, strict=True)],
+        "employed_years": [
+            float(years) if is_known else None for years, is_known in zip(employed, known, strict=True)
+        ],
         "purpose": purpose.tolist(),
         "owner": owner.tolist(),
         "applied": (np.datetime64("2024-01-01") + rng.integers(0, 366, n_rows)).astype("datetime64[us]").tolist(),

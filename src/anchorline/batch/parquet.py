@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from anchorline.errors import FormatError, MissingDependencyError
-from anchorline.io.files import replacing
+from anchorline.io.files import open_atomically
 from anchorline.result.explanations import COLUMNS, Record
 
 ROWS_A_GROUP = 256  # fixed, for the same bytes; few, so that memory does not grow with long explanations
@@ -24,7 +24,7 @@ def write_parquet(
     schema = _schema(pa, identity)
     told = [name for name in schema.names if name != "explanation"]  # no two are alike: nothing to sum up
     layout = {"compression": "zstd", "write_statistics": told, "use_dictionary": told}
-    with replacing(path) as file, pq.ParquetWriter(file, schema, **layout) as writer:
+    with open_atomically(path) as file, pq.ParquetWriter(file, schema, **layout) as writer:
         remaining = iter(records)
         while group := list(itertools.islice(remaining, ROWS_A_GROUP)):
             columns = [pa.array([record[field.name] for record in group], field.type) for field in schema]

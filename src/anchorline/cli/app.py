@@ -1,4 +1,4 @@
-"""The application: its commands, its version, and how it ends."""
+"""The typer application: its commands, its version option, and its exit codes."""
 
 import logging
 import signal
@@ -12,10 +12,17 @@ import typer
 from anchorline._version import __version__
 from anchorline.cli import batch, bench, demo, doctor, explain, frontier, serve, verify
 from anchorline.cli.codes import HELP, Code
-from anchorline.cli.console import prepare_logging, prepare_streams, say, saying, silence, tell
+from anchorline.cli.console import (
+    convert_write_errors,
+    prepare_logging,
+    prepare_streams,
+    print_message,
+    print_result,
+    redirect_to_null,
+)
 from anchorline.cli.guard import guarded, report
 from anchorline.cli.options import Debug, Verbose
-from anchorline.cli.signature import spread
+from anchorline.cli.signature import expand_option_groups
 
 COMMANDS: dict[str, ModuleType] = {
     "explain": explain,
@@ -32,19 +39,19 @@ app = typer.Typer(
     help="Explain one prediction of any model as a short sum that adds up exactly, with a certificate.",
     epilog=HELP,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # texts are shown as they are
+    rich_markup_mode=None,  # help texts contain no markup
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 
 
 def _show_version(value: bool) -> None:
     if value:
-        say(f"anchorline {__version__}")
+        print_result(f"anchorline {__version__}")
         raise typer.Exit
 
 
 @app.callback()
-def _all(
+def _global_options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
@@ -54,46 +61,46 @@ def _all(
     pass
 
 
-def _add(group: typer.Typer, command: Callable[..., Any], summary: str, examples: str) -> None:
-    shown = "\b\nExamples:\n" + "".join(f"  {line}\n" for line in examples.splitlines())
-    group.command(short_help=summary, epilog=f"{shown}\n{HELP}")(guarded(spread(command)))
+def _add_command(group: typer.Typer, command: Callable[..., Any], summary: str, examples: str) -> None:
+    example_lines = "\b\nExamples:\n" + "".join(f"  {line}\n" for line in examples.splitlines())
+    group.command(short_help=summary, epilog=f"{example_lines}\n{HELP}")(guarded(expand_option_groups(command)))
 
 
 for _name, _module in COMMANDS.items():
-    _add(app, getattr(_module, _name), _module.SUMMARY, _module.EXAMPLES)
-_benches = typer.Typer(name="bench", help=bench.SUMMARY, epilog=HELP, rich_markup_mode=None)
+    _add_command(app, getattr(_module, _name), _module.SUMMARY, _module.EXAMPLES)
+_bench_app = typer.Typer(name="bench", help=bench.SUMMARY, epilog=HELP, rich_markup_mode=None)
 for _command, (_summary, _examples) in bench.COMMANDS.items():
-    _add(_benches, _command, _summary, _examples)
-app.add_typer(_benches)
+    _add_command(_bench_app, _command, _summary, _examples)
+app.add_typer(_bench_app)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, by default with what was typed, and return the exit code."""
+    """Run the command line and return the exit code; None means the arguments of the process."""
     prepare_streams()
     prepare_logging(logging.WARNING)
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        with saying():  # help and completion, which typer writes itself
+        with convert_write_errors():  # typer prints help and completion scripts itself
             return int(app(arguments, prog_name="anchorline", standalone_mode=False) or 0)
     except (KeyboardInterrupt, _Terminated) as error:
         return report(error)
-    except SystemExit as ended:
-        if ended.code == 1:  # typer's own, where help was cut off by `| head`
-            silence(sys.stdout)
+    except SystemExit as exit_request:
+        if exit_request.code == 1:  # typer exits with 1 where `| head` closed the pipe while help was printed
+            redirect_to_null(sys.stdout)
             return Code.BROKEN_PIPE
-        return ended.code if isinstance(ended.code, int) else Code.BUG
+        return exit_request.code if isinstance(exit_request.code, int) else Code.BUG
     except Exception as error:
         if not hasattr(error, "format_message"):
             return report(error)
-        where = getattr(getattr(error, "ctx", None), "command_path", "anchorline")
-        tell(f"{error.format_message()} Type: {where} --help")
+        command_path = getattr(getattr(error, "ctx", None), "command_path", "anchorline")
+        print_message(f"{error.format_message()} Type: {command_path} --help")
         return Code.USAGE
 
 
 class _Terminated(SystemExit):
-    """Somebody asked the process to end."""
+    """The process received SIGTERM."""
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    """Unwind, so that no file is left half-written."""
+    """Raise an exception, so that the stack unwinds and no file is left half-written."""
     raise _Terminated(Code.TERMINATED)

@@ -19,8 +19,8 @@ from anchorline.batch.progress import Progress
 from anchorline.batch.run import JOURNAL, RunChoices, file_digest, run_batch
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
-from anchorline.cli.console import error_console, tell
-from anchorline.cli.inputs import Intervals, Loading, Question, keywords_of, rows_like
+from anchorline.cli.console import error_console, print_message
+from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, keywords_of, rows_like
 from anchorline.errors import ParameterError
 from anchorline.model.loaders.http_endpoint import redact_address
 
@@ -54,11 +54,11 @@ def batch(
     sigma: opt.Sigma = 1.0,
     samples: opt.Samples = None,
     objective: opt.ObjectiveOption = opt.Objective.fidelity,
-    question: Question,
-    intervals: Intervals,
+    output_options: OutputOptions,
+    table_options: TableOptions,
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
-    loading: Loading,
+    model_options: ModelOptions,
 ) -> Code:
     """Explain every row of a table, with checkpoints: a batch that was interrupted goes on with --resume.
 
@@ -67,16 +67,16 @@ def batch(
     if resume and overwrite:
         raise ParameterError("--resume and --overwrite are given; needed one: go on, or begin anew.")
     _check_out(out, {"ROWS": rows, "--data": data, "--model": model})
-    space = intervals.space(data, target)
+    space = table_options.space(data, target)
     frame = rows_like(space, rows)
-    loaded = loading.load(model)
-    explainer = question.explainer(loaded, space)
+    loaded = model_options.load(model)
+    explainer = output_options.explainer(loaded, space)
     keywords: dict[str, Any] = keywords_of(
         sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed
     )
     work = Work.from_keywords(explainer, share_calls=share_calls, k=k, **keywords)
     made_of: dict[str, Any] = {"model": _digest_of_model(model), "data": file_digest(rows)}
-    made_of |= {"batch_rows": loading.batch_rows} if "://" in model else {}
+    made_of |= {"batch_rows": model_options.batch_rows} if "://" in model else {}
     with _bar() as progress, _resumable():
         choices = RunChoices(
             n_jobs=jobs,
@@ -88,7 +88,7 @@ def batch(
         )
         report = run_batch(rows_of(frame, explainer), work, Path(out), made_of, choices)
     for line in report.lines():
-        tell(line)
+        print_message(line)
     return Code.MODEL if report.n_failed == report.n_rows else Code.OK
 
 

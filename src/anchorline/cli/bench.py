@@ -14,11 +14,11 @@ import anchorline
 from anchorline.cli.codes import Code
 from anchorline.errors import MissingDependencyError
 
-SUMMARY = "Repeat the paper's experiments, or race other explainers."
+SUMMARY = "Repeat the paper's experiments, or compare with other explainers."
 
 
 class Protocol(enum.StrEnum):
-    """Which rows are explained, by a model that was trained on which."""
+    """Which rows are explained: rows of a test set, rows of the training table, or both in turn."""
 
     paper = "paper"
     code = "code"
@@ -27,47 +27,60 @@ class Protocol(enum.StrEnum):
 
 _Cache = Annotated[
     Path | None,
-    typer.Option("--cache", metavar="DIR", help="Trained models, finished work. [default: .cache/bench]"),
+    typer.Option(
+        "--cache", metavar="DIR", help="Where trained models and finished work are stored. [default: .cache/bench]"
+    ),
 ]
 
 
 def paper(
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="DIR", help="Files <OpenML id>-<name>.csv.gz; left out, OpenML is asked."),
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            help="A folder of files <OpenML id>-<name>.csv.gz. Without it, the data sets come from OpenML.",
+        ),
     ] = None,
     protocol: Annotated[
         Protocol | None,
         typer.Option(
-            "--protocol", help="Rows of a test set, or of the training table. [default: both, or paper if quick]"
+            "--protocol",
+            help="Explain rows of a test set (paper), of the training table (code), or both. "
+            "[default: both; paper with --quick]",
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="The whole shape in minutes: fewer sets, instances and draws.")
+        bool, typer.Option("--quick", help="Run every part in minutes, with fewer data sets, rows and samples.")
     ] = False,
     report_only: Annotated[
-        bool, typer.Option("--report-only", help="Measure nothing; write what was measured before.")
+        bool, typer.Option("--report-only", help="Measure nothing; write the report from earlier measurements.")
     ] = False,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that measure.")] = 2,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Number of worker processes.")] = 2,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Results and figures. [default: benchmarks/paper, or in the cache if quick]",
+            help="Where results and figures are written. [default: benchmarks/paper; the cache with --quick]",
         ),
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option("--page", metavar="FILE", help="The claims. [default: docs/paper.md, or in --out if given]"),
+        typer.Option(
+            "--page",
+            metavar="FILE",
+            help="Where the page on the paper's claims is written. [default: docs/paper.md, or inside --out]",
+        ),
     ] = None,
     cache: _Cache = None,
 ) -> Code:
-    """Repeat the paper's experiments: results, tables, figures, and a page that says claim by claim what agrees.
+    """Repeat the paper's experiments and write results, tables, figures, and a page that checks every claim.
 
-    A run that was stopped goes on where it was. What fails is told, left out, and tried again next time: code 6.
+    A run that was stopped continues where it stopped. The command reports every part that fails, leaves the part
+    out of the results and tries it again in the next run. The exit code is 6 if any part failed.
     """
-    complete = _benchmark("experiments.command").repeat_paper(
+    complete = _import_benchmark("experiments.command").repeat_paper(
         data,
         protocol=protocol,
         quick=quick,
@@ -82,33 +95,40 @@ def paper(
 
 def peers(
     data: Annotated[
-        Path, typer.Option("--data", metavar="DIR", help="Files <OpenML id>-<name>.csv.gz.", show_default=False)
+        Path,
+        typer.Option(
+            "--data", metavar="DIR", help="A folder of files <OpenML id>-<name>.csv.gz.", show_default=False
+        ),
     ],
-    queries: Annotated[int, typer.Option("--queries", help="Rows that each side may ask the model about.")] = 5000,
-    instances: Annotated[int, typer.Option("--instances", min=1, max=10, help="Of each benchmark.")] = 5,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where peers.json and the page go.")] = Path(
-        "benchmarks/results"
-    ),
+    queries: Annotated[
+        int, typer.Option("--queries", help="Number of rows that each explainer may send to the model.")
+    ] = 5000,
+    instances: Annotated[
+        int, typer.Option("--instances", min=1, max=10, help="Number of explained rows per benchmark.")
+    ] = 5,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where peers.json and the page are written.")
+    ] = Path("benchmarks/results"),
     cache: _Cache = None,
 ) -> None:
-    """Race LIME and KernelSHAP at equal queries: overhead, end-to-end time and relevance, as ratios."""
-    _benchmark("peers").race(data, cache=cache, out=out, n_queries=queries, n_instances=instances)
+    """Compare with LIME and KernelSHAP at equal queries: overhead, total time and relevance, as ratios."""
+    _import_benchmark("peers").race(data, cache=cache, out=out, n_queries=queries, n_instances=instances)
 
 
-def _benchmark(module: str) -> ModuleType:
-    """A module of the benchmarks, which lie beside ``src`` in a checkout and are not part of the wheel."""
+def _import_benchmark(module: str) -> ModuleType:
+    """Import a module of ``benchmarks/``, which is next to ``src/`` in a checkout and not part of the wheel."""
     checkout = Path(anchorline.__file__).parents[2]
     if not (checkout / "benchmarks" / "__main__.py").is_file():
         raise MissingDependencyError(
-            "The benchmarks are not part of the installed package. In a checkout of the repository, type: "
-            "make bench DATA=folder-of-data-sets"
+            "The benchmarks are not part of the installed package. They need a checkout of the repository. "
+            "In the checkout, type: make bench DATA=folder-of-data-sets"
         )
     if str(checkout) not in sys.path:
         sys.path.insert(0, str(checkout))
     return import_module(f"benchmarks.{module}")
 
 
-#: What each is for, and how it is typed.
+#: The summary and the examples of each command.
 COMMANDS: dict[Callable[..., Any], tuple[str, str]] = {
     paper: (
         "Repeat the paper's experiments.",
@@ -118,7 +138,7 @@ anchorline bench paper --data datasets --quick
 anchorline bench paper --data datasets --report-only""",
     ),
     peers: (
-        "Race LIME and KernelSHAP.",
+        "Compare with LIME and KernelSHAP.",
         "anchorline bench peers --data datasets --queries 5000",
     ),
 }

@@ -1,4 +1,4 @@
-"""What the process's exit code says."""
+"""The exit codes of the process, and which error leads to which code."""
 
 import enum
 
@@ -6,7 +6,7 @@ from anchorline import errors
 
 
 class Code(enum.IntEnum):
-    """Exit codes; `HELP` tells them to people."""
+    """Exit codes; `HELP` explains them to users."""
 
     OK = 0
     DOES_NOT_HOLD = 1
@@ -25,13 +25,14 @@ class Code(enum.IntEnum):
 HELP = """\
 \b
 Exit codes:
-  0  done                              5    the result cannot be written
-  1  the explanation does not hold     6    no answer: verify cannot tell, no explanation is found,
-  2  wrong usage                            or part of a benchmark failed
-  3  data, model, row or explanation   7    a package is missing
-     cannot be used                    70   a bug
-  4  the model failed, or cannot be    130  Ctrl-C; 143 terminated
-     reached                           141  nobody reads the output any more"""
+  0  success                           6    no answer: verify cannot decide, no explanation was found,
+  1  the explanation does not hold          or part of a benchmark failed
+  2  wrong usage                       7    a required package is missing
+  3  the data, model, row or           70   a bug in anchorline
+     explanation cannot be used        130  interrupted by Ctrl-C
+  4  the model failed or cannot be     141  the reader of the output closed it
+     reached                           143  terminated
+  5  the result cannot be written"""
 
 _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
     (errors.MissingDependencyError, Code.MISSING),
@@ -54,12 +55,12 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
 
 
 def code_of(error: BaseException) -> Code:
-    """The exit code of an error; of one that is not ours, a bug's."""
+    """Return the exit code of an error; an error that is not an `AnchorlineError` is a bug."""
     return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), Code.BUG)
 
 
-def root_of(error: BaseException) -> BaseException:
-    """The error to tell: one of ours that a model raised is clearer than the one it was wrapped in."""
+def root_cause(error: BaseException) -> BaseException:
+    """Return the error to report: an `AnchorlineError` raised by a model is clearer than the error around it."""
     while isinstance(error, errors.PredictorError) and isinstance(error.__cause__, errors.AnchorlineError):
         error = error.__cause__
     return error

@@ -1,4 +1,4 @@
-"""What is written, and where: results on standard output, all else on standard error, nothing interpreted."""
+"""Printing: results go to standard output, messages and logs to standard error, and no text is read as markup."""
 
 import atexit
 import contextlib
@@ -17,47 +17,48 @@ from anchorline.errors import OutputFileError
 from anchorline.io.files import reason_of
 from anchorline.render.text import printable
 
-_OWN_CODE = Path(__file__).parents[1]
-PAGE_WIDTH = 100  # of a table that goes to a file or a pipe
+_PACKAGE_FOLDER = Path(__file__).parents[1]
+PAGE_WIDTH = 100  # characters per line of a table that is written to a file or a pipe
 
 
 def prepare_streams() -> None:
-    """Characters that a terminal does not know become escapes instead of errors, and no stream is None.
+    """Make both streams writable and replace characters that they cannot encode by escapes.
 
-    Python has None for a stream that was closed (``>&-``). What is told then goes nowhere, and a result fails
-    where it is written: a command that writes to a file is not disturbed.
+    Python sets a stream to None if it was closed (``>&-``). Messages to a closed standard error are then
+    discarded. A result for a closed standard output raises an error when it is written, so that a command that
+    writes to a file is not affected.
     """
     if sys.stdout is None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  as long as the process
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  open until the process ends
     for stream in (sys.stdout, sys.stderr):
-        atexit.register(_settle, stream)
+        atexit.register(_flush_at_exit, stream)
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _settle(stream: TextIO) -> None:
-    """Write what is left, if it can be; where it cannot, Python would end with a code of its own."""
+def _flush_at_exit(stream: TextIO) -> None:
+    """Flush a stream and ignore a failure, because Python would replace the exit code by its own."""
     try:
         stream.flush()
     except (OSError, ValueError):
-        silence(stream)
+        redirect_to_null(stream)
 
 
 @contextlib.contextmanager
-def results_apart() -> Iterator[None]:
-    """Keep standard output for results: whatever else is printed, by a model above all, goes to standard error."""
+def reserve_stdout() -> Iterator[None]:
+    """Reserve standard output for results: text that a model prints goes to standard error instead."""
     State.results = sys.stdout
     try:
-        with contextlib.redirect_stdout(cast(TextIO, _Aside())):
+        with contextlib.redirect_stdout(cast(TextIO, _ForgivingStderr())):
             yield
     finally:
         State.results = None
 
 
-class _Aside:
-    """Standard error, for what others print: where it cannot be written, nothing of theirs fails."""
+class _ForgivingStderr:
+    """Standard error for text printed by models: a failed write does not raise inside the model."""
 
     def write(self, text: str) -> int:
         with contextlib.suppress(OSError):
@@ -72,125 +73,126 @@ class _Aside:
         return getattr(sys.stderr, name)
 
 
-def _results() -> TextIO:
+def _result_stream() -> TextIO:
     return State.results or sys.stdout
 
 
-def say(text: str | bytes) -> None:
+def print_result(text: str | bytes) -> None:
     """Write a result to standard output."""
-    with saying():
+    with convert_write_errors():
         if isinstance(text, bytes):
-            _results().buffer.write(text)
-            _results().buffer.flush()
+            _result_stream().buffer.write(text)
+            _result_stream().buffer.flush()
         else:
-            typer.echo(text, file=_results(), color=True)  # colours, if any, were asked for
+            # color=True keeps the escape codes, which `supports_color` has already decided on.
+            typer.echo(text, file=_result_stream(), color=True)
 
 
 @contextlib.contextmanager
-def saying() -> Iterator[None]:
-    """Tell what cannot be written; a reader that went away ends the command, as it does elsewhere."""
+def convert_write_errors() -> Iterator[None]:
+    """Raise `OutputFileError` where standard output cannot be written; a closed pipe stays `BrokenPipeError`."""
     try:
         yield
     except OutputFileError:
         raise
     except OSError as error:
-        silence(_results())
+        redirect_to_null(_result_stream())
         if isinstance(error, BrokenPipeError):
             raise
-        where = "Standard output" if error.filename is None else repr(error.filename)
-        raise OutputFileError(f"{where} cannot be written: {reason_of(error)}.") from error
+        target = "Standard output" if error.filename is None else repr(error.filename)
+        raise OutputFileError(f"{target} cannot be written: {reason_of(error)}.") from error
 
 
-def tell(text: str) -> None:
-    """Write one line to standard error, whatever is in the text."""
-    with contextlib.suppress(OSError):  # nobody there to tell
+def print_message(text: str) -> None:
+    """Write one line to standard error, without line breaks and control codes of the text."""
+    with contextlib.suppress(OSError):  # there is no other place to report that standard error is closed
         typer.echo(f"anchorline: {one_line(text)}", err=True)
 
 
 def one_line(text: str) -> str:
-    """A text without line breaks and control codes."""
+    """Return a text without line breaks and control codes."""
     return printable(" ".join(text.split()))
 
 
-def lines_of(value: Any) -> str:
-    """A text of several lines without control codes."""
+def printable_lines(value: Any) -> str:
+    """Return a value as a text of several lines without control codes."""
     return "\n".join(printable(line) for line in str(value).split("\n"))
 
 
-def silence(stream: TextIO) -> None:
-    """Let what is left in a broken stream go nowhere, so that Python does not complain when it ends."""
+def redirect_to_null(stream: TextIO) -> None:
+    """Discard the rest of a broken stream, so that Python does not report it again when the process ends."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def is_terminal() -> bool:
-    """Whether somebody looks at standard output."""
-    return _results().isatty()
+    """Return whether standard output is a terminal."""
+    return _result_stream().isatty()
 
 
-def in_color() -> bool:
-    """Whether standard output is a terminal that wants colours."""
+def supports_color() -> bool:
+    """Return whether standard output is a terminal with colors that NO_COLOR does not turn off."""
     return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def in_ascii() -> bool:
-    """Whether standard output knows no block characters."""
+def is_ascii_only() -> bool:
+    """Return whether standard output cannot encode block characters."""
     try:
-        "█▒─│".encode(_results().encoding or "ascii")
+        "█▒─│".encode(_result_stream().encoding or "ascii")
     except (LookupError, UnicodeEncodeError):
         return True
     return False
 
 
 def error_console() -> Console:
-    """For progress bars: silent unless standard error is a terminal."""
+    """Return a console for progress bars, which is silent unless standard error is a terminal."""
     return Console(stderr=True, markup=False, highlight=False, emoji=False)
 
 
-class _OneLine(logging.Formatter):
+class _OneLineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return f"anchorline: {record.levelname.lower()}: {one_line(record.getMessage())}"
 
 
 def prepare_logging(level: int) -> None:
-    """Warnings and logs, one line each, to standard error."""
+    """Write every warning and every log record to standard error, on one line each."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLine())
+    handler.setFormatter(_OneLineFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
     logging.captureWarnings(True)
-    warnings.formatwarning = _plain_warning
+    warnings.formatwarning = _format_warning
 
 
-def _plain_warning(
+def _format_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
-    """A warning without a piece of code; where it arose only where that is not in our own code."""
-    where = "" if Path(filename).is_relative_to(_OWN_CODE) else f" ({filename}, line {lineno})"
-    return f"{message}{where}"
+    """Return a warning without its source line; its file and line only if it is not raised by anchorline."""
+    location = "" if Path(filename).is_relative_to(_PACKAGE_FOLDER) else f" ({filename}, line {lineno})"
+    return f"{message}{location}"
 
 
 class State:
-    """What was asked of all commands, and where their results go (None: to standard output as it is)."""
+    """Options that apply to every command, and the stream for results (None for the current standard output)."""
 
     debug: bool = False
     results: TextIO | None = None
 
 
 def set_debug(value: bool) -> bool:
-    """Remember ``--debug``."""
+    """Store ``--debug``."""
     State.debug = State.debug or value
     return value
 
 
 def set_verbose(value: bool) -> bool:
-    """Heed ``--verbose``."""
+    """Lower the log level for ``--verbose``."""
     if value:
         logging.getLogger().setLevel(logging.INFO)
     return value
 
 
-def shown(value: Any) -> str:
-    """Any value as text that drives no terminal."""
+def printable_text(value: Any) -> str:
+    """Return a value as text without control codes, which could steer a terminal."""
     return printable(str(value))

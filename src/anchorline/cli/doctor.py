@@ -11,7 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from anchorline._version import __version__
-from anchorline.cli.console import in_color, say, shown
+from anchorline.cli.console import print_result, printable_text, supports_color
 
 _PURPOSES = {
     "": "always needed",
@@ -19,34 +19,34 @@ _PURPOSES = {
     "plot": "pictures",
     "onnx": "ONNX models",
     "skops": "skops models",
-    "http": "models behind an address",
+    "http": "models behind an HTTP address",
     "boosters": "XGBoost, LightGBM and CatBoost models",
     "studio": "the page and the HTTP interface of `anchorline serve`",
-    "batch": "many rows to Parquet",
-    "dask": "many rows on Dask",
-    "ray": "many rows on Ray",
-    "spark": "many rows on Spark",
+    "batch": "explaining many rows into a Parquet file",
+    "dask": "explaining many rows on Dask",
+    "ray": "explaining many rows on Ray",
+    "spark": "explaining many rows on Spark",
     "scip": "the solver SCIP, as a referee",
     "gurobi": "the solver Gurobi, as a referee",
     "relax": "convex bounds by CVXPY",
     "peers": "comparisons with other explainers",
     "bench": "benchmarks",
 }
-_SAME = {"xgboost-cpu": ("xgboost-cpu", "xgboost")}  # either will do
+_EQUIVALENT = {"xgboost-cpu": ("xgboost-cpu", "xgboost")}  # either distribution satisfies the requirement
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """One package that something needs."""
+class Requirement:
+    """One package that anchorline or one of its extras requires."""
 
     package: str
-    least: str
+    minimum: str
     extra: str
 
     @property
-    def found(self) -> str | None:
-        """The version installed, or None."""
-        for name in _SAME.get(self.package, (self.package,)):
+    def installed(self) -> str | None:
+        """The installed version, or None."""
+        for name in _EQUIVALENT.get(self.package, (self.package,)):
             try:
                 return metadata.version(name)
             except metadata.PackageNotFoundError:
@@ -55,67 +55,74 @@ class Need:
 
     @property
     def state(self) -> str:
-        """ok, too old, or missing."""
-        if self.found is None:
+        """One of "ok", "too old" and "missing"."""
+        if self.installed is None:
             return "missing"
-        return "ok" if _numbers(self.found) >= _numbers(self.least) else "too old"
+        return "ok" if _version_numbers(self.installed) >= _version_numbers(self.minimum) else "too old"
 
 
-SUMMARY = "What is installed, and what is missing?"
+SUMMARY = "List installed and missing packages."
 EXAMPLES = """\
 anchorline doctor"""
 
 
 def doctor() -> None:
-    """Say what is installed, what is missing, and what to type to get it."""
-    needs = _needs()
-    python = f"Python {platform.python_version()} ({shown(sys.executable)})"
-    say(f"anchorline {__version__}, {python}, {platform.platform()}")
-    say("")
-    table = RichTable(box=None, pad_edge=False)
-    for title in ("package", "installed", "needed", "state", "for"):
-        table.add_column(title, no_wrap=title != "for")
-    for need in needs:
-        purpose = f"{_PURPOSES.get(need.extra, '')} [{need.extra}]" if need.extra else _PURPOSES[""]
-        style = {"ok": "green", "too old": "yellow", "missing": "red"}[need.state]
-        cells = [need.package, need.found or "-", f">= {need.least}" if need.least else "any", "", purpose]
-        texts = [Text(cell) for cell in cells]
-        texts[3] = Text(need.state, style=style)
-        table.add_row(*texts)
-    say(_printed(table))
-    wanting = sorted({need.extra for need in needs if need.state != "ok"})
-    say("")
-    if not wanting:
-        say("Nothing is missing.")
-    elif "" in wanting:
-        say("Something that is always needed is missing or too old. Type: pip install --upgrade anchorline")
-    for extra in wanting:
+    """List the installed and the missing packages, and print what to type to install the missing ones."""
+    requirements = _requirements()
+    python = f"Python {platform.python_version()} ({printable_text(sys.executable)})"
+    print_result(f"anchorline {__version__}, {python}, {platform.platform()}")
+    print_result("")
+    print_result(_rendered_table(requirements))
+    incomplete = sorted({requirement.extra for requirement in requirements if requirement.state != "ok"})
+    print_result("")
+    if not incomplete:
+        print_result("Nothing is missing.")
+    elif "" in incomplete:
+        print_result(
+            "A package that is always needed is missing or too old. Type: pip install --upgrade anchorline"
+        )
+    for extra in incomplete:
         if extra:
-            say(f"For {_PURPOSES.get(extra, extra)}, type: pip install 'anchorline[{extra}]'")
+            print_result(f"For {_PURPOSES.get(extra, extra)}, type: pip install 'anchorline[{extra}]'")
 
 
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*(?:>=([\w.]+))?[^;]*(?:;.*extra == ['\"](\w+)['\"])?")
 
 
-def _needs() -> list[Need]:
-    """What the installed distribution says it needs, but for its own development."""
-    needs = []
-    for requirement in metadata.requires("anchorline") or ():
-        found = _REQUIREMENT.match(requirement)
-        if found is None:
+def _requirements() -> list[Requirement]:
+    """Return the requirements that the installed distribution declares, without those of development extras."""
+    requirements = []
+    for line in metadata.requires("anchorline") or ():
+        match = _REQUIREMENT.match(line)
+        if match is None:
             continue
-        package, least, extra = found[1], found[2] or "", found[3] or ""
+        package, minimum, extra = match[1], match[2] or "", match[3] or ""
         if package != "anchorline" and extra in _PURPOSES:
-            needs.append(Need(package, least, extra))
-    return sorted(needs, key=lambda need: (list(_PURPOSES).index(need.extra), need.package))
+            requirements.append(Requirement(package, minimum, extra))
+    order = list(_PURPOSES)
+    return sorted(requirements, key=lambda requirement: (order.index(requirement.extra), requirement.package))
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def _version_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0])[:3])
 
 
-def _printed(table: RichTable) -> str:
-    console = Console(width=110, no_color=not in_color(), force_terminal=in_color(), markup=False, highlight=False)
+def _rendered_table(requirements: list[Requirement]) -> str:
+    table = RichTable(box=None, pad_edge=False)
+    for title in ("package", "installed", "needed", "state", "for"):
+        table.add_column(title, no_wrap=title != "for")
+    for requirement in requirements:
+        extra, state = requirement.extra, requirement.state
+        needed = f">= {requirement.minimum}" if requirement.minimum else "any"
+        table.add_row(
+            Text(requirement.package),
+            Text(requirement.installed or "-"),
+            Text(needed),
+            Text(state, style={"ok": "green", "too old": "yellow", "missing": "red"}[state]),
+            Text(f"{_PURPOSES.get(extra, '')} [{extra}]" if extra else _PURPOSES[""]),
+        )
+    color = supports_color()
+    console = Console(width=110, no_color=not color, force_terminal=color, markup=False, highlight=False)
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n"))

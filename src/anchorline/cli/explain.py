@@ -5,12 +5,12 @@ from typing import Annotated
 import typer
 
 from anchorline.cli import options as opt
-from anchorline.cli.formats import Format, chosen_format, deliver, rendered
-from anchorline.cli.inputs import Intervals, Loading, Question, instances, keywords_of
-from anchorline.cli.progress import Meter, expected_rows
+from anchorline.cli.formats import Format, choose_format, render, write_results
+from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, instances_to_explain, keywords_of
+from anchorline.cli.progress import QueryProgress, expected_rows
 from anchorline.errors import ParameterError
 
-SUMMARY = "Why is the answer to this row what it is?"
+SUMMARY = "Explain why the model gives this row its prediction."
 EXAMPLES = """\
 anchorline explain model.skops --data train.csv --target approved --row 17
 anchorline explain model.onnx --data train.parquet --row 3 --row 8 --format json > why.jsonl
@@ -30,40 +30,46 @@ def explain(
     sigma: opt.Sigma = 1.0,
     samples: opt.Samples = None,
     objective: opt.ObjectiveOption = opt.Objective.fidelity,
-    alternatives: Annotated[int, typer.Option("--alternatives", help="List so many other sums as good.")] = 0,
-    question: Question,
-    intervals: Intervals,
+    alternatives: Annotated[
+        int, typer.Option("--alternatives", help="Number of equally good sums to list as well.")
+    ] = 0,
+    output_options: OutputOptions,
+    table_options: TableOptions,
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
     form: Annotated[
-        Format | None, typer.Option("--format", help="What to make. [default: by --out, else text]")
+        Format | None, typer.Option("--format", help="Output format. [default: by the name in --out, else text]")
     ] = None,
     out: opt.Out = None,
-    loading: Loading,
+    model_options: ModelOptions,
 ) -> None:
-    """Explain predictions: why the model's answer to a row is what it is.
+    """Explain why the model gives a row, or each of several rows, its prediction.
 
-    Several rows as JSON are one explanation a line; as pages or pictures, name a file for each by {row}.
+    With several rows, JSON output has one explanation per line. Pages and pictures need one file per row: put
+    {row} into the name in --out.
     """
     if bool(row) == bool(rows):
-        raise ParameterError("Say which rows: --row 0 (repeatable), or --rows FILE.")
-    space = intervals.space(data, target)
-    asked = instances(row or (), rows, space)
-    chosen = chosen_format(form, out, len(asked))
+        raise ParameterError(
+            f"{'Both --row and --rows are' if row else 'Neither --row nor --rows is'} given, but exactly one "
+            "of them is needed. Type --row 0 (repeatable), or --rows FILE."
+        )
+    space = table_options.space(data, target)
+    instances = instances_to_explain(row or (), rows, space)
+    chosen_format = choose_format(form, out, len(instances))
     keywords = keywords_of(
         sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed
     )
     keywords |= {"alternatives": alternatives}
-    loaded = loading.load(model)
-    several, parts = len(asked) > 1, []
-    with Meter("Explaining", expected_rows(keywords, len(asked))) as meter:
-        explainer = question.explainer(meter.counted(loaded), space)
-        for done, (number, instance) in enumerate(asked, start=1):
-            meter.describe(f"Explaining row {number}")
+    loaded = model_options.load(model)
+    several, contents = len(instances) > 1, []
+    with QueryProgress("Explaining", expected_rows(keywords, len(instances))) as progress:
+        explainer = output_options.explainer(progress.wrap_model(loaded), space)
+        for n_done, (number, instance) in enumerate(instances, start=1):
+            progress.describe(f"Explaining row {number}")
             explanation = explainer.explain(instance, k=k, **keywords)
-            meter.expect(meter.n_rows / done * len(asked))
-            content = rendered(explanation, chosen, to_terminal=out is None)
-            if several and chosen is Format.text:
+            progress.set_expected(progress.n_rows / n_done * len(instances))
+            content = render(explanation, chosen_format, to_terminal=out is None)
+            if several and chosen_format is Format.text:
                 content = f"Row {number}\n{content!s}\n"
-            parts.append((number, content))
-    deliver(parts, out)
+            contents.append((number, content))
+    write_results(contents, out)

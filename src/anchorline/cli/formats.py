@@ -1,4 +1,4 @@
-"""An explanation as text, JSON, HTML or a picture."""
+"""An explanation as text, JSON, HTML or a picture, printed or written to files."""
 
 import enum
 import io
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from anchorline.cli.console import PAGE_WIDTH, in_ascii, in_color, is_terminal, say
+from anchorline.cli.console import PAGE_WIDTH, is_ascii_only, is_terminal, print_result, supports_color
 from anchorline.errors import ParameterError
 from anchorline.io import write_atomically
 from anchorline.result.explanation import Explanation
 
 
 class Format(enum.StrEnum):
-    """What is made of an explanation."""
+    """Output format of an explanation."""
 
     text = "text"
     json = "json"
@@ -26,27 +26,32 @@ _BY_SUFFIX = {"": Format.text, ".txt": Format.text, ".json": Format.json, ".json
 _BY_SUFFIX |= {".html": Format.html, ".htm": Format.html, ".png": Format.png}
 
 
-def format_by_name(asked: _Form | None, out: str | None, known: Mapping[str, _Form]) -> _Form:
-    """The format asked for, or the one that the ending of the file's name says; no ending is a text's."""
-    form = asked or known.get(Path(out or "").suffix.lower())
+def format_by_name(requested: _Form | None, out: str | None, by_suffix: Mapping[str, _Form]) -> _Form:
+    """Return the requested format or, if None, the format of the file name's suffix; no suffix means text."""
+    form = requested or by_suffix.get(Path(out or "").suffix.lower())
     if form is None:
-        endings = ", ".join(filter(None, known))
-        raise ParameterError(f"--out is {out!r}; needed a name that ends in {endings}; or say --format.")
+        suffixes = ", ".join(filter(None, by_suffix))
+        raise ParameterError(
+            f"--out is {out!r}, whose format is unknown. Type a name that ends in {suffixes}, or add --format."
+        )
     if form == Format.png and out is None:
-        raise ParameterError("A picture needs a file: --out picture.png")
+        raise ParameterError("--format is png, but a picture needs a file. Type: --out picture.png")
     return form
 
 
-def chosen_format(asked: Format | None, out: str | None, n_rows: int) -> Format:
-    """The format of explanations of so many rows."""
-    form = format_by_name(asked, out, _BY_SUFFIX)
+def choose_format(requested: Format | None, out: str | None, n_rows: int) -> Format:
+    """Return the format for ``n_rows`` explanations."""
+    form = format_by_name(requested, out, _BY_SUFFIX)
     if n_rows > 1 and form in (Format.html, Format.png) and "{row}" not in (out or ""):
-        raise ParameterError(f"Several rows need several files: --out 'explanation-{{row}}.{form.value}'")
+        raise ParameterError(
+            f"{n_rows} rows are to be explained as {form.value}, which needs one file per row. "
+            f"Type: --out 'explanation-{{row}}.{form.value}'"
+        )
     return form
 
 
-def rendered(explanation: Explanation, form: Format, *, to_terminal: bool) -> str | bytes:
-    """The explanation in a format; colours and width only for the terminal."""
+def render(explanation: Explanation, form: Format, *, to_terminal: bool) -> str | bytes:
+    """Return the explanation in a format; text has the terminal's colors and width only if it is printed there."""
     if form is Format.json:
         return explanation.to_json()
     if form is Format.html:
@@ -56,37 +61,37 @@ def rendered(explanation: Explanation, form: Format, *, to_terminal: bool) -> st
     if form is Format.png:
         from anchorline.render import plot  # noqa: PLC0415  needs matplotlib
 
-        return picture(plot.waterfall(explanation))
+        return png_bytes(plot.waterfall(explanation))
     from anchorline.render import terminal  # noqa: PLC0415  on first use
 
-    color, ascii_only = to_terminal and in_color(), to_terminal and in_ascii()
+    color, ascii_only = to_terminal and supports_color(), to_terminal and is_ascii_only()
     width = None if to_terminal and is_terminal() else PAGE_WIDTH
     table = terminal.table(explanation, width=width, color=color, ascii=ascii_only)
     return f"{explanation.as_rule()}\n\n{table}"
 
 
-def picture(axes: Any) -> bytes:
-    """Axes as the bytes of a PNG file."""
+def png_bytes(axes: Any) -> bytes:
+    """Return matplotlib axes as the bytes of a PNG file."""
     buffer = io.BytesIO()
     axes.figure.savefig(buffer, format="png", dpi=150)
     return buffer.getvalue()
 
 
-def deliver(parts: list[tuple[int, str | bytes]], out: str | None) -> None:
-    """Print what was made of each row, or write it: to one file, or to one a row where the name has {row}."""
+def write_results(contents: list[tuple[int, str | bytes]], out: str | None) -> None:
+    """Print the content of every row, or write it to one file, or to one file per row if ``out`` has {row}."""
     if out is not None and "{row}" in out:
-        for row, content in parts:
-            write_atomically(out.replace("{row}", str(row)), _ended(content))
+        for row, content in contents:
+            write_atomically(out.replace("{row}", str(row)), _with_newline(content))
         return
     if out is not None:
-        if isinstance(parts[0][1], bytes):
-            write_atomically(out, parts[0][1])
+        if isinstance(contents[0][1], bytes):
+            write_atomically(out, contents[0][1])
         else:
-            write_atomically(out, "".join(str(_ended(content)) for _, content in parts))
+            write_atomically(out, "".join(str(_with_newline(content)) for _, content in contents))
         return
-    for _, content in parts:
-        say(content)
+    for _, content in contents:
+        print_result(content)
 
 
-def _ended(content: str | bytes) -> str | bytes:
+def _with_newline(content: str | bytes) -> str | bytes:
     return content if isinstance(content, bytes) or content.endswith("\n") else f"{content}\n"

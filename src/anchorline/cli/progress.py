@@ -1,4 +1,4 @@
-"""Progress on standard error: rows asked, rate and time left; only on a terminal, only after a second."""
+"""Progress on standard error: queried rows per second and the time left, only on a terminal, after one second."""
 
 import copy
 import threading
@@ -11,18 +11,18 @@ from rich.text import Text
 
 from anchorline.cli.console import error_console, one_line
 
-PATIENCE = 1.0  # seconds before a bar appears
+DELAY_SECONDS = 1.0  # before the bar appears
 
 
-class _Rate(ProgressColumn):
+class _RateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
         return Text("" if task.speed is None else f"{task.speed:,.0f} rows/s")
 
 
-class Meter:
-    """Counts the rows a model is asked about and shows how many are left.
+class QueryProgress:
+    """Counts the rows that are sent to a model, and shows the remaining time as a progress bar.
 
-    ``expected`` is a guess of the rows in all; the bar grows where there are more.
+    ``expected`` is an estimate of the total number of rows. The bar grows if there are more.
     """
 
     def __init__(self, title: str, expected: float | None) -> None:
@@ -32,15 +32,15 @@ class Meter:
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
-            _Rate(),
+            _RateColumn(),
             TimeRemainingColumn(),
             console=console,
             transient=True,
-            redirect_stdout=False,  # results are for whoever reads them
+            redirect_stdout=False,  # standard output is reserved for results
             disable=not console.is_terminal,
         )
         self._task = self._progress.add_task(one_line(title), total=expected)
-        self._timer = threading.Timer(PATIENCE, self._progress.start)
+        self._timer = threading.Timer(DELAY_SECONDS, self._progress.start)
         self._timer.daemon = True
 
     def __enter__(self) -> Self:
@@ -53,49 +53,49 @@ class Meter:
     ) -> None:
         self._timer.cancel()
         if not self._progress.disable:
-            self._timer.join()  # so that it does not start after the end
+            self._timer.join()  # otherwise the timer could start the bar after it was stopped
         self._progress.stop()
 
     def describe(self, title: str) -> None:
-        """Say what is being done."""
+        """Change the text in front of the bar."""
         self._progress.update(self._task, description=one_line(title))
 
-    def expect(self, expected: float) -> None:
-        """Correct the guess."""
+    def set_expected(self, expected: float) -> None:
+        """Change the estimate of the total number of rows."""
         self._expected = expected
         self._progress.update(self._task, total=expected)
 
-    def note(self, n_rows: int) -> None:
-        """Count rows."""
+    def add_rows(self, n_rows: int) -> None:
+        """Count rows that were sent to the model."""
         self.n_rows += n_rows
         if self._expected is not None and self.n_rows > self._expected:
-            self.expect(self.n_rows * 1.2)
+            self.set_expected(self.n_rows * 1.2)
         self._progress.update(self._task, completed=self.n_rows)
 
-    def counted(self, model: Any) -> Any:
-        """The model, whose every call is noted; all else about it stays."""
+    def wrap_model(self, model: Any) -> Any:
+        """Return a copy of the model that counts the rows of every call and is otherwise the same."""
         if not callable(getattr(model, "predict", None)):
-            return _Counted(model, self.note)
-        shadow = copy.copy(model)
+            return _CountingCallable(model, self.add_rows)
+        wrapped = copy.copy(model)
         for name in ("predict", "predict_proba"):
             method = getattr(model, name, None)
             if callable(method):
                 try:
-                    setattr(shadow, name, _Counted(method, self.note))
-                except AttributeError:  # an object of fixed attributes: not counted
+                    setattr(wrapped, name, _CountingCallable(method, self.add_rows))
+                except AttributeError:  # the object does not allow new attributes, so its calls are not counted
                     return model
-        return shadow
+        return wrapped
 
 
-class _Counted:
-    """A callable that notes how many rows it is asked about, and is otherwise the one it wraps."""
+class _CountingCallable:
+    """A callable that counts the rows it is called with, and otherwise behaves as the wrapped one."""
 
-    def __init__(self, ask: Callable[[Any], Any], note: Callable[[int], None]) -> None:
-        self._ask, self._note = ask, note
+    def __init__(self, ask: Callable[[Any], Any], add_rows: Callable[[int], None]) -> None:
+        self._ask, self._add_rows = ask, add_rows
 
     def __call__(self, inputs: Any) -> Any:
         answer = self._ask(inputs)
-        self._note(len(inputs) if hasattr(inputs, "__len__") else 1)
+        self._add_rows(len(inputs) if hasattr(inputs, "__len__") else 1)
         return answer
 
     def __getattr__(self, name: str) -> Any:
@@ -105,9 +105,9 @@ class _Counted:
 
 
 def expected_rows(keywords: dict[str, Any], n_explanations: int) -> float | None:
-    """A guess of the rows a model will be asked about: a search sample, and a fresh one."""
+    """Return an estimate of the rows sent to the model for the search sample and the fresh sample, or None."""
     n_samples = keywords.get("n_samples")
     if n_samples == "auto":
         return None
-    searched = n_samples or (20_000 if keywords.get("objective") == "relevance" else 5000)
-    return float(n_explanations * (searched + min(searched, 10_000) + 1))
+    n_search = n_samples or (20_000 if keywords.get("objective") == "relevance" else 5000)
+    return float(n_explanations * (n_search + min(n_search, 10_000) + 1))

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import typer
 
 from anchorline.cli import options as opt
-from anchorline.cli.console import say
-from anchorline.cli.inputs import Intervals, Loading, Question
+from anchorline.cli.console import print_result
+from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.explainer import Explainer
 
@@ -67,9 +67,9 @@ def serve(
         float, typer.Option("--time-limit", min=0.1, metavar="SECONDS", help="Maximum duration of a request.")
     ] = 60.0,
     target: opt.Target = None,
-    question: Question,
-    intervals: Intervals,
-    loading: Loading,
+    output_options: OutputOptions,
+    table_options: TableOptions,
+    model_options: ModelOptions,
 ) -> None:
     """Serve a page on which anybody can choose a case and understand its decision, and an HTTP interface.
 
@@ -94,9 +94,9 @@ def serve(
         if spec is None or data is None:
             missing, given = ("--data FILE", "MODEL") if data is None else ("MODEL", "--data")
             raise ParameterError(f"{given} was given without {missing}. Type: anchorline serve MODEL --data FILE")
-        space = intervals.space(data, target)
-        loaded = loading.load(spec)
-        explainer, default_name = question.explainer(loaded, space), _model_name(spec)
+        space = table_options.space(data, target)
+        loaded = model_options.load(spec)
+        explainer, default_name = output_options.explainer(loaded, space), _model_name(spec)
     _check_first_row(explainer)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     prepare(
@@ -122,5 +122,5 @@ def _check_first_row(explainer: Explainer) -> None:
 
 
 def _print_link(link: str) -> None:
-    say(f"Open {link}")
-    say("Stop with Ctrl-C.")
+    print_result(f"Open {link}")
+    print_result("Stop with Ctrl-C.")

@@ -1,4 +1,4 @@
-"""The options of a command, read off its signature: groups of them are written down once."""
+"""Signatures of commands for typer: groups of options are defined once and expanded into single options."""
 
 import functools
 import inspect
@@ -9,10 +9,10 @@ from typing import Any
 from anchorline.cli.options import Debug, Verbose
 
 
-def spread(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command as typer reads it: every dataclass among its parameters is replaced by its fields, in place.
+def expand_option_groups(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with a signature in which the fields of every dataclass parameter replace the parameter.
 
-    All have ``--debug`` and ``--verbose``, too, whose callbacks do the work.
+    Every command also gets ``--debug`` and ``--verbose``, whose callbacks take effect when they are parsed.
     """
     groups: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
@@ -22,16 +22,18 @@ def spread(command: Callable[..., Any]) -> Callable[..., Any]:
             parameters += inspect.signature(groups[name]).parameters.values()
         else:
             parameters.append(parameter)
-    for name, kind in (("debug", Debug), ("verbose", Verbose)):
-        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind))
+    for name, annotation in (("debug", Debug), ("verbose", Verbose)):
+        parameters.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+        )
 
     @functools.wraps(command)
-    def run(*, debug: bool, verbose: bool, **given: Any) -> Any:
+    def run(*, debug: bool, verbose: bool, **values: Any) -> Any:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        return command(**given)
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        return command(**values)
 
-    shown = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword_only}
     return run

@@ -7,22 +7,22 @@ import typer
 
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
-from anchorline.cli.console import one_line, say
-from anchorline.cli.inputs import Intervals, Loading
-from anchorline.cli.progress import Meter
+from anchorline.cli.console import one_line, print_result
+from anchorline.cli.inputs import ModelOptions, TableOptions
+from anchorline.cli.progress import QueryProgress
 from anchorline.errors import FormatError, TamperedError
 from anchorline.io import read_explanation
 from anchorline.result.explanation import Explanation
 from anchorline.verify import Outcome
 from anchorline.verify import verify as check
 
-_CODES = {  # the worst first
+_CODES = {  # the worst outcome comes first
     Outcome.DOES_NOT_HOLD: Code.DOES_NOT_HOLD,
     Outcome.CANNOT_TELL: Code.CANNOT_TELL,
     Outcome.HOLDS: Code.OK,
 }
 
-SUMMARY = "Check somebody's explanation."
+SUMMARY = "Check an explanation that somebody else made."
 EXAMPLES = """\
 anchorline explain model.skops --data train.csv --target approved --row 17 --out why.json
 anchorline verify why.json model.skops --data train.csv --target approved && echo it holds"""
@@ -31,34 +31,40 @@ anchorline verify why.json model.skops --data train.csv --target approved && ech
 def verify(
     *,
     explanation: Annotated[
-        str, typer.Argument(metavar="EXPLANATION", help="The JSON file, or lines of JSON.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="EXPLANATION",
+            help="A JSON file with one explanation, or with one explanation per line.",
+            show_default=False,
+        ),
     ],
     model: opt.Model,
     data: opt.Data,
     target: opt.Target = None,
-    intervals: Intervals,
-    loading: Loading,
+    table_options: TableOptions,
+    model_options: ModelOptions,
 ) -> Code:
-    """Check somebody's explanation with the model and the data: find every figure again.
+    """Check an explanation: compute every number again from the model and the data.
 
-    The options that describe the data must be those it was made with. Of several explanations, one a line,
-    each is checked, and the exit code is that of the worst.
+    Options that describe the data must be the same as when the explanation was made. If the file has one
+    explanation per line, all of them are checked, and the exit code is that of the worst outcome.
     """
-    texts = _explanations(read_explanation(explanation))
-    n_queries = _n_queries(texts)
-    space = intervals.space(data, target)
-    loaded = loading.load(model)
+    texts = _split_explanations(read_explanation(explanation))
+    n_queries = _estimate_queries(texts)
+    space = table_options.space(data, target)
+    loaded = model_options.load(model)
     outcomes = []
-    with Meter("Verifying", n_queries) as meter:
+    with QueryProgress("Verifying", n_queries) as progress:
         for line, text in texts.items():
-            found = check(text, meter.counted(loaded), space)
-            outcomes.append(found.outcome)
-            say(f"Line {line}. {one_line(str(found))}" if len(texts) > 1 else one_line(str(found)))
+            verification = check(text, progress.wrap_model(loaded), space)
+            outcomes.append(verification.outcome)
+            message = one_line(str(verification))
+            print_result(f"Line {line}. {message}" if len(texts) > 1 else message)
     return next(code for outcome, code in _CODES.items() if outcome in outcomes)
 
 
-def _n_queries(texts: Mapping[int, str]) -> float | None:
-    """About how many queries it takes; None where `check` will say that something was changed."""
+def _estimate_queries(texts: Mapping[int, str]) -> float | None:
+    """Return about how many rows are sent to the model, or None if a text was changed, which `check` reports."""
     total = 0.0
     for line, text in texts.items():
         try:
@@ -70,8 +76,8 @@ def _n_queries(texts: Mapping[int, str]) -> float | None:
     return total
 
 
-def _explanations(text: str) -> dict[int, str]:
-    """The explanations of a file by their lines: one, however it is laid out, or one a line, as rows are."""
+def _split_explanations(text: str) -> dict[int, str]:
+    """Return the explanations of a file by line number: one in any layout, or one per line."""
     lines = {i: line.strip() for i, line in enumerate(text.split("\n"), start=1) if line.strip()}
-    several = len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines.values())
-    return lines if several else {1: text}
+    one_per_line = len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines.values())
+    return lines if one_per_line else {1: text}

@@ -1,4 +1,6 @@
-"""Familiar doors: LIME's names in front of anchorline, and explanations that SHAP's plots draw.
+"""Familiar interfaces: LIME's calls on top of anchorline, and explanations that SHAP's plots can draw.
+
+May import: errors, io, spaces, explainer, result, render.
 
 >>> from anchorline.compat import LimeTabularExplainer, to_shap
 """

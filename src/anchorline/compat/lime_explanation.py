@@ -1,4 +1,4 @@
-"""What `explain_instance` gives back: our explanations, read by LIME's names."""
+"""The result of `LimeTabularExplainer.explain_instance`: explanations under LIME's names."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -15,9 +15,9 @@ from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.io import write_atomically
 from anchorline.result.explanation import Explanation
 
-# LIME's switches of what a page shows, and their defaults.
+# LIME's switches for the parts of a page, and their defaults.
 _SWITCHES = {"predict_proba": True, "show_predicted_value": True, "show_table": True, "show_all": False}
-_REGRESSION = 1  # the label under which LIME files a number
+_REGRESSION = 1  # the label that LIME gives to the output of a regression
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,11 +25,11 @@ class LimeExplanation:
     """Explanations of one row by label, with LIME's names for their parts.
 
     ``intercept[label]`` and the weights of ``as_map()[label]`` add up to the model's own output: to
-    ``predict_proba[label]``, in regression (label 1) to ``predicted_value``. A broken fact counts with the
-    opposite sign, so that breaking it moves the sum by twice its weight; LIME's weight is the whole move.
+    ``predict_proba[label]`` or, in regression (label 1), to ``predicted_value``. A broken fact counts with the
+    opposite sign, so breaking it changes the sum by twice its weight. In LIME the weight is the whole change.
 
-    As in LIME, ``score`` and ``local_pred`` speak of the label explained last, which is the predicted one where
-    top_labels was given, and a regression has under label 0 the weights with their signs changed.
+    As in LIME, ``score`` and ``local_pred`` belong to the label explained last, which is the predicted label if
+    top_labels was given. As in LIME, label 0 of a regression has the weights with opposite signs.
 
     Examples
     --------
@@ -54,74 +54,74 @@ class LimeExplanation:
 
     @cached_property
     def local_exp(self) -> dict[int, list[tuple[int, float]]]:
-        """Label to (number of the column, weight), largest first."""
-        found = {
+        """(Column number, weight) pairs by label, largest first."""
+        weights = {
             label: [(self.feature_names.index(term.literal.name), term.contribution) for term in e.terms]
             for label, e in self.explanations.items()
         }
         if self.mode == "regression":
-            found = {0: [(column, -weight) for column, weight in found[_REGRESSION]], **found}
-        return found
+            weights = {0: [(column, -weight) for column, weight in weights[_REGRESSION]], **weights}
+        return weights
 
     @cached_property
     def intercept(self) -> dict[int, float]:
-        """Label to the part of its sum that belongs to no fact."""
+        """The part of the sum that does not belong to any fact, by label."""
         return {label: self.explanations[self._label(label)].intercept for label in self.local_exp}
 
     @cached_property
     def scores(self) -> dict[int, float]:
-        """Label to its `score`."""
+        """The `score` of every label."""
         return {label: _score(explanation) for label, explanation in self.explanations.items()}
 
     @property
     def score(self) -> float:
-        """The share of the output's mean squared change among fresh neighbors that the sum accounts for.
+        """The share of the output's mean squared change on fresh neighbors that the sum explains.
 
-        ``1 - fidelity_error / baseline_error``: the error of the sum against that of always answering the
-        prediction itself. LIME's R^2 compares with the neighbors' mean, by which LIME's sum is not anchored;
-        the two are not the same number. NaN where nothing was measured.
+        This is ``1 - fidelity_error / baseline_error``, where the baseline always answers with the prediction.
+        LIME's R^2 uses the neighbors' mean as its baseline, because LIME's sum is not anchored, so the two
+        scores are different numbers. NaN if nothing was measured.
         """
         return self.scores[self._last]
 
     @property
     def local_pred(self) -> np.ndarray:
-        """What the sum says of the row, (1,): exactly what the model says."""
+        """The value of the sum for the row, of shape (1,), which equals the model's output."""
         return np.array([self.explanations[self._last].prediction])
 
     @property
     def predicted_value(self) -> float | None:
-        """The model's number, in regression."""
+        """The model's output in regression, else None."""
         return self.explanations[_REGRESSION].prediction if self.mode == "regression" else None
 
     @property
     def min_value(self) -> float | None:
-        """The lowest output: of the model on the training data, in regression."""
+        """The model's lowest output on the training data in regression, else None."""
         return self._range[0] if self.mode == "regression" else None
 
     @property
     def max_value(self) -> float | None:
-        """The highest output: of the model on the training data, in regression."""
+        """The model's highest output on the training data in regression, else None."""
         return self._range[1] if self.mode == "regression" else None
 
     def available_labels(self) -> list[int]:
-        """Labels that were explained; the predicted one first where top_labels was given."""
+        """Return the labels that were explained; the predicted label is first if top_labels was given."""
         return list(self.top_labels or self.explanations)
 
     def as_list(self, label: int = 1) -> list[tuple[str, float]]:
-        """(Fact, weight), largest first; in regression the label does not matter."""
+        """Return (fact, weight) pairs, largest first; in regression the label does not matter."""
         return [(term.literal.text, term.contribution) for term in self._explanation(label).terms]
 
     def as_map(self) -> dict[int, list[tuple[int, float]]]:
-        """Label to (number of the column, weight), largest first."""
+        """Return (column number, weight) pairs by label, largest first."""
         return self.local_exp
 
     def as_pyplot_figure(self, label: int = 1, figsize: tuple[float, float] | None = None) -> Any:
-        """The weights as bars, in a figure that pyplot knows."""
+        """Return a pyplot figure that shows the weights as bars."""
         try:
             import matplotlib.pyplot as plt  # noqa: PLC0415  heavy, and optional
         except ModuleNotFoundError as error:
             raise MissingDependencyError.for_package("matplotlib", "plot") from error
-        from anchorline.render.plot import bars  # noqa: PLC0415  pictures come after
+        from anchorline.render.plot import bars  # noqa: PLC0415  on first use
 
         explanation = self._explanation(label)
         height = 1.5 + 0.4 * explanation.certificate.n_terms
@@ -134,17 +134,19 @@ class LimeExplanation:
         labels: Iterable[int] | None = None,
         predict_proba: bool = True,
         show_predicted_value: bool = True,
-        **shown: bool,
+        **switches: bool,
     ) -> str:
-        """A page that needs nothing else: one label with all that is known, several one below the other.
+        """Return a self-contained page: the full report of one label, or several labels one below the other.
 
-        LIME's switches ``predict_proba``, ``show_predicted_value``, ``show_table`` and ``show_all`` are known;
-        anything but their defaults warns, for there is one page only.
+        LIME's switches ``predict_proba``, ``show_predicted_value``, ``show_table`` and ``show_all`` are accepted.
+        A value other than the default raises a warning, because there is only one layout of the page.
         """
-        from anchorline.render.html import page  # noqa: PLC0415  pictures come after
+        from anchorline.render.html import page  # noqa: PLC0415  on first use
 
-        _warn_of(shown | {"predict_proba": predict_proba, "show_predicted_value": show_predicted_value})
-        chosen = self._chosen(labels)
+        _warn_without_effect(
+            switches | {"predict_proba": predict_proba, "show_predicted_value": show_predicted_value}
+        )
+        chosen = self._select(labels)
         if len(chosen) == 1:
             return page(chosen[0])
         title = escape(", ".join(explanation.output for explanation in chosen))
@@ -159,43 +161,45 @@ class LimeExplanation:
         labels: Iterable[int] | None = None,
         predict_proba: bool = True,
         show_predicted_value: bool = True,
-        **shown: bool,
+        **switches: bool,
     ) -> None:
-        """Write the page of `as_html`, whole or not at all."""
-        write_atomically(file_path, self.as_html(labels, predict_proba, show_predicted_value, **shown))
+        """Write the page of `as_html` to a file, completely or not at all."""
+        write_atomically(file_path, self.as_html(labels, predict_proba, show_predicted_value, **switches))
 
     def show_in_notebook(
         self,
         labels: Iterable[int] | None = None,
         predict_proba: bool = True,
         show_predicted_value: bool = True,
-        **shown: bool,
+        **switches: bool,
     ) -> None:
-        """Show the labels' explanations below a notebook's cell; the switches are those of `as_html`."""
+        """Show the explanations of the labels in a notebook; the switches are those of `as_html`."""
         try:
             display = import_module("IPython.display")
         except ModuleNotFoundError as error:
             raise MissingDependencyError(
-                "This needs `IPython`, which is not installed: there is no notebook. Type "
+                "`show_in_notebook` needs `IPython`, which is not installed. Type "
                 "`save_to_file('explanation.html')`, or: pip install ipython"
             ) from error
-        _warn_of(shown | {"predict_proba": predict_proba, "show_predicted_value": show_predicted_value})
-        display.display(display.HTML(_fragments(self._chosen(labels))))
+        _warn_without_effect(
+            switches | {"predict_proba": predict_proba, "show_predicted_value": show_predicted_value}
+        )
+        display.display(display.HTML(_fragments(self._select(labels))))
 
     def _repr_html_(self) -> str:
-        return _fragments(self._chosen(None))
+        return _fragments(self._select(None))
 
-    def _chosen(self, labels: Iterable[int] | None) -> list[Explanation]:
+    def _select(self, labels: Iterable[int] | None) -> list[Explanation]:
         return [self._explanation(label) for label in (self.available_labels() if labels is None else labels)]
 
     def _explanation(self, label: int) -> Explanation:
-        found = self.explanations.get(self._label(label))
-        if found is None:
+        explanation = self.explanations.get(self._label(label))
+        if explanation is None:
             raise ParameterError(
-                f"Label {label!r} was not explained; these were: {self.available_labels()}. Ask for it: "
+                f"Label {label!r} was not explained. The explained labels are {self.available_labels()}. Type "
                 f"explain_instance(row, predict_fn, labels=({label!r},))."
             )
-        return found
+        return explanation
 
     def _label(self, label: int) -> int:
         return _REGRESSION if self.mode == "regression" else label
@@ -211,20 +215,20 @@ class LimeExplanation:
 
 
 def _fragments(explanations: Iterable[Explanation]) -> str:
-    from anchorline.render.html import fragment  # noqa: PLC0415  pictures come after
+    from anchorline.render.html import fragment  # noqa: PLC0415  on first use
 
     return "".join(fragment(explanation) for explanation in explanations)
 
 
-def _warn_of(shown: Mapping[str, bool]) -> None:
-    """Warn of every switch that is not its default; it was typed two calls above."""
-    for name, value in shown.items():
+def _warn_without_effect(switches: Mapping[str, bool]) -> None:
+    """Warn of every switch that differs from its default; the warning points to the caller's caller."""
+    for name, value in switches.items():
         if name not in _SWITCHES:
-            raise TypeError(f"Unexpected keyword {name!r}; known are {', '.join(_SWITCHES)}.")
+            raise TypeError(f"The keyword {name!r} is unexpected. The switches are {', '.join(_SWITCHES)}.")
         if value != _SWITCHES[name]:
             warnings.warn(
-                f"{name}={value!r} has no effect in anchorline: there is one page only, with the model's output, "
-                "the facts of the sum and their weights.",
+                f"{name}={value!r} has no effect in anchorline: every page shows the model's output, the "
+                "facts of the sum and their weights.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -1,4 +1,4 @@
-"""Explanations as `shap.Explanation`, which SHAP's own plots draw."""
+"""Explanations as `shap.Explanation` objects, which SHAP's own plots can draw."""
 
 import warnings
 from collections import Counter
@@ -10,12 +10,12 @@ import numpy as np
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.result.explanation import Explanation
 
-_SAME = ("space", "output", "column", "task")  # what explanations side by side must share
-_MAX_NAMED = 10  # failed rows told one by one
+_SHARED = ("space", "output", "column", "task")  # parameters that must be equal in all explanations
+_MAX_LISTED = 10  # failed rows in an error message
 
 
 class _Cell(NamedTuple):
-    """One attribute of one row: what it adds, its value, and the value in words."""
+    """One attribute of one row: its contribution, its value, and the value as text."""
 
     contribution: float
     value: Any
@@ -26,24 +26,25 @@ _FIXED = _Cell(0.0, np.nan, "(fixed)")
 
 
 def to_shap(explanations: Explanation | Iterable[Explanation]) -> Any:
-    """One explanation as a `shap.Explanation` (d,), or several of the same output as one (n, d).
+    """Return one explanation as a `shap.Explanation` of shape (d,), or several as one of shape (n, d).
 
-    ``values`` are the contributions and ``base_values`` the intercept, so ``base_values + values.sum(-1)`` is
-    the prediction, as SHAP has it. The base is the part of the sum that belongs to no fact, where SHAP has
-    the mean output. ``feature_names`` are the attributes and ``display_data`` their values told in words:
-    SHAP's plots print "41 = age". ``data`` are the same as numbers where they are, categories as texts.
+    ``values`` are the contributions and ``base_values`` is the intercept, so that ``base_values +
+    values.sum(-1)`` is the prediction, as in SHAP. The base value is the part of the sum that does not belong to
+    any fact, whereas SHAP uses the mean output. ``feature_names`` are the attributes, and ``display_data`` their
+    values as text, so that SHAP's plots print "41 = age". ``data`` holds the same values as numbers, or as texts
+    for categories.
 
-    Of several, an attribute that never changes around one of the rows adds nothing there.
+    If an attribute never changes around one of several rows, its contribution in that row is 0.
 
     Parameters
     ----------
     explanations
-        One, or several that explain the same output on the same table.
+        One explanation, or several that explain the same output on the same table.
 
     Returns
     -------
     shap.Explanation
-        What ``shap.plots.waterfall``, ``bar`` and (of several) ``beeswarm`` draw.
+        An object for ``shap.plots.waterfall``, ``bar`` and, with several rows, ``beeswarm``.
 
     Examples
     --------
@@ -53,35 +54,36 @@ def to_shap(explanations: Explanation | Iterable[Explanation]) -> Any:
     >>> s.values.round(3).tolist(), float(s.base_values), s.display_data.tolist(), s.feature_names
     ([0.5, -0.125], 0.0, ['+1', '-1'], ['paid', 'late'])
     """
-    shap = _shap()
-    one = isinstance(explanations, Explanation)
-    several = [explanations] if isinstance(explanations, Explanation) else _checked(explanations)
-    rows = [_told(explanation) for explanation in several]
-    # The fullest row first: its order is the table's, and mostly nothing is left to add.
+    shap = _import_shap()
+    is_single = isinstance(explanations, Explanation)
+    checked = [explanations] if isinstance(explanations, Explanation) else _check(explanations)
+    rows = [_cells_by_attribute(explanation) for explanation in checked]
+    # The row with the most attributes comes first: its order is the table's, and it usually has all attributes.
     keys = list(dict.fromkeys(key for row in sorted(rows, key=len, reverse=True) for key in row))
     cells = [[row.get(key, _FIXED) for key in keys] for row in rows]
     values = np.array([[cell.contribution for cell in row] for row in cells])
-    data = _data([[cell.value for cell in row] for row in cells])
-    shown = np.array([[cell.text for cell in row] for row in cells], dtype=object)
-    intercepts = np.array([explanation.intercept for explanation in several])
-    made = shap.Explanation(
-        values=values[0] if one else values,
-        base_values=float(intercepts[0]) if one else intercepts,
-        data=data[0] if one else data,
-        display_data=shown[0] if one else shown,
+    data = _value_array([[cell.value for cell in row] for row in cells])
+    texts = np.array([[cell.text for cell in row] for row in cells], dtype=object)
+    intercepts = np.array([explanation.intercept for explanation in checked])
+    converted = shap.Explanation(
+        values=values[0] if is_single else values,
+        base_values=float(intercepts[0]) if is_single else intercepts,
+        data=data[0] if is_single else data,
+        display_data=texts[0] if is_single else texts,
         feature_names=[name for name, _ in keys],
     )
-    if one:  # the constructor takes one name for a column of its own; of several, SHAP takes it for a list
-        made.output_names = several[0].output
-    return made
+    # SHAP's constructor reads a single name as the name of a column, and for several rows as a list of names.
+    if is_single:
+        converted.output_names = checked[0].output
+    return converted
 
 
-def _shap() -> Any:
+def _import_shap() -> Any:
     try:
         with warnings.catch_warnings():
-            # Its colours are made by what newer versions of matplotlib are going to drop: no business of a reader.
+            # SHAP's colors use functions that newer versions of matplotlib deprecate, which users cannot change.
             warnings.simplefilter("ignore", PendingDeprecationWarning)
-            import shap  # noqa: PLC0415  optional, and takes seconds
+            import shap  # noqa: PLC0415  optional, and slow to import
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "shap":
             raise
@@ -89,84 +91,88 @@ def _shap() -> Any:
     return shap
 
 
-def _checked(explanations: Any) -> list[Explanation]:
-    """Explanations that can stand in one matrix: of one space, of one output."""
-    several = list(explanations) if isinstance(explanations, Iterable) else []
-    failed = [one for one in several if hasattr(one, "error_type")]
-    if failed:
-        rows = ", ".join(str(one.row) for one in failed[:_MAX_NAMED]) + ", ..." * (len(failed) > _MAX_NAMED)
+def _check(explanations: Any) -> list[Explanation]:
+    """Return the explanations as a list, or raise an error unless all explain one output of one space."""
+    items = list(explanations) if isinstance(explanations, Iterable) else []
+    failures = [item for item in items if hasattr(item, "error_type")]
+    if failures:
+        rows = ", ".join(str(failure.row) for failure in failures[:_MAX_LISTED])
+        rows += ", ..." * (len(failures) > _MAX_LISTED)
         raise ParameterError(
-            f"{len(failed)} of {len(several)} rows have no explanation (rows {rows}); {failed[0]} Type "
-            "to_shap(many.explained) to leave them out."
+            f"{len(failures)} of {len(items)} rows have no explanation (rows {rows}). {failures[0]} "
+            "Type to_shap(many.explained) to leave them out."
         )
-    if not several or not all(isinstance(explanation, Explanation) for explanation in several):
+    if not items or not all(isinstance(item, Explanation) for item in items):
         raise ParameterError(
-            f"Given was {type(explanations).__name__}; needed an Explanation, or a list of at least one."
+            f"explanations is a {type(explanations).__name__}, but it must be an Explanation, or a list of at "
+            "least one Explanation."
         )
-    first = several[0]
-    for other in several[1:]:
-        if any(other.parameters.get(key) != first.parameters.get(key) for key in _SAME):
+    first = items[0]
+    for other in items[1:]:
+        if any(other.parameters.get(key) != first.parameters.get(key) for key in _SHARED):
             raise ParameterError(
-                f"The explanations speak of {first.output!r} and {other.output!r}, or of different tables; "
-                "needed one output of one table. Say which class: Explainer(model, table, output=...)."
+                f"The explanations are of the outputs {first.output!r} and {other.output!r}, or of different "
+                "tables, but all must explain one output of one table. Choose a class: "
+                "Explainer(model, table, output=...)."
             )
         if other.label != first.label:
             raise ParameterError(
-                f"The explanations speak of labels {first.label!r} and {other.label!r}; needed one. Explain a "
-                "class's probability instead: Explainer(model, table, output=...)."
+                f"The explanations are of the labels {first.label!r} and {other.label!r}, but all must be of one "
+                "label. Explain the probability of a class instead: Explainer(model, table, output=...)."
             )
-    return several
+    return items
 
 
-def _told(explanation: Explanation) -> dict[tuple[str, int], _Cell]:
-    """What stands under every attribute, by its name and, should names repeat, its number among them."""
+def _cells_by_attribute(explanation: Explanation) -> dict[tuple[str, int], _Cell]:
+    """Return one cell per attribute, by its name and its position among attributes of the same name."""
     values: Sequence[Any] = explanation.instance
     if len(values) != len(explanation.literals):
-        # Fixed or grouped columns: the explanation does not say which value is whose, but its literals do.
+        # With fixed or grouped columns, values and literals do not match one to one, so the literals are parsed.
         values = [...] * len(explanation.literals)
-    tell = _sign if str(explanation.parameters.get("space")).startswith("hypercube:") else _cell_text
-    seen: Counter[str] = Counter()
-    found = {}
+    is_hypercube = str(explanation.parameters.get("space")).startswith("hypercube:")
+    text_of = _sign_text if is_hypercube else _value_text
+    n_same_name: Counter[str] = Counter()
+    cells = {}
     for literal, value, u in zip(explanation.literals, values, explanation.contributions, strict=True):
-        text = tell(literal.name, literal.text, literal.held, value)
-        known = _number(text) if value is ... else np.nan if value is None else value
-        found[literal.name, seen[literal.name]] = _Cell(float(u), known, text)
-        seen[literal.name] += 1
-    return found
+        text = text_of(literal.name, literal.text, literal.held, value)
+        cell_value = _parse_number(text) if value is ... else np.nan if value is None else value
+        cells[literal.name, n_same_name[literal.name]] = _Cell(float(u), cell_value, text)
+        n_same_name[literal.name] += 1
+    return cells
 
 
-def _sign(name: str, text: str, held: str, value: Any) -> str:
-    """The sign of a coordinate, or whether its statement is true."""
+def _sign_text(name: str, text: str, held: str, value: Any) -> str:
+    """Return the sign of a coordinate, or "true" or "false" if the coordinate has a statement as its name."""
     if text in (f"{name} = +1", f"{name} = -1"):
         return text[-2:]
     return "true" if text == name else "false"
 
 
-def _cell_text(name: str, text: str, held: str, value: Any) -> str:
-    """The value of an attribute in words; where its literal tells an interval only, the value itself."""
-    for statement, before in ((text, f"{name} = "), (held, f"{name} keeps its value ")):
-        if statement.startswith(before):
-            return statement.removeprefix(before)
+def _value_text(name: str, text: str, held: str, value: Any) -> str:
+    """Return the value of an attribute as text, from its literal or, if that is an interval, from the value."""
+    for statement, prefix in ((text, f"{name} = "), (held, f"{name} keeps its value ")):
+        if statement.startswith(prefix):
+            return statement.removeprefix(prefix)
     if text == f"{name} is missing":
         return "missing"
     if value is not ...:
         return f"{value:g}" if isinstance(value, int | float) else str(value).removesuffix("T00:00:00.000000")
-    if " and " not in text and text.endswith((" = 1", " = True")):  # of a block of indicators, the one that is on
+    if " and " not in text and text.endswith((" = 1", " = True")):  # the active column of a one-hot group
         return text.removesuffix(" = 1").removesuffix(" = True")
-    for sign, other in ((" and ", ", "), (" = ", " "), (" >= ", " \u2265 "), (" <= ", " \u2264 ")):
-        text = text.replace(sign, other)  # SHAP's plots take what stands behind the last "=" for the name
+    for sign, replacement in ((" and ", ", "), (" = ", " "), (" >= ", " \u2265 "), (" <= ", " \u2264 ")):
+        text = text.replace(sign, replacement)  # SHAP's plots read the text after the last "=" as the name
     return text
 
 
-def _number(text: str) -> Any:
-    """A told value as a number, if it is one."""
+def _parse_number(text: str) -> Any:
+    """Return a text as a number if it is one, NaN for a missing value, else the text."""
     try:
         return float(text)
     except ValueError:
         return np.nan if text == "missing" else text
 
 
-def _data(rows: list[list[Any]]) -> np.ndarray:
-    """Rows as floats, or as objects where any value is a text."""
-    texts = any(isinstance(value, str) for row in rows for value in row)
-    return np.array(rows, dtype=object if texts else np.float64)
+def _value_array(rows: list[list[Any]]) -> np.ndarray:
+    """Return rows as an array of floats, or of objects if any value is a text."""
+    has_texts = any(isinstance(value, str) for row in rows for value in row)
+    return np.array(rows, dtype=object if has_texts else np.float64)

@@ -1,4 +1,4 @@
-"""CSV as people write it: byte-order marks, semicolons, quotes, decimal commas; nothing guessed in silence."""
+"""CSV text with byte-order marks, semicolons, quotes or decimal commas; an ambiguity is always reported."""
 
 import csv
 import io
@@ -13,12 +13,13 @@ from anchorline.errors import TableFileError
 
 _log = logging.getLogger(__name__)
 _SEPARATORS = (",", ";", "\t", "|")
-_SNIFFED_RECORDS = 100
-# Digits are ASCII. Possessive: all values of a column are matched at once, and no text takes long.
+_DETECTION_RECORDS = 100
+# Only ASCII digits are digits. The quantifiers are possessive, because all values of a column are matched at once
+# and no text may take long.
 _INTEGER = r"[+-]?[0-9]++"
 _NUMBER = r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _COMMA_NUMBER = _NUMBER.replace(r"\.", ",")
-_THOUSANDS = r"[+-]?[0-9]{1,3},[0-9]{3}"  # or three decimals: nobody can tell
+_THOUSANDS = r"[+-]?[0-9]{1,3},[0-9]{3}"  # ambiguous: thousands, or three decimals
 _INT64 = 2**63
 _INFINITE = {math.inf, -math.inf}
 _MAX_FIELD = 2**24
@@ -27,33 +28,35 @@ _MAX_FIELD = 2**24
 def parse_csv(
     text: str, name: str, *, separator: str | None = None, decimal: str | None = None
 ) -> dict[str, list[Any]]:
-    """Columns of a CSV text: integers, floats, booleans or texts, None where missing."""
-    header, columns, separator = _columns(text, name, separator)
+    """Return the columns of a CSV text as integers, floats, booleans or texts, with None for missing values."""
+    header, columns, separator = _split_columns(text, name, separator)
     commas = decimal == "," or (decimal is None and separator != "," and _has_decimal_commas(columns, name))
-    return {title: _typed(column, commas) for title, column in zip(header, columns, strict=True)}
+    return {title: _convert_column(column, commas) for title, column in zip(header, columns, strict=True)}
 
 
 def parse_rows(text: str, name: str, numbers: Collection[str]) -> list[dict[str, Any]]:
-    """Rows of a CSV text, every cell read alone but for its decimal commas: those are the whole file's.
+    """Return the rows of a CSV text, with every cell read alone, except that decimal commas depend on all cells.
 
-    In the columns ``numbers`` cells are whole numbers, numbers or booleans where they look like it; all else
-    are texts exactly as written; None where missing.
+    In the columns ``numbers``, a cell becomes an integer, a float or a boolean if it looks like one. All other
+    cells are texts exactly as written. Missing values are None.
     """
-    header, columns, separator = _columns(text, name, None)
-    counted = [column for title, column in zip(header, columns, strict=True) if title in numbers]
-    commas = separator != "," and _has_decimal_commas(counted, name)
-    read = []
+    header, columns, separator = _split_columns(text, name, None)
+    number_columns = [column for title, column in zip(header, columns, strict=True) if title in numbers]
+    commas = separator != "," and _has_decimal_commas(number_columns, name)
+    converted = []
     for title, column in zip(header, columns, strict=True):
-        of = {cell: _typed((cell,), commas)[0] if title in numbers else cell or None for cell in set(column)}
-        read.append([of[cell] for cell in column])
-    return [dict(zip(header, row, strict=True)) for row in zip(*read, strict=True)]
+        value_of = {
+            cell: _convert_column((cell,), commas)[0] if title in numbers else cell or None for cell in set(column)
+        }
+        converted.append([value_of[cell] for cell in column])
+    return [dict(zip(header, row, strict=True)) for row in zip(*converted, strict=True)]
 
 
-def _columns(text: str, name: str, separator: str | None) -> tuple[list[str], list[tuple[str, ...]], str]:
-    """Titles and cells of a CSV text, and what separates them."""
+def _split_columns(text: str, name: str, separator: str | None) -> tuple[list[str], list[tuple[str, ...]], str]:
+    """Return the titles and the columns of a CSV text, and its separator."""
     if "\0" in text:
-        raise TableFileError(f"{name!r} holds null characters: it is no text.")
-    separator = separator or _sniffed(text)
+        raise TableFileError(f"{name!r} contains null characters, so it is not a text file.")
+    separator = separator or _detect_separator(text)
     records = _records(text, separator, name)
     if not records:
         raise TableFileError(f"{name!r} is empty.")
@@ -62,114 +65,123 @@ def _columns(text: str, name: str, separator: str | None) -> tuple[list[str], li
     for line, record in records:
         if len(record) != len(header):
             raise TableFileError(
-                f"{name!r}, line {line}: {len(record)} fields; the header has {len(header)} (separator "
+                f"{name!r}, line {line} has {len(record)} fields, but the header has {len(header)} (separator "
                 f"{separator!r})."
             )
     if not records:
-        raise TableFileError(f"{name!r} has a header and no rows.")
+        raise TableFileError(f"{name!r} has a header but no rows.")
     return header, list(zip(*(record for _, record in records), strict=True)), separator
 
 
 def _records(text: str, separator: str, name: str) -> list[tuple[int, list[str]]]:
-    """Every record that is not blank, with its last line's number."""
-    before = csv.field_size_limit(_MAX_FIELD)
+    """Return every record that is not blank, with the number of its last line."""
+    previous_limit = csv.field_size_limit(_MAX_FIELD)
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         return [(reader.line_num, record) for record in reader if record]
-    except (csv.Error, TypeError) as error:  # TypeError: a separator of several characters
+    except (csv.Error, TypeError) as error:  # TypeError: the separator has several characters
         raise TableFileError(f"{name!r} cannot be read as CSV: {error} (separator {separator!r}).") from error
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(previous_limit)
 
 
-def _sniffed(text: str) -> str:
-    """The separator that splits the first records alike, and most; else the header's most frequent one."""
-    best, most = None, 1
+def _detect_separator(text: str) -> str:
+    """Return the separator that splits the first records into the most fields of equal number.
+
+    If no separator gives equal numbers, return the most frequent one in the header.
+    """
+    best, max_width = None, 1
     for separator in _SEPARATORS:
         widths = set()
         try:
             reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-            for _, record in zip(range(_SNIFFED_RECORDS), reader, strict=False):
+            for _, record in zip(range(_DETECTION_RECORDS), reader, strict=False):
                 if record:
                     widths.add(len(record))
         except csv.Error:
             continue
-        if len(widths) == 1 and (width := widths.pop()) > most:
-            best, most = separator, width
-    first = text.partition("\n")[0]
-    return best or max(_SEPARATORS, key=first.count)
+        if len(widths) == 1 and (width := widths.pop()) > max_width:
+            best, max_width = separator, width
+    header = text.partition("\n")[0]
+    return best or max(_SEPARATORS, key=header.count)
 
 
-def _all_are(pattern: str, values: Iterable[str]) -> bool:
-    """Whether every value is of the pattern; none holds the null character, which parts them here."""
+def _all_match(pattern: str, values: Iterable[str]) -> bool:
+    """Return whether every value matches; null characters join the values, because no value contains one."""
     return re.fullmatch(f"(?:{pattern}\0)*+", "".join(f"{value}\0" for value in values)) is not None
 
 
 def _check_header(header: list[str], name: str) -> None:
-    twice = [title for title, count in Counter(header).items() if count > 1]
-    whole = all(title.isdigit() for title in header)
-    if _all_are(f"(?:{_NUMBER}|{_COMMA_NUMBER})", header) and (twice or not whole):
-        raise TableFileError(f"{name!r} has no header: its first line holds numbers only. Add a line with names.")
-    for place, title in enumerate(header, start=1):
+    duplicates = [title for title, count in Counter(header).items() if count > 1]
+    all_digits = all(title.isdigit() for title in header)
+    if _all_match(f"(?:{_NUMBER}|{_COMMA_NUMBER})", header) and (duplicates or not all_digits):
+        raise TableFileError(
+            f"{name!r} has no header, because its first line holds only numbers. Add a first line with the names "
+            "of the columns."
+        )
+    for position, title in enumerate(header, start=1):
         if not title.strip():
             raise TableFileError(
-                f"{name!r} has no name for column {place}. Name it in the first line, or leave it out "
+                f"{name!r} has no name for column {position}. Name the column in the first line, or leave it out "
                 "(`frame.to_csv(file, index=False)`)."
             )
-    if twice:
-        raise TableFileError(f"{name!r} has two columns called {twice[0]!r}. Rename one.")
+    if duplicates:
+        raise TableFileError(f"{name!r} has two columns called {duplicates[0]!r}. Rename one of them.")
 
 
 def _has_decimal_commas(columns: list[tuple[str, ...]], name: str) -> bool:
-    """Whether the numbers of a file have decimal commas, beyond doubt."""
-    doubtful = False
-    sure = False
+    """Return whether the numbers of a file certainly have decimal commas; log a warning if they only may."""
+    possible = False
+    certain = False
     for column in columns:
         values = {value.strip() for value in column} - {""}
         if not values:
             continue
-        if not _all_are(_INTEGER, values) and _all_are(_NUMBER, values):
-            return False  # decimal points
+        if not _all_match(_INTEGER, values) and _all_match(_NUMBER, values):
+            return False  # this column has decimal points
         with_comma = [value for value in values if "," in value]
-        if with_comma and _all_are(_COMMA_NUMBER, values):
-            doubtful = True
-            sure = sure or not _all_are(_THOUSANDS, with_comma)
-    if doubtful and not sure:
+        if with_comma and _all_match(_COMMA_NUMBER, values):
+            possible = True
+            certain = certain or not _all_match(_THOUSANDS, with_comma)
+    if possible and not certain:
         _log.warning(
-            "%r: commas in numbers may separate thousands or decimals; kept as texts. Write 1.234 or 1234 "
-            "for 1,234; in Python, read_table(..., decimal=',') tells, too.",
+            "%r has numbers whose commas may separate thousands or decimals, so they were read as texts. Write "
+            "1.234 or 1234 for 1,234, or in Python call read_table(..., decimal=',').",
             name,
         )
-    return sure
+    return certain
 
 
-def _typed(column: tuple[str, ...], commas: bool) -> list[Any]:
-    """One column's values in the narrowest type that holds all of them."""
-    values = {value: value.strip() for value in set(column)}
-    present = {value for value in values.values() if value}
+def _convert_column(column: tuple[str, ...], commas: bool) -> list[Any]:
+    """Return a column's values in the narrowest type that holds all of them."""
+    stripped_of = {value: value.strip() for value in set(column)}
+    present = {value for value in stripped_of.values() if value}
     if not present:
         return [None] * len(column)
-    convert = _converter(present, missing="" in values.values(), commas=commas)
+    convert = _converter(present, missing="" in stripped_of.values(), commas=commas)
     if convert is not None:
-        known = {value: convert(stripped) if stripped else None for value, stripped in values.items()}
-        if _INFINITE.isdisjoint(known.values()):
-            return [known[value] for value in column]
+        converted = {value: convert(stripped) if stripped else None for value, stripped in stripped_of.items()}
+        if _INFINITE.isdisjoint(converted.values()):
+            return [converted[value] for value in column]
     return [value if value != "" else None for value in column]
 
 
 def _converter(present: set[str], missing: bool, commas: bool) -> Callable[[str], Any] | None:
-    """What makes the narrowest type of all values; None of texts. What no float can hold becomes infinite."""
-    if not missing and _all_are(_INTEGER, present) and all(map(_fits, present)):
+    """Return the function that converts every value to the narrowest common type, or None if that is text.
+
+    The function returns infinity for a number that no float holds.
+    """
+    if not missing and _all_match(_INTEGER, present) and all(map(_fits_int64, present)):
         return int
-    if _all_are(_NUMBER, present):
+    if _all_match(_NUMBER, present):
         return float
-    if commas and _all_are(_COMMA_NUMBER, present):
+    if commas and _all_match(_COMMA_NUMBER, present):
         return lambda value: float(value.replace(",", "."))
     if not missing and {value.lower() for value in present} <= {"true", "false"}:
         return lambda value: value.lower() == "true"
     return None
 
 
-def _fits(integer: str) -> bool:
-    """Whether digits are a number of 64 bits; Python refuses to count those of very long ones."""
+def _fits_int64(integer: str) -> bool:
+    """Return whether digits are a 64-bit integer; Python refuses to convert very many digits."""
     return len(integer) < 19 or (len(integer) < 99 and -_INT64 <= int(integer) < _INT64)

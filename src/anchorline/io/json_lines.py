@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, one plain value a name."""
+"""JSON lines: one object per line, one plain value per name."""
 
 import json
 import math
@@ -9,15 +9,18 @@ from anchorline.errors import TableFileError
 
 
 def parse_json_lines(text: str, name: str) -> dict[str, list[Any]]:
-    """Columns of a text with one JSON object a line; None where a name is absent or null."""
+    """Return the columns of a text with one JSON object per line, with None where a name is absent or null."""
     columns: dict[str, list[Any]] = {}
     n_rows = 0
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        for key, value in _parsed(line, number, name).items():
+        for key, value in _parse_line(line, number, name).items():
             if isinstance(value, (dict, list)):
-                raise TableFileError(f"{name!r}, line {number}: {key!r} is no plain value. Flatten it.")
+                raise TableFileError(
+                    f"{name!r}, line {number}: {key!r} is a {type(value).__name__}, but it must be a plain value. "
+                    "Flatten it."
+                )
             if key not in columns:
                 columns[key] = [None] * n_rows
             columns[key].append(None if value != value else value)  # noqa: PLR0124  only NaN differs from itself
@@ -26,14 +29,14 @@ def parse_json_lines(text: str, name: str) -> dict[str, list[Any]]:
             if len(column) < n_rows:
                 column.append(None)
     if not columns:
-        raise TableFileError(f"{name!r} has no columns: all of its objects are empty.")
-    return {key: _one_type(column, key, name) for key, column in columns.items()}
+        raise TableFileError(f"{name!r} has no columns, because all of its objects are empty.")
+    return {key: _unify_types(column, key, name) for key, column in columns.items()}
 
 
-def _parsed(line: str, number: int, name: str) -> dict[str, Any]:
+def _parse_line(line: str, number: int, name: str) -> dict[str, Any]:
     try:
         row = _DECODER.decode(line)
-        if "\\" in line:  # an escape can stand for half a character, which no file of texts holds
+        if "\\" in line:  # an escape can stand for half a surrogate pair, which cannot be encoded as UTF-8
             json.dumps(row, ensure_ascii=False).encode()
     except OverflowError as error:
         raise TableFileError(
@@ -45,42 +48,46 @@ def _parsed(line: str, number: int, name: str) -> dict[str, Any]:
             f"{name!r}, line {number}: {half} is half a character. Write both halves, or leave it out."
         ) from error
     except (ValueError, RecursionError) as error:
-        raise TableFileError(f"{name!r}, line {number}: no JSON: {error}") from error
+        raise TableFileError(f"{name!r}, line {number} is not valid JSON: {error}") from error
     if not isinstance(row, dict):
-        raise TableFileError(f"{name!r}, line {number}: a {type(row).__name__}; needed an object {{...}}.")
+        raise TableFileError(
+            f"{name!r}, line {number} is a {type(row).__name__}, but it must be an object {{...}}."
+        )
     return row
 
 
-def _held(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Read digits as numbers of a kind; those that no float holds are an error and not infinity."""
+def _finite(number_type: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a reader of digits that raises an error, instead of returning infinity, if no float holds them."""
 
     def read(digits: str) -> Any:
         if math.isinf(float(digits)):
             raise OverflowError(digits if len(digits) <= 20 else f"{digits[:20]}... ({len(digits)} characters)")
-        return kind(digits)
+        return number_type(digits)
 
     return read
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
-        raise ValueError("a name stands twice in one object")
+        raise ValueError("a name appears twice in one object")
     return row
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_without_repetition, parse_int=_held(int), parse_float=_held(float))
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_reject_duplicates, parse_int=_finite(int), parse_float=_finite(float)
+)
 
 
-def _one_type(column: list[Any], key: str, name: str) -> list[Any]:
-    """The column, if its values are alike; whole numbers among others, or beside missing ones, as floats."""
-    kinds = {type(value) for value in column if value is not None}
-    if kinds <= {int, float}:
+def _unify_types(column: list[Any], key: str, name: str) -> list[Any]:
+    """Return the column if its values have one type; integers next to floats or missing values become floats."""
+    types = {type(value) for value in column if value is not None}
+    if types <= {int, float}:
         huge = any(isinstance(value, int) and not -(2**63) <= value < 2**63 for value in column)
-        if kinds == {int} and None not in column and not huge:
+        if types == {int} and None not in column and not huge:
             return column
         return [None if value is None else float(value) for value in column]
-    if len(kinds) > 1:
-        found = " and ".join(sorted(kind.__name__ for kind in kinds))
-        raise TableFileError(f"{name!r}: column {key!r} holds {found}; needed one type.")
+    if len(types) > 1:
+        type_names = " and ".join(sorted(value_type.__name__ for value_type in types))
+        raise TableFileError(f"{name!r}: column {key!r} holds {type_names}, but it must hold one type.")
     return column

@@ -1,4 +1,4 @@
-"""Tables from CSV, Parquet, Arrow and JSON-lines files, alike on every backend."""
+"""Tables from CSV, Parquet, Arrow and JSON-lines files, with the same content in every backend."""
 
 import gzip
 import zlib
@@ -13,8 +13,8 @@ from anchorline.io.csv_text import parse_csv, parse_rows
 from anchorline.io.json_lines import parse_json_lines
 
 BACKENDS = ("pandas", "polars", "pyarrow")
-MAX_BYTES = 4 * 2**30  # of text, unpacked
-_TEXTS: dict[str, Callable[..., dict[str, list[Any]]]] = {
+MAX_BYTES = 4 * 2**30  # of content, after decompression
+_TEXT_PARSERS: dict[str, Callable[..., dict[str, list[Any]]]] = {
     ".csv": parse_csv,
     ".tsv": parse_csv,
     ".txt": parse_csv,
@@ -32,26 +32,27 @@ def read_table(
     separator: str | None = None,
     decimal: str | None = None,
 ) -> Any:
-    r"""Read a table: CSV, Parquet, Arrow or Feather, or JSON lines; text also packed with gzip.
+    r"""Read a table from a CSV, Parquet, Arrow, Feather or JSON-lines file; text may be compressed with gzip.
 
-    In CSV only the empty text is missing: ``NA`` and ``nan`` are categories like any other. Columns become
-    whole numbers, numbers, booleans (True and False, none missing) or texts. A column with a number that no
-    float holds, such as ``1e400`` or an identifier of 400 digits, is one of texts.
+    In CSV only an empty cell is missing: ``NA`` and ``nan`` are categories like any other. A column becomes
+    integers, floats, booleans (if every cell is True or False and none is missing) or texts. A column that has
+    a number that no float holds, such as ``1e400`` or an identifier of 400 digits, becomes texts.
 
     Parameters
     ----------
     path
-        A file called .csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz), .parquet, .pq, .arrow, .ipc or
-        .feather.
+        A file whose name ends in .csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz), .parquet, .pq, .arrow,
+        .ipc or .feather.
     columns
-        The columns wanted, in this order; all if None.
+        The columns to return, in this order; None for all columns.
     backend
-        "pandas", "polars" or "pyarrow"; the first that is installed if None.
+        "pandas", "polars" or "pyarrow"; None for the first of these that is installed.
     separator
-        Of CSV fields; if None, the comma, semicolon, tab or bar that gives every record the same number.
+        The separator of CSV fields; None for the comma, semicolon, tab or bar that gives every record the same
+        number of fields.
     decimal
-        "." or "," in CSV numbers. None: "," where nothing else makes sense: fields not separated by commas,
-        no number with a point, and not every comma followed by exactly three digits.
+        "." or "," in CSV numbers. None selects "," only if the fields are not separated by commas, no number has
+        a decimal point, and at least one comma is not followed by exactly three digits; otherwise ".".
 
     Examples
     --------
@@ -62,27 +63,30 @@ def read_table(
     {'age': [31.0, None], 'town': ['NA', 'Lens']}
     """
     if backend is not None and backend not in BACKENDS:
-        raise ParameterError(f"backend is {backend!r}; needed one of {', '.join(map(repr, BACKENDS))}, or None.")
+        raise ParameterError(
+            f"backend is {backend!r}, but it must be one of {', '.join(map(repr, BACKENDS))}, or None."
+        )
     if decimal not in (None, ".", ","):
-        raise ParameterError(f"decimal is {decimal!r}; needed '.', ',' or None.")
-    chosen = backend or _first_backend()
+        raise ParameterError(f"decimal is {decimal!r}, but it must be '.', ',' or None.")
+    chosen_backend = backend or _first_backend()
     suffix, name = _suffix(path), fspath(path)
-    raw = _read(path)
+    raw = _read_bytes(path)
     if suffix in _COLUMNAR:
-        return columnar.read(raw, _COLUMNAR[suffix], chosen, columns, name)
-    options = {"separator": separator, "decimal": decimal} if _TEXTS[suffix] is parse_csv else {}
-    found = _TEXTS[suffix](_decoded(raw, name), name, **options)
-    return columnar.frame_of(_pick(found, columns, name), chosen)
+        return columnar.read(raw, _COLUMNAR[suffix], chosen_backend, columns, name)
+    options = {"separator": separator, "decimal": decimal} if _TEXT_PARSERS[suffix] is parse_csv else {}
+    parsed = _TEXT_PARSERS[suffix](_decode(raw, name), name, **options)
+    return columnar.build_frame(_select(parsed, columns, name), chosen_backend)
 
 
 def read_rows(path: str | PathLike[str], *, numbers: Collection[str]) -> Any:
-    r"""Read rows that belong to a table read before: dictionaries from CSV; from other files what they hold.
+    r"""Read rows for a table that was read before: dictionaries from CSV, a frame from any other file.
 
-    CSV does not tell types, and a few rows may look like others than the table they belong to: ``007`` is a
-    number unless the table has ``A1`` there, too. So the table has to tell: every cell is read alone, as a
-    number or boolean in the columns ``numbers``, and elsewhere as the text that is written. One thing only
-    the whole file tells: ``1,234`` is 1.234 if another number, such as ``2,5``, has a comma beyond doubt a
-    decimal one, and else stays a text.
+    A CSV file does not store types, and a few rows can look like another type than their table: ``007`` looks
+    like a number although the same column of the table also has ``A1``. Therefore ``numbers`` lists the table's
+    columns of numbers and booleans. A cell in these columns is read alone, as a number or a boolean if it looks
+    like one. A cell in any other column is a text exactly as written. Only decimal commas depend on the whole
+    file: ``1,234`` is 1.234 if another number, such as ``2,5``, certainly has a decimal comma, and otherwise
+    stays a text.
 
     Examples
     --------
@@ -92,52 +96,55 @@ def read_rows(path: str | PathLike[str], *, numbers: Collection[str]) -> Any:
     >>> read_rows(file, numbers=["age"])
     [{'age': 31, 'code': '007'}, {'age': None, 'code': '22'}]
     """
-    if _TEXTS.get(_suffix(path)) is not parse_csv:
+    if _TEXT_PARSERS.get(_suffix(path)) is not parse_csv:
         return read_table(path)
-    return parse_rows(_decoded(_read(path), fspath(path)), fspath(path), numbers)
+    return parse_rows(_decode(_read_bytes(path), fspath(path)), fspath(path), numbers)
 
 
 def _suffix(path: str | PathLike[str]) -> str:
-    """A file's kind, by its name."""
+    """Return the suffix that gives the kind of a file, without .gz."""
     file = Path(path)
-    packed = _is_packed(file)
-    suffix = Path(file.stem).suffix.lower() if packed else file.suffix.lower()
-    if suffix not in _TEXTS and (packed or suffix not in _COLUMNAR):
-        known = ", ".join([*_TEXTS, *_COLUMNAR])
-        raise TableFileError(f"{fspath(path)!r} is of no kind known by its name; needed {known} (text also .gz).")
+    gzipped = _is_gzipped(file)
+    suffix = Path(file.stem).suffix.lower() if gzipped else file.suffix.lower()
+    if suffix not in _TEXT_PARSERS and (gzipped or suffix not in _COLUMNAR):
+        known = ", ".join([*_TEXT_PARSERS, *_COLUMNAR])
+        raise TableFileError(
+            f"{fspath(path)!r} has a name of unknown kind. The name must end in {known} (text files also in .gz)."
+        )
     return suffix
 
 
-def _is_packed(file: Path) -> bool:
+def _is_gzipped(file: Path) -> bool:
     return file.suffix.lower() == ".gz"
 
 
-def _decoded(raw: bytes, name: str) -> str:
+def _decode(raw: bytes, name: str) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        other = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin1"  # its mark comes first
+        encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin1"  # the byte-order mark
         raise TableFileError(
-            f"{name!r} is not UTF-8 (line {line}, byte {error.start}). Type: iconv -f {other} -t utf-8 file > new"
+            f"{name!r} is not UTF-8 (line {line}, byte {error.start}). Convert the file, then read the new file. "
+            f"Type: iconv -f {encoding} -t utf-8 file > new"
         ) from error
 
 
-def _pick(found: dict[str, Any], columns: Sequence[str] | None, name: str) -> dict[str, Any]:
-    """The wanted columns, in the wanted order."""
-    columnar.check_wanted(list(found), columns, name)
-    return found if columns is None else {column: found[column] for column in columns}
+def _select(parsed: dict[str, Any], columns: Sequence[str] | None, name: str) -> dict[str, Any]:
+    """Return the selected columns in the given order; None selects all."""
+    columnar.check_selection(list(parsed), columns, name)
+    return parsed if columns is None else {column: parsed[column] for column in columns}
 
 
-def _read(path: str | PathLike[str]) -> bytes:
-    """A file's content, unpacked."""
+def _read_bytes(path: str | PathLike[str]) -> bytes:
+    """Return the content of a file, decompressed."""
     file, name = Path(path), fspath(path)
     try:
-        with gzip.open(file, "rb") if _is_packed(file) else file.open("rb") as opened:
+        with gzip.open(file, "rb") if _is_gzipped(file) else file.open("rb") as opened:
             raw = opened.read(MAX_BYTES + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise TableFileError(f"{name!r} is damaged: {error}.") from error
-    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+    except (OSError, ValueError) as error:  # ValueError: the name contains a null character
         reason = getattr(error, "strerror", None) or error
         raise TableFileError(f"{name!r} cannot be read: {reason}.") from error
     if len(raw) > MAX_BYTES:

@@ -1,0 +1,209 @@
+"""Explanations that SHAP's own plots draw."""
+
+import math
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anchorline as al
+from anchorline.compat import to_shap
+from anchorline.errors import MissingDependencyError, ParameterError
+
+# When SHAP is imported, it calls functions that newer versions of matplotlib deprecate.
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", r"The set_(bad|over|under) function", PendingDeprecationWarning)
+    import shap
+
+
+@pytest.fixture
+def figure():
+    from matplotlib import pyplot as plt
+
+    yield plt.figure()
+    plt.close("all")
+
+
+def tick_texts(figure):
+    return {label.get_text().strip() for ax in figure.axes for label in ax.get_yticklabels()}
+
+
+@pytest.fixture(scope="module")
+def explained(cancer):
+    data, model = cancer
+    table = al.Table(data.data, names=data.feature_names)
+    explainer = al.Explainer(model, table, classes=data.target_names, output="benign")
+    return [explainer.explain(i, k=5, n_samples=400, n_certify=0) for i in range(0, 60, 5)]
+
+
+def test_one_explanation_as_shaps(explained, cancer):
+    converted = explained[0].to_shap()
+    assert isinstance(converted, shap.Explanation)
+    assert converted.values.tolist() == explained[0].contributions.tolist()
+    assert converted.base_values + converted.values.sum() == pytest.approx(explained[0].prediction, abs=1e-12)
+    assert converted.data.tolist() == cancer[0].data[0].tolist()
+    assert converted.feature_names == cancer[0].feature_names.tolist()
+    assert converted.output_names == "benign"
+    converted.values[0] = 7  # the values are a copy
+    assert explained[0].contributions[0] != 7
+
+
+@pytest.mark.parametrize("plot", [shap.plots.waterfall, shap.plots.bar], ids=["waterfall", "bar"])
+def test_shap_draws_one(plot, explained, figure):
+    plot(explained[0].to_shap(), max_display=5, show=False)
+    strongest = explained[0].terms[0]
+    value = explained[0].literals[strongest.index].held.rpartition(" ")[2]
+    assert f"{value} = {strongest.literal.name}" in tick_texts(figure)
+
+
+def test_several_as_shaps(explained, figure):
+    many = to_shap(iter(explained))
+    assert many.shape == (12, 30)
+    predictions = [explanation.prediction for explanation in explained]
+    assert many.base_values + many.values.sum(axis=1) == pytest.approx(predictions, abs=1e-12)
+    assert many[3].values.tolist() == explained[3].to_shap().values.tolist()
+    assert many[3].base_values == explained[3].intercept
+    assert many[:, "worst area"].data.shape == (12,)
+    shap.plots.waterfall(many[0], show=False)
+
+
+@pytest.mark.parametrize("plot", [shap.plots.beeswarm, shap.plots.bar, shap.plots.heatmap])
+def test_shap_draws_several(plot, explained, figure):
+    plot(to_shap(explained), show=False)
+    assert tick_texts(figure) & set(explained[0].to_shap().feature_names)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda many: shap.plots.bar(many.abs.mean(0), show=False),
+        lambda many: shap.plots.beeswarm(many, order=many.abs.max(0), show=False),
+        lambda many: shap.plots.heatmap(many, instance_order=many.sum(1), show=False),
+        lambda many: shap.plots.scatter(many[:, "worst area"], show=False),
+    ],
+    ids=["bar of means", "beeswarm in order", "heatmap in order", "scatter"],
+)
+def test_shap_reckons_with_several(draw, explained, figure):
+    from matplotlib import pyplot as plt
+
+    many = to_shap(explained)
+    assert many.output_names is None
+    draw(many)
+    assert figure.axes or plt.gcf().axes  # a scatter plot has a figure of its own
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    n = 300
+    color = rng.integers(0, 3, n)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n).astype(float),
+            "job": rng.choice(["nurse", "cook", "pilot"], n),
+            "member": rng.random(n) < 0.4,
+            "red": (color == 0).astype(int),
+            "green": (color == 1).astype(int),
+            "x": rng.normal(50, 1, n),
+            "y": rng.normal(4, 1, n),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+        }
+    )
+    frame.loc[5, "age"] = np.nan
+    frame.loc[5, ["red", "green"]] = [1, 0]
+    frame.loc[6, ["x", "job"]] = [51.25, "cook"]
+
+    def risk(frame):
+        points = frame["age"].fillna(40) / 30 + (frame["job"] == "cook") + frame["member"] - frame["red"]
+        return 1 / (1 + np.exp(2 - points - 0.2 * (frame["x"] > 50)))
+
+    return frame, risk
+
+
+def display_data(people, row, **keywords):
+    frame, risk = people
+    explainer = al.Explainer(risk, al.Table(frame, **keywords), output="risk", output_range=(0, 1))
+    converted = explainer.explain(row, k=6, n_samples=300, n_certify=0).to_shap()
+    return converted, dict(zip(converted.feature_names, converted.display_data.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("within", ["keep", "redraw"])
+def test_values_read_well(people, figure, within):
+    converted, texts = display_data(people, 5, within=within)
+    assert texts["age"] == "missing"
+    assert texts["job"] == people[0]["job"][5]
+    assert texts["red"] == "1"
+    assert texts["since"] == str(people[0]["since"][5].date())
+    assert math.isnan(converted.data[0])
+    assert converted.data[5] == people[0]["x"][5]
+    for plot in (shap.plots.waterfall, shap.plots.bar):
+        figure.clear()
+        plot(converted, show=False)
+        assert "missing = age" in tick_texts(figure)
+
+
+def test_grouped_and_fixed_columns(people, figure):
+    groups = {"color": ["red", "green"], "place": ["x", "y"]}
+    converted, texts = display_data(people, 5, groups=groups, fixed=["since", "member"])
+    assert list(texts) == ["age", "job", "color", "place"]
+    assert texts["color"] == "red"
+    assert "=" not in texts["place"]  # SHAP splits the text at the equals sign
+    shap.plots.waterfall(converted, show=False)
+    assert "red = color" in tick_texts(figure)
+    converted, texts = display_data(people, 6, fixed=["since"])
+    assert converted.data[list(texts).index("x")] == 51.25
+    assert texts["job"] == converted.data[1] == "cook"
+
+
+def test_an_attribute_that_never_changes_around_one_row_adds_nothing_there(figure):
+    rows = np.column_stack([np.r_[np.zeros(99), 1], np.arange(100.0)])
+    table = al.Table(rows, names=["rare", "x"], cuts={"rare": [2.0]})
+    explainer = al.Explainer(lambda rows: rows[:, 1], table, output="y", task="number")
+    one, other = (explainer.explain([value, 40.0], k=3, n_samples=200, n_certify=0) for value in (0.0, 3.0))
+    assert [len(one.literals), len(other.literals)] == [1, 2]
+    many = to_shap([one, other])
+    assert many.feature_names == ["rare", "x"]
+    assert many.display_data.tolist() == [["(fixed)", "40"], ["3", "40"]]
+    assert many.base_values + many.values.sum(axis=1) == pytest.approx([40, 40], abs=1e-9)
+    shap.plots.beeswarm(many, show=False)
+
+
+def test_the_hypercube(figure):
+    names = [("income >= 65k", "income < 65k"), ("DTI <= 30%", "DTI > 30%"), "owner", "owner"]
+    explanation = al.explain(lambda z: z @ [0.4, 0.3, 0.2, 0.1], [1, -1, -1, 1], names=names, output="score")
+    converted = explanation.to_shap()
+    assert converted.display_data.tolist() == ["true", "false", "-1", "+1"]
+    assert converted.data.tolist() == [1, -1, -1, 1]
+    assert converted.values == pytest.approx([0.4, -0.3, -0.2, 0.1])
+    shap.plots.waterfall(converted, show=False)
+    assert "true = income >= 65k" in tick_texts(figure)
+    assert to_shap([explanation] * 3).shape == (3, 4)
+
+
+def test_refusals_of_to_shap(explained, iris):
+    data, model = iris
+    table = al.Table(data.data)
+    of_class = [al.Explainer(model, table).explain(i, n_samples=100, n_certify=0) for i in (0, 55)]
+    with pytest.raises(ParameterError, match=r"outputs '0' and '1'.*Choose a class"):
+        to_shap(of_class)
+    with pytest.raises(ParameterError, match="different tables"):
+        to_shap([explained[0], of_class[0]])
+    label = al.Explainer(model.predict, table, task="label", output="species")
+    with pytest.raises(ParameterError, match="labels 0 and 1"):
+        to_shap([label.explain(i, n_samples=100, n_certify=0) for i in (0, 55)])
+    results = [explained[0], al.Failure(7, "no such color", "InstanceError"), al.Failure(9, "late", "RowError")]
+    message = r"2 of 3 rows .*rows 7, 9.*no such color.*to_shap\(many.explained\)"
+    with pytest.raises(ParameterError, match=message):
+        to_shap(results)
+    assert to_shap(al.Explanations(results).explained).shape == (1, 30)
+    for wrong in ([], 3, [1], None):
+        with pytest.raises(ParameterError, match="must be an Explanation"):
+            to_shap(wrong)
+
+
+def test_without_shap_the_extra_is_named(explained, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shap", None)
+    with pytest.raises(MissingDependencyError, match=r"anchorline\[peers\]"):
+        explained[0].to_shap()
