@@ -223,9 +223,7 @@ class _Bins:
         return len(self.edges) + 1
 
     def indicators(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-        bins = np.searchsorted(
-            self.edges, values, side="right"
-        )  # right: a value on an edge is above it
+        bins = np.searchsorted(self.edges, values, side="right")  # right: a value on an edge is above it
         return np.asarray(bins[:, None] == np.arange(self.width))
 
     def statements(self, name: str) -> list[tuple[str, str]]:

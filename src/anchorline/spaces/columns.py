@@ -154,8 +154,8 @@ def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
     if array.ndim != 2:
         raise error(
             f"X is a {type(X).__name__} of shape {array.shape}; it must be a 2-D array, or a pandas, Polars or "
-            "Arrow frame. Type `X.reshape(1, -1)` for one row, or `X.toarray()` for a sparse matrix, because "
-            "sparse input is not supported."
+            "Arrow frame. Reshape your data: type `X.reshape(1, -1)` for one row, or `X.toarray()` for a sparse "
+            "matrix, because sparse input is not supported."
         )
     return array, None
 

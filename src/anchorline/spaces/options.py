@@ -132,4 +132,6 @@ def check_cuts_not_fixed(cuts: Iterable[str], fixed: Sequence[str]) -> None:
     """Raise `ParameterError` if a column with cuts is fixed, because fixed columns have no literals."""
     both = [name for name in cuts if name in fixed]
     if both:
-        raise ParameterError(f"cuts has {listed(both)}, held fixed. Remove them from cuts or from fixed.")
+        raise ParameterError(
+            f"cuts has {listed(both)}, also listed in fixed. Remove the columns from cuts or from fixed."
+        )

@@ -74,9 +74,7 @@ class Schema:
         """Return the row's native and read columns of one value each; raise `InstanceError` if it is not a row."""
         if isinstance(instance, int | np.integer) and not isinstance(instance, bool):
             if not -self.n_rows <= instance < self.n_rows:
-                raise InstanceError(
-                    f"The row is {instance}; the position of a training row must be from 0 to {self.n_rows - 1}."
-                )
+                raise InstanceError(f"Row {instance} does not exist; the table has rows 0 to {self.n_rows - 1}.")
             at = int(instance) % self.n_rows
             read = [Column(own.kind, own.values[at : at + 1], own.missing[at : at + 1]) for own in self.columns]
             return self.natives.row(at), tuple(read)

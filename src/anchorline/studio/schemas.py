@@ -146,7 +146,7 @@ class ProblemAnswer(_Answer):
     type: str = Field(examples=["about:blank"])
     title: str = Field(examples=["Unprocessable Entity"])
     status: int = Field(examples=[422])
-    detail: str = Field(examples=["Row 5000 was asked for; the table has rows 0 to 1999."])
+    detail: str = Field(examples=["Row 5000 does not exist; the table has rows 0 to 1999."])
     request_id: str
     errors: list[dict[str, Any]] | None = Field(
         default=None, description="Which members of the request are wrong."
