@@ -47,7 +47,7 @@ def checked_groups(
     """Return a mapping of group names to columns; no column may be in two groups, or fixed and in a group."""
     if isinstance(groups, str) or not isinstance(groups, Iterable):
         raise ParameterError(
-            f"groups is {groups!r}; it must be a mapping. Type, say, "
+            f"groups is {groups!r}; it must be a mapping or a list of lists. Type, say, "
             "groups={'place': ['latitude', 'longitude']}."
         )
     if not isinstance(groups, Mapping):
@@ -63,8 +63,8 @@ def checked_groups(
         twice = [member for member in members if member in used]
         if twice or len(set(members)) < len(members) or not members:
             raise ParameterError(
-                f"Group {name!r} is {members}; it must have at least one column, and no column that is fixed or "
-                "listed twice."
+                f"Group {name!r} is {members}; it must have at least one column, and every column must be in one "
+                "group only and not in fixed."
             )
         used |= set(members)
         if name in names and name not in members:

@@ -258,7 +258,7 @@ class TableNeighborhood:
         kept = np.flatnonzero(stop - start < self.n_training)
         if not len(kept):
             raise InstanceError(
-                "No training row differs from this row in any literal, so that the row has no neighbors. Pass a "
+                "No training row differs from this row in any literal, so the row has no neighbors. Pass a "
                 "larger training table, more bins (n_bins), cuts, or fewer fixed columns."
             )
         return kept
