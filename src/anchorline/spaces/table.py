@@ -365,7 +365,7 @@ class TableNeighborhood:
 
     @cached_property
     def _columns(self) -> np.ndarray:
-        """The rows of `members` for the breakable attributes: (largest group, d)."""
+        """`members`, restricted to the breakable attributes: (largest group, d)."""
         return self.members[:, self._breakable]
 
     def _literal(self, i: int) -> Literal:
