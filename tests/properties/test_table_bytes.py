@@ -1,4 +1,4 @@
-"""Same bytes: one row gives one JSON, however it comes, in whatever library, process or pickle."""
+"""Same bytes: a row gives the same JSON in every form, library and process, and after pickling."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ WORK = np.array(["Private", "Self", "State"])
 
 
 def train():
-    """Mixed data with holes, the same in every process."""
+    """Return mixed data with missing values, the same in every process."""
     i = np.arange(N)
     return pd.DataFrame(
         {
@@ -38,7 +38,7 @@ def train():
 
 
 def score(frame):
-    """Sums and quotients only, of any library's frame: no bit depends on the batch."""
+    """Score a frame of any library with sums and quotients only, so that no bit depends on the batch."""
     columns = frame.to_dict(orient="list") if isinstance(frame, pd.DataFrame) else None
     if columns is None:
         columns = frame.to_dict(as_series=False) if isinstance(frame, pl.DataFrame) else frame.to_pydict()
@@ -61,7 +61,7 @@ def explained(table, row, **options):
 
 
 def digest():
-    """SHA-256 of some explanations, for another process to find again."""
+    """Return the SHA-256 of some explanations, for comparison between processes."""
     table = al.Table(train(), groups={"job": ["hours", "work"]}, within="redraw")
     texts = [explained(table, row).to_json() for row in (0, 7)]
     return hashlib.sha256("".join(texts).encode()).hexdigest()
@@ -77,11 +77,11 @@ def table(frame):
     return al.Table(frame)
 
 
-POSITIONS = [3, 11, 13]  # all there; hours missing; work missing
+POSITIONS = [3, 11, 13]  # no missing values; hours missing; work missing
 
 
 def forms_of(frame, position):
-    """The same row in every form people have."""
+    """Yield the name and the value of every common form of the same row."""
     series, one = frame.iloc[position], frame.iloc[[position]]
     plain = {name: None if pd.isna(value) else value for name, value in series.items()}
     polars = pl.from_pandas(frame)
@@ -119,7 +119,7 @@ def test_the_form_of_the_row_does_not_matter(frame, table, position):
 
 
 def test_a_row_of_an_upcast_frame():
-    """Taken from numbers only, a pandas row is all floats."""
+    """A row of a pandas frame that holds only numbers is a Series of floats."""
     frame = train()[["age", "hours"]]
     table = al.Table(frame)
     explainer = al.Explainer(lambda X: (X["age"] + X["hours"].fillna(0)).to_numpy() / 99, table)
@@ -140,7 +140,7 @@ def test_equal_tables_of_other_libraries_give_the_same_bytes(frame, within):
 
 
 def test_a_column_of_floats_or_of_integers_with_holes():
-    """A hole makes pandas hold whole numbers as floats; the row is the same."""
+    """With a missing value, pandas stores whole numbers as floats, but the row is the same."""
     values = [1, 2, None, 4, 5, 6, 7, 8]
     frames = [pd.DataFrame({"n": values}), pd.DataFrame({"n": values}, dtype="Int64"), pl.DataFrame({"n": values})]
     neighborhoods = [al.Table(frame).at({"n": 5}) for frame in (*frames, pa.table({"n": values}))]
@@ -178,15 +178,15 @@ def test_a_pickled_explainer_gives_the_same_bytes(frame, library):
         assert pickle.loads(pickle.dumps(one)).explain(11, **OPTIONS).to_json() == expected
 
 
-def test_a_learnt_range_survives_pickling(frame):
-    asked = []
+def test_a_learned_range_survives_pickling(frame):
+    batch_sizes = []
     explainer = al.Explainer(CountingModel(), al.Table(frame))
     explainer.explain(3, **OPTIONS)
     again = pickle.loads(pickle.dumps(explainer))
-    again.model.target = again.target.ask.target = asked
+    again.model.target = again.target.ask.target = batch_sizes
     again.explain(3, **OPTIONS)
-    assert asked[0] == 1  # the row
-    assert N not in asked  # and never the training table again
+    assert batch_sizes[0] == 1  # the row
+    assert N not in batch_sizes  # the training table is not queried again
 
 
 class CountingModel:
@@ -211,7 +211,7 @@ class Sum:
         return rows.sum(axis=1)
 
 
-# --- the values drawn ------------------------------------------------------------------------------------
+# --- drawn values -----------------------------------------------------------------------------------------
 
 
 def test_other_batches_get_other_values(frame):
@@ -223,7 +223,7 @@ def test_other_batches_get_other_values(frame):
 
 
 def test_values_do_not_follow_flips(frame):
-    """Flips and values come from other generators: the value drawn says nothing of the next flips."""
+    """Flips and values come from different generators, so that drawn values do not depend on other flips."""
     neighborhood = al.Table(frame).at(3)
     drawn = DrawnFlips(1, 20_000, len(neighborhood.literals), 0.5)
     flips, _ = drawn.rows(0, 20_000)
@@ -233,7 +233,7 @@ def test_values_do_not_follow_flips(frame):
 
 
 def test_a_change_of_anything_changes_the_bytes(frame, table):
-    """So that the equalities above are not those of a constant."""
+    """This shows that the tests above do not compare a constant with itself."""
     changed = frame.copy()
     changed.loc[50, "age"] += 1
     texts = [

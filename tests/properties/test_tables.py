@@ -1,4 +1,4 @@
-"""No impossible rows: every neighbor is put together from values that exist, and breaks what it should."""
+"""Every neighbor consists of values from the training table, and breaks exactly the flipped literals."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ N_NEIGHBORS = 24
 
 
 def neighborhood_of(table, instance):
-    """The neighborhood, or None where no training row differs from the row."""
+    """Return the neighborhood, or None if no training row differs from the row."""
     neighborhood = table.at(instance)
     try:
         return neighborhood if neighborhood.literals else None
@@ -46,13 +46,13 @@ def test_every_neighbor_is_possible(library, data):
     neighborhood = neighborhood_of(Table(sheet.frame, within=within), position)
     if neighborhood is None:
         return
-    flips, realised = drawn(neighborhood, data.draw(st.integers(0, 99)))
-    assert_same_types(sheet.frame, realised)
+    flips, neighbors = drawn(neighborhood, data.draw(st.integers(0, 99)))
+    assert_same_types(sheet.frame, neighbors)
     assert_same_types(sheet.frame, neighborhood.original)
     literals = {literal.name: (j, literal) for j, literal in enumerate(neighborhood.literals)}
     assert set(literals) | set(neighborhood.fixed) == set(names)
     for position_of, name in enumerate(names):
-        column, values = cells(sheet.frame, position_of), cells(realised, position_of)
+        column, values = cells(sheet.frame, position_of), cells(neighbors, position_of)
         own = column[position]
         assert identity(cells(neighborhood.original, position_of)[0]) == identity(own)
         if name not in literals:
@@ -60,9 +60,9 @@ def test_every_neighbor_is_possible(library, data):
             continue
         j, literal = literals[name]
         assert holds(literal.text, name, own, column)
-        known = {identity(value) for value in column}
+        training_values = {identity(value) for value in column}
         for broken, value in zip(flips[:, j], values, strict=True):
-            assert identity(value) in known
+            assert identity(value) in training_values
             assert holds(literal.text, name, value, column) is not bool(broken)
             if not broken and within == "keep":
                 assert identity(value) == identity(own)
@@ -81,23 +81,23 @@ def test_a_group_comes_from_one_row_that_breaks_it(library, data):
     neighborhood = neighborhood_of(table, position)
     if neighborhood is None or "group" in neighborhood.fixed:
         return
-    flips, realised = drawn(neighborhood, data.draw(st.integers(0, 99)))
-    assert_same_types(sheet.frame, realised)
+    flips, neighbors = drawn(neighborhood, data.draw(st.integers(0, 99)))
+    assert_same_types(sheet.frame, neighbors)
     j = [literal.name for literal in neighborhood.literals].index("group")
     literal = neighborhood.literals[j]
     columns = [cells(sheet.frame, i) for i in range(size)]
-    known = {tuple(identity(column[row]) for column in columns) for row in range(sheet.n_rows)}
+    training_values = {tuple(identity(column[row]) for column in columns) for row in range(sheet.n_rows)}
     own = tuple(identity(column[position]) for column in columns)
     for i, broken in enumerate(flips[:, j]):
-        values = [cells(realised, at)[i] for at in range(size)]
-        assert tuple(map(identity, values)) in known
+        values = [cells(neighbors, at)[i] for at in range(size)]
+        assert tuple(map(identity, values)) in training_values
         assert group_holds(literal.text, members, values, columns) is not bool(broken)
         if not broken and within == "keep":
             assert tuple(map(identity, values)) == own
 
 
 def group_holds(text, members, values, columns):
-    """Whether all parts of a group's text are true; each part speaks of one column by its name."""
+    """Return whether all parts of a group's text are true; each part names one column."""
     parts = text.split(" and ")
     true = []
     for part in parts:
@@ -120,49 +120,49 @@ def test_a_row_is_the_same_row_however_it_comes(library, data):
     else:
         forms.append(sheet.frame[position : position + 1])
     for form in forms:
-        found = table.at(form)
-        assert found.key == expected.key
-        assert found.instance == expected.instance
-        assert_same_types(sheet.frame, found.original)
+        neighborhood = table.at(form)
+        assert neighborhood.key == expected.key
+        assert neighborhood.instance == expected.instance
+        assert_same_types(sheet.frame, neighborhood.original)
         for j in range(len(sheet.names)):
-            assert identity(cells(found.original, j)[0]) == identity(cells(expected.original, j)[0])
+            assert identity(cells(neighborhood.original, j)[0]) == identity(cells(expected.original, j)[0])
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @given(data=st.data())
 @QUICK
 def test_the_plain_row_is_the_row(library, data):
-    """What JSON holds gives the same row again; `verify` rests on it."""
+    """The plain values in JSON give the same row again, which `verify` relies on."""
     sheet = data.draw(sheets(library))
     table, position = Table(sheet.frame), data.draw(st.integers(0, sheet.n_rows - 1))
     expected = table.at(position)
     again = table.at(list(expected.instance))
     assert again.key == expected.key
     for j in range(len(sheet.names)):
-        one, other = (cells(found.original, j)[0] for found in (expected, again))
+        one, other = (cells(neighborhood.original, j)[0] for neighborhood in (expected, again))
         assert identity(one) == identity(other) or (library == "numpy" and one == other)
 
 
 @given(data=st.data())
 @QUICK
 def test_libraries_agree(data):
-    """Equal tables: the same fingerprint, literals, key, and neighbors drawn from the same rows."""
+    """Equal tables of different libraries have the same fingerprint, literals and key."""
     sheet = data.draw(sheets("pandas", plain_names=True, portable=True))
     position = data.draw(st.integers(0, sheet.n_rows - 1))
     frame = sheet.frame.reset_index(drop=True)
-    found = []
+    results = []
     for library in ("pandas", "polars", "arrow"):
         table = Table(in_library(frame, library))
         neighborhood = neighborhood_of(table, position)
-        found.append((table.fingerprint, neighborhood and (neighborhood.literals, neighborhood.key)))
-    assert found[0] == found[1] == found[2]
+        results.append((table.fingerprint, neighborhood and (neighborhood.literals, neighborhood.key)))
+    assert results[0] == results[1] == results[2]
 
 
-# --- the law ---------------------------------------------------------------------------------------------
+# --- the distribution of flips and values -----------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def lawful():
+def training_frame():
     rng = np.random.default_rng(7)
     n = 500
     return pd.DataFrame(
@@ -175,32 +175,32 @@ def lawful():
     )
 
 
-N_LAW, P_LAW = 60_000, 0.27
+N_DRAWS, FLIP_PROBABILITY = 60_000, 0.27
 
 
 @pytest.fixture(scope="module", params=["keep", "redraw"])
-def law(request, lawful):
-    table = Table(lawful, groups={"place": ["latitude", "longitude"]}, within=request.param)
+def sample(request, training_frame):
+    table = Table(training_frame, groups={"place": ["latitude", "longitude"]}, within=request.param)
     neighborhood = table.at(11)
-    source = DrawnFlips(12345, N_LAW, len(neighborhood.literals), P_LAW)
-    flips, _ = source.rows(0, N_LAW)
-    return lawful, neighborhood, flips, neighborhood.realize(flips, source.generator(0)), request.param
+    source = DrawnFlips(12345, N_DRAWS, len(neighborhood.literals), FLIP_PROBABILITY)
+    flips, _ = source.rows(0, N_DRAWS)
+    return training_frame, neighborhood, flips, neighborhood.realize(flips, source.generator(0)), request.param
 
 
-def test_flips_come_at_their_rate_and_alone(law):
-    _, _, flips, _, _ = law
-    spread = np.sqrt(P_LAW * (1 - P_LAW) / N_LAW)
-    assert np.all(np.abs(flips.mean(axis=0) - P_LAW) < 4.5 * spread)
+def test_flips_come_at_their_rate_and_alone(sample):
+    _, _, flips, _, _ = sample
+    spread = np.sqrt(FLIP_PROBABILITY * (1 - FLIP_PROBABILITY) / N_DRAWS)
+    assert np.all(np.abs(flips.mean(axis=0) - FLIP_PROBABILITY) < 4.5 * spread)
     off = np.corrcoef(flips.T) - np.eye(flips.shape[1])
-    assert np.abs(off).max() < 4.5 / np.sqrt(N_LAW)
+    assert np.abs(off).max() < 4.5 / np.sqrt(N_DRAWS)
 
 
 @pytest.mark.parametrize("columns", [["work"], ["count"], ["latitude", "longitude"]])
-def test_broken_values_are_those_of_the_rows_that_break_the_literal(law, columns):
-    frame, neighborhood, flips, realised, within = law
+def test_broken_values_are_those_of_the_rows_that_break_the_literal(sample, columns):
+    frame, neighborhood, flips, neighbors, within = sample
     j = [literal.name for literal in neighborhood.literals].index(columns[0] if len(columns) == 1 else "place")
     text = neighborhood.literals[j].text
-    keys, drawn_keys = (list(zip(*(f[c].tolist() for c in columns), strict=True)) for f in (frame, realised))
+    keys, drawn_keys = (list(zip(*(f[c].tolist() for c in columns), strict=True)) for f in (frame, neighbors))
     lists = [frame[c].tolist() for c in columns]
     true = np.array([group_holds(text, columns, key, lists) for key in keys])
     assert_drawn_like([k for k, t in zip(keys, true, strict=True) if not t], drawn_keys, flips[:, j])
@@ -209,21 +209,21 @@ def test_broken_values_are_those_of_the_rows_that_break_the_literal(law, columns
 
 
 def assert_drawn_like(rows, drawn_keys, where):
-    """Chi-square of the drawn values against the rows they may come from."""
+    """Assert by a chi-square test that the drawn values are distributed as in the candidate rows."""
     levels = sorted(set(rows))
-    found = [key for key, taken in zip(drawn_keys, where, strict=True) if taken]
-    assert set(found) <= set(levels)
+    drawn_values = [key for key, taken in zip(drawn_keys, where, strict=True) if taken]
+    assert set(drawn_values) <= set(levels)
     if len(levels) > 1:
-        observed = np.array([found.count(level) for level in levels])
-        expected = np.array([rows.count(level) for level in levels]) / len(rows) * len(found)
+        observed = np.array([drawn_values.count(level) for level in levels])
+        expected = np.array([rows.count(level) for level in levels]) / len(rows) * len(drawn_values)
         assert chisquare(observed, expected).pvalue > 1e-4
 
 
-def test_attributes_are_drawn_apart(law):
-    """The value one attribute takes says nothing of another's, although the training rows are one table."""
-    _, _, flips, realised, _ = law
+def test_attributes_are_drawn_apart(sample):
+    """The values drawn for two attributes are independent, although the training rows are not."""
+    _, _, flips, neighbors, _ = sample
     both = flips[:, 0] & flips[:, 1]
-    table = pd.crosstab(realised["work"][both].astype(str), realised["count"][both].clip(upper=6)).to_numpy()
+    table = pd.crosstab(neighbors["work"][both].astype(str), neighbors["count"][both].clip(upper=6)).to_numpy()
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
     statistic = ((table - expected) ** 2 / expected).sum()
     degrees = (table.shape[0] - 1) * (table.shape[1] - 1)

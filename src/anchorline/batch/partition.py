@@ -17,7 +17,7 @@ from anchorline.explainer import Explainer, Ranges
 from anchorline.model.exits import contain_exits
 from anchorline.result.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
 from anchorline.settings import Keywords, Settings
-from anchorline.spaces.columns import kind_of, level_of, opened, row_values
+from anchorline.spaces.columns import kind_of, level_of, row_values, to_narwhals
 
 TAKEN = frozenset({"row", *COLUMNS})  # names of the answer, in a file too
 _VALUES_AT_ONCE = 50_000  # read of a frame, a few megabytes
@@ -155,7 +155,7 @@ def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
     """
     import narwhals as nw  # noqa: PLC0415  heavy
 
-    given = opened(frame, ParameterError, eager_only=True)
+    given = to_narwhals(frame, ParameterError, eager_only=True)
     if not isinstance(given, nw.DataFrame):
         raise ParameterError(f"Got a {type(frame).__name__}; needed a frame. Type explainer.explain_many(rows).")
     check_id(id, given.columns)
@@ -236,7 +236,7 @@ def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
         return FrameRows(frame, by_name)
     import narwhals as nw  # noqa: PLC0415  heavy
 
-    table = opened(frame, ParameterError)
+    table = to_narwhals(frame, ParameterError)
     if isinstance(table, nw.LazyFrame):
         raise ParameterError(
             f"Got a lazy {type(frame).__name__}. Collect it, or see anchorline.batch.dask, .ray and .spark."

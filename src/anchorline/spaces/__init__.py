@@ -1,6 +1,30 @@
-"""Spaces: what an instance can be. A new kind of instance is one file."""
+"""Spaces: what an instance can be, which literals are true of it, and how its neighbors are made.
 
-from anchorline.spaces.base import Neighborhood, Space
+A new kind of instance is one file. `Table` and `Binarizer` are loaded on first use, because they import narwhals
+and scikit-learn. May import: `anchorline.errors`.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from anchorline.spaces.base import Literal, Neighborhood, Space
 from anchorline.spaces.hypercube import Hypercube
 
-__all__ = ["Hypercube", "Neighborhood", "Space"]
+if TYPE_CHECKING:
+    from anchorline.spaces.binarizer import Binarizer
+    from anchorline.spaces.table import Table
+
+_ON_FIRST_USE = {"Binarizer": "anchorline.spaces.binarizer", "Table": "anchorline.spaces.table"}
+
+__all__ = ["Binarizer", "Hypercube", "Literal", "Neighborhood", "Space", "Table"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ON_FIRST_USE:
+        from importlib import import_module  # noqa: PLC0415
+
+        return getattr(import_module(_ON_FIRST_USE[name]), name)
+    raise AttributeError(f"module 'anchorline.spaces' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

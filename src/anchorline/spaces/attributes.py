@@ -1,7 +1,7 @@
-"""What can be said of a value: an interval, a level, or that it is missing.
+"""Statements about the values of a column: an interval, a level, or that the value is missing.
 
-A column's *codes* number the statements about it; rows of equal code make the same statement true.
-Everything else follows from codes: which rows break a statement, and which keep it.
+A column's *codes* number the statements about it: two rows have the same code exactly if the same statement is
+true of both. So codes determine which rows break a statement, and which rows keep it.
 """
 
 import itertools
@@ -26,92 +26,95 @@ from anchorline.spaces.columns import (
     text_of,
 )
 
-UNSEEN = -1  # the code of a level that no training row has: every training row breaks it
+UNSEEN = -1  # the code of a level that no training row has, so that every training row breaks it
 
 
 class Statement(NamedTuple):
-    """What is true of a value: ``text``; ``lone`` if only one training value makes it true."""
+    """A statement that is true of a value: its text, and whether only one training value makes it true."""
 
     text: str
-    lone: bool
+    single_value: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """Left-closed intervals between ``edges``; the outer two are unbounded, missing values stand apart.
+    """Left-closed intervals between ``edges``, the outer two unbounded; missing values have their own code.
 
-    ``statements`` are told by code. ``lone`` has, of every interval that holds only one training value, that
-    value and what is said of a row that has it: ``capital-gain = 0``. ``zone`` follows every date.
-    ``indicator``: the column holds nothing but 0 and 1.
+    ``statements`` are ordered by code. ``single_values`` maps the code of every interval that holds only one
+    training value to that value and to the statement about rows that have it, as in ``capital-gain = 0``.
+    ``indicator`` is true if the column holds only 0 and 1. ``zone`` is appended to the text of every date.
     """
 
     name: str
     kind: str
     edges: np.ndarray
     statements: tuple[Statement, ...]
-    lone: Mapping[int, tuple[float, Statement]]
+    single_values: Mapping[int, tuple[float, Statement]]
     indicator: bool
     zone: str = ""
 
     @classmethod
-    def between(
+    def from_edges(
         cls, name: str, kind: str, pairs: Sequence[tuple[float, str]], values: np.ndarray, zone: str
     ) -> "Intervals":
-        """The intervals between edges, each told with its text; ``values`` are the distinct ones, sorted."""
+        """Return the intervals between edges given with their texts; ``values`` are sorted and distinct."""
         edges = np.array([edge for edge, _ in pairs], dtype=np.float64)
-        texts = _told_between(name, [text + zone for _, text in pairs])
-        statements = (*(Statement(text, lone=False) for text in texts), Statement(f"{name} is missing", lone=True))
+        texts = _interval_texts(name, [text + zone for _, text in pairs])
+        missing = Statement(f"{name} is missing", single_value=True)
+        statements = (*(Statement(text, single_value=False) for text in texts), missing)
         firsts = [0, *values.searchsorted(edges).tolist(), len(values)]
-        found = {i: low for i, (low, high) in enumerate(itertools.pairwise(firsts)) if high - low == 1}
-        lone = {
-            i: (float(values[at]), Statement(f"{name} = {_told_alone(values, at, kind)}{zone}", lone=True))
-            for i, at in found.items()
+        singles = {i: low for i, (low, high) in enumerate(itertools.pairwise(firsts)) if high - low == 1}
+        texts_of_singles = {i: f"{name} = {_distinct_text(values, at, kind)}{zone}" for i, at in singles.items()}
+        single_values = {
+            i: (float(values[at]), Statement(texts_of_singles[i], single_value=True))
+            for i, at in singles.items()
             if not EXACT <= abs(float(values[at])) < np.inf
         }
-        return cls(name, kind, edges, statements, lone, bool(np.isin(values, (0, 1)).all()), zone)
+        return cls(name, kind, edges, statements, single_values, bool(np.isin(values, (0, 1)).all()), zone)
 
     def codes(self, column: Column) -> np.ndarray:
-        """Number of the interval of every value, (n,); missing ones come last."""
-        found = self.edges.searchsorted(column.values, side="right")  # a value on an edge goes above it
-        return np.where(column.missing, len(self.edges) + 1, found)
+        """Return the code of every value's interval, (n,); missing values have the last code."""
+        codes = self.edges.searchsorted(column.values, side="right")  # right: a value on an edge is above it
+        return np.where(column.missing, len(self.edges) + 1, codes)
 
     def code(self, column: Column) -> int:
-        """The same of a column's only value."""
+        """Return the code of the only value of a column."""
         return len(self.edges) + 1 if column.missing[0] else bisect_right(self.edges, column.values[0])
 
     def statement(self, column: Column, code: int) -> Statement:
-        """What is true of a column's only value, of this code."""
-        value, statement = self.lone.get(code, (None, None))
+        """Return what is true of the only value of a column, which has this code."""
+        value, statement = self.single_values.get(code, (None, None))
         if statement is not None and value == column.values[0]:
             return statement
         return self.statements[code]
 
     def value_text(self, column: Column) -> str:
-        """The only value of a column, told."""
+        """Return the text of the only value of a column."""
         return text_of(column.values[0], self.kind) + self.zone
 
 
-def _told_between(name: str, texts: Sequence[str]) -> list[str]:
-    """What is said of the intervals between edges of these texts, from the lowest on."""
+def _interval_texts(name: str, texts: Sequence[str]) -> list[str]:
+    """Return the statements about the intervals between edges with these texts, from the lowest interval up."""
     if not texts:
         return [f"{name} is not missing"]
     inner = [f"{low} <= {name} < {high}" for low, high in itertools.pairwise(texts)]
     return [f"{name} < {texts[0]}", *inner, f"{name} >= {texts[-1]}"]
 
 
-def _told_alone(values: np.ndarray, at: int, kind: str) -> str:
-    """A training value told so that no other one reads the same."""
+def _distinct_text(values: np.ndarray, at: int, kind: str) -> str:
+    """Return a text for a training value that no other training value has."""
     text = text_of(values[at], kind)
-    beside = [*values[max(0, at - 1) : at], *values[at + 1 : at + 2]]
-    return exact_text(float(values[at]), kind) if text in [text_of(value, kind) for value in beside] else text
+    nearest = [*values[max(0, at - 1) : at], *values[at + 1 : at + 2]]
+    return exact_text(float(values[at]), kind) if text in [text_of(value, kind) for value in nearest] else text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Levels:
-    """Values one by one; rare ones together; missing ones apart.
+    """Separate codes for single values, one common code for rare values, and one for missing values.
 
-    ``codes_of`` numbers the level texts, from 0 to below ``missing``, which is the number of what is missing; all
-    rare ones share the number ``rare`` (None: none is). ``shown`` are texts to show instead of the levels' own.
+    ``codes_of`` maps the text of every level to its code. ``missing`` is the code of missing values, which is the
+    largest. ``rare`` is the code that all rare levels share, or None if no level is rare. ``labels`` maps texts of
+    levels to the names to display instead.
     """
 
     name: str
@@ -119,82 +122,83 @@ class Levels:
     missing: int
     rare: int | None
     n_rare: int
-    shown: Mapping[str, str]
+    labels: Mapping[str, str]
 
     def codes(self, column: Column) -> np.ndarray:
-        """Number of the level of every value, (n,); missing ones come last, unseen ones are -1."""
+        """Return the code of every value's level, (n,); levels that no training row has get the code -1."""
         texts = level_texts(column)
-        known = [self.missing if gone else self.codes_of.get(text, UNSEEN) for text, gone in texts]
-        return np.array(known, dtype=np.intp)
+        codes = [self.missing if gone else self.codes_of.get(text, UNSEEN) for text, gone in texts]
+        return np.array(codes, dtype=np.intp)
 
     def code(self, column: Column) -> int:
-        """The same of a column's only value."""
+        """Return the code of the only value of a column."""
         return int(self.codes(column)[0])
 
     def statement(self, column: Column, code: int) -> Statement:
-        """What is true of a column's only value, of this code."""
+        """Return what is true of the only value of a column, which has this code."""
         if column.missing[0]:
-            return Statement(f"{self.name} is missing", lone=True)
+            return Statement(f"{self.name} is missing", single_value=True)
         if code == self.rare:
-            return Statement(f"{self.name} is one of {self.n_rare} rare values", lone=False)
-        return Statement(f"{self.name} = {self.value_text(column)}", lone=True)
+            return Statement(f"{self.name} is one of {self.n_rare} rare values", single_value=False)
+        return Statement(f"{self.name} = {self.value_text(column)}", single_value=True)
 
     def value_text(self, column: Column) -> str:
-        """The only value of a column, told."""
+        """Return the text of the only value of a column."""
         text = next(text for text, _ in level_texts(column))
-        text = self.shown.get(text, text)
-        return repr(text) if text[:1] in ("", "'") else text  # an empty one would read as a broken sentence
+        text = self.labels.get(text, text)
+        # Quoted, because a sentence that ends in an empty text looks unfinished.
+        return repr(text) if text[:1] in ("", "'") else text
 
 
 Encoding = Intervals | Levels
 
 
 def level_texts(column: Column) -> list[tuple[str, bool]]:
-    """Every value as the text of a level, and whether it is missing."""
+    """Return the text of every value's level, and whether the value is missing."""
     kind = column.kind
     texts = column.values if kind == CATEGORY else [level_of(value, kind) for value in column.values]
     return list(zip(texts, column.missing.tolist(), strict=True))
 
 
-def levels_of(name: str, column: Column, rare: float, shown: Mapping[str, str]) -> Levels:
-    """Number the levels by frequency; those of a share below ``rare`` go together if there are several.
+def build_levels(name: str, column: Column, rare: float, labels: Mapping[str, str]) -> Levels:
+    """Number the levels by frequency; those with a share below ``rare`` get one code if there are several.
 
-    Where every level is rare (a name, an id), each stands for itself: together they could not be broken.
+    If every level is rare (names, ids), each keeps its own code, because no row could break a common one.
     """
-    found = Counter(text for text, gone in level_texts(column) if not gone)
-    levels = sorted(found)
-    counts = np.array([found[level] for level in levels], dtype=np.intp)
+    frequencies = Counter(text for text, gone in level_texts(column) if not gone)
+    levels = sorted(frequencies)
+    counts = np.array([frequencies[level] for level in levels], dtype=np.intp)
     order = np.argsort(-counts, kind="stable")
     below = counts[order] < rare * len(column.values)
     n_rare = int(below.sum())
-    together = 1 < n_rare < len(levels)
+    merged = 1 < n_rare < len(levels)
     first_rare = len(levels) - n_rare
-    codes = {levels[i]: min(at, first_rare) if together else at for at, i in enumerate(order)}
-    if together:
-        return Levels(name, codes, first_rare + 1, first_rare, n_rare, shown)
-    return Levels(name, codes, len(levels), None, 0, shown)
+    codes = {levels[i]: min(at, first_rare) if merged else at for at, i in enumerate(order)}
+    if merged:
+        return Levels(name, codes, first_rare + 1, first_rare, n_rare, labels)
+    return Levels(name, codes, len(levels), None, 0, labels)
 
 
-def intervals_of(
+def build_intervals(
     name: str, column: Column, n_bins: int, cuts: Sequence[float] | None, zone: str = ""
 ) -> Intervals:
-    """Cut at the quantiles, or where asked; a value that many rows share stands alone."""
+    """Cut at the given cut points, or else at the quantiles and around every value that many rows share."""
     values = np.unique(column.values[~column.missing])
     if cuts is not None:
         edges = np.unique(np.asarray(cuts, dtype=np.float64))
         exact = [(float(edge), exact_text(float(edge), column.kind)) for edge in edges]
-        return Intervals.between(name, column.kind, exact, values, zone)
-    found = _quantile_edges(column.values[~column.missing], values, n_bins)
-    finite = found[np.isfinite(found)]
+        return Intervals.from_edges(name, column.kind, exact, values, zone)
+    quantiles = _quantile_edges(column.values[~column.missing], values, n_bins)
+    finite = quantiles[np.isfinite(quantiles)]
     pairs = readable_edges(finite, values[np.isfinite(values)], column.kind) if len(finite) else []
-    pairs += [(float(edge), exact_text(float(edge), column.kind)) for edge in found[len(finite) :]]  # infinity
-    return Intervals.between(name, column.kind, pairs, values, zone)
+    pairs += [(float(edge), exact_text(float(edge), column.kind)) for edge in quantiles[len(finite) :]]  # infinity
+    return Intervals.from_edges(name, column.kind, pairs, values, zone)
 
 
 def _quantile_edges(present: np.ndarray, values: np.ndarray, n_bins: int) -> np.ndarray:
-    """Inner quantiles, and both sides of every value that at least a share of 1 / n_bins of the rows has.
+    """Return the inner quantiles, and both sides of every value that at least a share 1 / n_bins of the rows has.
 
-    Few values: between any two of them.
+    If there are at most n_bins distinct values, return an edge between any two of them.
     """
     if len(values) <= n_bins:
         return values[1:]
@@ -203,11 +207,11 @@ def _quantile_edges(present: np.ndarray, values: np.ndarray, n_bins: int) -> np.
     counts = np.diff(np.r_[np.searchsorted(np.sort(present), values), len(present)])
     heavy = np.flatnonzero(counts * n_bins >= len(present))
     after = heavy[heavy + 1 < len(values)] + 1
-    return _splitting(np.r_[edges, values[heavy], values[after]], values)
+    return _distinct_splits(np.r_[edges, values[heavy], values[after]], values)
 
 
-def _splitting(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """One edge for every way in which the edges split the values; none where nothing lies below."""
+def _distinct_splits(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return one edge per way in which the edges split the values; drop edges with all values on one side."""
     edges = np.sort(edges[np.isfinite(edges)])
     below = np.searchsorted(values, edges, side="left")
     kept = (below > 0) & (below < len(values))
@@ -217,86 +221,87 @@ def _splitting(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attribute:
-    """One column, or several that go together: what a literal speaks of.
+    """The subject of a literal: one column, or several columns that form a group.
 
-    ``positions`` are its columns. ``numbers`` counts the combinations of codes that training rows have; in the
-    order of `sorted_rows` the rows of combination i are those from ``starts[i]`` to ``starts[i + 1]``. They are
-    ``alike`` if they also have the very same values, as a model sees them.
+    ``positions`` are the positions of its columns. ``combinations`` numbers the combinations of codes that
+    training rows have. In the order that `build_attribute` returns, the rows of combination i are those from
+    ``starts[i]`` to ``starts[i + 1]``. ``uniform[i]`` is true if a model cannot distinguish their values.
     """
 
     name: str
     positions: tuple[int, ...]
     encodings: tuple[Encoding, ...]
-    numbers: Mapping[tuple[int, ...], int]
+    combinations: Mapping[tuple[int, ...], int]
     starts: tuple[int, ...]
-    alike: tuple[bool, ...] = ()
+    uniform: tuple[bool, ...] = ()
 
     def block(self, codes: tuple[int, ...]) -> tuple[int, int]:
-        """Start and stop, among the sorted rows, of those that make the same statement true."""
-        number = self.numbers.get(codes)
+        """Return start and stop, among the sorted rows, of the rows with these codes."""
+        number = self.combinations.get(codes)
         return (0, 0) if number is None else (self.starts[number], self.starts[number + 1])
 
     def codes(self, columns: Sequence[Column]) -> tuple[int, ...]:
-        """The codes of a row, a column each."""
+        """Return the codes of a row, one per column."""
         return tuple([encoding.code(column) for encoding, column in zip(self.encodings, columns, strict=True)])
 
     def breaks(self, columns: Sequence[Column], own: tuple[int, ...]) -> np.ndarray:
-        """Where rows, of these columns, break the statement of these codes."""
+        """Return which rows of these columns break the statement with these codes, (n,)."""
         parts = [encoding.codes(column) for encoding, column in zip(self.encodings, columns, strict=True)]
         return np.asarray(np.any([part != code for part, code in zip(parts, own, strict=True)], axis=0))
 
     def breaks_one_way(self, own: tuple[int, ...]) -> bool:
-        """Whether all training rows that break the statement of these codes have the same values."""
-        if not self.alike:
+        """Return whether all training rows that break the statement with these codes have the same values."""
+        if not self.uniform:
             return False
-        others = [number for codes, number in self.numbers.items() if codes != own]
-        return len(others) == 1 and self.alike[others[0]]
+        others = [number for codes, number in self.combinations.items() if codes != own]
+        return len(others) == 1 and self.uniform[others[0]]
 
     def statement(self, columns: Sequence[Column], codes: tuple[int, ...]) -> Statement:
-        """What is true of the row: of a group, everything its columns say; of indicators, the one that is on."""
+        """Return what is true of the row: the statements of all columns, or of the only indicator that is 1."""
         if len(codes) == 1:
             return self.encodings[0].statement(columns[0], codes[0])
         triples = zip(self.encodings, columns, codes, strict=True)
         each = [encoding.statement(column, code) for encoding, column, code in triples]
-        lone = all(statement.lone for statement in each)
+        single_value = all(statement.single_value for statement in each)
         on = [i for i, column in enumerate(columns) if not column.missing[0] and column.values[0] == 1]
-        if len(on) == 1 and all(map(_is_indicator, self.encodings)) and self._says_all(on[0], codes):
-            return Statement(each[on[0]].text, lone)
-        return Statement(" and ".join(statement.text for statement in each), lone)
+        if len(on) == 1 and all(map(_is_indicator, self.encodings)) and self._determines_all(on[0], codes):
+            return Statement(each[on[0]].text, single_value)
+        return Statement(" and ".join(statement.text for statement in each), single_value)
 
-    def _says_all(self, i: int, own: tuple[int, ...]) -> bool:
-        """Whether every training row that agrees with the row in its column i agrees in all."""
-        return not any(codes[i] == own[i] and codes != own for codes in self.numbers)
+    def _determines_all(self, i: int, own: tuple[int, ...]) -> bool:
+        """Return whether every training row that has the row's code in column i has all of its codes."""
+        return not any(codes[i] == own[i] and codes != own for codes in self.combinations)
 
-    def kept(self, columns: Sequence[Column], statement: Statement) -> str:
-        """What is true of a row that makes the statement true and keeps its values here."""
-        if statement.lone:
+    def held_text(self, columns: Sequence[Column], statement: Statement) -> str:
+        """Return what is true of a neighbor that keeps the row's values in these columns."""
+        if statement.single_value:
             return statement.text
         if len(columns) == 1:
             return f"{self.name} keeps its value {self.encodings[0].value_text(columns[0])}"
         return f"{self.name} keeps its values"
 
 
-def sorted_rows(
+def build_attribute(
     name: str, positions: Sequence[int], encodings: Sequence[Encoding], columns: Sequence[Column]
 ) -> tuple[Attribute, np.ndarray]:
-    """An attribute, and the training rows (n,) in an order in which those of equal codes lie side by side."""
+    """Return an attribute, and an order (n,) of the training rows in which rows with equal codes are adjacent."""
     parts = [encoding.codes(column) for encoding, column in zip(encodings, columns, strict=True)]
-    # Column by column: sorting whole rows takes a hundred times as long. Short numbers are sorted fastest.
+    # Sorted by one column after the other, because sorting whole rows takes a hundred times as long. The smallest
+    # integer types are sorted fastest.
     order = np.lexsort([part.astype(np.min_scalar_type(part.max())) for part in reversed(parts)])
     begins = np.zeros(len(order), dtype=bool)
     begins[0] = True
     for part in parts:
         begins[1:] |= np.diff(part[order]) != 0
     starts = np.flatnonzero(begins)
-    found = np.column_stack([part[order[starts]] for part in parts])
-    numbers = {tuple(row): i for i, row in enumerate(found.tolist())}
+    codes = np.column_stack([part[order[starts]] for part in parts])
+    combinations = {tuple(row): i for i, row in enumerate(codes.tolist())}
     ends = (*starts.tolist(), len(order))
-    return Attribute(name, tuple(positions), tuple(encodings), numbers, ends), order
+    return Attribute(name, tuple(positions), tuple(encodings), combinations, ends), order
 
 
 def _is_indicator(encoding: Encoding) -> bool:
-    """Whether a column holds nothing but 0 and 1."""
+    """Return whether a column holds only 0 and 1."""
     if isinstance(encoding, Levels):
         return set(encoding.codes_of) <= {"True", "False"}
     return encoding.indicator
@@ -309,51 +314,20 @@ def encode(
     n_bins: int,
     cuts: Any,
     rare: float,
-    shown: Mapping[str, str] | None,
+    labels: Mapping[str, str] | None,
     zone: str = "",
 ) -> Encoding:
-    """Choose what can be said of a column: levels of categories and booleans, else intervals."""
-    if shown is not None and column.kind == NUMBER:
+    """Return the levels of a column of categories or booleans, or the intervals of numbers or dates."""
+    if labels is not None and column.kind == NUMBER:
         texts = [
             ("" if gone else level_of(v, NUMBER)) for v, gone in zip(column.values, column.missing, strict=True)
         ]
         column = Column(CATEGORY, np.array(texts, dtype=object), column.missing)
     if column.kind in (CATEGORY, BOOLEAN) or column.missing.all():
         if cuts is not None:
-            raise ParameterError(f"cuts has {name!r}, which holds {column.kind}; needed numbers or dates there.")
-        return levels_of(name, column, rare if column.kind == CATEGORY else 0.0, shown or {})
-    return intervals_of(name, column, n_bins, cuts, zone)
-
-
-class Words:
-    """The words of a generator one after another, none left out, however many are taken at a time.
-
-    Without a generator they are zeros: where nothing is left to chance.
-
-    Examples
-    --------
-    >>> by_three, at_once = (Words(np.random.default_rng(0)) for _ in range(2))
-    >>> [*by_three.take(3), *by_three.take(3)] == [*at_once.take(6)]
-    True
-    """
-
-    def __init__(self, rng: np.random.Generator | None) -> None:
-        self._source = None if rng is None else rng.bit_generator
-        self._rest = np.zeros(0, dtype="<u4")
-
-    def take(self, n: int) -> np.ndarray:
-        """The next n words, (n,)."""
-        if self._source is None:
-            return np.zeros(n, dtype="<u4")
-        words = self._raw(n - len(self._rest))
-        if len(self._rest):
-            words = np.concatenate([self._rest, words])
-        self._rest = words[n:].copy()  # a view would hold them all
-        return words[:n]
-
-    def _raw(self, n: int) -> np.ndarray:
-        """At least n new words."""
-        assert self._source is not None
-        if isinstance(self._source, np.random.MT19937):  # whose raw numbers have 32 bits
-            return self._source.random_raw(n).astype("<u4")
-        return self._source.random_raw(-(-n // 2)).astype("<u8", copy=False).view("<u4")
+            raise ParameterError(
+                f"cuts has {name!r}, which holds {column.kind}; it must name columns of numbers or dates. "
+                f"Remove {name!r} from cuts."
+            )
+        return build_levels(name, column, rare if column.kind == CATEGORY else 0.0, labels or {})
+    return build_intervals(name, column, n_bins, cuts, zone)

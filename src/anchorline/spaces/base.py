@@ -1,4 +1,7 @@
-"""The seam between spaces and everything else: literals, neighborhoods, spaces; users may write their own."""
+"""The interface between spaces and the rest of the library: literals, neighborhoods and spaces.
+
+`Neighborhood` and `Space` are protocols, so that users can write their own spaces without inheriting from them.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -8,10 +11,10 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A statement true of the instance: the attribute it speaks of, and its text.
+    """A statement that is true of the instance: the name of the attribute it describes, and its text.
 
-    A flip makes ``text`` false. ``held`` is what is true of every neighbor that does not flip it: the same
-    text, unless the value itself is kept.
+    A flip makes ``text`` false. ``held`` is the statement that is true of every neighbor in which the literal is
+    not flipped. It equals ``text``, unless such a neighbor also keeps the attribute's value.
 
     Examples
     --------
@@ -31,15 +34,15 @@ class Literal:
 
 
 class Neighborhood(Protocol):
-    """An instance, and how to walk away from it by breaking literals."""
+    """An instance, and the neighbors that are reached from it by breaking literals."""
 
     @property
     def literals(self) -> tuple[Literal, ...]:
-        """The statements true of the instance, in order."""
+        """The statements that are true of the instance, in order."""
 
     @property
     def key(self) -> bytes:
-        """Identity of the instance: equal instances have equal keys, on every machine."""
+        """The identity of the instance: equal instances have equal keys on every machine."""
 
     @property
     def original(self) -> Any:
@@ -47,29 +50,29 @@ class Neighborhood(Protocol):
 
     @property
     def deterministic(self) -> bool:
-        """Whether flips alone decide the model input; only then can all flips be enumerated."""
+        """Whether flips alone determine the model input; only then can all flips be enumerated."""
 
     @property
     def instance(self) -> list[Any]:
-        """The instance in plain Python values, for JSON; `Space.at` takes them back, so that others can verify."""
+        """The instance as plain Python values for JSON; `Space.at` accepts them, so that others can verify."""
 
     def realize(self, flips: np.ndarray, rng: np.random.Generator | None) -> Any:
-        """Model inputs, one a row of ``flips`` (n, d): literal j is broken where ``flips[i, j]``.
+        """Return model inputs, one per row of ``flips`` (n, d): literal j is broken where ``flips[i, j]``.
 
-        What is random is drawn from ``rng``, which is None only where flips are enumerated.
+        All random values are drawn from ``rng``, which is None only when flips are enumerated.
         """
 
 
 class Space(Protocol):
     """All instances of one kind.
 
-    Two things are used where a space or neighborhood has them: ``examples()``, batches of model inputs from
-    which the range of a regressor's outputs is learned, and ``neighborhood.fixed``, what never changes and why.
+    Two more members are optional. ``space.examples()`` yields batches of model inputs, from which the range of a
+    regressor's outputs is learned. ``neighborhood.fixed`` maps every attribute that never changes to the reason.
     """
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the space, recorded in every explanation."""
+        """The identity of the space, which is recorded in every explanation."""
 
     def at(self, instance: Any) -> Neighborhood:
-        """Check an instance and return its neighborhood; `InstanceError` if it is not of this space."""
+        """Check an instance and return its neighborhood; raise `InstanceError` if it is not in this space."""

@@ -1,6 +1,6 @@
-"""Columns of any table: read alike from frames and arrays, and their values told in short texts.
+"""Columns of any table: one reader for frames and arrays, and short texts for their values.
 
-Inside, all but categories are float64: dates count microseconds, booleans are 0 and 1.
+Internally, all columns except categories are float64: dates count microseconds, booleans are 0 and 1.
 """
 
 import decimal
@@ -19,13 +19,13 @@ from anchorline.errors import InstanceError
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 
-# Steps tried when an edge is rounded up, longest first; dates count microseconds: day, second, tick.
+# Steps tried when an edge is rounded up, longest first. Dates count microseconds: a day, a second, a microsecond.
 _STEPS = {NUMBER: (1,), DATE: (86_400_000_000, 1_000_000, 1)}
 
-EXACT = 2.0**53  # from here on, different whole numbers may be the same float
-_MAX_WHOLE = 2.0**64  # beyond, no type of a table holds whole numbers, and floats are told as 2e+20
+EXACT = 2.0**53  # at and above this, different whole numbers may be the same float
+_MAX_WHOLE = 2.0**64  # above this, no column type holds whole numbers, and floats are written as 2e+20
 
-# How a column of other things becomes one of texts or dates, in the words of the table's own library.
+# How to convert a column of other objects to texts or dates, in code for the table's own library.
 _CONVERT = {
     "pandas": {"texts": "frame[{name}].astype(str)", "dates": "pandas.to_datetime(frame[{name}]{utc})"},
     "polars": {
@@ -45,19 +45,19 @@ _CONVERT = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: float64, or object holding str for categories; what is missing is arbitrary."""
+    """One column: float64 values, or str objects for categories; entries marked missing hold arbitrary values."""
 
     kind: str
     values: NDArray[Any]
     missing: NDArray[np.bool_]
 
     def as_kind(self, kind: str, name: str) -> "Column":
-        """Return this column of new rows as the ``kind`` seen in fit."""
+        """Return this column of new rows as the ``kind`` that the column had in fit."""
         if self.missing.any():
             count, first = int(self.missing.sum()), int(self.missing.argmax())
             raise InstanceError(
-                f"Column {name!r} has {count} missing value(s), the first in row {first}; needed all. "
-                f"Fill them, e.g. `frame[{name!r}].fillna(...)`, or leave these rows out."
+                f"Column {name!r} has {count} missing value(s), the first in row {first}; every row must have a "
+                f"value. Fill them, e.g. `frame[{name!r}].fillna(...)`, or remove these rows."
             )
         if kind == self.kind or {kind, self.kind} <= {NUMBER, BOOLEAN}:
             return self
@@ -66,20 +66,20 @@ class Column:
             return Column(CATEGORY, np.array(texts, dtype=object), self.missing)
         raise InstanceError(
             f"Column {name!r} holds {self.kind}; in fit it held {kind}. "
-            f"Convert it to the type it had, e.g. `frame.astype({{{name!r}: train[{name!r}].dtype}})`."
+            f"Convert it to its type in fit, e.g. `frame.astype({{{name!r}: train[{name!r}].dtype}})`."
         )
 
 
 def readable_edges(edges: NDArray[np.float64], values: NDArray[np.float64], kind: str) -> list[tuple[float, str]]:
-    """Round edges to short texts that split the sorted ``values`` as they do, with what each text says."""
+    """Return rounded edges that split the sorted ``values`` in the same way, each with its short text."""
     for step in _STEPS[kind]:
-        rounded = np.ceil(edges / step) * step  # among whole values, v >= e exactly when v >= ceil(e)
+        rounded = np.ceil(edges / step) * step  # for whole v: v >= e exactly when v >= ceil(e)
         if not np.any(values % step) and np.unique(rounded).size == edges.size:
             return [(float(edge), exact_text(edge, kind)) for edge in rounded]
     above = np.searchsorted(values, edges, side="left")
     texts = []
     for edge, low, high in zip(edges, values[above - 1], values[above], strict=True):
-        roundings = (f"{edge:.{digits}g}" for digits in range(3, 18))  # 17 digits give any float back
+        roundings = (f"{edge:.{digits}g}" for digits in range(3, 18))  # 17 digits determine every float
         texts.append(plain_number(next(text for text in roundings if low < float(text) <= high)))
     if len(set(texts)) < len(texts):
         return [(float(edge), exact_text(edge, kind)) for edge in edges]
@@ -87,105 +87,108 @@ def readable_edges(edges: NDArray[np.float64], values: NDArray[np.float64], kind
 
 
 def exact_text(value: float, kind: str) -> str:
-    """Tell a number or date so that reading the text gives it back."""
+    """Return a text from which the number or date can be read back exactly."""
     return level_of(value, kind) if kind == NUMBER else text_of(value, kind)
 
 
 def text_of(value: Any, kind: str) -> str:
-    """Tell a value in a short text: six digits of a number, a date without a midnight."""
+    """Return a short text for a value: a number to six digits, a date without a time of day at midnight."""
     if kind == NUMBER and not (abs(value) < 1e15 and value == int(value)):
         text = f"{value:.6g}"
         return plain_number(text) if "e" in text else text
     if kind == DATE:
         text = str(np.datetime64(round(value), "us")).removesuffix(".000000")
         return text.removesuffix(":00").removesuffix("T00:00").replace("T", " ")
-    # An empty category would read as if the sentence broke off.
+    # Quoted, because a sentence that ends in an empty category looks unfinished.
     return repr(value) if kind == CATEGORY and value[:1] in ("", "'") else level_of(value, kind)
 
 
 def level_of(value: Any, kind: str) -> str:
-    """Name a value as a category: 1, 1.0 and "1" alike, and different numbers differently."""
+    """Return the text of a value as a category: the same for 1, 1.0 and "1", and distinct for distinct numbers."""
     if kind == CATEGORY:
         return str(value)
     if kind == BOOLEAN:
         return str(bool(value))
     number = float(value)  # OverflowError beyond 1e308
     if isinstance(value, numbers.Integral) or (number.is_integer() and abs(number) < _MAX_WHOLE):
-        return str(int(value))  # no float holds every whole number: beyond 2^53 several would be told alike
+        return str(int(value))  # through float, several integers beyond 2^53 would get one text
     return plain_number(repr(number))
 
 
 def plain_number(text: str) -> str:
-    """Write 1e+06 as 1000000 and 40.0 as 40; leave what would be long."""
+    """Write 1e+06 as 1000000 and 40.0 as 40; keep the exponent where the number would be long."""
     value = float(text)
     if not 1e-4 <= abs(value) < 1e15:
         return text.removesuffix(".0")
     return np.format_float_positional(value, trim="-")
 
 
-def opened(native: Any, error: type[Exception], *, eager_only: bool = False) -> Any:
-    """A frame of any library as narwhals has it; what is no frame as it is."""
+def to_narwhals(native: Any, error: type[Exception], *, eager_only: bool = False) -> Any:
+    """Return a frame of any library as a narwhals frame; return any other object unchanged."""
     arrow = sys.modules.get("pyarrow")
-    if arrow is not None and isinstance(native, arrow.RecordBatch):  # a piece of a table; narwhals has none
+    if arrow is not None and isinstance(native, arrow.RecordBatch):  # not supported by narwhals
         native = arrow.Table.from_batches([native])
     try:
         return nw.from_native(native, eager_only=eager_only, pass_through=True)
     except nw.exceptions.DuplicateError as cause:
-        raise error(f"Column names must differ: {' '.join(str(cause).split())}. Rename one.") from cause
+        raise error(f"Column names must differ: {' '.join(str(cause).split())}. Rename one column.") from cause
 
 
 def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
     """Return a narwhals frame and its names, or a 2-D array and None."""
-    frame = opened(X, error)
+    frame = to_narwhals(X, error)
     if isinstance(frame, nw.DataFrame):
         return frame, [str(name) for name in frame.columns]
-    if isinstance(frame, nw.LazyFrame) or hasattr(X, "columns"):  # as an array it would lose its names
+    if isinstance(frame, nw.LazyFrame) or hasattr(X, "columns"):  # an array would lose its column names
         raise error(
-            f"X is a {type(X).__module__}.{type(X).__name__}; needed a pandas, Polars or Arrow frame, or a 2-D "
-            "array. Convert it, e.g. `X.collect()` of Polars, `X.compute()` of dask, or `X.to_pandas()`."
+            f"X is a {type(X).__module__}.{type(X).__name__}; it must be a pandas, Polars or Arrow frame, or a "
+            "2-D array. Convert it, e.g. with `X.collect()` from Polars, `X.compute()` from dask, or "
+            "`X.to_pandas()`."
         )
     if isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
-        raise error("X is a masked array; needed one without a mask. Type, say, `X.astype(float).filled(np.nan)`.")
-    # A list of rows goes through object: numpy would turn [25, "red"] into two texts.
+        raise error(
+            "X is a masked array; it must be an array without a mask. Type, say, `X.astype(float).filled(np.nan)`."
+        )
+    # Lists of rows become object arrays, because NumPy would turn [25, "red"] into two texts.
     array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
     if array.ndim != 2:
         raise error(
-            f"X is a {type(X).__name__} of shape {array.shape}; needed a 2-D array, or a pandas, Polars or "
-            "Arrow frame. Reshape your data: `X.reshape(1, -1)` for one row, "
-            "`X.toarray()` for a sparse matrix: sparse input is not supported."
+            f"X is a {type(X).__name__} of shape {array.shape}; it must be a 2-D array, or a pandas, Polars or "
+            "Arrow frame. Reshape your data: type `X.reshape(1, -1)` for one row, or `X.toarray()` for a sparse "
+            "matrix, because sparse input is not supported."
         )
     return array, None
 
 
 def zones_of(table: Any) -> list[str]:
-    """What follows every date told of each column: they are read as UTC where it has a time zone."""
+    """Return, per column, the suffix of its dates: " UTC" if it has a time zone, because it is read as UTC."""
     if isinstance(table, np.ndarray):
         return [""] * table.shape[1]
     dtypes: list[Any] = list(table.schema.values())
-    return [" UTC" if isinstance(one, nw.Datetime) and one.time_zone is not None else "" for one in dtypes]
+    return [" UTC" if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None else "" for dtype in dtypes]
 
 
 def read_columns(table: Any, names: Sequence[str], error: type[Exception]) -> list[Column]:
-    """Read all columns of what `read_table` returned, in one pass: a wide frame is slow to ask for each."""
+    """Read all columns of a table from `read_table` in one pass; access by position is slow on wide frames."""
     columns = table.T if isinstance(table, np.ndarray) else table.iter_columns()
     pairs = enumerate(zip(columns, names, strict=True))
     return [read_values(column, name, error, position) for position, (column, name) in pairs]
 
 
 def read_column(table: Any, position: int, name: str, error: type[Exception]) -> Column:
-    """Read one column of what `read_table` returned."""
+    """Read one column of a table from `read_table`."""
     return read_values(table[:, position], name, error, position)
 
 
 def read_values(values: Any, name: str, error: type[Exception], position: int = 0) -> Column:
-    """Read a column alone: a 1-D array, or a Series of any library; ``position`` is told in errors."""
+    """Read a single column, a 1-D array or a Series of any library; ``position`` appears in error messages."""
     if isinstance(values, np.ndarray):
         return _column_of_array(values, name, error, position)
     return _column_of_series(nw.from_native(values, series_only=True), name, error)
 
 
 def row_values(series: nw.Series[Any]) -> list[Any]:
-    """A column's values for rows, as Python has them; as texts where Python would cut nanoseconds in silence."""
+    """Return a column as Python values; dates with nanoseconds as texts, because Python would truncate them."""
     dtype = series.dtype
     if series.implementation.is_polars() and isinstance(dtype, nw.Datetime) and dtype.time_unit == "ns":
         series = series.cast(nw.String)
@@ -196,21 +199,21 @@ def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception])
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         return _numeric(BOOLEAN if dtype == nw.Boolean else NUMBER, _floats(series))
-    if isinstance(dtype, nw.Date | nw.Datetime):  # with a time zone: as UTC
+    if isinstance(dtype, nw.Date | nw.Datetime):  # those with a time zone are read as UTC
         return _numeric(DATE, series.dt.timestamp("us").cast(nw.Float64).to_numpy())
     if dtype == nw.String:
         values, missing = np.array(series.to_list(), dtype=object), series.is_null().to_numpy()
         values[missing] = ""  # pandas.NA equals nothing, not even itself
         return Column(CATEGORY, values, missing)
-    declared = isinstance(dtype, nw.Categorical | nw.Enum)  # then whole numbers are names, too
-    refused = _Refused(error, name, series.implementation.name.lower())
-    return _column_of_objects(series.to_list(), refused, declared)
+    declared = isinstance(dtype, nw.Categorical | nw.Enum)  # in such columns, whole numbers are categories as well
+    refusals = _Refusals(error, name, series.implementation.name.lower())
+    return _column_of_objects(series.to_list(), refusals, declared)
 
 
 def _floats(series: nw.Series[Any]) -> ArrayLike:
     try:
         return series.cast(nw.Float64).to_numpy()
-    except ValueError:  # Arrow refuses whole numbers that lose digits; the native values keep them
+    except ValueError:  # Arrow does not round whole numbers to floats; Python does
         return [math.nan if value is None else float(value) for value in series.to_list()]
 
 
@@ -220,61 +223,64 @@ def _column_of_array(values: NDArray[Any], name: str, error: type[Exception], po
     if values.dtype.kind == "M":
         ticks = values.astype("datetime64[us]").astype(np.int64)
         return _numeric(DATE, np.where(np.isnat(values), np.nan, ticks))
-    refused = _Refused(error, name, "numpy", position)
-    return _column_of_objects(values.tolist(), refused, declared=False)
+    refusals = _Refusals(error, name, "numpy", position)
+    return _column_of_objects(values.tolist(), refusals, declared=False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Refused:
-    """The errors of a column that cannot be read, in the words of the table's own library."""
+class _Refusals:
+    """Builds the errors for a column that cannot be read, with advice for the table's own library."""
 
     error: type[Exception]
     name: str
     library: str
     position: int = 0
 
-    def kinds(self, present: set[str], zoned: bool) -> Exception:
-        """It holds things of these types."""
+    def wrong_types(self, present: set[str], zoned: bool) -> Exception:
+        """Return the error for a column that holds objects of these types."""
         wanted = "dates" if present <= {"date", "datetime", "Timestamp"} else "texts"
         convert = _CONVERT.get(self.library, _CONVERT["pandas"])[wanted]
-        told = convert.format(name=repr(self.name), position=self.position, utc=", utc=True" if zoned else "")
+        code = convert.format(name=repr(self.name), position=self.position, utc=", utc=True" if zoned else "")
         return self.error(
-            f"Column {self.name!r} holds {listed(sorted(present))}; needed numbers, booleans, texts, or a "
-            f"column of dates. Convert it, e.g. `{told}`, or leave it out."
+            f"Column {self.name!r} holds {listed(sorted(present))}; it must hold numbers, booleans or texts, or "
+            f"be a column of dates. Convert it, e.g. `{code}`, or remove it."
         )
 
-    def size(self) -> Exception:
-        """A number is too large."""
-        return self.error(f"Column {self.name!r} holds a number beyond 1e308; needed numbers a float can hold.")
+    def too_large(self) -> Exception:
+        """Return the error for a number that is too large."""
+        return self.error(
+            f"Column {self.name!r} holds a number beyond 1e308; every number must fit into a float. "
+            "Rescale it, or convert the column to texts."
+        )
 
 
-def _column_of_objects(values: list[Any], refused: _Refused, declared: bool) -> Column:
-    """Read Python values: numbers or booleans if all of them are, else categories by their text."""
+def _column_of_objects(values: list[Any], refusals: _Refusals, declared: bool) -> Column:
+    """Read Python values: as numbers or booleans if all of them are, else as categories by their texts."""
     kinds = [kind_of(value) for value in values]
     missing = np.array([kind is None for kind in kinds], dtype=bool)
     present = {kind for kind in kinds if kind is not None}
     if not present <= {NUMBER, BOOLEAN, CATEGORY}:
-        raise refused.kinds(present, any(getattr(value, "tzinfo", None) is not None for value in values))
+        raise refusals.wrong_types(present, any(getattr(value, "tzinfo", None) is not None for value in values))
     try:
         if present in ({NUMBER}, {BOOLEAN}) and not declared:
-            known = [math.nan if gone else float(v) for v, gone in zip(values, missing, strict=True)]
-            return _numeric(present.pop(), known)
+            floats = [math.nan if gone else float(v) for v, gone in zip(values, missing, strict=True)]
+            return _numeric(present.pop(), floats)
         texts = ["" if k is None else level_of(v, k) for v, k in zip(values, kinds, strict=True)]
     except OverflowError:
-        raise refused.size() from None
+        raise refusals.too_large() from None
     return Column(CATEGORY, np.array(texts, dtype=object), missing)
 
 
 def kind_of(value: Any) -> str | None:
-    """Return the kind of a Python value, None if it is missing, or the name of a type we refuse."""
+    """Return the kind of a Python value, None if it is missing, or the name of its type if it is not supported."""
     if isinstance(value, str):
         return CATEGORY
     if isinstance(value, bool | np.bool_):
         return BOOLEAN
     if isinstance(value, numbers.Real | decimal.Decimal):
-        return None if value != value else NUMBER  # noqa: PLR0124  isnan refuses integers beyond 1e308
+        return None if value != value else NUMBER  # noqa: PLR0124  isnan fails for integers beyond 1e308
     name = type(value).__name__
-    return None if name in ("NoneType", "NAType", "NaTType") else name  # pandas' own, without importing it
+    return None if name in ("NoneType", "NAType", "NaTType") else name  # pandas is not imported
 
 
 def _numeric(kind: str, values: ArrayLike) -> Column:
@@ -283,7 +289,7 @@ def _numeric(kind: str, values: ArrayLike) -> Column:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Up to eight names for a message."""
+    """Return up to eight of the names as a text for a message, and how many there are if there are more."""
     names = list(names)
-    shown = ", ".join(repr(name) for name in names[:8])
-    return f"{shown}, ... ({len(names)})" if len(names) > 8 else shown or "none"
+    text = ", ".join(repr(name) for name in names[:8])
+    return f"{text}, ... ({len(names)})" if len(names) > 8 else text or "none"

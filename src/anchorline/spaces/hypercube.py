@@ -1,4 +1,4 @@
-"""The Boolean hypercube {-1, +1}^d: the paper's own space."""
+"""The Boolean hypercube {-1, +1}^d, which is the space of the paper."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -11,20 +11,20 @@ import numpy as np
 from anchorline.errors import InstanceError, ParameterError
 from anchorline.spaces.base import Literal
 
-_OF_TABLES = (
-    "For rows of a table type `anchorline.Explainer(model, table).explain(row)`, or encode it: "
+_TABLE_HINT = (
+    "For rows of a table, type `anchorline.Explainer(model, table).explain(row)`, or encode the table with "
     "`anchorline.Binarizer().fit_transform(table)`."
 )
 
 
 class Hypercube:
-    """Instances in {-1, +1}^d; a flip changes a sign.
+    """Instances in {-1, +1}^d; a flip changes the sign of a coordinate.
 
     Parameters
     ----------
     names
-        One entry a coordinate: a name, or what +1 says and what -1 says (`Binarizer.statements_`).
-        Without names the coordinates are x0, x1, ...
+        One entry per coordinate: a name, or a pair of texts that state what +1 means and what -1 means
+        (as in `Binarizer.statements_`). Without names, the coordinates are called x0, x1, ...
 
     Examples
     --------
@@ -36,58 +36,73 @@ class Hypercube:
     def __init__(self, names: Sequence[str | tuple[str, str]] | None = None) -> None:
         if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
             raise ParameterError(
-                f"names is {names!r}; needed a list, one name a coordinate. Type names=['a', 'b']."
+                f"names is {names!r}; it must be a list with one name per coordinate. Type names=['a', 'b']."
             )
         self._statements = None if names is None else tuple(_statements(name) for name in names)
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the names."""
+        """The SHA-256 of the names."""
         return "hypercube:" + hashlib.sha256(repr(self._statements).encode()).hexdigest()
 
     def at(self, instance: Any) -> "HypercubeNeighborhood":
-        """Check that the instance is a vector of -1 and +1 of the right length."""
-        try:
-            given = np.asarray(instance)
-            if given.dtype.kind not in "fiubO":
-                raise TypeError(f"{given.dtype} such as {given.flat[0]!r}" if given.size else str(given.dtype))
-            point = np.array(given, dtype=np.float64)  # a copy: nobody else can change it
-        except (TypeError, ValueError) as error:
-            raise InstanceError(
-                f"x is not numeric ({error}); needed numbers -1 and +1, say `x = [1, -1, 1]`. {_OF_TABLES}"
-            ) from None
-        point.setflags(write=False)
+        """Return the neighborhood of a vector of -1 and +1 of the right length; refuse everything else."""
+        point = _as_point(instance)
         if point.ndim != 1 or point.size == 0:
             hint = (
                 "Explain one row at a time: `x[0]`."
                 if point.ndim == 2 and len(point)
                 else "Type `x = [1, -1, 1]`."
             )
-            raise InstanceError(f"x has shape {point.shape}; needed one row, (d,) with d >= 1. {hint}")
+            raise InstanceError(
+                f"x has shape {point.shape}; it must be one row, of shape (d,) with d >= 1. {hint}"
+            )
         if self._statements is not None and len(self._statements) != point.size:
-            raise InstanceError(f"x has {point.size} values but there are {len(self._statements)} names.")
+            raise InstanceError(
+                f"x has {point.size} values, but there are {len(self._statements)} names; "
+                "their numbers must be equal."
+            )
         wrong = np.flatnonzero(np.abs(point) != 1)
         if wrong.size:
             raise InstanceError(
-                f"x[{wrong[0]}] is {point[wrong[0]]:g}; needed -1 or +1 everywhere. {_OF_TABLES} For 0/1 vectors: "
-                "2 * x - 1."
+                f"x[{wrong[0]}] is {point[wrong[0]]:g}; every value must be -1 or +1. {_TABLE_HINT} For a vector "
+                "of 0 and 1, type `2 * x - 1`."
             )
         return HypercubeNeighborhood(point, self._statements)
 
 
+def _as_point(instance: Any) -> np.ndarray:
+    """Return the instance as a read-only float64 array of any shape; refuse everything that is not numeric."""
+    try:
+        given = np.asarray(instance)
+        if given.dtype.kind not in "fiubO":
+            raise TypeError(f"{given.dtype} such as {given.flat[0]!r}" if given.size else str(given.dtype))
+        point = np.array(given, dtype=np.float64)  # a copy, which the caller cannot change later
+    except (TypeError, ValueError) as error:
+        raise InstanceError(
+            f"x is not numeric ({error}); it must hold the numbers -1 and +1. Type, say, `x = [1, -1, 1]`. "
+            f"{_TABLE_HINT}"
+        ) from None
+    point.setflags(write=False)
+    return point
+
+
 def _statements(name: str | tuple[str, str]) -> tuple[str, str, str]:
-    """Name, what +1 says, what -1 says."""
+    """Return the name, the statement for +1, and the statement for -1."""
     if isinstance(name, str):
         return name, f"{name} = +1", f"{name} = -1"
     texts = tuple(name) if isinstance(name, (tuple, list)) else ()
     if len(texts) != 2 or not all(isinstance(text, str) for text in texts):
-        raise ParameterError(f"A name is {name!r}; needed a text, or two: what +1 says and what -1 says.")
+        raise ParameterError(
+            f"A name is {name!r}; it must be a text, or two: one that is true for +1 and one that is true for -1. "
+            "Type, say, ('owner', 'renter')."
+        )
     return texts[0], texts[0], texts[1]
 
 
 @dataclass(frozen=True, eq=False)
 class HypercubeNeighborhood:
-    """A vertex of the hypercube, and all others seen from it."""
+    """A vertex of the hypercube, whose neighbors are all vertices."""
 
     point: np.ndarray
     statements: tuple[tuple[str, str, str], ...] | None
@@ -95,7 +110,7 @@ class HypercubeNeighborhood:
 
     @cached_property
     def literals(self) -> tuple[Literal, ...]:
-        """What the sign of each coordinate says."""
+        """The statements that the signs of the coordinates make true, one per coordinate."""
         statements = self.statements or tuple(_statements(f"x{j}") for j in range(self.point.size))
         return tuple(
             Literal(name, true if sign > 0 else false)
@@ -118,5 +133,5 @@ class HypercubeNeighborhood:
         return [int(sign) for sign in self.point]
 
     def realize(self, flips: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Change the sign where flipped; float64 (n, d), row by row, as models expect it."""
+        """Return the vertex with flipped signs: float64 (n, d), in row-major order, as models expect it."""
         return np.where(np.ascontiguousarray(flips), -self.point, self.point)

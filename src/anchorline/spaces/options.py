@@ -1,4 +1,4 @@
-"""What the user may choose of a table, checked: each message names the choice and what to type."""
+"""The options of a table, checked: each error names the option and what to type."""
 
 import math
 from collections import Counter
@@ -14,106 +14,124 @@ from anchorline.spaces.rows import read_date
 WITHIN = ("keep", "redraw")
 
 
-def check_choices(n_bins: int, cuts: Any, within: str, rare: float) -> None:
-    """Refuse numbers and words out of range."""
+def check_options(n_bins: int, cuts: Any, within: str, rare: float) -> None:
+    """Raise `ParameterError` if one of these options has a wrong type or is out of range."""
     if not isinstance(cuts, Mapping | None):
-        raise ParameterError(f"cuts is {cuts!r}; needed a mapping. Type cuts={{'age': [30, 40, 50]}}.")
+        raise ParameterError(f"cuts is {cuts!r}; it must be a mapping. Type cuts={{'age': [30, 40, 50]}}.")
     if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 2:
-        raise ParameterError(f"n_bins is {n_bins!r}; needed a whole number >= 2. Type n_bins=4.")
+        raise ParameterError(f"n_bins is {n_bins!r}; it must be a whole number >= 2. Type n_bins=4.")
     if within not in WITHIN:
-        raise ParameterError(f"within is {within!r}; needed one of {', '.join(WITHIN)}.")
+        raise ParameterError(f"within is {within!r}; it must be one of {', '.join(WITHIN)}. Type within='keep'.")
     if isinstance(rare, bool) or not isinstance(rare, int | float) or not 0 <= rare < 1:
-        raise ParameterError(f"rare is {rare!r}; needed a share from 0 to below 1. Type rare=0.01.")
+        raise ParameterError(f"rare is {rare!r}; it must be a share >= 0 and < 1. Type rare=0.01.")
 
 
-def known(given: Iterable[str] | None, names: Sequence[str], what: str) -> list[str]:
-    """The names given, all of them columns; None gives none."""
+def checked_columns(given: Iterable[str] | None, names: Sequence[str], option: str) -> list[str]:
+    """Return the given names as a list, empty for None; raise `ParameterError` if one is not a column."""
     given = () if given is None else given
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ParameterError(f"{what} is {given!r}; needed a list of columns. Type {what}=[{given!r}].")
-    told = [str(name) for name in given]
+        raise ParameterError(f"{option} is {given!r}; it must be a list of columns. Type {option}=[{given!r}].")
+    chosen = [str(name) for name in given]
     columns = {*names}
-    unknown = [name for name in told if name not in columns]
+    unknown = [name for name in chosen if name not in columns]
     if unknown:
-        raise ParameterError(f"{what} has {listed(unknown)}, which the table lacks; it has {listed(names)}.")
-    return told
+        raise ParameterError(
+            f"{option} has {listed(unknown)}, which the table lacks. Choose from its columns: {listed(names)}."
+        )
+    return chosen
 
 
 def checked_groups(
     groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]], names: Sequence[str], fixed: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Group name to columns; every column in one group at most, and not fixed."""
+    """Return a mapping of group names to columns; no column may be in two groups, or fixed and in a group."""
     if isinstance(groups, str) or not isinstance(groups, Iterable):
-        raise ParameterError(f"groups is {groups!r}; needed e.g. groups={{'place': ['latitude', 'longitude']}}.")
+        raise ParameterError(
+            f"groups is {groups!r}; it must be a mapping or a list of lists. Type, say, "
+            "groups={'place': ['latitude', 'longitude']}."
+        )
     if not isinstance(groups, Mapping):
-        loose = [group for group in groups if isinstance(group, str) or not isinstance(group, Iterable)]
-        if loose:
-            raise ParameterError(f"groups has {loose[0]!r}; needed lists of columns. Type groups=[['a', 'b']].")
+        wrong = [group for group in groups if isinstance(group, str) or not isinstance(group, Iterable)]
+        if wrong:
+            raise ParameterError(
+                f"groups has {wrong[0]!r}; every group must be a list of columns. Type groups=[['a', 'b']]."
+            )
         groups = {", ".join(map(str, group)): group for group in groups}
-    found = {str(name): known(members, names, f"groups[{name!r}]") for name, members in groups.items()}
-    seen: set[str] = set(fixed)
-    for name, members in found.items():
-        twice = [member for member in members if member in seen]
+    checked = {str(name): checked_columns(members, names, f"groups[{name!r}]") for name, members in groups.items()}
+    used: set[str] = set(fixed)
+    for name, members in checked.items():
+        twice = [member for member in members if member in used]
         if twice or len(set(members)) < len(members) or not members:
-            raise ParameterError(f"Group {name!r} is {members}; needed columns, each fixed or in one group only.")
-        seen |= set(members)
+            raise ParameterError(
+                f"Group {name!r} is {members}; it must have at least one column, and every column must be in one "
+                "group only and not in fixed."
+            )
+        used |= set(members)
         if name in names and name not in members:
-            raise ParameterError(f"Group {name!r} is called like a column that is not in it. Call it otherwise.")
-    return found
+            raise ParameterError(f"Group {name!r} has the same name as a column outside it. Rename the group.")
+    return checked
 
 
 def cut_points(cuts: Sequence[Any], column: Column, name: str) -> np.ndarray:
-    """Cut points as numbers; dates count microseconds."""
-    what = "dates, like ['2018-03-04']" if column.kind == DATE else "finite numbers, like [30, 40]"
+    """Return cut points as numbers; dates count microseconds."""
+    wanted = "dates, like ['2018-03-04']" if column.kind == DATE else "finite numbers, like [30, 40]"
     try:
-        listed_cuts = [] if isinstance(cuts, str) else list(cuts)
-        points = np.array([_ticks(cut) if column.kind == DATE else float(cut) for cut in listed_cuts])
+        cut_list = [] if isinstance(cuts, str) else list(cuts)
+        points = np.array([_microseconds(cut) if column.kind == DATE else float(cut) for cut in cut_list])
     except (TypeError, ValueError, OverflowError) as error:
-        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; needed {what} ({error}).") from None
+        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted} ({error}).") from None
     if not len(points) or not np.isfinite(points).all():
-        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; needed {what}.")
+        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted}.")
     return points
 
 
-def _ticks(cut: Any) -> float:
-    """A date in microseconds; without time zone, as UTC."""
-    found = read_date(cut)
-    if found is None:
-        raise ValueError(f"{cut!r} is no date")
-    return float(found[0].astype("M8[us]").astype(np.int64))
+def _microseconds(cut: Any) -> float:
+    """Return a date in microseconds; a date without a time zone is read as UTC."""
+    parsed = read_date(cut)
+    if parsed is None:
+        raise ValueError(f"{cut!r} is not a date")
+    return float(parsed[0].astype("M8[us]").astype(np.int64))
 
 
-def level_text(key: Any, kind: str) -> str:
-    """The text of a level, of what the user calls it by: 1, 1.0 and "1" alike."""
+def level_text_from_key(key: Any, kind: str) -> str:
+    """Return the text of the level that a key of ``categorical`` names; 1, 1.0 and "1" name the same level."""
     own = kind_of(key)
     if own not in (NUMBER, BOOLEAN, CATEGORY):
         raise ParameterError(
-            f"categorical names {key!r}; needed a value of the column: a number, text or boolean."
+            f"categorical names {key!r}; it must name a value of the column: a number, text or boolean."
         )
     return level_of(key, own if CATEGORY in (own, kind) else kind)
 
 
-def check_called(name: str, called: Mapping[str, str], column: Column, categories: Iterable[str]) -> None:
-    """Refuse levels that would be told alike, and names of which none is a level's; some may be of later rows."""
+def check_level_names(name: str, labels: Mapping[str, str], column: Column, categories: Iterable[str]) -> None:
+    """Raise `ParameterError` if two levels would share a text, or if none of the labels belongs to a level.
+
+    Some labels may belong to levels that occur only in later rows.
+    """
     present = set(column.values[~column.missing].tolist())
     if column.kind == NUMBER and any(EXACT <= abs(value) < math.inf for value in present):
         raise ParameterError(
             f"categorical has {name!r}, which holds whole numbers beyond 2^53: as floats, several would be one "
-            "category. Make them texts in the table."
+            "category. Convert the column to texts."
         )
     levels = {*categories, *(level_of(value, column.kind) for value in present)}
-    if called and levels.isdisjoint(called):
+    if labels and levels.isdisjoint(labels):
         raise ParameterError(
-            f"categorical[{name!r}] names {listed(called)}; none is a level there: {listed(sorted(levels))}."
+            f"categorical[{name!r}] names {listed(labels)}, but none of these is a level of the column. Choose "
+            f"from its levels: {listed(sorted(levels))}."
         )
-    told = Counter(called.get(level, level) for level in levels | called.keys())
-    twice = [text for text, count in told.items() if count > 1]
+    texts = Counter(labels.get(level, level) for level in levels | labels.keys())
+    twice = [text for text, count in texts.items() if count > 1]
     if twice:
-        raise ParameterError(f"categorical[{name!r}] calls two levels {twice[0]!r}; needed a name for each.")
+        raise ParameterError(
+            f"categorical[{name!r}] calls two levels {twice[0]!r}; every level must have a name of its own."
+        )
 
 
-def check_unfixed(cuts: Iterable[str], fixed: Sequence[str]) -> None:
-    """Refuse cuts of columns of which nothing is said."""
+def check_cuts_not_fixed(cuts: Iterable[str], fixed: Sequence[str]) -> None:
+    """Raise `ParameterError` if a column with cuts is fixed, because fixed columns have no literals."""
     both = [name for name in cuts if name in fixed]
     if both:
-        raise ParameterError(f"cuts has {listed(both)}, held fixed: leave them out of cuts or of fixed.")
+        raise ParameterError(
+            f"cuts has {listed(both)}, also listed in fixed. Remove the columns from cuts or from fixed."
+        )

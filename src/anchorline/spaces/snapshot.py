@@ -1,4 +1,4 @@
-"""A copy of a table: the user may change it later, or the memory that it was made of."""
+"""Copies of tables, because users may later change a table or the memory that it views."""
 
 from typing import Any
 
@@ -7,32 +7,32 @@ from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_p
 
 
 def snapshot(table: Any) -> Any:
-    """The same table in memory of its own; anything else as it is.
+    """Return a copy of the table in its own memory; return any other object unchanged.
 
-    Polars and Arrow tables never change, but many a one is a view of NumPy arrays, which do.
+    Polars and Arrow tables are immutable, but many of them are views of NumPy arrays, which are not.
     """
     if isinstance(table, np.ndarray):
         return table.copy()
     if is_pandas_dataframe(table):
-        return _pandas(table)
+        return _copy_pandas(table)
     if is_polars_dataframe(table):
         return table[np.arange(len(table))]
-    return _arrow(table) if is_pyarrow_table(table) else table
+    return _copy_arrow(table) if is_pyarrow_table(table) else table
 
 
-def _pandas(table: Any) -> Any:
-    """Columns that are Arrow's are not copied with the frame."""
+def _copy_pandas(table: Any) -> Any:
+    """Copy a frame and its Arrow columns, which ``DataFrame.copy`` does not copy."""
     import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
 
-    copied, everything = table.copy(), np.arange(len(table))
+    copied, every_row = table.copy(), np.arange(len(table))
     for j, dtype in enumerate(copied.dtypes):
         if isinstance(dtype, pd.ArrowDtype):
-            copied.isetitem(j, copied.iloc[:, j].array.take(everything))
+            copied.isetitem(j, copied.iloc[:, j].array.take(every_row))
     return copied
 
 
-def _arrow(table: Any) -> Any:
-    """By writing and reading, which keeps types and chunks as they are."""
+def _copy_arrow(table: Any) -> Any:
+    """Copy a table by writing and reading it, which preserves types and chunks."""
     import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
 
     sink = pa.BufferOutputStream()
@@ -40,5 +40,5 @@ def _arrow(table: Any) -> Any:
         with pa.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
         return pa.ipc.open_stream(sink.getvalue()).read_all()
-    except pa.ArrowException:  # a type that cannot be written cannot be picked from, either: told later
+    except pa.ArrowException:  # rows of a type that Arrow cannot write cannot be taken either: refused later
         return table

@@ -1,6 +1,6 @@
-"""One value of a table: told apart as a model does, found in the training table, held in a column's own type.
+"""Single values of a table: how a model distinguishes them, which training row has them, how a column stores them.
 
-A value that a type cannot hold raises an error; nothing is truncated, wrapped around or lost in silence.
+A value that a type cannot hold raises an error; nothing is truncated, wrapped around or lost silently.
 """
 
 from collections.abc import Callable
@@ -13,133 +13,140 @@ import numpy as np
 from anchorline.spaces.columns import CATEGORY, NUMBER, Column
 
 
-def unwrapped(value: Any) -> Any:
-    """A Python value, of NumPy's or Arrow's; NumPy's dates stay, which Python's cannot hold as exactly."""
+def to_python(value: Any) -> Any:
+    """Convert a NumPy or Arrow scalar to Python; keep NumPy dates, because Python dates are less exact."""
     if hasattr(value, "as_py"):
         return value.as_py()
     return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
 
 
-def as_seen(value: Any) -> tuple[type, str]:
-    """What a model may tell a value from others by: 0 and -0, None and NaN, 1 and "1" are two."""
+def identity_for_model(value: Any) -> tuple[type, str]:
+    """Return a key that differs for values that a model may distinguish: 0 and -0, None and NaN, 1 and "1"."""
     value = value.as_py() if hasattr(value, "as_py") else value
     return type(value), repr(value)
 
 
-def alike(column: Any) -> bool:
-    """Whether a model sees one value in a native column."""
+def all_same(column: Any) -> bool:
+    """Return whether a model cannot distinguish any two values of a native column."""
     if isinstance(column, np.ndarray) and not column.dtype.hasobject:
         cells = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), -1)
         return bool((cells == cells[0]).all())
-    return len({as_seen(value) for value in column}) == 1
+    return len({identity_for_model(value) for value in column}) == 1
 
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
     """Training rows of one column by their values; ``pick`` returns the native values of given rows.
 
-    A value is *read* as a text or number, as None if missing.
+    The *reading* of a value is its text or number, or None if the value is missing.
 
-    What is read alike may still be told apart by a model: an object column may hold both None and NaN, or 1,
-    1.0 and "1"; a column of floats both null and NaN. So a row is looked for by both.
+    Values with the same reading may still differ for a model: an object column may hold both None and NaN, or
+    1, 1.0 and "1"; a column of floats may hold both null and NaN. So a row is looked up by its reading and by its
+    identity. ``ambiguous`` columns are those in which values that are not missing can differ in this way.
     """
 
     pick: Callable[[np.ndarray], Any]
     column: Column
-    loose: bool
+    ambiguous: bool
 
-    def row(self, reading: Any, value: Any) -> int | None:
-        """Of the rows read so the one whose value a model cannot tell from the given; else the first."""
-        first = self._firsts.get(reading)
+    def find_row(self, reading: Any, value: Any) -> int | None:
+        """Return the row with this reading whose value a model cannot distinguish from ``value``.
+
+        Return the first row with this reading if none has the same value, and None if no row has this reading.
+        """
+        first = self._first_rows.get(reading)
         if first is None:
             return None
-        own = as_seen(value)
-        if as_seen(unwrapped(self.pick(np.array([first]))[0])) == own:
+        own = identity_for_model(value)
+        if identity_for_model(to_python(self.pick(np.array([first]))[0])) == own:
             return first
-        others = self._other_holes if reading is None else self._other_values
+        others = self._other_missing if reading is None else self._other_values
         return others.get(own, first)
 
     @cached_property
     def only_texts(self) -> bool:
-        """Whether all values are texts: then a new one has to be one, too."""
+        """Whether all values are texts; if so, a new value must be a text as well."""
         column = self.pick(np.flatnonzero(~self.column.missing))
         return all(isinstance(value, str) for value in column)
 
     @cached_property
-    def _firsts(self) -> dict[Any, int]:
-        """The first row of every reading; of numbers and dates of a strict type only holes are looked for."""
+    def _first_rows(self) -> dict[Any, int]:
+        """The first row per reading; numbers and dates of an unambiguous type need only that of missing values."""
         values, missing = self.column.values, self.column.missing
-        by_value = self.loose or self.column.kind == CATEGORY
+        by_value = self.ambiguous or self.column.kind == CATEGORY
         rows = np.arange(len(values)) if by_value else np.flatnonzero(missing)[:1]
-        read = values[rows].astype(object)
-        read[missing[rows]] = None
-        return dict(zip(read[::-1].tolist(), rows[::-1].tolist(), strict=True))
+        readings = values[rows].astype(object)
+        readings[missing[rows]] = None
+        return dict(zip(readings[::-1].tolist(), rows[::-1].tolist(), strict=True))
 
     @cached_property
-    def _other_holes(self) -> dict[tuple[type, str], int]:
-        """Only floats and objects can be missing in more than one way."""
-        several = self.loose or self.column.kind == NUMBER
+    def _other_missing(self) -> dict[tuple[type, str], int]:
+        """Rows with other missing values; only floats and objects have more than one missing value."""
+        several = self.ambiguous or self.column.kind == NUMBER
         return self._others(np.flatnonzero(self.column.missing)) if several else {}
 
     @cached_property
     def _other_values(self) -> dict[tuple[type, str], int]:
-        return self._others(np.flatnonzero(~self.column.missing)) if self.loose else {}
+        return self._others(np.flatnonzero(~self.column.missing)) if self.ambiguous else {}
 
     def _others(self, rows: np.ndarray) -> dict[tuple[type, str], int]:
-        """Of these rows the first of every value seen; without those that `_firsts` has."""
+        """Return the first of these rows per identity, without the rows in `_first_rows`."""
         column = self.pick(rows)
         if isinstance(column, np.ndarray) and not column.dtype.hasobject:
-            return {}  # what NumPy's types read alike is alike
-        found: dict[tuple[type, str], int] = {}
-        for at, value in zip(rows.tolist(), column, strict=True):
-            found.setdefault(as_seen(unwrapped(value)), at)
-        firsts = set(self._firsts.values())
-        return {seen: at for seen, at in found.items() if at not in firsts}
+            return {}  # values of NumPy's own types with the same reading are identical
+        by_identity: dict[tuple[type, str], int] = {}
+        for row, value in zip(rows.tolist(), column, strict=True):
+            by_identity.setdefault(identity_for_model(to_python(value)), row)
+        firsts = set(self._first_rows.values())
+        return {identity: row for identity, row in by_identity.items() if row not in firsts}
 
 
-def bare(series: Any) -> Any:
-    """A pandas Series without its index: a NumPy array where the type is NumPy's."""
+def array_of_series(series: Any) -> Any:
+    """Return the array of a pandas Series: a NumPy array if the type is NumPy's, else a pandas array."""
     return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
 
 
-def arrow_one(value: Any, kind: Any) -> Any:
-    """A chunked array of one value; categories are encoded as the column's are."""
+def arrow_from_value(value: Any, kind: Any) -> Any:
+    """Return a chunked array of one value; categories are encoded as in the column."""
     import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
 
     if isinstance(value, np.datetime64):
-        moment = as_date(value, f"M8[{getattr(kind, 'unit', 'D')}]")
+        moment = cast_date(value, f"M8[{getattr(kind, 'unit', 'D')}]")
         return pa.chunked_array([pa.array(np.array([moment])).cast(kind)])
     if pa.types.is_dictionary(kind):
         return pa.chunked_array([pa.array([value], type=kind.value_type).dictionary_encode().cast(kind)])
     return pa.chunked_array([pa.array([value], type=kind)])
 
 
-def pandas_one(value: Any, dtype: Any) -> Any:
-    """An array of one value, as pandas converts it, which refuses more than NumPy; numbers alike, only faster."""
+def pandas_from_value(value: Any, dtype: Any) -> Any:
+    """Return an array of one value, converted by pandas, which refuses more than NumPy.
+
+    NumPy converts numbers in the same way, only faster.
+    """
     import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
 
     if isinstance(dtype, np.dtype) and dtype.kind in "fiubM":
-        return numpy_one(value, dtype)
+        return numpy_from_value(value, dtype)
     if isinstance(dtype, pd.ArrowDtype):
-        return pd.arrays.ArrowExtensionArray(arrow_one(value, dtype.pyarrow_dtype))
+        return pd.arrays.ArrowExtensionArray(arrow_from_value(value, dtype.pyarrow_dtype))
     if isinstance(value, np.datetime64):
-        value = pd.Timestamp(as_date(value, f"M8[{dtype.unit}]"), tz="UTC")
-    return bare(pd.Series([value], dtype=dtype))
+        value = pd.Timestamp(cast_date(value, f"M8[{dtype.unit}]"), tz="UTC")
+    return array_of_series(pd.Series([value], dtype=dtype))
 
 
-def numpy_one(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    """An array of one value; refuses what NumPy would turn into another one in silence."""
+def numpy_from_value(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return an array of one value; raise an error where NumPy would change the value silently."""
     if value is None and dtype.kind in "iub":
         raise TypeError(f"{dtype} has no missing values")
     if dtype.kind == "M" and value is not None:
-        value = as_date(value, dtype)
+        value = cast_date(value, dtype)
     with np.errstate(over="ignore"):
         return np.array([value], dtype=None if dtype.kind in "US" else dtype)
 
 
-def as_date(moment: np.datetime64, dtype: Any) -> np.datetime64:
-    """The same moment in a column's unit; refuses what NumPy would cut or wrap around in silence."""
-    found: np.datetime64 = moment.astype(dtype)
-    if found.astype(moment.dtype) != moment:
-        raise OverflowError(f"{found.dtype} cannot hold it")
-    return found
+def cast_date(moment: np.datetime64, dtype: Any) -> np.datetime64:
+    """Return the same moment in a column's unit; raise an error where NumPy would truncate or wrap silently."""
+    converted: np.datetime64 = moment.astype(dtype)
+    if converted.astype(moment.dtype) != moment:
+        raise OverflowError(f"{converted.dtype} cannot hold it")
+    return converted

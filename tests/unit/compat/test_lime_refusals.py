@@ -117,7 +117,7 @@ def test_refusals_of_models_and_rows(iris):
         explainer.explain_instance(data.data[0], model.predict)
     with pytest.raises(PredictorError, match="ZeroDivisionError"):
         explainer.explain_instance(data.data[0], lambda rows: 1 / 0)
-    with pytest.raises(InstanceError, match="needed 4"):
+    with pytest.raises(InstanceError, match="must have 4"):
         explainer.explain_instance(data.data[0, :3], model.predict_proba)
     with pytest.raises(ParameterError, match="2 classes were given"):
         LimeTabularExplainer(data.data, class_names=["a", "b"]).explain_instance(data.data[0], model.predict_proba)

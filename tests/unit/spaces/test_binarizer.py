@@ -1,3 +1,5 @@
+"""Binarizer: the paper's encoding of every kind of table, and the conventions of scikit-learn."""
+
 import contextlib
 import datetime
 import decimal
@@ -44,7 +46,7 @@ def rows_of(columns):
     return np.array([list(row) for row in zip(*columns.values(), strict=True)], dtype=object)
 
 
-# What is encoded, and how
+# --- the encoding ----------------------------------------------------------------------------------------
 
 
 def test_every_rule_of_the_paper():
@@ -60,12 +62,12 @@ def test_every_rule_of_the_paper():
 
 
 def test_statements_come_with_their_negation():
-    says = dict(Binarizer().fit(pd.DataFrame(COLUMNS)).statements_)
-    assert says["age < 33"] == "age >= 33"
-    assert says["33 <= age < 40"] == "age < 33 or age >= 40"
-    assert says["age >= 54"] == "age < 54"
-    assert says["sex = female"] == "sex != female"
-    assert says["job not in {a, b, c}"] == "job in {a, b, c}"
+    negations = dict(Binarizer().fit(pd.DataFrame(COLUMNS)).statements_)
+    assert negations["age < 33"] == "age >= 33"
+    assert negations["33 <= age < 40"] == "age < 33 or age >= 40"
+    assert negations["age >= 54"] == "age < 54"
+    assert negations["sex = female"] == "sex != female"
+    assert negations["job not in {a, b, c}"] == "job in {a, b, c}"
 
 
 @given(
@@ -96,10 +98,10 @@ def test_printed_statements_are_true_of_the_training_rows(values):
 def test_edges_split_like_the_linear_quantiles_and_belong_to_the_bin_above():
     values = np.random.default_rng(1).normal(size=37)
     encoder = Binarizer().fit(values[:, None])
-    said = [float(true.split()[-1]) for true, _ in encoder.statements_[:-1]]  # "x0 < e", "e <= x0 < f"
+    edges = [float(true.split()[-1]) for true, _ in encoder.statements_[:-1]]  # "x0 < e", "e <= x0 < f"
     quantiles = np.quantile(values, [0.25, 0.5, 0.75], method="linear")
-    assert [(values < edge).sum() for edge in said] == [(values < edge).sum() for edge in quantiles]
-    for i, edge in enumerate(said):
+    assert [(values < edge).sum() for edge in edges] == [(values < edge).sum() for edge in quantiles]
+    for i, edge in enumerate(edges):
         below, at, above = encoder.transform([[np.nextafter(edge, -9)], [edge], [np.nextafter(edge, 9)]])
         assert below.argmax() == i
         assert at.argmax() == above.argmax() == i + 1
@@ -118,7 +120,7 @@ def test_n_bins_is_the_number_of_indicators(n_bins):
     assert len(names_of([i % n_bins for i in range(50)], n_bins=n_bins)) == n_bins
 
 
-# What is dropped
+# --- dropped columns -------------------------------------------------------------------------------------
 
 
 def test_dropped_columns_are_reported():
@@ -156,7 +158,7 @@ def test_every_kind_of_missing_value_is_seen(missing):
     assert list(Binarizer().fit(pd.DataFrame(table)).dropped_) == ["0"]
 
 
-# Whatever table
+# --- kinds of tables -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("build", [pl.DataFrame, arrow], ids=["polars", "arrow"])
@@ -264,7 +266,7 @@ def test_dates_are_binned_and_read_as_dates(build):
     table = build({"v": DAYS})
     encoder = Binarizer(feature_names=["v"]).fit(table)
     assert [true for true, _ in encoder.statements_] == [
-        "v < 2020-01-24",  # the quantile is noon of the day before; among whole days this is the same
+        "v < 2020-01-24",  # the quantile is noon of the day before, which splits whole days in the same way
         "2020-01-24 <= v < 2020-02-15",
         "2020-02-15 <= v < 2020-03-09",
         "v >= 2020-03-09",
@@ -291,7 +293,7 @@ def test_python_dates_in_an_object_array_are_refused():
         Binarizer().fit(table)
 
 
-# Texts
+# --- texts -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -325,7 +327,7 @@ def test_an_empty_bin_keeps_edges_apart():
     assert len(set(names)) == len(names)
 
 
-# New rows
+# --- new rows --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -364,8 +366,8 @@ def test_equal_values_of_other_types_are_the_same(encoder):
         (changed(age=pd.Timestamp("2020-01-01")), "Column 'age' holds dates; in fit it held numbers"),
         (changed(sex=pd.Timestamp("2020-01-01")), "Column 'sex' holds dates; in fit it held categories"),
         (np.ones((2, 5)), "X has 5 features, but Binarizer is expecting 6 features.*'age', 'income'"),
-        (np.ones(6), r"shape \(6,\); needed a 2-D array.*reshape"),
-        (pl.DataFrame(COLUMNS).lazy(), r"polars.*LazyFrame; needed.*`X.collect\(\)`"),
+        (np.ones(6), r"shape \(6,\); it must be a 2-D array.*reshape"),
+        (pl.DataFrame(COLUMNS).lazy(), r"polars.*LazyFrame; it must be.*`X.collect\(\)`"),
     ],
 )
 def test_refused_rows_say_why(encoder, rows, message):
@@ -376,7 +378,7 @@ def test_refused_rows_say_why(encoder, rows, message):
 @pytest.mark.parametrize(
     ("options", "table", "message"),
     [
-        ({"n_bins": 1}, [[1], [2]], "n_bins is 1; needed an integer of at least 2"),
+        ({"n_bins": 1}, [[1], [2]], "n_bins is 1; it must be an integer of at least 2"),
         ({"n_bins": 2.5}, [[1], [2]], "n_bins is 2.5"),
         ({"n_bins": True}, [[1], [2]], "n_bins is True"),
         ({"feature_names": ["a"]}, [[1, 2], [2, 3]], "feature_names is 'a'; the table has 2 columns"),
@@ -386,8 +388,8 @@ def test_refused_rows_say_why(encoder, rows, message):
         ({}, np.empty((0, 3)), r"0 sample\(s\)"),
         ({}, np.empty((3, 0)), r"0 feature\(s\)"),
         ({}, [[1], [1]], "No column can be encoded: 'x0' is constant: always 1"),
-        ({}, [[[1, 2]], [[3, 4]]], "needed a 2-D array"),
-        ({}, pd.DataFrame({"v": [[1], [2]]}), "Column 'v' holds 'list'; needed numbers"),
+        ({}, [[[1, 2]], [[3, 4]]], "must be a 2-D array"),
+        ({}, pd.DataFrame({"v": [[1], [2]]}), "Column 'v' holds 'list'; it must hold numbers"),
         ({}, pd.DataFrame({"v": pd.to_timedelta([1, 2], unit="s")}), "Column 'v' holds 'Timedelta'"),
     ],
 )
@@ -406,7 +408,7 @@ def test_a_failed_fit_leaves_no_fitted_transformer():
         encoder.get_feature_names_out()
 
 
-# scikit-learn
+# --- scikit-learn ----------------------------------------------------------------------------------------
 
 
 def test_clone_params_and_pickle(encoder):
@@ -442,27 +444,27 @@ def test_set_output():
 
 def test_input_features_must_be_those_of_fit(encoder):
     assert len(encoder.get_feature_names_out(list(COLUMNS))) == 20
-    with pytest.raises(ParameterError, match="in fit: 'age', 'income'"):
+    with pytest.raises(ParameterError, match="must be the names in fit: 'age', 'income'"):
         encoder.get_feature_names_out(["a"] * 6)
 
 
-# scikit-learn's own checks of a transformer, but for those whose tables our rules refuse or drop altogether.
-NOT_OURS = {
-    "check_complex_data": "refused, in our own words",
+# scikit-learn's checks of a transformer, except those whose tables the Binarizer refuses or drops completely.
+SKIPPED = {
+    "check_complex_data": "refused with another message",
     "check_estimators_pickle": "fits on a table whose columns all have missing values",
-    "check_fit2d_1sample": "refused, in our own words",
+    "check_fit2d_1sample": "refused with another message",
     "check_fit_idempotent": "fits on counts whose quantiles are not distinct",
     "check_fit_check_is_fitted": "fits on counts whose quantiles are not distinct",
 }
 CHECKS = [
-    pair for pair in estimator_checks_generator(Binarizer(), mark=None) if pair[1].func.__name__ not in NOT_OURS
+    pair for pair in estimator_checks_generator(Binarizer(), mark=None) if pair[1].func.__name__ not in SKIPPED
 ]
 
 
-@pytest.mark.filterwarnings("ignore")  # the checks themselves warn about what they skip
+@pytest.mark.filterwarnings("ignore")  # the checks warn about what they skip
 @pytest.mark.parametrize(("estimator", "check"), CHECKS)
 def test_scikit_learn_checks(estimator, check):
-    with contextlib.suppress(unittest.SkipTest):  # one is for array libraries we do not claim to take
+    with contextlib.suppress(unittest.SkipTest):  # one check is for array libraries that are not supported
         check(estimator)
 
 
@@ -471,7 +473,7 @@ def test_most_of_the_checks_apply():
 
 
 @pytest.mark.parametrize("periods", [3, 50])
-def test_moments_with_a_time_zone_are_told_in_utc(periods):
+def test_moments_with_a_time_zone_are_written_in_utc(periods):
     moments = pd.date_range("2020-01-01", periods=periods, tz="Europe/Paris")
     zoned, bare = (Binarizer().fit(pd.DataFrame({"at": at})) for at in (moments, moments.tz_localize(None)))
     assert all(text.endswith(" UTC") for text in zoned.get_feature_names_out())

@@ -1,4 +1,4 @@
-"""The hypercube: statements true of x, flips that change signs, and one identity per instance."""
+"""The hypercube: literals are true of x, flips change signs, and equal instances have equal keys."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_it_is_a_space():
 
 
 @pytest.mark.parametrize(
-    ("x", "words"),
+    ("x", "fragments"),
     [
         ([1, 0, 1], ["x[1] is 0", "-1 or +1", "2 * x - 1", "Binarizer"]),
         ([1, 1, np.nan], ["x[2] is nan", "-1 or +1"]),
@@ -112,11 +112,11 @@ def test_it_is_a_space():
         ([1 + 2j, 1], ["not numeric"]),
     ],
 )
-def test_what_is_not_an_instance(x, words):
+def test_what_is_not_an_instance(x, fragments):
     with pytest.raises(InstanceError) as caught:
         Hypercube().at(x)
-    for word in words:
-        assert word in str(caught.value)
+    for fragment in fragments:
+        assert fragment in str(caught.value)
 
 
 @pytest.mark.parametrize("x", [[1], [1, -1, 1]])
@@ -127,7 +127,7 @@ def test_as_many_values_as_names(x):
 
 @pytest.mark.parametrize("name", [("a",), ("a", "b", "c"), ("a", 1), (None, "b"), [1, 2]])
 def test_a_name_is_one_text_or_two(name):
-    with pytest.raises(ParameterError, match="needed a text, or two"):
+    with pytest.raises(ParameterError, match="must be a text, or two"):
         Hypercube([name, "other"])
 
 

@@ -1,4 +1,4 @@
-"""What a certificate says of tables is true of the model, or is not said."""
+"""A certificate states about a table only what is true of the model."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ TABLE = al.Table(FRAME)
 
 
 def three_classes(rows):
-    """A against B is close; C is far away."""
+    """Return probabilities of three classes: A and B compete, C is improbable."""
     a = rows["a"].to_numpy()
     scores = np.exp(np.column_stack([a, -a, np.full(len(a), -2.5)]))
     return scores / scores.sum(axis=1, keepdims=True)
@@ -61,7 +61,7 @@ def test_several_numbers_are_no_classes():
     assert not e.parameters["probability"]
 
 
-def test_clipping_while_the_reasons_stay_is_told_and_never_trustworthy():
+def test_clipping_while_the_reasons_stay_is_reported_and_never_trustworthy():
     frame = FRAME.assign(b=FRAME["a"] + 0.01 * FRAME["b"])
     frame.loc[0, "c"] = 3.0
 
@@ -95,25 +95,25 @@ def test_redraw_says_that_a_value_is_kept_where_there_is_nothing_to_draw():
 
 
 def test_learning_the_range_is_no_way_around_max_queries():
-    shown = []
+    batch_sizes = []
 
     def model(rows):
-        shown.append(len(rows))
+        batch_sizes.append(len(rows))
         return rows["a"].to_numpy() * 10
 
     explainer = al.Explainer(model, TABLE)
     with pytest.raises(BudgetError, match="output_range"):
         explainer.explain(0, max_queries=200, n_samples=100)
-    assert sum(shown) == 1
+    assert sum(batch_sizes) == 1
     assert explainer.learn_range() == (FRAME["a"].min() * 10, FRAME["a"].max() * 10)
-    shown.clear()
+    batch_sizes.clear()
     e = explainer.explain(0, max_queries=200, n_samples=100)
-    assert sum(shown) == e.certificate.n_queries <= 200
+    assert sum(batch_sizes) == e.certificate.n_queries <= 200
 
 
 @pytest.mark.parametrize(("name", "value"), [("probability", True), ("threshold", 0.5), ("column", 0)])
 def test_verify_believes_no_parameter(name, value):
-    """Sealed again, answers and all, with one thing changed that the model and the table tell otherwise."""
+    """An explanation that was recomputed with one forged parameter does not hold, although its hash is valid."""
 
     def model(rows):
         return np.tanh(np.asarray(rows["a"] if hasattr(rows, "columns") else rows[:, 0]))
@@ -125,7 +125,7 @@ def test_verify_believes_no_parameter(name, value):
     assert not al.verify(again.to_json(), model, TABLE).holds
 
 
-def test_a_model_that_needs_frames_is_told_what_to_type():
+def test_a_model_that_needs_frames_gets_advice_on_what_to_type():
     class Picky:
         n_features_in_ = 4
 

@@ -1,4 +1,4 @@
-"""Models people really have, on tables people really have; each explanation adds up and is verified."""
+"""Common models on common tables: each explanation adds up to the prediction and is verified."""
 
 import copy
 
@@ -56,7 +56,7 @@ def pipeline(final, numbers=("age", "hours", "member"), texts=("work", "plan")):
 
 
 def check(explanation, model, table, number):
-    """The sum is the model's own number, and a second person finds everything again from the JSON."""
+    """Assert that the terms sum to the model's output, and that the JSON can be verified."""
     assert explanation.prediction == pytest.approx(number, abs=1e-12)
     assert explanation.intercept + explanation.contributions.sum() == pytest.approx(number, abs=1e-12)
     verification = al.verify(explanation.to_json(), model, table, seed=1)
@@ -134,9 +134,9 @@ def test_a_catboost_regressor_has_an_empty_list_of_classes_and_is_explained_as_a
 def test_scores_that_are_none_of_the_models_classes_are_not_taken_for_labels():
     from catboost import CatBoost
 
-    choices = {"loss_function": "Logloss", "iterations": 5, "verbose": 0, "allow_writing_files": False}
+    parameters = {"loss_function": "Logloss", "iterations": 5, "verbose": 0, "allow_writing_files": False}
     inputs = FRAME[["age", "hours"]].fillna(0.0)
-    model = CatBoost(choices).fit(inputs, (YES == "yes").astype(int))
+    model = CatBoost(parameters).fit(inputs, (YES == "yes").astype(int))
     with pytest.raises(ParameterError, match=r"classes are \[0, 1\].*none of them.*task='number'"):
         al.Explainer(model, inputs).explain(0, **OPTIONS)
     scored = al.Explainer(model, inputs, task="number").explain(0, **OPTIONS)
@@ -217,13 +217,13 @@ def test_a_given_range_clips_and_counts():
         al.Explainer(model, table, output_range=(low, high)).explain(int(predictions.argmax()), **OPTIONS)
 
 
-def test_a_prediction_beyond_the_learnt_range_stretches_it():
+def test_a_prediction_beyond_the_learned_range_stretches_it():
     model, table = LinearRegression().fit(NUMBERS, LEVEL), al.Table(NUMBERS)
     explainer = al.Explainer(model, table)
     explanation = explainer.explain({"age": 300, "hours": 99.0}, **OPTIONS)
     assert explanation.parameters["output_range"][1] == explanation.prediction > model.predict(NUMBERS).max()
     check(explanation, model, table, explanation.prediction)
-    inside = explainer.explain(0, **OPTIONS)  # the other row's stretch is not kept
+    inside = explainer.explain(0, **OPTIONS)  # the range that was extended for the other row is not kept
     assert inside.parameters["output_range"][1] == model.predict(NUMBERS).max()
 
 
@@ -242,7 +242,7 @@ def test_several_outputs_need_a_column():
     check(explanation, model, table, model.predict(NUMBERS[:1])[0, 1])
 
 
-def test_the_range_of_all_columns_is_learnt_at_once():
+def test_the_range_of_all_columns_is_learned_at_once():
     sizes = []
 
     def scores(rows):
@@ -375,7 +375,7 @@ def test_texts_are_labels_and_integers_are_asked_about():
 
 @pytest.mark.parametrize("final", [LogisticRegression(), make_pipeline(StandardScaler(), LogisticRegression())])
 def test_an_estimator_fitted_on_arrays_is_given_arrays(final):
-    """It would warn of a frame, and warnings are errors here."""
+    """Given a frame, the estimator would warn, and warnings are errors in these tests."""
     model = copy.deepcopy(final).fit(NUMBERS.to_numpy(), YES)
     expected = model.predict_proba(NUMBERS.to_numpy()[:1]).max()
     for train in (NUMBERS, pl.from_pandas(NUMBERS), pl.from_pandas(NUMBERS).to_arrow(), NUMBERS.to_numpy()):
@@ -387,7 +387,7 @@ def test_an_estimator_fitted_on_arrays_is_given_arrays(final):
 
 
 def test_frames_with_whole_numbers_as_labels():
-    """scikit-learn takes such labels for none at all."""
+    """scikit-learn treats whole numbers as if the frame had no column names."""
     train = NUMBERS.set_axis([1, 0], axis=1)
     model, table = LogisticRegression().fit(train, YES), al.Table(train)
     check(al.Explainer(model, table).explain(0, **OPTIONS), model, table, model.predict_proba(train[:1]).max())
@@ -406,14 +406,14 @@ def test_a_function_of_arrays():
 
 
 def test_an_array_of_mixed_data_holds_objects():
-    seen = []
+    batches = []
 
     def only_arrays(rows):
-        seen.append(rows)
+        batches.append(rows)
         return np.array([row[0] for row in rows]) / 100
 
     al.Explainer(only_arrays, al.Table(FRAME), input="array").explain(0, **OPTIONS)
-    rows = np.concatenate(seen)
+    rows = np.concatenate(batches)
     assert rows.dtype == object
     assert {type(value) for value in rows[:, 1]} == {float}
     assert set(rows[:, 2]) == {"Private", "State", None}
@@ -451,7 +451,7 @@ def test_a_model_may_spoil_its_input():
     pd.testing.assert_frame_equal(train, NUMBERS)
 
 
-# --- verification finds what is not so -------------------------------------------------------------------
+# --- verification detects false claims -------------------------------------------------------------------
 
 
 def test_another_model_table_or_class_does_not_hold():

@@ -1,4 +1,4 @@
-"""Rows: every form is read, everything else is refused by name, with what to type."""
+"""Rows in every accepted form are read; all others are refused with a message about what to type."""
 
 import datetime as dt
 import decimal
@@ -73,7 +73,7 @@ def test_holes_of_any_type(table, name, value):
 def test_holes_where_the_type_has_none():
     for name in ("age", "member"):
         with pytest.raises(
-            InstanceError, match=rf"'{name}' is missing in the row.*has no missing values.*Fill it in"
+            InstanceError, match=rf"'{name}' is missing in the row.*has no missing values.*Pass a value"
         ):
             TABLES["pandas"].at(ROW | {name: None})
         for library in ("polars", "arrow"):
@@ -122,9 +122,9 @@ def test_categories(table):
     assert instance(table, work="never seen")[2] == "never seen"
     original = table.at(ROW | {"work": "never seen"}).original
     assert type(original) is type(table.at(0).original)
-    with pytest.raises(InstanceError, match=r"Column 'plan': 'xx' is no category .*Did you mean 'x'\?"):
+    with pytest.raises(InstanceError, match=r"Column 'plan': 'xx' is not a category .*Did you mean 'x'\?"):
         table.at(ROW | {"plan": "xx"})
-    with pytest.raises(InstanceError, match="Known are 'x', 'y'"):
+    with pytest.raises(InstanceError, match="Choose from 'x', 'y'"):
         table.at(ROW | {"plan": "something else"})
 
 
@@ -145,34 +145,34 @@ def test_categories_that_are_numbers():
 
 
 BAD_VALUES = [
-    ("age", "old", "Column 'age': 'old' is no number; in the training table this column holds numbers"),
-    ("age", "41", "'41' is no number"),
-    ("age", 41.5, "41.5 is no whole number"),
-    ("age", np.inf, "inf is no whole number"),
-    ("age", [41], r"\[41\] is no number"),
-    ("age", np.array([1, 2]), "is no number"),
-    ("age", 2**70, "Column 'age' is 1180591620717411303424; needed numbers"),
-    ("weight", 10**400, "Column 'weight' is 1000.*needed numbers"),
-    ("weight", dt.date(2018, 3, 4), "is no number"),
+    ("age", "old", "Column 'age': 'old' is not a number; in the training table this column holds numbers"),
+    ("age", "41", "'41' is not a number"),
+    ("age", 41.5, "41.5 is not a whole number"),
+    ("age", np.inf, "inf is not a whole number"),
+    ("age", [41], r"\[41\] is not a number"),
+    ("age", np.array([1, 2]), "is not a number"),
+    ("age", 2**70, "Column 'age' is 1180591620717411303424; it must hold numbers"),
+    ("weight", 10**400, "Column 'weight' is 1000.*must hold numbers"),
+    ("weight", dt.date(2018, 3, 4), "is not a number"),
     ("member", "yes", "'yes' is neither true nor false"),
     ("member", 2, "2 is neither true nor false"),
-    ("since", "tomorrow", "'tomorrow' is no date; needed one like '2018-03-04'"),
-    ("since", 5, "5 is no date"),
-    ("since", dt.timedelta(1), "is no date"),
+    ("since", "tomorrow", "'tomorrow' is not a date. Type, say, '2018-03-04'"),
+    ("since", 5, "5 is not a date"),
+    ("since", dt.timedelta(1), "is not a date"),
     (
         "since",
         dt.datetime(2018, 3, 4, tzinfo=dt.UTC),
         "has a time zone; in the training table this column has none",
     ),
-    ("work", ["x"], r"Column 'work': \['x'\] is a list; needed a text"),
-    ("work", {"x": 1}, "is a dict; needed a text"),
-    ("work", dt.timedelta(1), "is a timedelta; needed a text"),
+    ("work", ["x"], r"Column 'work': \['x'\] is a list; it must be a text"),
+    ("work", {"x": 1}, "is a dict; it must be a text"),
+    ("work", dt.timedelta(1), "is a timedelta; it must be a text"),
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "words"), BAD_VALUES)
-def test_a_bad_value_is_named(table, name, value, words):
-    with pytest.raises(InstanceError, match=words):
+@pytest.mark.parametrize(("name", "value", "message"), BAD_VALUES)
+def test_a_bad_value_is_named(table, name, value, message):
+    with pytest.raises(InstanceError, match=message):
         table.at(ROW | {name: value})
 
 
@@ -181,28 +181,28 @@ def without(name):
 
 
 BAD_ROWS = [
-    (without("work"), r"The row lacks 'work'; it has .*None where a value is missing"),
-    (without("work") | {"wrok": "a"}, "Did you mean 'work' by 'wrok'"),
-    (FRAME[:2], "The frame has 2 rows; needed one"),
-    (FRAME[:0], "The frame has 0 rows; needed one"),
-    ([1, 2], "The row has 2 values; needed 7, in this order: 'age', 'weight'"),
-    ([list(ROW.values())], "The row has 1 values; needed 7"),
-    (np.zeros((2, 7)), r"The row has shape \(2, 7\); needed one row"),
-    (np.array(3.0), r"The row has shape \(\); needed one row"),
-    ("row", "The row is a str; needed a dict, a Series"),
+    (without("work"), r"The row lacks 'work'; it has .*with None for missing values"),
+    (without("work") | {"wrok": "a"}, "Should 'wrok' be 'work'"),
+    (FRAME[:2], "The frame has 2 rows; it must have one"),
+    (FRAME[:0], "The frame has 0 rows; it must have one"),
+    ([1, 2], "The row has 2 values; it must have 7, in this order: 'age', 'weight'"),
+    ([list(ROW.values())], "The row has 1 values; it must have 7"),
+    (np.zeros((2, 7)), r"The row has shape \(2, 7\); it must be one row"),
+    (np.array(3.0), r"The row has shape \(\); it must be one row"),
+    ("row", "The row is a str; it must be a dict, a Series"),
     (None, "The row is a NoneType"),
     (1.0, "The row is a float"),
     (True, "The row is a bool"),
-    (7, "Row 7 was asked for; the table has rows 0 to 6"),
-    (-8, "Row -8 was asked for"),
-    (pd.Series([1, 2], index=["age", "age"]), "The row has 'age' more than once; needed every column once"),
+    (7, "Row 7 does not exist; the table has rows 0 to 6"),
+    (-8, "Row -8 does not exist"),
+    (pd.Series([1, 2], index=["age", "age"]), "The row has 'age' more than once; every column must occur once"),
     ({1: 1, "1": 2}, "The row has '1' more than once"),
 ]
 
 
-@pytest.mark.parametrize(("row", "words"), BAD_ROWS)
-def test_a_bad_row_is_named(table, row, words):
-    with pytest.raises(InstanceError, match=words):
+@pytest.mark.parametrize(("row", "message"), BAD_ROWS)
+def test_a_bad_row_is_named(table, row, message):
+    with pytest.raises(InstanceError, match=message):
         table.at(row)
 
 
@@ -217,7 +217,7 @@ def test_values_are_never_lost_in_silence():
 def test_numbers_beyond_the_type_are_named(dtype):
     frame = pd.DataFrame({"n": np.arange(6).astype(dtype)})
     for one in (frame, pl.from_pandas(frame), frame.to_numpy()):
-        with pytest.raises(InstanceError, match="is 1000; needed numbers"):
+        with pytest.raises(InstanceError, match="is 1000; it must hold numbers"):
             al.Table(one).at([1000])
 
 
@@ -246,12 +246,12 @@ def test_columns_of_objects_keep_their_values():
     assert al.Table(frame).at({"n": None, "s": np.nan}).original.iloc[0].tolist() == [None, None]
 
 
-# --- values reach the model as they are, or not at all ---------------------------------------------------
+# --- values reach the model unchanged, or are refused ----------------------------------------------------
 
-NEW_OBJECTS = [  # what a column holds, what is given, what reaches the model
+NEW_OBJECTS = [  # values of a training column, given value, value that reaches the model
     ([1, 2, None], 7, 7),
     ([1, 2, None], decimal.Decimal("20.26"), decimal.Decimal("20.26")),
-    ([1, 2, None], 2.0, 2),  # the training table's own
+    ([1, 2, None], 2.0, 2),  # the training table's own value
     ([1, 2, None], "Infinity", np.inf),
     ([2**60, 2**60 + 1], 2**60 + 3, 2**60 + 3),
     ([1, "a", None], 7, 7),
@@ -260,7 +260,7 @@ NEW_OBJECTS = [  # what a column holds, what is given, what reaches the model
     ([1, "a", None], 1.0, 1),
     ([1.5, "a"], None, None),
     ([True, None], 0, False),
-    (["a", "b", None], 7, "7"),  # where all are texts, a new one is a text
+    (["a", "b", None], 7, "7"),  # if all training values are texts, a new value becomes a text
 ]
 
 
@@ -268,8 +268,8 @@ NEW_OBJECTS = [  # what a column holds, what is given, what reaches the model
 def test_what_an_object_column_has_not_seen_reaches_the_model_as_given(column, given, expected):
     frame = pd.DataFrame({"x": pd.Series(column, dtype=object), "y": 1.0})
     for table in (al.Table(frame), al.Table(frame.to_numpy())):
-        (seen, _) = np.asarray(table.at([given, 1.0]).original, dtype=object)[0].tolist()
-        assert (type(seen), seen) == (type(expected), expected)
+        (received, _) = np.asarray(table.at([given, 1.0]).original, dtype=object)[0].tolist()
+        assert (type(received), received) == (type(expected), expected)
 
 
 def test_a_hole_that_an_object_column_has_not_seen_reaches_the_model_as_given():
@@ -283,7 +283,7 @@ def test_a_hole_alone_is_read_as_its_column_is():
     assert [literal.text for literal in table.at([None]).literals] == ["x is missing"]
 
 
-def test_a_new_object_is_unclear_from_what_is_told():
+def test_a_new_object_is_unclear_from_what_is_reported():
     table = al.Table(pd.DataFrame({"x": pd.Series([1, "a", "b"], dtype=object), "y": [1.0, 2.0, 3.0]}))
     assert table.unclear(["7", 9.0]) == ["x"]
     assert table.unclear(["a", 9.0]) == []
@@ -316,8 +316,8 @@ def test_nanoseconds_of_a_row_are_kept(kind):
         row = frame.slice(i, 1) if isinstance(frame, pa.Table) else frame[i : i + 1]
         assert nanoseconds(table.at(row).original) == nanoseconds(table.at(i).original) == [TICKS[i]]
     text = {"t": "2020-01-01T00:00:02.000000014", "y": 1}
-    told = table.at(list(text.values())[: frame.shape[1]])
-    assert nanoseconds(told.original) == [TICKS[2]]
+    from_text = table.at(list(text.values())[: frame.shape[1]])
+    assert nanoseconds(from_text.original) == [TICKS[2]]
 
 
 def test_a_zone_is_not_lost_on_the_way():
@@ -355,5 +355,5 @@ def test_floats_may_lose_digits():
     assert table.at([0.1]).instance == [float(np.float32(0.1))]
 
 
-def test_minus_zero_is_told_as_such():
+def test_minus_zero_is_reported_as_such():
     assert repr(al.Table(np.array([[0.0], [-0.0], [3.0]])).at(1).instance) == "[-0.0]"

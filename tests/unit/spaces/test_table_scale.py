@@ -1,4 +1,4 @@
-"""Large tables: work and memory grow with what is asked for, not with the training table. No seconds here."""
+"""Large tables: work and memory per row do not grow with the table. Operations are counted, not timed."""
 
 import difflib
 import pickle
@@ -14,15 +14,15 @@ import pytest
 
 import anchorline as al
 from anchorline.errors import InstanceError
-from anchorline.spaces import values as seen
-from anchorline.spaces.attributes import Attribute, levels_of, sorted_rows
+from anchorline.spaces import values
+from anchorline.spaces.attributes import Attribute, build_attribute, build_levels
 from anchorline.spaces.columns import CATEGORY, Column
 
 N_ROWS = 3000
 
 
 def counted(monkeypatch, owner, name):
-    """Calls of a function, counted in a list."""
+    """Record the calls of a function in a list."""
     calls, function = [], getattr(owner, name)
 
     def count(*args, **kwargs):
@@ -34,18 +34,18 @@ def counted(monkeypatch, owner, name):
 
 
 def with_holes(n_columns=3):
-    values = np.random.default_rng(0).normal(size=(N_ROWS, n_columns))
-    values[::20] = np.nan
-    return pd.DataFrame(values, columns=[f"c{j}" for j in range(n_columns)])
+    numbers = np.random.default_rng(0).normal(size=(N_ROWS, n_columns))
+    numbers[::20] = np.nan
+    return pd.DataFrame(numbers, columns=[f"c{j}" for j in range(n_columns)])
 
 
 def test_none_where_holes_are_nan_looks_at_one_row_a_column(monkeypatch):
     table = al.Table(with_holes())
-    calls = counted(monkeypatch, seen, "as_seen")
+    calls = counted(monkeypatch, values, "identity_for_model")
     for _ in range(2):
         assert table.at(dict.fromkeys(table.names)).instance == [None] * 3
     assert len(calls) <= 2 * 2 * 3
-    assert [len(lookup._firsts) for lookup in table.schema._lookups.values()] == [1] * 3
+    assert [len(lookup._first_rows) for lookup in table.schema._lookups.values()] == [1] * 3
 
 
 def test_of_objects_only_the_holes_are_looked_at_once_and_few_are_kept(monkeypatch):
@@ -53,18 +53,18 @@ def test_of_objects_only_the_holes_are_looked_at_once_and_few_are_kept(monkeypat
     column[::30] = np.nan
     column[5] = None
     table = al.Table(pd.DataFrame({"x": column}))
-    calls = counted(monkeypatch, seen, "as_seen")
+    calls = counted(monkeypatch, values, "identity_for_model")
     for _ in range(3):
         assert table.at({"x": None}).original["x"].tolist() == [None]
     assert len(calls) <= N_ROWS // 30 + 1 + 3 * 2
     lookup = table.schema._lookups[0]
-    assert len(lookup._firsts) == 8
-    assert list(lookup._other_holes.values()) == [5]
+    assert len(lookup._first_rows) == 8
+    assert list(lookup._other_missing.values()) == [5]
     assert pickle.loads(pickle.dumps(table)).schema._lookups == {}
 
 
 class Uncompared(np.ndarray):
-    """Values that may be read, but not compared with anything one by one."""
+    """Values that can be read, but not compared."""
 
     __hash__ = None
 
@@ -97,7 +97,7 @@ def test_a_row_is_not_compared_with_every_training_row(kind):
 def test_many_categories_and_names_are_not_searched_for_a_near_one(monkeypatch):
     few, many = ([f"merchant {i}" for i in range(n)] for n in (20, 1001))
     calls = counted(monkeypatch, difflib, "get_close_matches")
-    for names, hint, n_calls in ((few, "Did you mean", 1), (many, r"Known are .*\(1001\)", 0)):
+    for names, hint, n_calls in ((few, "Did you mean", 1), (many, r"Choose from .*\(1001\)", 0)):
         calls.clear()
         table = al.Table(pd.DataFrame({"m": pd.Categorical(names[:9], categories=names)}))
         with pytest.raises(InstanceError, match=hint):
@@ -109,10 +109,10 @@ def test_many_categories_and_names_are_not_searched_for_a_near_one(monkeypatch):
 
 
 class Counted(dict):
-    """Levels that cannot be gone through."""
+    """A mapping that cannot be iterated over."""
 
     def values(self):
-        raise AssertionError("all levels are gone through")
+        raise AssertionError("all levels are visited")
 
     __iter__ = items = keys = values
 
@@ -120,7 +120,7 @@ class Counted(dict):
 def test_a_missing_cell_does_not_go_through_all_levels():
     texts = np.array([f"level {i % 900}" for i in range(N_ROWS)], dtype=object)
     column = Column(CATEGORY, texts, np.arange(N_ROWS) % 3 == 0)
-    levels = levels_of("x", column, 0.0, {})
+    levels = build_levels("x", column, 0.0, {})
     codes = replace(levels, codes_of=Counted(levels.codes_of)).codes(column)
     assert (codes[::3] == len(levels.codes_of)).all()
     assert codes[1::3].max() < len(levels.codes_of)
@@ -129,14 +129,14 @@ def test_a_missing_cell_does_not_go_through_all_levels():
 @pytest.mark.parametrize("rare", [0.0, 0.2])
 def test_missing_values_come_after_all_levels(rare):
     column = Column(CATEGORY, np.array(list("aaaaaabbbcde"), dtype=object), np.arange(12) == 0)
-    levels = levels_of("x", column, rare, {})
+    levels = build_levels("x", column, rare, {})
     assert levels.codes(column)[0] == levels.missing == max(levels.codes_of.values()) + 1
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
 def test_wide_frames_are_read_in_one_pass(monkeypatch, make):
     def refuse(*args):
-        raise AssertionError("a column is asked for by its position")
+        raise AssertionError("a column is accessed by its position")
 
     frame = make({f"c{j}": [1.5 * j, 2.0, 3.0] for j in range(30)})
     monkeypatch.setattr(nw.DataFrame, "__getitem__", refuse)
@@ -147,21 +147,21 @@ def test_wide_frames_are_read_in_one_pass(monkeypatch, make):
 def test_arrow_does_not_list_all_types_for_each_column():
     natives = al.Table(pa.table({"a": [1.0, 2.0], "b": [3, 4]})).schema.natives
     alone = replace(natives, schema=None)
-    assert alone._joined(1, alone.one(1, 7), alone.pick(1, np.array([0]))).to_pylist() == [7, 3]
+    assert alone._concat(1, alone.from_value(1, 7), alone.pick(1, np.array([0]))).to_pylist() == [7, 3]
 
 
 def test_a_table_is_kept_three_times_and_made_with_little_more():
-    """As it came, as it is read, and as it is drawn from."""
-    values = np.random.default_rng(0).normal(size=(20_000, 25))
-    frame = pd.DataFrame(values, columns=[f"c{j}" for j in range(25)])
+    """The table is stored as it came, as it is read, and in the order from which values are drawn."""
+    numbers = np.random.default_rng(0).normal(size=(20_000, 25))
+    frame = pd.DataFrame(numbers, columns=[f"c{j}" for j in range(25)])
     al.Table(frame[:10])  # imports
     tracemalloc.start()
     table = al.Table(frame)
     kept, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert kept < 3.5 * values.nbytes
-    assert peak < 4.5 * values.nbytes
-    assert len(pickle.dumps(table)) < 3.3 * values.nbytes
+    assert kept < 3.5 * numbers.nbytes
+    assert peak < 4.5 * numbers.nbytes
+    assert len(pickle.dumps(table)) < 3.3 * numbers.nbytes
     assert len(pickle.dumps(table._attributes)) < 50_000
 
 
@@ -170,12 +170,12 @@ def test_wide_groups_are_put_together_once(monkeypatch):
     columns = [
         Column(CATEGORY, np.where(on == j, "1", "0").astype(object), np.zeros(N_ROWS, bool)) for j in range(40)
     ]
-    encodings = [levels_of(f"o{j}", column, 0.0, {}) for j, column in enumerate(columns)]
+    encodings = [build_levels(f"o{j}", column, 0.0, {}) for j, column in enumerate(columns)]
     calls = counted(monkeypatch, np, "column_stack")
-    attribute, order = sorted_rows("o", range(40), encodings, columns)
+    attribute, order = build_attribute("o", range(40), encodings, columns)
     assert len(calls) <= 1
-    assert len(attribute.numbers) == 40
-    assert list(attribute.numbers) == sorted(attribute.numbers)
+    assert len(attribute.combinations) == 40
+    assert list(attribute.combinations) == sorted(attribute.combinations)
     for j in range(40):
         codes = tuple(
             int(encoding.codes(column)[on.tolist().index(j)])
