@@ -203,7 +203,7 @@ def test_a_problem_owns_its_arrays():
 
 
 def test_what_does_not_fit_together_is_refused():
-    with pytest.raises(SampleError, match="needed"):
+    with pytest.raises(SampleError, match="must have the shapes"):
         CoverageProblem.from_flips(np.ones((3, 2)), np.ones(2))
     with pytest.raises(SampleError, match="negative"):
         CoverageProblem.from_flips(np.ones((2, 2)), np.array([1.0, -1.0]))

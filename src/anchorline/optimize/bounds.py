@@ -148,7 +148,7 @@ def cheap_rho(centered: Centered, projection: Projection, candidates: np.ndarray
 
 
 def exact_rho(centered: Centered, projection: Projection, candidates: np.ndarray, others: int) -> np.ndarray:
-    """Sum of the ``others`` largest remaining correlations, in size, of each candidate with the others. Cost n^2."""
+    """Sum of the ``others`` largest absolute correlations that each candidate has left. Cost n^2."""
     n = len(candidates)
     if others == 0 or n <= 1:
         return np.zeros(n)
