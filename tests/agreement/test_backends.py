@@ -1,4 +1,4 @@
-"""Outside solvers against the exact one: SCIP and Gurobi agree with it, the relaxation is below it."""
+"""External solvers against the exact one: SCIP and Gurobi agree with it, and the relaxation is below it."""
 
 import itertools
 import sys
@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from anchorline.errors import BackendError, MissingDependencyError, ParameterError
-from anchorline.optimize import Evidence, Problem, Status, certify, solve
+from anchorline.optimize import Evidence, Problem, Status, audit, solve
 from anchorline.optimize.mip import gurobi, scip
 from anchorline.optimize.mip.base import Program, status_of
 from anchorline.optimize.relaxation import Polytope
@@ -23,13 +23,13 @@ from helpers.problems import generate
 
 MIPS = ("scip", "gurobi")
 BOXED = (*MIPS, "relaxation")
-AGREE = 1e-6  # what is promised; what is found is about 1e-15, and 1e-8 in SCIP's bounds
+AGREE = 1e-6  # the promised agreement; the observed one is about 1e-15, and 1e-8 for SCIP's bounds
 PER_TEST = 20
 
 
 @dataclass(frozen=True)
 class Task:
-    """A model trained on real data, one of its rows, and what to ask."""
+    """A model trained on real data, one of its rows, and the settings of the problem."""
 
     data: str
     d: int
@@ -37,7 +37,7 @@ class Task:
     k: int = 4
     sigma: float = 1.0
     n: int = 2000
-    output: str = "label"  # -1 or +1; "probability" has its zero at -1, "number" beyond the box
+    output: str = "label"  # -1 or +1; the origin of "probability" is -1, that of "number" is outside the box
 
     def __str__(self):
         return f"{self.data}-{self.d}-{self.model}-k{self.k}-{self.output}"
@@ -72,8 +72,8 @@ TASKS = [
 ]
 
 
-def binarise(table, d, rng):
-    """Choose d columns "value > quantile" of -1 and +1: medians, or more quantiles if those are too few."""
+def binarize(table, d, rng):
+    """Choose d columns "value > quantile" of -1 and +1, with more quantiles if the medians are too few."""
     varied, n_cuts = [], 0
     while len(varied) < d:
         n_cuts += 1
@@ -107,10 +107,10 @@ def train(task, rows, target):
 
 
 def pose(task):
-    """Train, pick a row, draw flips, query the model, sum up."""
+    """Train a model, pick a row, draw flips, query the model, and build the problem."""
     rng = np.random.default_rng([*map(ord, str(task))])
     table, target = getattr(datasets, f"load_{task.data}")(return_X_y=True)
-    rows = binarise(table, task.d, rng)
+    rows = binarize(table, task.d, rng)
     predict, origin = train(task, rows, target)
     instance = rows[rng.integers(len(rows))]
     flips = rng.random((task.n, rows.shape[1])) < 1 / (1 + np.exp(task.sigma))
@@ -121,27 +121,27 @@ def pose(task):
 
 @pytest.fixture(scope="module")
 def posed():
-    """The problem and the exact answer of every task, each made once, when first asked for."""
-    known = {}
+    """A function that returns the problem and the exact answer of a task, and computes each once."""
+    cache = {}
 
-    def ask(task):
-        if task not in known:
+    def lookup(task):
+        if task not in cache:
             problem = pose(task)
-            known[task] = problem, solve(problem).require_optimal()
-        return known[task]
+            cache[task] = problem, solve(problem).require_optimal()
+        return cache[task]
 
-    return ask
+    return lookup
 
 
 def boxed_problem(seed):
-    """The generated problem of this seed, with a box whatever it had."""
+    """The generated problem of this seed, always with a box."""
     sample = generate(seed)
     evidence = Evidence.from_sample(sample.flips, sample.drops, sample.weights)
     return Problem(evidence, sample.k, sample.prediction, box=sample.box or 1.0, origin=sample.origin)
 
 
 def assert_same(problem, answer, exact):
-    certify.check(problem, answer)
+    audit.check(problem, answer)
     assert answer.status is exact.status
     if exact.status is not Status.INFEASIBLE:
         assert answer.objective == pytest.approx(exact.objective, abs=AGREE)
@@ -150,7 +150,7 @@ def assert_same(problem, answer, exact):
 
 
 def wide_problem(d, n=2000):
-    """Many literals that all matter a little, more of them than rows are worth."""
+    """A problem with many literals that all have a small effect."""
     rng = np.random.default_rng(d)
     flips = rng.random((n, d)) < 0.27
     drops = (np.tanh(1.0) - np.tanh(1.0 - flips @ rng.exponential(4 / d, d))) / 2
@@ -185,7 +185,7 @@ def test_generated_problems_agree(method, start):
 
 
 def test_the_generated_problems_meet_box_and_origin():
-    """Both solvers see the first forty: among them the box is active, the origin is not zero."""
+    """Among the first forty problems, the box is active or the origin is not zero often enough."""
     problems = [boxed_problem(seed) for seed in range(40)]
     answers = [solve(problem) for problem in problems]
     largest = [max(np.abs(a.contributions).max(), abs(a.intercept)) for a in answers]
@@ -196,7 +196,7 @@ def test_the_generated_problems_meet_box_and_origin():
     assert sum(p.origin != 0 and abs(p.origin) <= p.box for p in problems) >= 5
     assert sum(abs(p.origin) > p.box for p in problems) >= 3
     used = [a.intercept == p.origin != 0 for p, a in zip(problems, answers, strict=True)]
-    assert sum(used) >= 2  # the free intercept that is not zero
+    assert sum(used) >= 2  # an intercept at a non-zero origin, which is not a term
 
 
 @pytest.mark.parametrize("method", MIPS)
@@ -206,15 +206,15 @@ def test_the_generated_problems_meet_box_and_origin():
 def test_a_limit_leaves_a_valid_bound(posed, method, limit):
     problem, exact = posed(Task("digits", 40, "boosting", k=5, sigma=0.5))
     answer = solve(problem, method, **limit)
-    certify.check(problem, answer)
-    assert answer.status is Status.LIMIT or answer.n_nodes <= limit["node_limit"]  # proven at the root
+    audit.check(problem, answer)
+    assert answer.status is Status.LIMIT or answer.n_nodes <= limit["node_limit"]  # proved at the root
     assert 0 <= answer.lower_bound <= exact.objective
     assert exact.objective - 1e-9 <= answer.objective <= problem.evidence.drop_square
 
 
 @pytest.mark.parametrize("method", MIPS)
 def test_a_limit_without_any_answer(method):
-    """The intercept alone is outside the box here, so there is nothing to fall back on."""
+    """The intercept alone is outside the box here, so that no fallback answer exists."""
     problem = Problem(boxed_problem(0).evidence, 4, 0.9, box=0.3)
     answer = solve(problem, method, time_limit=0.0)
     assert answer.status is Status.LIMIT
@@ -269,8 +269,8 @@ def test_gurobi_statuses_have_their_numbers():
     assert named | {codes.NUMERIC: Status.NUMERICAL} == gurobi.STATUSES
 
 
-def test_the_licence_of_the_wheel_is_told(monkeypatch):
-    """A full licence would solve it, so the error is the one that Gurobi raises without."""
+def test_the_license_of_the_wheel_is_reported(monkeypatch):
+    """A full license would solve the problem, so the test raises the error that Gurobi raises without one."""
     gurobipy = pytest.importorskip("gurobipy")
 
     def refuse(*_, **__):
@@ -281,10 +281,10 @@ def test_the_licence_of_the_wheel_is_told(monkeypatch):
         solve(wide_problem(100, n=500), "gurobi")
 
 
-def test_the_licence_of_the_wheel_reaches_99():
+def test_the_license_of_the_wheel_reaches_99():
     problem = wide_problem(99, n=500)
     answer = solve(problem, "gurobi", time_limit=1.0)
-    certify.check(problem, answer)
+    audit.check(problem, answer)
     assert answer.lower_bound <= solve(problem, time_limit=5.0).objective + 1e-9
 
 
@@ -297,7 +297,7 @@ def test_the_backends_are_quiet(capfd, method):
 
 @pytest.mark.parametrize("seed", range(24))
 def test_the_split_is_a_split(seed):
-    program = Program.of(boxed_problem(seed))
+    program = Program.from_problem(boxed_problem(seed))
     diagonal, rest = program.split()
     size = np.abs(program.second).max()
     assert np.allclose(np.diag(diagonal) + rest, program.second, rtol=0, atol=1e-15 * size)
@@ -310,18 +310,18 @@ def test_the_relaxation_is_below_the_optimum(start):
     for seed in range(start, start + PER_TEST):
         problem = boxed_problem(seed)
         exact, answer = solve(problem), solve(problem, "relaxation")
-        certify.check(problem, answer)
+        audit.check(problem, answer)
         if answer.status is Status.INFEASIBLE:
             assert exact.status is Status.INFEASIBLE, f"seed {seed}"
             continue
         assert answer.status is Status.RELAXED, f"seed {seed}"
         assert answer.lower_bound <= exact.objective + 1e-9, f"seed {seed}"
         assert answer.objective <= exact.objective + 1e-9, f"seed {seed}"
-        assert answer.gap <= AGREE, f"seed {seed}"  # so Clarabel's answer is proved, by duality
+        assert answer.gap <= AGREE, f"seed {seed}"  # duality proves Clarabel's answer
 
 
-def least_by_simplex(polytope, slopes):
-    """The same linear program written out: u, u_0, then bounds a on the absolute values."""
+def minimum_by_simplex(polytope, slopes):
+    """Solve the same linear program in u, u_0 and bounds on their absolute values."""
     size = polytope.n_literals + 1
     shift = np.append(np.zeros(size - 1), polytope.center)
     eye, one, none = np.eye(size), np.ones((1, size)), np.zeros((1, size))
@@ -337,15 +337,15 @@ def least_by_simplex(polytope, slopes):
 
 
 def test_the_linear_bound_is_the_minimum():
-    """Rigorous and tight: the duality formula against the primal program, for any slopes."""
+    """The duality formula equals the minimum of the primal program for random slopes."""
     rng = np.random.default_rng(0)
     n_checked = 0
     for problem in map(boxed_problem, range(120)):
-        polytope, slopes = Polytope.of(problem), rng.normal(size=problem.n_literals)
-        primal = least_by_simplex(polytope, slopes)
+        polytope, slopes = Polytope.from_problem(problem), rng.normal(size=problem.n_literals)
+        primal = minimum_by_simplex(polytope, slopes)
         assert polytope.is_empty == (primal.status == 2)
         if primal.status == 0:
-            assert polytope.least(slopes) == pytest.approx(primal.fun, abs=1e-9)
+            assert polytope.linear_lower_bound(slopes) == pytest.approx(primal.fun, abs=1e-9)
             n_checked += 1
     assert n_checked >= 100
 
@@ -353,7 +353,7 @@ def test_the_linear_bound_is_the_minimum():
 def test_the_relaxation_of_many_literals():
     problem = wide_problem(644)
     answer = solve(problem, "relaxation")
-    certify.check(problem, answer)
+    audit.check(problem, answer)
     assert answer.gap <= AGREE
     assert answer.lower_bound <= solve(problem, time_limit=5.0).objective + 1e-9
     assert np.count_nonzero(np.abs(answer.contributions) > 1e-6) > problem.k
@@ -362,7 +362,7 @@ def test_the_relaxation_of_many_literals():
 def test_the_relaxation_at_a_time_limit_is_still_a_bound():
     problem = wide_problem(150)
     answer = solve(problem, "relaxation", time_limit=1e-6)
-    certify.check(problem, answer)
+    audit.check(problem, answer)
     assert answer.status is Status.RELAXED
     assert answer.lower_bound <= solve(problem, "relaxation").objective + 1e-9
 
@@ -374,10 +374,10 @@ def test_a_backend_whose_tolerance_is_larger_than_the_drops_proves_nothing(solve
     outputs = signs[:, 0] + 0.7 * signs[:, 1] - 0.5 * signs[:, 2] + 0.3 * signs[:, 3] * signs[:, 4]
     drops = np.rint(scale * (outputs[0] - outputs) * 2**25) / 2**26
     problem = Problem(Evidence.from_sample(flips, drops), 4, 0.5)
-    best, found = solve(problem), solve(problem, solver)
-    assert best.status is Status.OPTIMAL
-    assert found.lower_bound <= best.objective
-    assert found.status is Status.LIMIT or found.objective <= best.objective * (1 + 1e-3)
+    exact, answer = solve(problem), solve(problem, solver)
+    assert exact.status is Status.OPTIMAL
+    assert answer.lower_bound <= exact.objective
+    assert answer.status is Status.LIMIT or answer.objective <= exact.objective * (1 + 1e-3)
 
 
 @pytest.mark.parametrize("method", MIPS)

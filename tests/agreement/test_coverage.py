@@ -1,4 +1,4 @@
-"""Maximum coverage against plain enumeration of every support, with and without limits."""
+"""Maximum coverage against enumeration of every support, with and without limits."""
 
 import itertools
 import os
@@ -8,17 +8,18 @@ import pytest
 
 from anchorline.errors import ParameterError, SampleError
 from anchorline.optimize import Limits, Status
-from anchorline.optimize.coverage import CoverageProblem, bound_members, solve_coverage
+from anchorline.optimize.coverage import CoverageProblem, solve_coverage
+from anchorline.optimize.coverage_bounds import bound_members
 
 N_PROBLEMS = 2_000
 PER_TEST = 50
-SOAK = int(os.environ.get("ANCHORLINE_SOAK", "0"))  # `make soak`: other problems, and as many as asked for
+SOAK = int(os.environ.get("ANCHORLINE_SOAK", "0"))  # `make soak` runs this many other problems
 STARTS = range(10_000, 10_000 + SOAK, PER_TEST) if SOAK else range(0, N_PROBLEMS, PER_TEST)
 TROUBLES = ("none", "duplicates", "always", "never", "zero_weights", "ties", "one_row", "no_weight", "no_rows")
 
 
 def generate(seed):
-    """Flips (n, d), weights (n,) and the trouble that is in them."""
+    """Flips (n, d), weights (n,) and the kind of trouble that they contain."""
     rng = np.random.default_rng(seed)
     trouble = TROUBLES[seed % len(TROUBLES)]
     d = int(rng.integers(1, 11))
@@ -45,7 +46,7 @@ def cover(flips, weights, support):
 
 
 def enumerate_cover(flips, weights, size):
-    """The most weight that ``size`` columns cover, by trying all of them."""
+    """The largest weight that ``size`` columns cover, over all choices of columns."""
     size = min(size, flips.shape[1])
     supports = np.array(list(itertools.combinations(range(flips.shape[1]), size)), dtype=int)
     missed = np.ones((len(flips), len(supports)), dtype=bool)
@@ -55,7 +56,7 @@ def enumerate_cover(flips, weights, size):
 
 
 def real_looking(seed, n, d, smooth=False):
-    """Independent flips, and weights as a threshold function (or a smooth one) of them gives."""
+    """Independent flips, and weights that are a threshold function or a smooth function of them."""
     rng = np.random.default_rng(seed)
     flips = rng.random((n, d)) < 0.27
     score = flips @ (rng.exponential(size=d) ** 1.5 * rng.choice([1.0, 1.0, -0.5], size=d))
@@ -76,7 +77,7 @@ def check(answer, flips, weights, size):
 def test_coverage_is_the_enumerated_optimum(start):
     for seed in range(start, start + PER_TEST):
         flips, weights, _ = generate(seed)
-        problem = CoverageProblem.of(flips, weights)
+        problem = CoverageProblem.from_flips(flips, weights)
         slack, before = 1e-9 * weights.sum(), 0.0
         for size in range(flips.shape[1] + 2):
             answer = solve_coverage(problem, size, Limits())
@@ -95,7 +96,7 @@ def test_at_a_limit_the_bound_is_still_above_the_optimum(node_limit):
     samples = [generate(seed)[:2] for seed in range(400)]
     samples += [real_looking(seed, 100, 10, smooth=seed % 2 > 0) for seed in range(100)]
     for number, (flips, weights) in enumerate(samples):
-        problem, slack = CoverageProblem.of(flips, weights), 1e-9 * weights.sum()
+        problem, slack = CoverageProblem.from_flips(flips, weights), 1e-9 * weights.sum()
         for size in range(1, flips.shape[1], 2):
             limited = solve_coverage(problem, size, Limits(node_limit=node_limit))
             truth = enumerate_cover(flips, weights, size)
@@ -111,22 +112,22 @@ def test_at_a_limit_the_bound_is_still_above_the_optimum(node_limit):
 
 def test_out_of_time_at_once_the_bound_is_valid():
     flips, weights = real_looking(0, 2_000, 30)
-    problem = CoverageProblem.of(flips, weights)
+    problem = CoverageProblem.from_flips(flips, weights)
     limited, full = (solve_coverage(problem, 4, Limits(time_limit=seconds)) for seconds in (0.0, None))
     assert limited.status is Status.LIMIT
     assert limited.covered <= full.covered <= limited.upper_bound
 
 
 def test_out_of_time_inside_a_node_the_bound_is_valid(monkeypatch):
-    """The clock runs out after so many looks; whatever was not looked at stays open."""
+    """The clock runs out after a given number of calls, and the unvisited nodes stay open."""
     flips, weights = real_looking(1, 1_000, 14, smooth=True)
-    problem = CoverageProblem.of(flips, weights)
+    problem = CoverageProblem.from_flips(flips, weights)
     truth = enumerate_cover(flips, weights, 5)
     stopped = 0
-    for looks in range(0, 40, 3):
+    for n_calls in range(0, 40, 3):
         clock = itertools.count()
         monkeypatch.setattr("anchorline.optimize.coverage.time.perf_counter", lambda clock=clock: next(clock))
-        limited = solve_coverage(problem, 5, Limits(time_limit=looks + 0.5))
+        limited = solve_coverage(problem, 5, Limits(time_limit=n_calls + 0.5))
         monkeypatch.undo()
         assert limited.covered <= truth + 1e-9 * problem.total
         assert limited.upper_bound >= truth - 1e-9 * problem.total
@@ -138,18 +139,18 @@ def test_out_of_time_inside_a_node_the_bound_is_valid(monkeypatch):
 def test_coverage_is_the_enumerated_optimum_on_real_looking_samples(smooth):
     flips, weights = real_looking(2, 5_000, 20, smooth)
     truth = enumerate_cover(flips, weights, 3)
-    answer = solve_coverage(CoverageProblem.of(flips, weights), 3, Limits())
+    answer = solve_coverage(CoverageProblem.from_flips(flips, weights), 3, Limits())
     assert answer.covered == pytest.approx(truth, abs=1e-9 * weights.sum())
     assert answer.status is Status.OPTIMAL
 
 
 @pytest.mark.parametrize("smooth", [False, True])
 def test_deep_searches_are_the_enumerated_optimum(smooth):
-    """Few rows and many ties: the first guess is often wrong, and the tree has all its levels."""
+    """With few rows and many ties the first guess is often wrong, and the search reaches every level."""
     nodes = 0
     for seed in range(15):
         flips, weights = real_looking(seed, 200, 12, smooth)
-        problem = CoverageProblem.of(flips, weights)
+        problem = CoverageProblem.from_flips(flips, weights)
         for size in (4, 5, 6):
             answer = solve_coverage(problem, size, Limits())
             truth = enumerate_cover(flips, weights, size)
@@ -182,19 +183,19 @@ def test_the_generated_problems_hold_every_kind_of_trouble():
 def test_the_same_problem_has_the_same_answer():
     flips, weights = real_looking(3, 3_000, 25)
     first, second = (
-        solve_coverage(CoverageProblem.of(flips.copy(), weights.copy()), 4, Limits()) for _ in range(2)
+        solve_coverage(CoverageProblem.from_flips(flips.copy(), weights.copy()), 4, Limits()) for _ in range(2)
     )
     assert first == second
 
 
 def test_ties_go_to_the_first_literals():
     flips = np.ones((3, 5), dtype=bool)
-    assert solve_coverage(CoverageProblem.of(flips, np.ones(3)), 2, Limits()).support == (0, 1)
+    assert solve_coverage(CoverageProblem.from_flips(flips, np.ones(3)), 2, Limits()).support == (0, 1)
 
 
 def test_a_problem_owns_its_arrays():
     flips, weights = np.eye(3, dtype=bool), np.array([1.0, 2.0, 3.0])
-    problem = CoverageProblem.of(flips, weights)
+    problem = CoverageProblem.from_flips(flips, weights)
     flips[:], weights[:] = False, 0.0
     assert solve_coverage(problem, 2, Limits()).support == (1, 2)
     with pytest.raises(ValueError, match="read-only"):
@@ -202,11 +203,11 @@ def test_a_problem_owns_its_arrays():
 
 
 def test_what_does_not_fit_together_is_refused():
-    with pytest.raises(SampleError, match="needed"):
-        CoverageProblem.of(np.ones((3, 2)), np.ones(2))
+    with pytest.raises(SampleError, match="must have the shapes"):
+        CoverageProblem.from_flips(np.ones((3, 2)), np.ones(2))
     with pytest.raises(SampleError, match="negative"):
-        CoverageProblem.of(np.ones((2, 2)), np.array([1.0, -1.0]))
+        CoverageProblem.from_flips(np.ones((2, 2)), np.array([1.0, -1.0]))
     with pytest.raises(SampleError, match="finite"):
-        CoverageProblem.of(np.ones((2, 2)), np.array([1.0, np.nan]))
+        CoverageProblem.from_flips(np.ones((2, 2)), np.array([1.0, np.nan]))
     with pytest.raises(ParameterError, match="size"):
-        solve_coverage(CoverageProblem.of(np.ones((2, 2)), np.ones(2)), -1, Limits())
+        solve_coverage(CoverageProblem.from_flips(np.ones((2, 2)), np.ones(2)), -1, Limits())

@@ -1,4 +1,4 @@
-"""The exact solver against plain enumeration of every support, with and without the box."""
+"""The exact solver against enumeration of every support, with and without the box."""
 
 import itertools
 import os
@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from anchorline.optimize import Evidence, Problem, Status, certify, exact, solve
+from anchorline.optimize import Evidence, Problem, Status, audit, exact, solve
 from anchorline.optimize.bounds import Bound
 from anchorline.optimize.exact import Limits, solve_runners_up
 from helpers.oracle import enumerate_objective, least_squares
@@ -14,11 +14,11 @@ from helpers.problems import TROUBLES, generate
 
 N_PROBLEMS = 5_500
 PER_TEST = 50
-SOAK = int(os.environ.get("ANCHORLINE_SOAK", "0"))  # `make soak`: other problems, and as many as asked for
+SOAK = int(os.environ.get("ANCHORLINE_SOAK", "0"))  # `make soak` runs this many other problems
 STARTS = range(10_000, 10_000 + SOAK, PER_TEST) if SOAK else range(0, N_PROBLEMS, PER_TEST)
 
 
-def problem_of(sample, **changes):
+def problem_from(sample, **changes):
     settings = {"box": sample.box, "origin": sample.origin} | changes
     evidence = Evidence.from_sample(sample.flips, sample.drops, sample.weights)
     return Problem(evidence, sample.k, sample.prediction, **settings)
@@ -33,7 +33,7 @@ def check_against(truth, problem, seed):
     assert solution.objective == pytest.approx(truth, abs=1e-9), f"seed {seed}"
     assert solution.lower_bound <= truth + 1e-9, f"seed {seed}"
     assert solution.gap <= 1e-9, f"seed {seed}"
-    certify.check(problem, solution)
+    audit.check(problem, solution)
 
 
 @pytest.mark.generated
@@ -50,17 +50,17 @@ def test_exact_is_the_enumerated_optimum(start):
             sample.box,
             sample.origin,
         )
-        check_against(truth, problem_of(sample), seed)
+        check_against(truth, problem_from(sample), seed)
 
 
 def test_exact_is_the_enumerated_optimum_where_the_cheap_bound_comes_first(monkeypatch):
-    """As it does for more than 64 candidates, of which enumeration could try few sums."""
-    monkeypatch.setattr(exact, "_FEW", 0)
+    """The cheap bound comes first for more than 64 candidates, which are too many for enumeration."""
+    monkeypatch.setattr(exact, "_FEW_CANDIDATES", 0)
     for seed in range(N_PROBLEMS, N_PROBLEMS + 300):
         sample = generate(seed)
         rest = (sample.k, sample.prediction, sample.box, sample.origin)
         truth = enumerate_objective(sample.flips, sample.drops, sample.row_weights, *rest)
-        check_against(truth, problem_of(sample), seed)
+        check_against(truth, problem_from(sample), seed)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -92,7 +92,7 @@ def test_a_candidate_is_forced_where_every_better_set_has_it():
 
 
 def test_a_literal_that_is_always_flipped_beside_rarely_kept_ones():
-    """All but one row flip literal 1, all rows literal 0: nearly the same column, and only one fits."""
+    """All but one row flip literal 1, and all rows flip literal 0. The columns are nearly equal; only one fits."""
     flips = np.ones((1000, 2), dtype=bool)
     flips[0, 1] = False
     solution = solve(Problem(Evidence.from_sample(flips, np.full(1000, 0.65)), 1, 0.65))
@@ -100,7 +100,7 @@ def test_a_literal_that_is_always_flipped_beside_rarely_kept_ones():
     assert solution.objective < 1e-12
 
 
-def test_a_term_too_small_to_be_told_is_left_out_but_not_of_the_bound():
+def test_a_negligible_term_is_left_out_of_the_sum_but_counted_in_the_bound():
     flips = np.random.default_rng(0).random((400, 3)) < 0.3
     solution = solve(Problem(Evidence.from_sample(flips, flips[:, 0] * 2.0**-26), 2, 0.5))
     assert not solution.contributions.any()
@@ -109,7 +109,7 @@ def test_a_term_too_small_to_be_told_is_left_out_but_not_of_the_bound():
 
 @pytest.mark.parametrize("start", range(0, 3_000, 500))
 def test_exact_is_the_enumerated_optimum_where_literals_are_nearly_always_flipped(start):
-    """Differences of very large numbers arise inside; no rounding of theirs may prune the optimum."""
+    """The bounds then hold differences of very large numbers, whose rounding must not prune the optimum."""
     for seed in range(start, start + 500):
         rng = np.random.default_rng([17, seed])
         n, d, k = int(rng.choice([5, 20, 60, 300, 1000])), int(rng.integers(2, 6)), int(rng.integers(1, 4))
@@ -126,7 +126,7 @@ def test_exact_is_the_enumerated_optimum_where_literals_are_nearly_always_flippe
 
 
 def test_the_generated_problems_hold_every_kind_of_trouble():
-    """What the issue lists must really occur, and often, among the problems of every run."""
+    """Every kind of degenerate problem must occur often among the problems of every run."""
     counts = dict.fromkeys([*TROUBLES, "k_above_d", "d1", "d12", "fewer_rows", "origin", "no_box"], 0)
     for seed in range(N_PROBLEMS):
         sample = generate(seed)
@@ -147,7 +147,7 @@ def test_the_box_is_active_on_literals_and_on_the_intercept():
         sample = generate(seed)
         if sample.box is None:
             continue
-        solution = solve(problem_of(sample))
+        solution = solve(problem_from(sample))
         if solution.status is Status.OPTIMAL:
             on_literal += np.abs(solution.contributions).max(initial=0) > sample.box - 1e-9
             on_intercept += abs(solution.intercept) > sample.box - 1e-9 and sample.box != abs(sample.prediction)
@@ -158,11 +158,11 @@ def test_the_box_is_active_on_literals_and_on_the_intercept():
 @pytest.mark.parametrize("start", range(0, 600, 50))
 def test_iht_is_never_below_the_optimum_without_box(start):
     for seed in range(start, start + 50):
-        problem = problem_of(generate(seed), box=None)
+        problem = problem_from(generate(seed), box=None)
         heuristic = solve(problem, "iht", max_iterations=300)
         assert heuristic.objective >= solve(problem).objective - 1e-9, f"seed {seed}"
         assert heuristic.status is Status.HEURISTIC
-        certify.check(problem, heuristic)
+        audit.check(problem, heuristic)
 
 
 @pytest.mark.parametrize("node_limit", [0, 1, 2, 5])
@@ -170,14 +170,14 @@ def test_at_a_limit_the_bound_is_still_below_the_optimum(node_limit):
     stopped = 0
     for seed in range(400):
         sample = generate(seed)
-        problem = problem_of(sample)
+        problem = problem_from(sample)
         limited, full = solve(problem, node_limit=node_limit), solve(problem)
         if full.status is Status.INFEASIBLE:
             continue
         stopped += limited.status is Status.LIMIT
         assert limited.lower_bound <= full.objective + 1e-9, f"seed {seed}"
         assert limited.objective >= full.objective - 1e-9, f"seed {seed}"
-        certify.check(problem, limited)
+        audit.check(problem, limited)
     assert stopped > 20 or node_limit == 5
 
 
@@ -199,7 +199,7 @@ def test_the_order_of_the_literals_does_not_matter():
         order = rng.permutation(sample.flips.shape[1])
         evidence = Evidence.from_sample(sample.flips[:, order], sample.drops, sample.weights)
         shuffled = Problem(evidence, sample.k, sample.prediction, box=sample.box, origin=sample.origin)
-        assert solve(shuffled).objective == pytest.approx(solve(problem_of(sample)).objective, abs=1e-9)
+        assert solve(shuffled).objective == pytest.approx(solve(problem_from(sample)).objective, abs=1e-9)
 
 
 def test_runners_up_are_the_next_best_of_all_supports_shorter_ones_included():
@@ -208,7 +208,7 @@ def test_runners_up_are_the_next_best_of_all_supports_shorter_ones_included():
         d, k, n_best = int(rng.integers(2, 7)), int(rng.integers(1, 9)), int(rng.integers(2, 9))
         flips, drops = rng.random((80, d)) < 0.4, rng.uniform(-1, 1, 80)
         problem = Problem(Evidence.from_sample(flips, drops), k, 0.6, box=None)
-        found, complete = solve_runners_up(problem, Limits(), n_best)
+        candidates, complete = solve_runners_up(problem, Limits(), n_best)
         ones, values = np.ones(80), []
         for size in range(min(k, d) + 1):
             for chosen in itertools.combinations(range(d), size):
@@ -217,7 +217,7 @@ def test_runners_up_are_the_next_best_of_all_supports_shorter_ones_included():
                 values.append(min(free, least_squares(columns, drops, ones, 0.6)[0]))
         best = sorted(value for value in values if value < np.inf)[:n_best]
         assert complete
-        assert [candidate.objective for candidate in found] == pytest.approx(best, abs=1e-9), f"seed {seed}"
+        assert [candidate.objective for candidate in candidates] == pytest.approx(best, abs=1e-9), f"seed {seed}"
 
 
 def test_a_proof_that_begins_again_keeps_the_bound_it_had():

@@ -1,4 +1,4 @@
-"""The sparse projection against enumeration of supports."""
+"""The sparse projection against enumeration of every support."""
 
 import numpy as np
 import pytest
@@ -31,10 +31,12 @@ def test_random_large_values_with_total_zero(d):
     for _ in range(50):
         values = rng.normal(size=d)
         projected = project_sparse_sum(values, 3, 0.0)
-        best = min(_kept(values, np.r_[np.argsort(values)[:p], np.argsort(values)[d - 3 + p :]]) for p in range(4))
+        best = min(
+            _distance(values, np.r_[np.argsort(values)[:p], np.argsort(values)[d - 3 + p :]]) for p in range(4)
+        )
         assert ((projected - values) ** 2).sum() == pytest.approx(best, abs=1e-12)
 
 
-def _kept(values, support):
+def _distance(values, support):
     shift = values[support].sum() / len(support)
     return len(support) * shift**2 + (np.delete(values, support) ** 2).sum()

@@ -14,14 +14,14 @@ from anchorline.search.sampling import cancelling_event
 from helpers.enumeration import exact_errors, random_model
 
 
-def case(seed, d_most=7):
+def case(seed, max_d=7):
     rng = np.random.default_rng([41, seed])
-    d = int(rng.integers(2, d_most + 1))
+    d = int(rng.integers(2, max_d + 1))
     return random_model(rng, d), rng.choice([-1.0, 1.0], d), float(rng.uniform(0.1, 0.5))
 
 
 def rule_errors(model, x, p):
-    """Relevance error of every rule "these facts hold", by size, straight from the definition."""
+    """Smallest relevance error of the rules "these facts hold" of each size, from the definition."""
     best = []
     for size in range(len(x) + 1):
         errors = []
@@ -38,20 +38,20 @@ def test_shortest_has_the_size_that_enumeration_finds():
     for seed in range(150):
         model, x, p = case(seed)
         best = rule_errors(model, x, p)
-        for most_error in (0.01, 0.05, 0.2):
-            sizes = [size for size, error in enumerate(best) if error <= most_error]
+        for max_error in (0.01, 0.05, 0.2):
+            sizes = [size for size, error in enumerate(best) if error <= max_error]
             explainer = al.Explainer(model, al.Hypercube())
-            e = explainer.shortest(x, most_error, k=len(x) + 1, flip_probability=p)
+            e = explainer.shortest(x, max_error, k=len(x) + 1, flip_probability=p)
             assert e.certificate.exhaustive
             assert e.certificate.n_facts == sizes[0], f"seed {seed}"
             assert e.certificate.status is al.Status.OPTIMAL
-            assert e.certificate.relevance_error.value <= most_error + 1e-6
+            assert e.certificate.relevance_error.value <= max_error + 1e-6
             assert e.certificate.event_is_literal or sizes[0] == 0
             reached += sizes[0] > 0
     assert reached > 100
 
 
-def test_shortest_says_when_nothing_does():
+def test_shortest_raises_if_no_rule_is_good_enough():
     def parity(rows):
         return rows.prod(axis=1)
 
@@ -62,7 +62,7 @@ def test_shortest_says_when_nothing_does():
 
 
 def test_shortest_goes_on_where_the_box_holds_no_rule_as_short():
-    """No fact at all would do, but its sum is beyond the box; one fact more is enough."""
+    """The empty rule is good enough, but its sum is outside the box. One more fact is enough."""
     explainer = al.Explainer(lambda rows: np.full(len(rows), 0.9), al.Hypercube())
     e = explainer.shortest(np.ones(3), 0.05, box=0.5)
     assert (len(e.terms), e.certificate.status) == (1, Status.OPTIMAL)
@@ -76,13 +76,13 @@ def test_too_few_rows_are_no_proof_that_no_rule_does():
 
 @pytest.mark.parametrize("p", [0.9, 0.99, 0.999, 0.99999, 1 - 1e-9])
 def test_where_hardly_any_row_is_left_nothing_false_is_proven(p):
-    """The event's probability is (1 - p)^s: what is left of a difference is divided by it."""
+    """The event has the probability (1 - p)^s, and the remainder of a difference is divided by it."""
     model = lambda rows: np.tanh(rows @ np.random.default_rng(0).normal(size=6))  # noqa: E731
     for k in (3, 4, 6):
         e = al.explain(model, [1] * 6, k=k, objective="relevance", flip_probability=p)
         assert e.certificate.objective == pytest.approx(e.certificate.relevance_error.value, rel=1e-6, abs=1e-12)
         assert e.certificate.lower_bound <= e.certificate.objective
-        assert e.certificate.status is not Status.CHOSEN  # all rows are known: no rule of this sample is better
+        assert e.certificate.status is not Status.CHOSEN  # all rows are known, so no rule is better on this sample
     short = al.Explainer(model, al.Hypercube()).shortest([1] * 6, 0.001, flip_probability=p)
     assert short.certificate.relevance_error.value <= 0.001 + 1e-9
 
@@ -120,7 +120,7 @@ def test_direct_relevance_is_the_best_rule_of_any_size():
 
 def test_the_best_relevance_never_rises_with_k():
     for seed in range(40):
-        model, x, p = case(seed, d_most=9)
+        model, x, p = case(seed, max_d=9)
         errors = [
             al.explain(model, x, k=k, objective="relevance", flip_probability=p).certificate.relevance_error.value
             for k in range(1, 7)
@@ -136,14 +136,14 @@ def test_a_limit_leaves_an_honest_gap():
     rows = SampleRows.pack(flips, drops)
     full = relevant_rules(rows, problem, 0.3, Limits())
     limited = relevant_rules(rows, problem, 0.3, Limits(None, 0))
-    least = {len(rule.support): rule.error for rule in full}
+    best_errors = {len(rule.support): rule.error for rule in full}
     for rule in limited:
-        assert rule.lower_bound <= least[len(rule.support)] + 1e-9
+        assert rule.lower_bound <= best_errors[len(rule.support)] + 1e-9
         assert rule.error >= rule.lower_bound - 1e-12
 
 
 def test_contributions_of_a_rule_never_cancel():
-    """Equal and opposite by symmetry, or zero: the rule is still read as "both facts hold"."""
+    """Contributions are opposite by symmetry, or zero, but the rule still means "both facts hold"."""
     flips = np.array(list(itertools.product((0, 1), repeat=4)), dtype=bool)
     for slopes in ([0.6, -0.6, 0, 0], [0.3, 0.3, -0.6, 0], [0.0, 0.0, 0.0, 0.0]):
         drops = flips @ np.array(slopes) * 0.5 + 0.2 * (flips[:, 0] & flips[:, 1])
@@ -190,7 +190,7 @@ def test_the_frontier_is_every_k_and_never_rises():
 
 
 def test_all_limits_of_a_frontier_hold_together():
-    model, x, p = case(7, d_most=6)
+    model, x, p = case(7, max_d=6)
     ks, n_runs, together = (1, 2, 3, 4), 300, 0
     for seed in range(n_runs):
         explainer = al.Explainer(model, al.Hypercube())
@@ -223,7 +223,7 @@ def test_a_frontier_needs_a_k():
 
 
 def symmetric(rows):
-    """Room for two of three literals that play the same part."""
+    """Three literals have the same effect, and k allows two of them."""
     return 0.3 * rows[:, :3].sum(axis=1) + 0.05 * rows[:, 3]
 
 
@@ -254,7 +254,7 @@ def test_a_clear_case_has_none():
 
 
 def test_the_true_best_is_listed():
-    """Close supports, few samples: the sample's best is often not the true one, but the true one is listed."""
+    """With few samples the best of several close supports is often wrong, but the true best one is listed."""
 
     def close(rows):
         return 0.25 * rows[:, 0] + 0.24 * rows[:, 1] + 0.23 * rows[:, 2] + 0.22 * rows[:, 3]
@@ -267,7 +267,7 @@ def test_the_true_best_is_listed():
         right += tuple(e.support.tolist()) == (0, 1)
         listed += (0, 1) in supports(e)
     assert listed >= 0.95 * n_runs
-    assert right < 0.9 * n_runs  # else the test shows nothing
+    assert right < 0.9 * n_runs  # otherwise the test shows nothing
 
 
 def test_alternatives_survive_json_and_verify():

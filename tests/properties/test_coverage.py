@@ -1,7 +1,7 @@
-"""Do the intervals hold the truth as often as they say? Computed where possible, simulated elsewhere.
+"""The intervals contain the truth at least as often as they claim, by computation or by simulation.
 
-2,000 runs of an interval that covers exactly 95% of the time leave fewer than 1,869 covered once in a
-thousand times; the betting intervals are conservative and stay far above.
+An interval that covers in exactly 95% of cases covers in fewer than 1,869 of 2,000 runs only once in a thousand
+times. The betting intervals are conservative and stay far above this number.
 """
 
 import functools
@@ -31,7 +31,7 @@ def events(probability: float) -> Losses:
 
 
 def bounded_normal_squares(scale: float, loss_range: float) -> Losses:
-    """``loss_range * min(1, z^2)`` with z normal: a squared error, its mean in closed form."""
+    """``loss_range * min(1, z^2)`` with z normal: a squared error whose mean has a closed form."""
     edge = 1 / scale
     inside = math.erf(edge / math.sqrt(2))
     density = math.exp(-(edge**2) / 2) / math.sqrt(2 * math.pi)
@@ -74,7 +74,7 @@ def test_binomial_coverage_is_at_least_95_percent(n):
 
 @pytest.mark.parametrize("n", [3, 20, 100])
 def test_binomial_coverage_just_beside_its_limits(n):
-    # coverage drops where p leaves an interval: the infimum over all p is at these points
+    # Coverage drops where p leaves an interval, so the infimum over all p is at these points.
     low, high = binomial_limits(n)
     beside = np.r_[np.nextafter(low[1:], 0.0), np.nextafter(high[:-1], 1.0)]
     assert min(binomial_coverage(n, p) for p in beside) >= 0.95 - 1e-9
@@ -92,7 +92,7 @@ def test_betting_interval_covers(kind, n):
 
 
 def test_betting_interval_coverage_computed_on_all_short_samples():
-    n, confidence = 9, 0.8  # at 95% nine losses exclude hardly anything
+    n, confidence = 9, 0.8  # at 95%, nine losses exclude almost nothing
     samples = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
     intervals = [betting_interval(sample, confidence=confidence) for sample in samples]
     low, high = np.array([i.low for i in intervals]), np.array([i.high for i in intervals])
@@ -109,10 +109,10 @@ def test_betting_is_at_most_twice_as_wide_as_binomial(kind, n):
     for _ in range(200):
         losses = EVENTS[kind].draw(rng, n)
         ratios.append(betting_interval(losses).width / binomial_interval(int(losses.sum()), n).width)
-    assert np.median(ratios) <= 1.5  # the bar is 2
+    assert np.median(ratios) <= 1.5  # the requirement is 2
 
 
-# --- stopping by looking: simulated -----------------------------------------------------------------
+# --- stopping after a look: simulated -----------------------------------------------------------------
 
 
 def looks_until(cap: int) -> list[int]:
@@ -146,26 +146,28 @@ def stop(intervals: list[Interval], tolerance: float) -> Interval:
 def test_sequence_covers_when_one_stops_by_looking(kind, cap):
     losses, rng, looks = KINDS[kind], np.random.default_rng(30_000 + cap), looks_until(cap)
     look = event_intervals_at_looks if kind in EVENTS else intervals_at_looks
-    tolerance = look(losses, losses.draw(rng, cap), looks)[2].width  # some runs stop before the cap, some there
+    tolerance = look(losses, losses.draw(rng, cap), looks)[
+        2
+    ].width  # some runs stop before the cap, some at the cap
     covered_at_stop = covered_always = 0
     for _ in range(N_RUNS):
         intervals = look(losses, losses.draw(rng, cap), looks)
         covered_at_stop += losses.mean in stop(intervals, tolerance)
         covered_always += all(losses.mean in interval for interval in intervals)
     assert covered_at_stop >= MIN_COVERED
-    assert covered_always >= MIN_COVERED  # so under every rule that stops at one of the looks
+    assert covered_always >= MIN_COVERED  # therefore it covers under every rule that stops at one of the looks
 
 
-# --- stopping by looking: computed ------------------------------------------------------------------
+# --- stopping after a look: computed ------------------------------------------------------------------
 
 
 def always_covered(probability: float, looks: list[int], interval_of) -> float:
-    """Probability that the intervals at all looks hold ``probability``, by following every count."""
-    alive, seen = np.ones(1), 0  # alive[x]: x events so far, and covered at every look
+    """Probability that the intervals at all looks contain ``probability``, from the distribution of the counts."""
+    alive, n_before = np.ones(1), 0  # alive[x] is the probability of x events and coverage at every look so far
     for n in looks:
-        alive = np.convolve(alive, binom.pmf(np.arange(n - seen + 1), n - seen, probability))
+        alive = np.convolve(alive, binom.pmf(np.arange(n - n_before + 1), n - n_before, probability))
         alive *= [probability in interval_of(x, n) for x in range(n + 1)]
-        seen = n
+        n_before = n
     return alive.sum()
 
 
@@ -185,5 +187,5 @@ def test_doubling_schedule_covers_at_all_looks(probability):
 
 
 def test_fixed_size_intervals_do_not_survive_looking():
-    # why the sequence exists; also shows that the two tests above can fail
+    # This is why the sequence exists. It also shows that the two tests above can fail.
     assert always_covered(0.3, list(range(1, 101)), binomial_interval) < 0.85

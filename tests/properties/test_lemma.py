@@ -1,8 +1,8 @@
-"""The lemma R <= F / P[A] <= (1 - p)^-s F, in rational arithmetic, by the definitions; no code of anchorline.
+"""The lemma R <= F / P[A] <= (1 - p)^-s F in rational arithmetic, from the definitions, without anchorline code.
 
-Instances are z in {-1, +1}^d with a constant +1 in front, which never flips; p is the probability that a
-literal flips; an explanation is w, its first entry the intercept. No rounding: an inequality that fails by
-anything fails.
+Instances are z in {-1, +1}^d with an additional first entry +1, which never flips. p is the probability that a
+literal flips. An explanation is w, whose first entry is the intercept. Nothing is rounded, so that the smallest
+violation of an inequality fails.
 """
 
 import itertools
@@ -15,7 +15,7 @@ import pytest
 
 N_PAIRS = 6_000
 PER_TEST = 250
-SOAK = int(os.environ.get("ANCHORLINE_SOAK", "0"))  # `make soak`: other pairs, and as many as asked for
+SOAK = int(os.environ.get("ANCHORLINE_SOAK", "0"))  # `make soak` runs this many other pairs
 STARTS = range(10_000, 10_000 + SOAK, PER_TEST) if SOAK else range(0, N_PAIRS, PER_TEST)
 FLIP_PROBABILITIES = [Fraction(1, 2), Fraction(3, 8), Fraction(2, 7), Fraction(1, 8), Fraction(1, 40)]
 KINDS = ("free", "opposite", "opposite", "pairs", "sums", "equal", "no intercept", "intercept only", "empty")
@@ -23,7 +23,7 @@ KINDS = ("free", "opposite", "opposite", "pairs", "sums", "equal", "no intercept
 
 @dataclass(frozen=True)
 class Pair:
-    """A model, as a table over the cube, and an explanation of its value at ``x``."""
+    """A model, given as a table over the cube, and an explanation of its value at ``x``."""
 
     kind: str
     x: tuple[int, ...]
@@ -52,7 +52,7 @@ def loss(first, second):
 
 
 def errors_of(pair: Pair) -> Errors:
-    """Both errors by their definitions: sums over the whole cube, the event being w.z = w.x."""
+    """Both errors by their definitions, as sums over the whole cube; the event is w.z = w.x."""
     fidelity = relevant = event = Fraction(0)
     for z, value in pair.f.items():
         n_flipped = sum(a != b for a, b in zip(z, pair.x, strict=True))
@@ -71,7 +71,7 @@ def fraction(rng, low=-1, high=1):
 
 
 def contributions_of(kind, d, rng):
-    """Return what each literal adds: among them equal and opposite ones, equal pairs, sums that cancel."""
+    """Return one contribution per literal, with opposite values, equal pairs or sums that cancel."""
     free = [fraction(rng, -2, 2) for _ in range(d)]
     a, b = fraction(rng, 1, 2), fraction(rng, 1, 2)
     chosen = {
@@ -93,10 +93,10 @@ def generate(seed: int) -> Pair:
     kind = KINDS[seed % len(KINDS)]
     d = rng.randint(1, 5)
     x = tuple(rng.choice([-1, 1]) for _ in range(d))
-    scale = rng.choice([1, Fraction(1, 8)])  # small ones leave room for models that follow w
+    scale = rng.choice([1, Fraction(1, 8)])  # small contributions leave room for models that follow w
     contributions = [scale * u for u in contributions_of(kind, d, rng)]
     prediction = Fraction(0) if kind == "empty" else fraction(rng) if rng.random() < 0.5 else Fraction(1)
-    if kind == "no intercept":  # the anchor falls on a literal: also the paper's reading, where all flip
+    if kind == "no intercept":  # a literal takes up the anchor, as in the paper, where all literals flip
         contributions[0] = prediction - sum(contributions[1:])
     w = (prediction - sum(contributions), *(u * sign for u, sign in zip(contributions, x, strict=True)))
     f, style = {}, rng.choice(["regressor", "classifier", "follows w outside the event"])
@@ -122,7 +122,7 @@ def test_relevance_is_bounded_by_fidelity(start):
 
 
 def test_the_generated_pairs_hold_what_the_lemma_is_about():
-    """Events larger than "no literal flipped", errors that are not zero, factors that matter: often."""
+    """Events larger than "no literal flipped", non-zero errors and necessary factors occur often."""
     counts = dict.fromkeys(["cancelled", "irrelevant", "several literals", "outside the box", "factor needed"], 0)
     for seed in range(N_PAIRS // 4):
         pair = generate(seed)
@@ -139,13 +139,13 @@ def test_the_generated_pairs_hold_what_the_lemma_is_about():
 @pytest.mark.parametrize("p", FLIP_PROBABILITIES)
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
 def test_the_factor_cannot_be_smaller(d, p):
-    """A model that follows w wherever the event does not hold: both bounds are met exactly."""
+    """For a model that follows w outside the event, both bounds are attained exactly."""
     x = (1,) * d
     w = (Fraction(0), *(Fraction(1, 2 ** (j + 1)) for j in range(d)))  # no two subsets have the same sum
     follows = {z: dot(w, z) for z in itertools.product((-1, 1), repeat=d)}
     pair = Pair("tight", x, p, follows, w)
     assert errors_of(pair) == Errors(Fraction(0), Fraction(0), (1 - p) ** d)
-    free = {(*z, last): dot(w, z) for z in follows for last in (-1, 1)}  # one literal more, outside the support
+    free = {(*z, last): dot(w, z) for z in follows for last in (-1, 1)}  # one more literal, outside the support
     free[*x, -1] = Fraction(-1)
     errors = errors_of(Pair("tight", (*x, 1), p, free, (*w, Fraction(0))))
     assert errors.relevance > 0
@@ -155,13 +155,13 @@ def test_the_factor_cannot_be_smaller(d, p):
 @pytest.mark.parametrize("d", [2, 3, 4, 5])
 @pytest.mark.parametrize("p", [Fraction(1, 2), Fraction(3, 8)])
 def test_an_unanchored_explanation_breaks_it(d, p):
-    """f(x) = 1, f = -1 elsewhere, w the constant -1: faithful almost everywhere, and irrelevant at x."""
+    """With f(x) = 1, f = -1 elsewhere and w = -1, w is faithful almost everywhere but irrelevant at x."""
     x = (1,) * d
     f = {z: Fraction(1 if z == x else -1) for z in itertools.product((-1, 1), repeat=d)}
     errors = errors_of(Pair("unanchored", x, p, f, (Fraction(-1), *[Fraction(0)] * d)))
     at_x = (1 - p) ** d
     assert errors == Errors(fidelity=at_x, relevance=1 - at_x, event_probability=Fraction(1))
-    assert errors.relevance > errors.fidelity / errors.event_probability  # s = 0: the factor is 1
+    assert errors.relevance > errors.fidelity / errors.event_probability  # with s = 0 the factor is 1
 
 
 def test_anchoring_the_same_explanation_mends_it():
@@ -173,7 +173,7 @@ def test_anchoring_the_same_explanation_mends_it():
 
 
 def test_the_librarys_factors_are_these():
-    """The one place where anchorline is used: its functions return the rational factors, rounded."""
+    """Only this test uses anchorline, whose functions return the rational factors, rounded."""
     from anchorline.guarantees import relevance_factor_from_event, relevance_factor_from_flips
 
     for p, s in itertools.product(FLIP_PROBABILITIES, range(6)):

@@ -1,4 +1,4 @@
-"""Flat memory: 10^6 samples at d = 180 take no more room than a few thousand, and under 500 MB."""
+"""Memory stays flat: 10^6 samples at d = 180 take no more memory than a few thousand, and less than 500 MB."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def test_a_million_samples_under_500_mb():
     (few, many), n_samples, d, status = run()
     assert (n_samples, d, status) == (1_000_000, 180, "OPTIMAL")
     assert many < 500
-    assert few > 10  # the meter runs
+    assert few > 10  # the measurement works
 
 
 @pytest.mark.skipif(not pathlib.Path("/proc/self/status").exists(), reason="needs a high-water mark per process")

@@ -1,4 +1,4 @@
-"""Same bytes: in a new process, with 1 or 2 BLAS threads, with evidence in one piece or in many."""
+"""Explanations have the same bytes in a new process, with 1 or 2 BLAS threads, and with any batch size."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ import pytest
 import anchorline as al
 from anchorline.model import predictor
 
-SIZES = [12, 60, 400]  # the first is enumerated, the others drawn
+SIZES = [12, 60, 400]  # the first size is enumerated, the others are drawn
 SOLVERS = ["exact", "iht"]
 GOALS = {
     "relevance": {"objective": "relevance", "k": 4, "sigma": 2.5},
@@ -23,7 +23,7 @@ BATCH_SIZES = [1000, 4096, 10**6]
 
 
 def model(z):
-    """Sums, products and divisions only, one column after the other: no bit depends on the batch."""
+    """A model of sums, products and divisions by column, so that no bit depends on the batch."""
     score = 0.3 * z[:, 0] - 0.2 * z[:, 1] + 0.15 * z[:, 2] * z[:, 3]
     for j in range(4, 12):
         score = score + 0.05 * z[:, j] / (j - 2.5)
@@ -35,19 +35,19 @@ def instance(d):
 
 
 def all_json():
-    """The JSON of every explanation the tests below compare, by name."""
-    found = {
+    """The JSON of every explanation that the tests compare, by name."""
+    texts = {
         f"{d}-{solver}": al.explain(model, instance(d), k=5, n_samples=5000, solver=solver, seed=3).to_json()
         for d in SIZES
         for solver in SOLVERS
     }
     for name, goal in GOALS.items():
-        found[f"20-{name}"] = al.explain(model, instance(20), seed=3, **goal).to_json()
+        texts[f"20-{name}"] = al.explain(model, instance(20), seed=3, **goal).to_json()
     explainer = al.Explainer(model, al.Hypercube())
     for d in (12, 20):
         frontier = explainer.frontier(instance(d), ks=range(1, 6), n_samples=20_000, seed=3)
-        found[f"{d}-frontier"] = repr([(point.contributions.tolist(), point) for point in frontier.points])
-    return found
+        texts[f"{d}-frontier"] = repr([(point.contributions.tolist(), point) for point in frontier.points])
+    return texts
 
 
 SCRIPT = """
@@ -86,7 +86,7 @@ def here():
 
 
 def differences(one, other):
-    """Names and first differing spots, short enough to read in a report."""
+    """Names and excerpts around the first difference, short enough for a test report."""
     return {
         name: next(
             ((i, a[i - 40 : i + 40], b[i - 40 : i + 40]) for i in range(min(len(a), len(b))) if a[i] != b[i]),
@@ -97,7 +97,7 @@ def differences(one, other):
     }
 
 
-def test_the_sizes_are_what_they_are_said_to_be(here):
+def test_the_first_size_is_enumerated_and_the_others_are_drawn(here):
     for name in (f"{d}-{solver}" for d in SIZES for solver in SOLVERS):
         text = here[name]
         certificate = json.loads(text)["certificate"]
@@ -124,12 +124,12 @@ def test_evidence_in_one_piece_or_in_many(here, rows, monkeypatch):
     sizes = []
     monkeypatch.setattr(predictor, "BATCH_ROWS", rows)
     al.explain(lambda z: sizes.append(len(z)) or model(z), instance(60), n_samples=5000, n_certify=0)
-    assert sizes == [1] + [rows] * (5000 // rows) + [5000 % rows] * (5000 % rows > 0)  # the knob works
+    assert sizes == [1] + [rows] * (5000 // rows) + [5000 % rows] * (5000 % rows > 0)  # the setting has an effect
     assert differences(here, all_json()) == {}
 
 
 def test_a_change_of_anything_changes_the_bytes(here):
-    """So that the equalities above are not those of a constant."""
+    """The equalities above do not hold because the output is constant."""
     x = instance(60)
     options = {"k": 5, "n_samples": 5000, "seed": 3}
     other_x = x.copy()
@@ -144,7 +144,7 @@ def test_a_change_of_anything_changes_the_bytes(here):
     ]
     assert len({hashlib.sha256(text.encode()).hexdigest() for text in texts}) == len(texts)
     objectives = {json.loads(text)["certificate"]["objective"] for text in texts[:5]}
-    assert len(objectives) == 5  # another sample, not only another label on it
+    assert len(objectives) == 5  # the samples differ, and not only their labels
 
 
 @pytest.mark.parametrize("kind", [list, tuple, np.int8, np.float32, np.float64])

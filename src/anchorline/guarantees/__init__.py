@@ -1,4 +1,8 @@
-"""The paper's theorems as functions; estimates, confidence intervals and confidence sequences."""
+"""Guarantees: the paper's theorems as functions, and estimates with finite-sample intervals.
+
+Regularity checks of a sample, confidence sequences and the trajectory of Algorithm 1 live here too.
+May import: errors.
+"""
 
 from anchorline.guarantees.intervals import (
     Estimate,

@@ -1,4 +1,4 @@
-"""Argument checks shared by the theorems and the intervals: what came, what is needed, what to type."""
+"""Argument checks that the theorems and the intervals share."""
 
 import math
 import operator
@@ -8,18 +8,19 @@ from typing import SupportsFloat, SupportsIndex
 from anchorline.errors import ParameterError
 
 LARGEST_SIGMA = 300.0
-"""Literals flip with probability e^-300 there: no sample sees one, and cosh^4 still fits a float."""
+"""At this sigma literals flip with probability e^-300, so no sample has a flip, and cosh^4 still fits a float."""
 
 
-def checked_count(name: str, value: SupportsIndex, *, least: int = 1) -> int:
-    """Return ``value`` as an integer of at least ``least``, or raise ``ParameterError``."""
+def checked_count(name: str, value: SupportsIndex, *, minimum: int = 1) -> int:
+    """Return ``value`` as an integer of at least ``minimum``, or raise ``ParameterError``."""
     try:
         count = operator.index(value)
     except TypeError:
-        count = least - 1
-    if count < least:
+        count = minimum - 1
+    if count < minimum:
         raise ParameterError(
-            f"{name} is {value!r}; needed an integer of at least {least}. Type, say, {name}={least + 4}."
+            f"{name} is {value!r}, but it must be an integer of at least {minimum}. "
+            f"Type, say, {name}={minimum + 4}."
         )
     return count
 
@@ -55,15 +56,19 @@ def checked_delta(delta: SupportsFloat) -> float:
 
 
 def checked_confidence(confidence: SupportsFloat) -> float:
-    """Return a level strictly between 0 and 1, or raise ``ParameterError``."""
+    """Return the confidence as a float strictly between 0 and 1, or raise ``ParameterError``."""
     return _checked("confidence", confidence, "(0, 1)", 0.95, lambda number: 0 < number < 1)
 
 
-def _checked(name: str, value: SupportsFloat, needed: str, example: float, fits: Callable[[float], bool]) -> float:
+def _checked(
+    name: str, value: SupportsFloat, interval: str, example: float, fits: Callable[[float], bool]
+) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
     if not (math.isfinite(number) and fits(number)):
-        raise ParameterError(f"{name} is {value!r}; needed a number in {needed}. Type, say, {name}={example:g}.")
+        raise ParameterError(
+            f"{name} is {value!r}, but it must be a number in {interval}. Type, say, {name}={example:g}."
+        )
     return number

@@ -1,18 +1,19 @@
-r"""Estimates with finite-sample intervals, for a number of samples fixed in advance.
+r"""Estimates with finite-sample intervals, for a number of samples that is fixed in advance.
 
-Intervals of shares are exact binomial ones; intervals of means bet against candidate means.
+Intervals for shares are exact binomial intervals. Intervals for means come from bets against candidate means.
 
-For losses in [0, 1] with mean m, and bets :math:`\lambda_i \ge 0` each chosen before loss i is seen,
+For losses in [0, 1] with mean m, and bets :math:`\lambda_i \ge 0` that are each chosen before loss i is known,
 
 .. math:: K_t(m) = \prod_{i \le t} \frac{1 + \lambda_i X_i}{1 + \lambda_i m}
 
-is a non-negative martingale that starts at 1, so the probability that it ever reaches :math:`2/\alpha` is at
-most :math:`\alpha/2` (Ville's inequality). It decreases in m: where it got there, the mean lies above m. The
-largest such m is the lower limit; the upper one is 1 minus the lower limit of :math:`1 - X`.
+is a non-negative martingale that starts at 1. By Ville's inequality the probability that it ever reaches
+:math:`2/\alpha` is at most :math:`\alpha/2`. It decreases in m, so if it reaches this value at m, the mean lies
+above m. The largest m where it does is the lower limit. The upper limit is 1 minus the lower limit of
+:math:`1 - X`.
 
 This is the capital of Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting"
-(2023), for the bet :math:`\lambda/(1 + \lambda m)`. It needs no truncation, because one never bets more than
-one owns, and what it takes from the data, :math:`\sum \ln(1 + \lambda_i X_i)`, does not depend on m.
+(2023), for the bet :math:`\lambda/(1 + \lambda m)`. It needs no truncation, because a bet never exceeds the
+capital. The data enter only through :math:`\sum \ln(1 + \lambda_i X_i)`, which does not depend on m.
 """
 
 import functools
@@ -26,12 +27,20 @@ from numpy.typing import ArrayLike, NDArray
 from anchorline.errors import ParameterError
 from anchorline.guarantees._checks import checked_confidence, checked_count, checked_delta, checked_positive
 
+Floats = NDArray[np.float64]
+
+ROUNDING = 1e-9
+"""A loss outside the range by at most this share of the range is attributed to rounding and clipped."""
+
+NEWTON_STEPS = 200
+"""Limit that is never reached, because about ten steps suffice. Stopping early would only widen an interval."""
+
 
 @dataclass(frozen=True)
 class Interval:
-    """Two limits that hold an unknown number with at least the given confidence.
+    """Two limits that contain an unknown number with at least the given confidence.
 
-    Each limit alone fails with probability at most (1 - confidence) / 2.
+    Each single limit fails with probability at most (1 - confidence) / 2.
 
     >>> interval = Interval(0.1, 0.3, confidence=0.95)
     >>> 0.2 in interval, round(interval.width, 3)
@@ -58,8 +67,8 @@ class Interval:
 class Estimate:
     """A measured number with its finite-sample interval.
 
-    ``exact`` says that the number was computed over every case rather than estimated; then both limits
-    equal it and the confidence is 1. ``method`` names how the interval was made: "binomial", "betting",
+    ``exact`` is True if the number was computed over every case and not estimated. Then both limits equal the
+    number, and the confidence is 1. ``method`` names the construction of the interval: "binomial", "betting",
     "sequence" or "enumeration".
 
     >>> print(Estimate(value=0.9, low=0.8, high=1.0, n_samples=50, confidence=0.95, method="binomial"))
@@ -77,15 +86,15 @@ class Estimate:
     def __post_init__(self) -> None:
         _check_limits(self.low, self.high, self.confidence)
         checked_count("n_samples", self.n_samples)
-        if not self.low <= self.value <= self.high:  # catches NaN
+        if not self.low <= self.value <= self.high:  # also catches NaN
             raise ParameterError(
-                f"value is {self.value!r}; needed a number between low={self.low!r} and high={self.high!r}. "
-                "Type the mean of the same sample that gave the limits."
+                f"value is {self.value!r}, but it must be between low={self.low!r} and high={self.high!r}. "
+                "Type the mean of the sample that gave the limits."
             )
         if self.exact and not (self.low == self.high and self.confidence == 1.0):
             raise ParameterError(
-                f"exact came with limits {self.low!r} to {self.high!r} at confidence {self.confidence!r}; "
-                "needed low = value = high and confidence 1. Type exact_estimate(value, n_samples)."
+                f"exact is True with limits {self.low!r} to {self.high!r} at confidence {self.confidence!r}. "
+                "It must have low = value = high and confidence 1. Type exact_estimate(value, n_samples)."
             )
 
     @property
@@ -99,7 +108,7 @@ class Estimate:
         return self.high - self.low
 
     def map(self, function: Callable[[float], float]) -> "Estimate":
-        """Return the estimate of a monotone function of the number, such as its root or complement.
+        """Return the estimate of a monotone function of the number, for example its root or its complement.
 
         >>> error = Estimate(value=0.04, low=0.01, high=0.09, n_samples=9, confidence=0.95, method="betting")
         >>> root = error.map(math.sqrt)
@@ -116,7 +125,7 @@ class Estimate:
 
 
 def exact_estimate(value: float, n_samples: int) -> Estimate:
-    r"""Wrap a number computed over all ``n_samples`` weighted cases: nothing is left to chance.
+    r"""Return the estimate of a number that was computed over all ``n_samples`` weighted cases, without chance.
 
     .. math:: \text{low} = \text{value} = \text{high}
 
@@ -133,137 +142,6 @@ def exact_estimate(value: float, n_samples: int) -> Estimate:
         exact=True,
         method="enumeration",
     )
-
-
-def _check_limits(low: float, high: float, confidence: float) -> None:
-    if not (low <= high and math.isfinite(low) and math.isfinite(high)):
-        raise ParameterError(
-            f"The limits are {low!r} and {high!r}; needed two finite numbers, low first. "
-            "Type Interval(low, high, confidence)."
-        )
-    if not 0.0 < confidence <= 1.0:
-        raise ParameterError(f"confidence is {confidence!r}; needed a number in (0, 1]. Type confidence=0.95.")
-
-
-Floats = NDArray[np.float64]
-
-ROUNDING = 1e-9
-"""Excess over the loss range, relative to it, that is taken for rounding and clipped."""
-
-NEWTON_STEPS = 200
-"""Never met: ten or so are ordinary. Stopping early would only make a limit wider."""
-
-
-def checked_losses(losses: ArrayLike, loss_range: float) -> Floats:
-    """Return losses as a vector of floats in ``[0, loss_range]``, or raise ``ParameterError``."""
-    loss_range = checked_positive("loss_range", loss_range, example=1.0)
-    vector = np.asarray(losses, dtype=np.float64)
-    if vector.ndim != 1:
-        raise ParameterError(f"losses have shape {vector.shape}; needed one loss a sample. Type losses.ravel().")
-    if vector.size == 0:
-        return vector
-    least, most = float(vector.min()), float(vector.max())
-    slack = ROUNDING * loss_range
-    if not (least >= -slack and most <= loss_range + slack):  # catches NaN
-        raise ParameterError(
-            f"losses go from {least!r} to {most!r}; needed numbers from 0 to loss_range={loss_range!r}. "
-            "Type a loss_range that no loss can exceed, seen or unseen."
-        )
-    return vector if least >= 0.0 and most <= loss_range else np.clip(vector, 0.0, loss_range)
-
-
-def largest_refuted(log_capital: Callable[[float], tuple[float, float]], threshold: float) -> float:
-    r"""Return the largest m whose log-capital reaches ``threshold``, or 0 if none does.
-
-    ``log_capital(m)`` gives value and slope. It is convex and decreasing in m, being a maximum or a
-    log-sum-exp of sums of :math:`-\ln(1 + \lambda m)`: Newton's method started at 0 climbs to the limit
-    from below, and every point on its way is refuted too.
-    """
-    m = 0.0
-    for _ in range(NEWTON_STEPS):
-        value, slope = log_capital(m)
-        if value <= threshold:
-            break
-        step = (threshold - value) / slope
-        m += step
-        if step <= 1e-13 * m:
-            break
-    return m
-
-
-def interval_around(mean: float, low: float, high: float, confidence: float) -> Interval:
-    """Return the interval, stretched to its sample mean where an unlucky order of losses left that out."""
-    return Interval(min(low, mean), max(high, mean), confidence)
-
-
-def estimate_from(value: float, interval: Interval, n_samples: int, method: str) -> Estimate:
-    """Return the estimate with this value and interval."""
-    return Estimate(
-        value=value,
-        low=interval.low,
-        high=interval.high,
-        n_samples=n_samples,
-        confidence=interval.confidence,
-        method=method,
-    )
-
-
-def binomial_interval(n_events: int, n_samples: int, confidence: float = 0.95) -> Interval:
-    r"""Exact (Clopper-Pearson) interval for a probability, from a count.
-
-    .. math:: \Pr[\mathrm{Bin}(n, \text{low}) \ge x] = \alpha/2 = \Pr[\mathrm{Bin}(n, \text{high}) \le x],
-              \qquad \alpha = 1 - \text{confidence}
-
-    Covers every probability with at least the confidence. ``n_samples`` must be fixed in advance.
-
-    >>> interval = binomial_interval(21, 1000)
-    >>> round(interval.low, 4), round(interval.high, 4)
-    (0.013, 0.0319)
-    """
-    from scipy.special import betaincinv  # noqa: PLC0415  (`import anchorline` loads NumPy only)
-
-    n, x = checked_count("n_samples", n_samples), checked_count("n_events", n_events, least=0)
-    if x > n:
-        raise ParameterError(
-            f"n_events is {x} and n_samples is {n}; needed no more events than samples. "
-            "Type the arguments in the order n_events, n_samples."
-        )
-    confidence = checked_confidence(confidence)
-    tail = (1.0 - confidence) / 2
-    low = 0.0 if x == 0 else float(betaincinv(x, n - x + 1, tail))
-    high = 1.0 if x == n else 1.0 - float(betaincinv(n - x, x + 1, tail))  # mirrored: 1 - tail loses digits
-    return interval_around(x / n, low, high, confidence)
-
-
-def betting_interval(losses: ArrayLike, loss_range: float = 1.0, confidence: float = 0.95) -> Interval:
-    r"""Variance-adaptive interval for the mean of losses in ``[0, loss_range]``.
-
-    .. math:: \text{low} = \max\Bigl\{m : \max_{t \le n} \prod_{i \le t}
-              \frac{1 + \lambda_i X_i}{1 + \lambda_i m} \ge \frac2\alpha\Bigr\}, \qquad
-              \lambda_i = \sqrt{2 q_i} + \hat\mu_i q_i, \qquad
-              q_i = \frac{\ln(2/\alpha)}{n \hat\sigma^2_i}
-
-    (for losses scaled to [0, 1]; the upper limit likewise, from their complements), with mean and variance
-    of the losses before i and of one imaginary loss, half 0 and half 1. Losses are read in the order given,
-    which must not depend on their values. Their number must be fixed in advance: to stop by looking, use
-    :class:`BettingSequence`. The bet is renewed whenever the losses seen have grown by 1/16; the cost is
-    O(n) once, then O(log n) for each Newton step.
-
-    >>> losses = np.random.default_rng(0).beta(0.5, 5.0, size=5000)
-    >>> interval = betting_interval(losses)
-    >>> round(interval.low, 3), round(interval.high, 3)
-    (0.087, 0.095)
-    """
-    checked = checked_losses(losses, loss_range)
-    if checked.size == 0:
-        raise ParameterError("losses are empty; needed at least one. Type n_samples=1000, say.")
-    confidence = checked_confidence(confidence)
-    shares = checked / loss_range
-    starts = _bet_starts(checked.size)
-    threshold = math.log(2.0 / (1.0 - confidence))
-    low = loss_range * _betting_limit(shares, starts, threshold)
-    high = loss_range * (1.0 - _betting_limit(1.0 - shares, starts, threshold))
-    return interval_around(float(checked.mean()), low, high, confidence)
 
 
 def estimate_share(n_events: int, n_samples: int, confidence: float = 0.95) -> Estimate:
@@ -291,13 +169,74 @@ def estimate_mean(losses: ArrayLike, loss_range: float = 1.0, confidence: float 
     return estimate_from(float(checked.mean()), interval, checked.size, "betting")
 
 
+def binomial_interval(n_events: int, n_samples: int, confidence: float = 0.95) -> Interval:
+    r"""Return the exact (Clopper-Pearson) interval for a probability, from a count.
+
+    .. math:: \Pr[\mathrm{Bin}(n, \text{low}) \ge x] = \alpha/2 = \Pr[\mathrm{Bin}(n, \text{high}) \le x],
+              \qquad \alpha = 1 - \text{confidence}
+
+    The interval covers every probability with at least this confidence. ``n_samples`` must be fixed in advance.
+
+    >>> interval = binomial_interval(21, 1000)
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.013, 0.0319)
+    """
+    from scipy.special import betaincinv  # noqa: PLC0415  (`import anchorline` loads NumPy only)
+
+    n, x = checked_count("n_samples", n_samples), checked_count("n_events", n_events, minimum=0)
+    if x > n:
+        raise ParameterError(
+            f"n_events is {x} and n_samples is {n}, but there must be at most as many events as samples. "
+            "Type the arguments in the order n_events, n_samples."
+        )
+    confidence = checked_confidence(confidence)
+    tail = (1.0 - confidence) / 2
+    low = 0.0 if x == 0 else float(betaincinv(x, n - x + 1, tail))
+    high = (
+        1.0 if x == n else 1.0 - float(betaincinv(n - x, x + 1, tail))
+    )  # mirrored, because 1 - tail loses digits
+    return interval_around(x / n, low, high, confidence)
+
+
+def betting_interval(losses: ArrayLike, loss_range: float = 1.0, confidence: float = 0.95) -> Interval:
+    r"""Return a variance-adaptive interval for the mean of losses in ``[0, loss_range]``.
+
+    .. math:: \text{low} = \max\Bigl\{m : \max_{t \le n} \prod_{i \le t}
+              \frac{1 + \lambda_i X_i}{1 + \lambda_i m} \ge \frac2\alpha\Bigr\}, \qquad
+              \lambda_i = \sqrt{2 q_i} + \hat\mu_i q_i, \qquad
+              q_i = \frac{\ln(2/\alpha)}{n \hat\sigma^2_i}
+
+    for losses scaled to [0, 1]; the upper limit follows from their complements. Mean and variance are those of the
+    losses before i and of one imaginary loss, half 0 and half 1. Losses are read in the given order, which must
+    not depend on their values. Their number must be fixed in advance; to stop by looking at the interval, use
+    :class:`BettingSequence`. The bet is renewed whenever the number of losses has grown by 1/16. The cost is
+    O(n) once, then O(log n) per Newton step.
+
+    >>> losses = np.random.default_rng(0).beta(0.5, 5.0, size=5000)
+    >>> interval = betting_interval(losses)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.087, 0.095)
+    """
+    checked = checked_losses(losses, loss_range)
+    if checked.size == 0:
+        raise ParameterError("losses are empty, but they must hold at least one loss. Type, say, n_samples=1000.")
+    confidence = checked_confidence(confidence)
+    shares = checked / loss_range
+    starts = _bet_starts(checked.size)
+    threshold = math.log(2.0 / (1.0 - confidence))
+    low = loss_range * _betting_limit(shares, starts, threshold)
+    high = loss_range * (1.0 - _betting_limit(1.0 - shares, starts, threshold))
+    return interval_around(float(checked.mean()), low, high, confidence)
+
+
 def split_delta(delta: float, look: int) -> float:
-    r"""Share of a failure probability for the ``look``-th look, counted from 1.
+    r"""Return the share of a failure probability for the ``look``-th look, counted from 1.
 
     .. math:: \delta_j = \frac{\delta}{j (j + 1)}, \qquad \sum_{j \ge 1} \delta_j = \delta
 
-    Fixed-size intervals at looks planned in advance (100, 200, 400, ... samples), the j-th at confidence
-    :math:`1 - \delta_j`, hold all together with confidence :math:`1 - \delta`: one may stop at any of them.
+    Plan the looks in advance (100, 200, 400, ... samples) and compute the j-th fixed-size interval at confidence
+    :math:`1 - \delta_j`. All intervals together hold with confidence :math:`1 - \delta`, so the sampling may stop
+    at any of them.
 
     >>> [round(split_delta(0.06, look), 4) for look in (1, 2, 3)]
     [0.03, 0.01, 0.005]
@@ -306,29 +245,97 @@ def split_delta(delta: float, look: int) -> float:
     return checked_delta(delta) / (look * (look + 1))
 
 
+def checked_losses(losses: ArrayLike, loss_range: float) -> Floats:
+    """Return losses as a vector of floats in ``[0, loss_range]``, or raise ``ParameterError``."""
+    loss_range = checked_positive("loss_range", loss_range, example=1.0)
+    vector = np.asarray(losses, dtype=np.float64)
+    if vector.ndim != 1:
+        raise ParameterError(
+            f"losses have shape {vector.shape}, but they must hold one loss per sample. Type losses.ravel()."
+        )
+    if vector.size == 0:
+        return vector
+    smallest, largest = float(vector.min()), float(vector.max())
+    slack = ROUNDING * loss_range
+    if not (smallest >= -slack and largest <= loss_range + slack):  # also catches NaN
+        raise ParameterError(
+            f"losses range from {smallest!r} to {largest!r}, but they must lie between 0 and "
+            f"loss_range={loss_range!r}. Type a loss_range that no possible loss exceeds."
+        )
+    return vector if smallest >= 0.0 and largest <= loss_range else np.clip(vector, 0.0, loss_range)
+
+
+def largest_refuted(log_capital: Callable[[float], tuple[float, float]], threshold: float) -> float:
+    r"""Return the largest m whose log-capital reaches ``threshold``, or 0 if no m does.
+
+    ``log_capital(m)`` returns value and slope. It is convex and decreasing in m, because it is a maximum or a
+    log-sum-exp of sums of :math:`-\ln(1 + \lambda m)`. Therefore Newton's method from 0 approaches the limit
+    from below, and every iterate is refuted too.
+    """
+    m = 0.0
+    for _ in range(NEWTON_STEPS):
+        value, slope = log_capital(m)
+        if value <= threshold:
+            break
+        step = (threshold - value) / slope
+        m += step
+        if step <= 1e-13 * m:
+            break
+    return m
+
+
+def interval_around(mean: float, low: float, high: float, confidence: float) -> Interval:
+    """Return the interval, extended to the sample mean if an unlucky order of losses excluded the mean."""
+    return Interval(min(low, mean), max(high, mean), confidence)
+
+
+def estimate_from(value: float, interval: Interval, n_samples: int, method: str) -> Estimate:
+    """Return the estimate with this value and interval."""
+    return Estimate(
+        value=value,
+        low=interval.low,
+        high=interval.high,
+        n_samples=n_samples,
+        confidence=interval.confidence,
+        method=method,
+    )
+
+
+def _check_limits(low: float, high: float, confidence: float) -> None:
+    if not (low <= high and math.isfinite(low) and math.isfinite(high)):
+        raise ParameterError(
+            f"The limits are {low!r} and {high!r}, but they must be two finite numbers with the lower one first. "
+            "Type Interval(low, high, confidence)."
+        )
+    if not 0.0 < confidence <= 1.0:
+        raise ParameterError(
+            f"confidence is {confidence!r}, but it must be a number in (0, 1]. Type confidence=0.95."
+        )
+
+
 @functools.lru_cache(maxsize=64)
 def _bet_starts(n: int) -> NDArray[np.intp]:
-    """Return the positions where a bet is renewed: each of the first 32, then after growth by 1/16."""
+    """Return the positions where the bet is renewed: each of the first 32, then after every growth by 1/16."""
     starts = [0]
     while (following := starts[-1] + max(1, starts[-1] // 16)) < n:
         starts.append(following)
-    found = np.array(starts)
-    found.setflags(write=False)
-    return found
+    positions = np.array(starts)
+    positions.setflags(write=False)
+    return positions
 
 
 def _plug_in_bets(sums: Floats, squares: Floats, starts: NDArray[np.intp], budget: float) -> Floats:
-    r"""Return one bet for each block, from the sums over the blocks before it.
+    r"""Return one bet per block, from the sums over the blocks before it.
 
     .. math:: \sqrt{2q} + \hat\mu q, \qquad q = \text{budget} / \hat\sigma^2
 
-    The first term is best for small bets; the second follows the best one where losses hardly vary
-    and the bet should come close to everything.
+    The first term is best for small bets. The second follows the best bet if the losses hardly vary, where the
+    bet should be close to the whole capital.
     """
     total, total_square = np.cumsum(sums) - sums, np.cumsum(squares) - squares
     mean = (0.5 + total) / (starts + 1)
     scatter = total_square - 2 * mean * total + starts * mean**2
-    ratio = budget * (starts + 1) / (0.25 + np.maximum(scatter, 0.0))  # rounding can leave it below 0
+    ratio = budget * (starts + 1) / (0.25 + np.maximum(scatter, 0.0))  # rounding can make the scatter negative
     bets: Floats = np.sqrt(2 * ratio) + mean * ratio
     return bets
 

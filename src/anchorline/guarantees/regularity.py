@@ -1,18 +1,19 @@
-r"""Restricted convexity and smoothness of a given sample: what Assumption 1 of the paper asks of it.
+r"""Restricted convexity and smoothness of a given sample, as Assumption 1 of the paper requires.
 
-Literal j of a row is the agreement :math:`a_j = 1 - 2 F_j`, of mean :math:`\nu = 1 - 2p = \tanh(\sigma/2)` and
-variance :math:`\lambda = 4 p (1 - p)`. Centred at the *population* mean it is :math:`\bar a_j = -2 (F_j - p)`, so
-that with :math:`b = \overline{F}` and :math:`G = \overline{F F^\top}` all is read off the moments:
+Literal j of a row is the agreement :math:`a_j = 1 - 2 F_j`, with mean :math:`\nu = 1 - 2p = \tanh(\sigma/2)` and
+variance :math:`\lambda = 4 p (1 - p)`. Centered at the *population* mean it is :math:`\bar a_j = -2 (F_j - p)`.
+Therefore the moments :math:`b = \overline{F}` and :math:`G = \overline{F F^\top}` determine everything:
 
 .. math:: \widehat H = \overline{\bar a \bar a^\top} = 4 (G - p\, b \mathbf 1^\top - p\, \mathbf 1 b^\top + p^2),
           \qquad \bar\zeta = \overline{\bar a} = -2 (b - p)
 
-**The constant.** The paper's lemma takes every coordinate to flip, the constant included. Ours never does: it is
-a literal with :math:`b_0 = 0` and zeros in G, whose entry :math:`\widehat H_{00} = 4 p^2 = e^{-\sigma} \lambda` is
-below the paper's :math:`\alpha = \tfrac{17}{18} \lambda` once :math:`\sigma > \ln(18/17)`, whatever the sample. So
-only the literals are checked; ``constant=True`` instead adds that column and asks what the convergence proofs
-really use, the paper's Definition "Orthogonal RSC/RSS": bounds along *anchored* directions, those of sum zero.
-There even an infinite sample has no more convexity than :math:`\lambda (1 + (s - 1) e^{-\sigma}) / s`.
+**The constant.** The paper's lemma assumes that every coordinate flips, the constant included. The constant here
+never flips. It is a literal with :math:`b_0 = 0` and zeros in G. Its entry :math:`\widehat H_{00} = 4 p^2 =
+e^{-\sigma} \lambda` is below the paper's :math:`\alpha = \tfrac{17}{18} \lambda` once :math:`\sigma > \ln(18/17)`,
+for every sample. Therefore only the literals are checked. ``constant=True`` instead adds that column and checks
+the condition that the convergence proofs really use, the paper's Definition "Orthogonal RSC/RSS": bounds along
+*anchored* directions, whose entries sum to zero. In these directions even an infinite sample has no more convexity
+than :math:`\lambda (1 + (s - 1) e^{-\sigma}) / s`.
 """
 
 import math
@@ -27,18 +28,19 @@ from anchorline.guarantees.theorems import iht_constants
 
 Verdict = Literal["certified", "refuted", "cannot tell"]
 
-_ROUNDING = 1e-12  # relative: far more than the computed eigenvalues are off by
-_DESCENTS = 64  # supports from which a local search starts
+_ROUNDING = 1e-12  # relative, and far larger than the error of the computed eigenvalues
+_DESCENTS = 64  # number of supports from which a local search starts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Regularity:
-    r"""Extreme curvatures :math:`w^\top \widehat H w / \|w\|^2` over sparse w, found and proved.
+    r"""Extreme curvatures :math:`w^\top \widehat H w / \|w\|^2` over sparse w: attained values and proved limits.
 
-    ``lowest`` and ``highest`` are reached on ``lowest_support`` and ``highest_support``, as anybody can check:
-    they refute. No w with at most ``order`` non-zeros leaves ``certified_low`` to ``certified_high``: they
-    certify. ``mean_norm`` is property (ii), exactly; Assumption 1 allows it ``mean_tolerance``. Where the
-    constant was added, it is column 0 and literal j is column j + 1. Made by `check_regularity`.
+    ``lowest`` and ``highest`` are attained on ``lowest_support`` and ``highest_support``, so they can refute
+    Assumption 1. No w with at most ``order`` non-zeros has a curvature outside ``certified_low`` to
+    ``certified_high``, so these can certify it. ``mean_norm`` is the exact norm of property (ii), and Assumption 1
+    allows at most ``mean_tolerance``. If the constant was added, it is column 0, and literal j is column j + 1.
+    `check_regularity` builds this object.
 
     >>> sample = check_regularity(np.array([0.5, 0.5]), np.array([[0.5, 0.25], [0.25, 0.5]]), 0.5, k=1)
     >>> sample.verdict, sample.lowest, round(sample.rho, 4)
@@ -69,24 +71,25 @@ class Regularity:
 
     @property
     def centring(self) -> Verdict:
-        """Whether property (ii) holds at the tolerance of Assumption 1: always decided."""
+        """Whether property (ii) holds at the tolerance of Assumption 1, which is always decided."""
         return "certified" if self.mean_norm <= self.mean_tolerance else "refuted"
 
     @property
     def verdict(self) -> Verdict:
-        """All of Assumption 1: certified where all three parts are, refuted where one is."""
+        """Whether Assumption 1 holds: certified if all three parts are, refuted if one part is."""
         parts = (self.convexity, self.smoothness, self.centring)
         return _verdict(all(part == "certified" for part in parts), "refuted" in parts)
 
     @property
     def rho(self) -> float:
-        r"""Contraction rate of Algorithm 1 proved for this sample, at step :math:`1/\beta`.
+        r"""Contraction rate of Algorithm 1 that is proved for this sample, at step :math:`1/\beta`.
 
         .. math:: \rho = 2 \max\{1 - \ell/\beta,\; h/\beta - 1\}, \qquad [\ell, h] \text{ certified}
 
-        From 1 on, nothing is promised; at most 4/19 where Assumption 1 is certified. The paper has 51/152: it
-        adds 1/8 for the part of the gradient along x, by property (ii). But explanations lie in a hyperplane
-        normal to x, so the projection onto them ignores that part, and property (ii) is not needed.
+        A rate of 1 or more guarantees nothing. The rate is at most 4/19 if Assumption 1 is certified. The paper's
+        rate is 51/152, because it adds 1/8 for the part of the gradient along x, by property (ii). But
+        explanations lie in a hyperplane normal to x, so the projection onto them ignores that part, and property
+        (ii) is not needed.
         """
         return 2 * max(1 - self.certified_low / self.beta, self.certified_high / self.beta - 1)
 
@@ -110,20 +113,21 @@ def check_regularity(
               \quad\text{and}\quad |\bar\zeta^\top w| \le \omega \|w\|_2
               \quad\text{for all } \|w\|_0 \le s
 
-    at order s = 3k unless given, with the paper's :math:`\alpha, \beta = \lambda (1 \mp \tfrac1{18})` unless
-    given and :math:`\omega = \beta / (16 \nu \sqrt s)`. Lemma "Orthogonal RSC/RSS", properties (i) and (ii).
+    with :math:`\omega = \beta / (16 \nu \sqrt s)`. The default order is s = 3k, and the defaults of alpha and beta
+    are the paper's :math:`\alpha, \beta = \lambda (1 \mp \tfrac1{18})`. Lemma "Orthogonal RSC/RSS", properties (i)
+    and (ii).
 
-    - *Refuted* by a support: ``n_supports`` random ones, each column with the s - 1 it correlates with most,
-      and from the best of them power steps cut to s entries.
-    - *Certified* by the better of two bounds. Gershgorin: each eigenvalue of a block lies within
+    - A support can *refute* it. The search tries ``n_supports`` random supports and each column with the s - 1
+      columns it correlates with most. From the best of these it takes power steps truncated to s entries.
+    - The better of two bounds can *certify* it. Gershgorin: each eigenvalue of a block lies within
       :math:`r_j = \sum` of the s - 1 largest :math:`|\widehat H_{ij}|, i \ne j`, of some :math:`\widehat
-      H_{jj}`. Interlacing: it lies between the extreme eigenvalues of all of :math:`\widehat H`. The first
-      wins where d is far above s^2, the second elsewhere; at s >= d it decides.
-    - Property (ii) needs no search: its supremum is the l2 norm of the s largest :math:`|\bar\zeta_j|`.
+      H_{jj}`. Interlacing: it lies between the extreme eigenvalues of the whole :math:`\widehat H`. The first
+      bound is better if d is far above s^2, otherwise the second; at s >= d the second is exact.
+    - Property (ii) needs no search, because its supremum is the l2 norm of the s largest :math:`|\bar\zeta_j|`.
 
-    ``constant`` puts the column that never flips in front and keeps to w of sum zero; property (ii) is then
-    void. Cost O(d^3 + (d + n_supports) s^3); ``rng`` draws the random supports, a fixed generator unless
-    given. Mutates nothing.
+    ``constant`` adds the column that never flips as column 0 and restricts w to sum zero. Property (ii) is then
+    void. Cost O(d^3 + (d + n_supports) s^3). ``rng`` draws the random supports; by default it is a generator with
+    a fixed seed. Mutates nothing.
 
     >>> flips = np.random.default_rng(0).random((40_000, 6)) < 0.5
     >>> check_regularity(flips.mean(0), flips.T.astype(float) @ flips / 40_000, 0.5, k=2).verdict
@@ -136,12 +140,12 @@ def check_regularity(
     constants = iht_constants(math.log((1 - p) / p))
     alpha = constants.alpha if alpha is None else checked_positive("alpha", alpha, example=0.7)
     beta = constants.beta if beta is None else checked_positive("beta", beta, example=0.8)
-    k, n_supports = checked_count("k", k), checked_count("n_supports", n_supports, least=0)
-    asked = 3 * k if order is None else checked_count("order", order, least=2 if constant else 1)
+    k, n_supports = checked_count("k", k), checked_count("n_supports", n_supports, minimum=0)
+    requested_order = 3 * k if order is None else checked_count("order", order, minimum=2 if constant else 1)
     void = constant or constants.nu == 0
 
-    means, matrix = _centred(flip_means, second_moments, p, constant)
-    order = min(asked, len(means))  # a larger order says no more
+    means, matrix = _centered(flip_means, second_moments, p, constant)
+    order = min(requested_order, len(means))  # a larger order gives the same condition
     spectrum = _eigenvalues(matrix, constant)
     low, high = _certified(matrix, spectrum, order)
     starts = _starts(matrix, order, n_supports, np.random.default_rng(0) if rng is None else rng)
@@ -158,16 +162,16 @@ def check_regularity(
         certified_low=low,
         certified_high=high,
         mean_norm=largest_norm(means, order),
-        mean_tolerance=math.inf if void else beta / (16 * constants.nu * math.sqrt(asked)),
+        mean_tolerance=math.inf if void else beta / (16 * constants.nu * math.sqrt(requested_order)),
     )
 
 
 def largest_norm(values: np.ndarray, order: int) -> float:
-    r"""Largest l2 norm of ``order`` coordinates: where a linear form peaks on sparse unit vectors.
+    r"""Return the largest l2 norm of ``order`` coordinates, the maximum of a linear form on sparse unit vectors.
 
     .. math:: \sup_{\|u\|_0 \le s,\ \|u\|_2 = 1} |v^\top u| = \max_{|S| \le s} \|v_S\|_2
 
-    Property (ii) is this number for the centred means, :math:`\xi` for the gradient at the optimum.
+    Property (ii) is this number for the centered means. For the gradient at the optimum it is :math:`\xi`.
 
     >>> largest_norm(np.array([3.0, -1.0, 4.0]), 2)
     5.0
@@ -180,19 +184,19 @@ def _verdict(certified: bool, refuted: bool) -> Verdict:
     return "certified" if certified else "refuted" if refuted else "cannot tell"
 
 
-def _centred(
+def _centered(
     flip_means: np.ndarray, second_moments: np.ndarray, p: float, constant: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and second moments of the agreements centred at the population mean; the constant first, if any."""
+    """Mean and second moments of the agreements, centered at the population mean, with the constant first."""
     b, gram = np.asarray(flip_means, dtype=np.float64), np.asarray(second_moments, dtype=np.float64)
     if b.ndim != 1 or not b.size or gram.shape != (b.size, b.size):
         raise SampleError(
-            f"Flip means have shape {b.shape} and second moments {gram.shape}; needed (d,) and (d, d), d >= 1. "
-            "Type evidence.flip_means, evidence.second_moments."
+            f"Flip means have shape {b.shape} and second moments {gram.shape}, but they must have the shapes (d,) "
+            "and (d, d) with d >= 1. Type evidence.flip_means, evidence.second_moments."
         )
     if not (np.isfinite(b).all() and np.isfinite(gram).all()):
         raise SampleError(
-            "Flip means or second moments hold NaN or infinite values; needed finite ones. "
+            "Flip means or second moments hold NaN or infinite values, but all of them must be finite. "
             "Type evidence.flip_means, evidence.second_moments."
         )
     if constant:
@@ -201,7 +205,7 @@ def _centred(
 
 
 def _basis(size: int, anchored: bool) -> np.ndarray:
-    """Orthonormal columns spanning all directions, or those of sum zero."""
+    """Orthonormal columns that span all directions, or the directions of sum zero if anchored."""
     if not anchored:
         return np.eye(size)
     return np.linalg.qr(np.column_stack([np.ones(size), np.eye(size)[:, 1:]]))[0][:, 1:]
@@ -214,7 +218,7 @@ def _eigenvalues(blocks: np.ndarray, anchored: bool) -> np.ndarray:
 
 
 def _certified(matrix: np.ndarray, spectrum: np.ndarray, order: int) -> tuple[float, float]:
-    """Limits that hold every eigenvalue of every block of ``order`` columns: Gershgorin or interlacing."""
+    """Limits of every eigenvalue of every block of ``order`` columns, by Gershgorin or interlacing."""
     off = np.abs(matrix)
     np.fill_diagonal(off, 0.0)
     largest = np.partition(off, len(off) - order, axis=1)[:, len(off) - order :]
@@ -226,33 +230,33 @@ def _certified(matrix: np.ndarray, spectrum: np.ndarray, order: int) -> tuple[fl
 
 
 def _starts(matrix: np.ndarray, order: int, n_supports: int, rng: np.random.Generator) -> np.ndarray:
-    """Return supports (r, order): each column with those it correlates with most, and random ones."""
+    """Return supports (r, order): each column with the columns it correlates with most, and random supports."""
     d = len(matrix)
     if order == d:
         return np.arange(d)[None, :]
     near = np.abs(matrix)
-    np.fill_diagonal(near, np.inf)  # its own column first
+    np.fill_diagonal(near, np.inf)  # the column itself always comes first
     return np.vstack([_largest(near, order), _largest(rng.random((n_supports, d)), order)])
 
 
 def _search(
     matrix: np.ndarray, starts: np.ndarray, ceiling: float, anchored: bool
 ) -> tuple[float, tuple[int, ...]]:
-    """Least eigenvalue found among the blocks, and its support: the starts, and descents from the best."""
+    """Smallest eigenvalue over the starting supports and the descents from the best of them, and its support."""
     values = _eigenvalues(matrix[starts[:, :, None], starts[:, None, :]], anchored)[:, 0]
     basis = _basis(starts.shape[1], anchored)
     best = np.argsort(values, kind="stable")[:_DESCENTS]
-    value, support = min((_descend(matrix, starts[i], ceiling, basis) for i in best), key=lambda found: found[0])
+    value, support = min((_descend(matrix, starts[i], ceiling, basis) for i in best), key=lambda result: result[0])
     return value, tuple(sorted(support.tolist()))
 
 
 def _descend(
     matrix: np.ndarray, support: np.ndarray, ceiling: float, basis: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    r"""Lower a block's least eigenvalue: a power step on its eigenvector, cut to the s largest entries.
+    r"""Lower the smallest eigenvalue of a block by power steps on its eigenvector, cut to the s largest entries.
 
-    :math:`v \mapsto (c I - H) v` with ``ceiling`` :math:`c \ge \lambda_{\max}(H)` favours small curvature; each
-    new support is scored by its own least eigenvalue, until one is no better.
+    The step :math:`v \mapsto (c I - H) v` with ``ceiling`` :math:`c \ge \lambda_{\max}(H)` favors small curvature.
+    The smallest eigenvalue of each new support is its score. The descent ends when the score does not improve.
     """
     best, best_support = math.inf, support
     while True:

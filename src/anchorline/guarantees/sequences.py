@@ -1,4 +1,4 @@
-"""Confidence sequences: intervals that stay true however often one looks and whenever one stops."""
+"""Confidence sequences: intervals that stay valid at every look and under every stopping rule."""
 
 import math
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ from anchorline.guarantees.intervals import (
 )
 
 BETS = 2.0 ** np.arange(-8, 10)
-"""The bets mixed: 2^-8 is right for a million samples, 2^9 for losses that do not vary."""
+"""The mixture of bets: 2^-8 suits a million samples, 2^9 suits losses that do not vary."""
 
 FACTORS_PER_LOG = 32
-"""Factors multiplied before one logarithm is taken; (1 + 2^9)^32 is far below the largest float."""
+"""Number of factors per logarithm; (1 + 2^9)^32 is far below the largest float."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,10 +32,10 @@ class BettingSequence:
     .. math:: \frac{1}{|\Lambda|} \sum_{\lambda \in \Lambda} \prod_{i \le t}
               \frac{1 + \lambda X_i}{1 + \lambda m} < \frac2\alpha
 
-    holds at the true mean m for all t together with probability at least :math:`1 - \alpha/2` (losses
-    scaled to [0, 1]; likewise for their complements). :math:`\Lambda` is :data:`BETS`. The state is one
-    number for each bet and side: it does not grow with the sample nor depend on the order of the losses, and
-    sequences of disjoint samples add. ``update`` returns a new sequence and mutates nothing.
+    holds at the true mean m for all t together with probability at least :math:`1 - \alpha/2`, for losses
+    scaled to [0, 1] and likewise for their complements. :math:`\Lambda` is :data:`BETS`. The state is one
+    number per bet and side. It does not grow with the sample and does not depend on the order of the losses.
+    Sequences of disjoint samples can be added. ``update`` returns a new sequence and mutates nothing.
 
     >>> rng, sequence = np.random.default_rng(0), BettingSequence()
     >>> while sequence.interval().width > 0.02:
@@ -56,7 +56,7 @@ class BettingSequence:
         object.__setattr__(self, "growth", growth)
 
     def update(self, losses: ArrayLike, counts: ArrayLike | None = None) -> "BettingSequence":
-        """Return the sequence after more losses, ``losses[i]`` seen ``counts[i]`` times (default: once).
+        """Return the sequence after more losses, where ``losses[i]`` occurs ``counts[i]`` times (default: once).
 
         >>> BettingSequence().update([0.0, 1.0], counts=[979, 21]).n_samples
         1000
@@ -77,8 +77,8 @@ class BettingSequence:
     def __add__(self, other: "BettingSequence") -> "BettingSequence":
         if other.loss_range != self.loss_range:
             raise ParameterError(
-                f"The loss ranges are {self.loss_range!r} and {other.loss_range!r}; needed the same. "
-                "Type BettingSequence(loss_range=...) with one number for both."
+                f"The loss ranges are {self.loss_range!r} and {other.loss_range!r}, but they must be equal. "
+                "Type BettingSequence(loss_range=...) with the same number for both."
             )
         return BettingSequence(
             loss_range=self.loss_range,
@@ -88,7 +88,7 @@ class BettingSequence:
         )
 
     def interval(self, confidence: float = 0.95) -> Interval:
-        """Return the interval as of now; before the first loss it is the whole range.
+        """Return the current interval, which is the whole range before the first loss.
 
         >>> interval = BettingSequence().update([0.0, 1.0], counts=[979, 21]).interval()
         >>> round(interval.low, 4), round(interval.high, 4)
@@ -103,13 +103,15 @@ class BettingSequence:
         return interval_around(mean, self.loss_range * low, self.loss_range * (1.0 - mirrored), confidence)
 
     def estimate(self, confidence: float = 0.95) -> Estimate:
-        """Return the mean of the losses so far, with the interval as of now.
+        """Return the mean of the losses so far, with the current interval.
 
         >>> print(BettingSequence().update([0.0, 1.0], counts=[979, 21]).estimate())
         0.021 (95% interval 0.00877 to 0.0407)
         """
         if self.n_samples == 0:
-            raise ParameterError("The sequence has seen 0 losses; needed one. Type sequence.update(losses) first.")
+            raise ParameterError(
+                "The sequence holds 0 losses, but it must hold at least one. Type sequence.update(losses) first."
+            )
         interval = self.interval(confidence)
         return estimate_from(self.total / self.n_samples, interval, self.n_samples, "sequence")
 
@@ -129,8 +131,8 @@ class BettingSequence:
 
 
 def _log_growth(shares: Floats) -> Floats:
-    r"""Return :math:`\sum_i \ln(1 + \lambda X_i)` for each bet, by n products and n / 32 logarithms."""
-    table = np.zeros((FACTORS_PER_LOG, -(-shares.size // FACTORS_PER_LOG)))  # padding: factors of 1
+    r"""Return :math:`\sum_i \ln(1 + \lambda X_i)` per bet, with n products and n / 32 logarithms."""
+    table = np.zeros((FACTORS_PER_LOG, -(-shares.size // FACTORS_PER_LOG)))  # the padding gives factors of 1
     table.ravel()[: shares.size] = shares
     return np.array([np.log(np.multiply.reduce(1.0 + bet * table, axis=0)).sum() for bet in BETS])
 
@@ -139,7 +141,7 @@ def _checked_tally(counts: ArrayLike, n_values: int) -> Floats:
     tally = np.asarray(counts, dtype=np.float64)
     if tally.shape != (n_values,) or not np.all((tally >= 0) & (tally == np.floor(tally))):
         raise ParameterError(
-            f"counts are {counts!r}; needed {n_values} whole numbers, one for each loss. "
+            f"counts are {counts!r}, but they must be {n_values} whole numbers, one per loss. "
             "Type losses, counts = np.unique(losses, return_counts=True)."
         )
     return tally

@@ -1,8 +1,8 @@
 r"""The paper's lemmas and theorems as functions of their parameters.
 
 Letters are the paper's: k terms, d coordinates, :math:`\varepsilon` tolerance, :math:`\delta` failure
-probability, m samples, B the :math:`L_1` radius. None of these numbers is ever an estimate: they hold
-before any sample is drawn, and most are very conservative.
+probability, m samples, B the :math:`L_1` radius. These numbers are not estimates. They hold before any
+sample is drawn, and most of them are very conservative.
 """
 
 import math
@@ -20,25 +20,25 @@ from anchorline.guarantees._checks import (
 )
 
 CONDITION_TARGET = 1.25
-"""The paper's gamma (Assumption 1): it fixes theta = 1/18, rho = 51/152 and the factor 81."""
+"""The paper's gamma (Assumption 1), which determines theta = 1/18, rho = 51/152 and the factor 81."""
 
 GAMMA_LIMIT = 39 / 11
-"""At gamma = 39/11, beta = (16/9) alpha: the contraction rate rho reaches 1."""
+"""At gamma = 39/11, beta = (16/9) alpha, and the contraction rate rho reaches 1."""
 
 
 def relevance_factor(sigma: float, n_literals: int) -> float:
-    r"""Price of replacing relevance by fidelity, for a support of ``n_literals`` literals.
+    r"""Return the factor between relevance and fidelity for a support of ``n_literals`` literals.
 
     .. math:: \mathsf R(w) \le (1 + e^{-\sigma})^{s} \, \mathsf F(w), \qquad s = |\mathrm{support}(w)|
 
-    Lemma "Approximating Relevance via Fidelity", with the number s of literals that can flip instead of k:
-    the intercept never flips, so it costs nothing. Holds for anchored explanations only.
+    Lemma "Approximating Relevance via Fidelity", with the number s of literals that can flip instead of k. The
+    intercept never flips, so it does not count. The lemma holds for anchored explanations only.
 
     >>> [round(relevance_factor(sigma, 5), 2) for sigma in (0.0, 1.0, 2.0, 3.0)]
     [32.0, 4.79, 1.89, 1.27]
     """
     sigma = checked_sigma(sigma)
-    size = checked_count("n_literals", n_literals, least=0)
+    size = checked_count("n_literals", n_literals, minimum=0)
     try:
         return (1.0 + math.exp(-sigma)) ** size
     except OverflowError:
@@ -46,7 +46,7 @@ def relevance_factor(sigma: float, n_literals: int) -> float:
 
 
 def relevance_factor_from_flips(flip_probability: float, n_literals: int) -> float:
-    r"""Relevance factor where each literal flips with a given probability.
+    r"""Return the relevance factor if each literal flips with the given probability.
 
     .. math:: (1 - p)^{-s}, \qquad p = 1 / (1 + e^{\sigma})
 
@@ -54,15 +54,15 @@ def relevance_factor_from_flips(flip_probability: float, n_literals: int) -> flo
     32.0
     """
     p = checked_below_one("flip_probability", flip_probability, example=0.27)
-    return float((1.0 - p) ** -checked_count("n_literals", n_literals, least=0))
+    return float((1.0 - p) ** -checked_count("n_literals", n_literals, minimum=0))
 
 
 def relevance_factor_from_event(event_probability: float) -> float:
-    r"""Sharpest relevance factor: from the exact probability of the conditioning event.
+    r"""Return the sharpest relevance factor, from the exact probability of the conditioning event.
 
     .. math:: \mathsf R(w) \le \mathsf F(w) / \mathbb P[A], \qquad A = \{z : w \cdot z = w \cdot x\}
 
-    At most :func:`relevance_factor`, and smaller wherever flipped contributions can cancel.
+    It is at most :func:`relevance_factor`, and smaller if flipped contributions can cancel.
 
     >>> relevance_factor_from_event(0.25)
     4.0
@@ -71,14 +71,14 @@ def relevance_factor_from_event(event_probability: float) -> float:
 
 
 def required_samples(k: int, d: int, epsilon: float, delta: float, radius: float | None = None) -> int:
-    r"""Count the samples after which fidelity on the sample tells fidelity everywhere.
+    r"""Return the number of samples after which fidelity on the sample bounds fidelity in the population.
 
     .. math:: m \ge \frac{(B + 1)^4}{4 \varepsilon^2} \left(16 \ln(2d) + \ln\frac{2}{\delta}\right)
 
     Theorem "Approximating Relevance via Empirical Fidelity": with probability :math:`1 - \delta`, every
     anchored w with at most k terms and :math:`\|w\|_1 \le B` has
     :math:`\mathsf R(w) \le (1 + e^{-\sigma})^k (\widehat{\mathsf F}(w) + \varepsilon)`.
-    ``radius`` is B; in the box it is k, the default.
+    ``radius`` is B. The default is k, its value in the box.
 
     >>> f"{required_samples(k=5, d=100, epsilon=0.1, delta=0.05):.1e}"
     '2.9e+06'
@@ -88,11 +88,11 @@ def required_samples(k: int, d: int, epsilon: float, delta: float, radius: float
 
 
 def achievable_epsilon(n_samples: int, k: int, d: int, delta: float, radius: float | None = None) -> float:
-    r"""Tolerance that ``n_samples`` samples buy: the inverse of :func:`required_samples`.
+    r"""Return the tolerance that ``n_samples`` samples achieve, the inverse of :func:`required_samples`.
 
     .. math:: \varepsilon = \frac{(B + 1)^2}{2} \sqrt{\frac{16 \ln(2d) + \ln(2/\delta)}{m}}
 
-    Values above 1 are returned as they are; :func:`is_vacuous` tells them apart.
+    Values above 1 are returned unchanged; :func:`is_vacuous` detects them.
 
     >>> round(achievable_epsilon(5000, k=5, d=42, delta=0.05), 1)
     2.2
@@ -101,21 +101,21 @@ def achievable_epsilon(n_samples: int, k: int, d: int, delta: float, radius: flo
 
 
 def is_vacuous(epsilon: float) -> bool:
-    r"""Tell whether a tolerance promises nothing: errors never exceed 1.
+    r"""Return whether a tolerance guarantees nothing, because errors never exceed 1.
 
     .. math:: \varepsilon > 1
 
-    A tolerance below 1 can still say nothing about relevance: there it is multiplied by
+    A tolerance below 1 can still guarantee nothing about relevance, where it is multiplied by
     :func:`relevance_factor`.
 
     >>> is_vacuous(achievable_epsilon(5000, k=5, d=42, delta=0.05))
     True
     """
-    return not epsilon <= 1.0  # a NaN promises nothing
+    return not epsilon <= 1.0  # NaN guarantees nothing
 
 
 def locality_cost(sigma: float) -> float:
-    r"""Factor by which locality multiplies the samples that restricted convexity needs.
+    r"""Return the factor by which locality multiplies the samples that restricted convexity needs.
 
     .. math:: \cosh^4(\sigma / 2)
 
@@ -127,7 +127,7 @@ def locality_cost(sigma: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class IhtConstants:
-    r"""Curvature, step and rate of Algorithm 1 at one concentration; made by :func:`iht_constants`.
+    r"""Curvature, step and rate of Algorithm 1 at one concentration; :func:`iht_constants` builds them.
 
     .. math:: \nu = \tanh(\sigma/2), \quad \lambda = \operatorname{sech}^2(\sigma/2), \quad
               \theta = \frac{\gamma - 1}{2(\gamma + 1)}, \quad \alpha = \lambda(1 - \theta), \quad
@@ -165,7 +165,7 @@ def iht_constants(sigma: float, gamma: float = CONDITION_TARGET) -> IhtConstants
 
 
 def iht_step(sigma: float) -> float:
-    r"""Step of Algorithm 1, which needs no tuning.
+    r"""Return the step of Algorithm 1, which needs no tuning.
 
     .. math:: \eta = 1/\beta = \tfrac{18}{19} \cosh^2(\sigma/2)
 
@@ -176,7 +176,7 @@ def iht_step(sigma: float) -> float:
 
 
 def iht_radius(k: int, sigma: float) -> float:
-    r"""Largest :math:`L_1` norm an iterate of Algorithm 1 can take: it has no box.
+    r"""Return the largest :math:`L_1` norm of an iterate of Algorithm 1, which has no box.
 
     .. math:: B = k + 4\sqrt{k/\alpha}
 
@@ -190,11 +190,11 @@ def iht_radius(k: int, sigma: float) -> float:
 
 
 def iht_residual_bound(k: int, objective: float = 1.0) -> float:
-    r"""Largest restricted gradient norm that the reference optimum can have.
+    r"""Return the largest restricted gradient norm that the reference optimum can have.
 
     .. math:: \xi \le 2 \sqrt{3k} \sqrt{\widehat{\mathsf F}(\widehat w)} \le 2\sqrt{3k}
 
-    Lemma "Trajectory Bounds", part (i). ``objective`` is the optimum's fidelity error on the sample.
+    Lemma "Trajectory Bounds", part (i). ``objective`` is the fidelity error of the optimum on the sample.
 
     >>> round(iht_residual_bound(3), 6)
     6.0
@@ -203,13 +203,13 @@ def iht_residual_bound(k: int, objective: float = 1.0) -> float:
 
 
 def iht_iterations(k: int, sigma: float, epsilon: float, xi: float | None = None) -> int:
-    r"""Count the iterations after which Algorithm 1 is within its guarantee.
+    r"""Return the number of iterations after which Algorithm 1 is within its guarantee.
 
     .. math:: T \ge \frac{1}{\ln(1/\rho)} \ln\frac{\sqrt k + 1}{\vartheta}, \qquad
               \vartheta = \min\left\{\frac{\varepsilon}{2\xi}, \sqrt{\frac{\varepsilon}{2\beta}}\right\}
 
-    ``xi`` is the restricted gradient norm at the optimum; where it is unknown, its bound
-    :math:`2\sqrt{3k}` gives the count that always suffices. At ``xi=0`` the first term is infinite.
+    ``xi`` is the restricted gradient norm at the optimum. If it is None, its bound :math:`2\sqrt{3k}` gives a
+    number that always suffices. At ``xi=0`` the first term is infinite.
 
     >>> iht_iterations(5, 1.0, 0.01)
     8
@@ -225,11 +225,11 @@ def iht_iterations(k: int, sigma: float, epsilon: float, xi: float | None = None
 
 
 def iht_mean_tolerance(k: int, sigma: float) -> float:
-    r"""Tolerance omega that Assumption 1 allows the mean of the centred literals.
+    r"""Return the tolerance omega that Assumption 1 allows for the mean of the centered literals.
 
     .. math:: \omega = \frac{\beta}{16 \nu \sqrt{3k}}
 
-    Infinite at sigma = 0, where the literals are already centred and the condition is void.
+    It is infinite at sigma = 0, where the literals are already centered and the condition is void.
 
     >>> round(iht_mean_tolerance(5, 1.0), 4)
     0.029
@@ -240,13 +240,13 @@ def iht_mean_tolerance(k: int, sigma: float) -> float:
 
 
 def end_to_end_factor(k: int, sigma: float) -> float:
-    r"""Factor on the optimum's fidelity error in the end-to-end guarantee of Algorithm 1.
+    r"""Return the factor on the fidelity error of the optimum in the end-to-end guarantee of Algorithm 1.
 
     .. math:: \mathsf R(w_T) \le (1 + e^{-\sigma})^k
               \left((1 + 81 k \cosh^2(\sigma/2)) \, \widehat{\mathsf F}(\widehat w) + \varepsilon\right)
 
-    The theorem assumes that every coordinate flips, the constant one included; with an intercept that
-    never flips it does not apply as stated.
+    The theorem assumes that every coordinate flips, including the constant one. With an intercept that never
+    flips it does not apply as stated.
 
     >>> round(end_to_end_factor(5, 1.0))
     516
@@ -266,14 +266,14 @@ def rsc_required_samples(
     c1: float,
     gamma: float = CONDITION_TARGET,
 ) -> int:
-    r"""Count the samples after which restricted convexity and smoothness hold at a given order.
+    r"""Return the number of samples after which restricted convexity and smoothness hold at a given order.
 
     .. math:: m \ge \max\left\{ c_0 \left(\tfrac{\gamma + 1}{\gamma - 1}\right)^2
               \left(s \ln\tfrac{ed}{s} + \ln\tfrac{2 c_1}{\delta}\right) \cosh^4\tfrac\sigma2, \;
               \frac{2s}{\omega^2} \ln\tfrac{4d}{\delta} \right\}
 
     Lemma "Orthogonal RSC/RSS". ``c0`` and ``c1`` are absolute constants whose values the paper does not
-    give. Orders above d say no more than order d, and are taken as d.
+    give. An order above d is replaced by d, because it gives the same condition.
 
     >>> rsc_required_samples(15, 42, 1.0, 0.05, 0.029, c0=1.0, c1=1.0)
     289645
@@ -283,7 +283,7 @@ def rsc_required_samples(
     delta = checked_delta(delta)
     if not omega > 0:
         raise ParameterError(
-            f"omega is {omega!r}; needed a positive number. Type omega=iht_mean_tolerance(k, sigma)."
+            f"omega is {omega!r}, but it must be a positive number. Type omega=iht_mean_tolerance(k, sigma)."
         )
     gamma = _checked_gamma(gamma)
     c0, c1 = (checked_positive(name, c, example=1.0) for name, c in (("c0", c0), ("c1", c1)))
@@ -295,7 +295,7 @@ def rsc_required_samples(
 def iht_required_samples(
     k: int, d: int, sigma: float, epsilon: float, delta: float, *, c0: float, c1: float
 ) -> int:
-    r"""Count the samples that the end-to-end guarantee of Algorithm 1 asks for.
+    r"""Return the number of samples that the end-to-end guarantee of Algorithm 1 needs.
 
     .. math:: m \ge \frac{(B + 1)^4}{\varepsilon^2} \left(16 \ln(2d) + \ln\frac4\delta\right),
               \qquad B = k + 4\sqrt{k/\alpha}
@@ -315,11 +315,11 @@ def iht_required_samples(
 def iht_achievable_epsilon(
     n_samples: int, k: int, d: int, sigma: float, delta: float, *, c0: float, c1: float
 ) -> float:
-    r"""Tolerance that ``n_samples`` samples buy in the end-to-end guarantee of Algorithm 1.
+    r"""Return the tolerance that ``n_samples`` samples achieve in the end-to-end guarantee of Algorithm 1.
 
     .. math:: \varepsilon = (B + 1)^2 \sqrt{\frac{16 \ln(2d) + \ln(4/\delta)}{m}}
 
-    Infinite where the sample is too small for restricted convexity: then nothing is promised at all.
+    It is infinite if the sample is too small for restricted convexity, because nothing is guaranteed then.
 
     >>> round(iht_achievable_epsilon(10**11, 5, 42, 1.0, 0.05, c0=1.0, c1=1.0), 4)
     0.0074
@@ -331,7 +331,7 @@ def iht_achievable_epsilon(
 
 
 def _iht_regular_samples(k: int, d: int, sigma: float, delta: float, *, c0: float, c1: float) -> int:
-    """Return the samples that make Assumption 1 hold with failure probability delta / 2."""
+    """Return the number of samples after which Assumption 1 holds with failure probability delta / 2."""
     omega = iht_mean_tolerance(k, sigma)
     return rsc_required_samples(3 * k, d, sigma, delta / 2, omega, c0=c0, c1=c1)
 
@@ -345,14 +345,16 @@ def _deviation_scale(k: int, d: int, delta: float, radius: float | None) -> floa
 
 
 def _checked_gamma(gamma: float) -> float:
-    """Return the target condition scalar, or raise ``ParameterError`` where nothing contracts."""
+    """Return the target condition scalar, or raise ``ParameterError`` if the iteration would not contract."""
     if not 1.0 < gamma < GAMMA_LIMIT:
-        raise ParameterError(f"gamma is {gamma!r}; needed a number between 1 and 39/11. Type gamma=1.25.")
+        raise ParameterError(f"gamma is {gamma!r}, but it must be between 1 and 39/11. Type gamma=1.25.")
     return gamma
 
 
 def _rounded_up(count: float) -> int:
-    """Return the least integer above ``count``, or say that there is none."""
+    """Return ``count`` rounded up to an integer, or raise ``ParameterError`` if it is not finite."""
     if not math.isfinite(count):
-        raise ParameterError(f"The bound asks for {count} samples; needed a finite number. Type a larger epsilon.")
+        raise ParameterError(
+            f"The bound requires {count} samples, but the number must be finite. Type a larger epsilon."
+        )
     return math.ceil(count)

@@ -1,9 +1,9 @@
-r"""What the paper proves about the iterates of Algorithm 1, beside what they did.
+r"""The iterates of Algorithm 1, compared with the bounds that the paper proves for them.
 
-An explanation is here the vector of its terms, intercept first: :math:`w_t` for an iterate, :math:`\widehat w` for
-the best sum of at most k terms in the box. The proofs need Assumption 1 of all columns used, a flipping constant's
-among them. Where the constant never flips, give what ``check_regularity(..., constant=True)`` finds: the same
-proofs then hold with that sample's own constants.
+Here an explanation is the vector of its terms, with the intercept first: :math:`w_t` for an iterate,
+:math:`\widehat w` for the best sum of at most k terms in the box. The proofs need Assumption 1 for all columns,
+including that of a flipping constant. If the constant never flips, pass the result of
+``check_regularity(..., constant=True)``; the same proofs then hold with the constants of that sample.
 """
 
 import math
@@ -20,12 +20,12 @@ from anchorline.guarantees.theorems import iht_constants, iht_residual_bound
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trajectory:
-    r"""One number per iterate, start included, beside the paper's bounds; made by `follow_trajectory`.
+    r"""One number per iterate, start included, with the paper's bounds; `follow_trajectory` builds it.
 
     ``objectives`` :math:`\widehat{\mathsf F}(w_t)`, ``distances`` :math:`\|w_t - \widehat w\|_2`, ``norms``
     :math:`\|w_t\|_1` and ``gradient_norms``, the largest l2 norm of 3k coordinates of :math:`\nabla L(w_t)`.
-    ``xi`` is that norm at :math:`\widehat w`, bounded by ``xi_bound``; ``radius`` is B; ``floor`` is
-    :math:`2 \xi / \beta`, what one iteration may add to a distance after shrinking it by ``rho``.
+    ``xi`` is that norm at :math:`\widehat w`, and ``xi_bound`` is its bound. ``radius`` is B. ``floor`` is
+    :math:`2 \xi / \beta`, the distance that one iteration may add after shrinking it by ``rho``.
 
     >>> start, goal = np.array([1.0, 0.0]), np.array([0.0, 1.0])
     >>> path = follow_trajectory([start, goal], lambda w: 0.0, np.zeros_like, goal, k=1, sigma=0.0)
@@ -49,9 +49,11 @@ class Trajectory:
 
     @property
     def contractions(self) -> np.ndarray:
-        r"""Observed factors :math:`(\|w_t - \widehat w\| - 2\xi/\beta)_+ / \|w_{t-1} - \widehat w\|`, one a step.
+        r"""Observed contraction factors, one per step.
 
-        The convergence lemma says: at most rho. Zero where the optimum was already reached and kept.
+        .. math:: (\|w_t - \widehat w\| - 2\xi/\beta)_+ / \|w_{t-1} - \widehat w\|
+
+        By the convergence lemma they are at most rho. A factor is 0 if the optimum was already reached and kept.
         """
         above = np.maximum(self.distances[1:] - self.floor, 0.0)
         safe = np.where(self.distances[:-1] > 0, self.distances[:-1], 1.0)
@@ -59,17 +61,17 @@ class Trajectory:
 
     @property
     def distance_bounds(self) -> np.ndarray:
-        r"""Bounds :math:`\rho^t \|w_0 - \widehat w\|_2 + 2\xi / (\beta (1 - \rho))`; infinite from rho = 1 on."""
+        r"""Bounds :math:`\rho^t \|w_0 - \widehat w\|_2 + 2\xi / (\beta (1 - \rho))`; infinite if rho >= 1."""
         if self.rho >= 1:
             return np.full(len(self.distances), np.inf)
         shrinking: np.ndarray = self.rho ** np.arange(len(self.distances)) * self.distances[0]
         return shrinking + self.floor / (1 - self.rho)
 
     def broken(self, tolerance: float = 1e-9) -> tuple[str, ...]:
-        """Names of the inequalities that fail by more than ``tolerance``; empty where theory and run agree.
+        """Names of the inequalities that fail by more than ``tolerance``; empty if all of them hold.
 
-        "residual": xi above its bound; "descent": an objective rises, or starts above 1; "radius": a norm
-        above B; "contraction": a step shrinks the distance by less than rho, beyond the floor.
+        "residual" fails if xi is above its bound, "descent" if an objective rises or starts above 1, "radius" if a
+        norm is above B, and "contraction" if a step shrinks the distance by less than rho, beyond the floor.
         """
         steps = self.distances[1:] - self.rho * self.distances[:-1] - self.floor
         excess = {
@@ -78,7 +80,7 @@ class Trajectory:
             "radius": self.norms.max() - self.radius,
             "contraction": steps.max(initial=-np.inf),
         }
-        return tuple(name for name, value in excess.items() if not value <= tolerance)  # a NaN fails
+        return tuple(name for name, value in excess.items() if not value <= tolerance)  # NaN counts as a failure
 
 
 def follow_trajectory(
@@ -91,7 +93,7 @@ def follow_trajectory(
     sigma: float,
     regularity: Regularity | None = None,
 ) -> Trajectory:
-    r"""Measure the iterates of Algorithm 1 against its lemmas, run with the step :math:`1/\beta`.
+    r"""Compare the iterates of Algorithm 1, run with the step :math:`1/\beta`, with its lemmas.
 
     .. math:: \widehat{\mathsf F}(w_t) \le \widehat{\mathsf F}(w_{t-1}) \le 1, \quad
               \|w_t\|_1 \le B = k + 4 \sqrt{k/\alpha}, \quad
@@ -99,12 +101,12 @@ def follow_trajectory(
               \xi = \max_{|S| \le 3k} \|\nabla_S L(\widehat w)\|_2 \le 2 \sqrt{3k \widehat{\mathsf F}(\widehat w)}
 
     Lemmas "Convergence of IHT" and "Trajectory Bounds". ``objective`` is :math:`\widehat{\mathsf F}` and
-    ``gradient`` that of :math:`L = 2 \widehat{\mathsf F}`, both of a vector of terms; ``reference`` is
-    :math:`\widehat w`. The constants are the paper's; with ``regularity``, its beta, its certified lower bound
-    in place of :math:`\alpha`, and its rho. Collect iterates by ``solve_iht(..., watch=...)``. Calls each
-    function once per iterate; mutates nothing.
+    ``gradient`` is the gradient of :math:`L = 2 \widehat{\mathsf F}`; both take a vector of terms. ``reference``
+    is :math:`\widehat w`. The constants are the paper's. If ``regularity`` is given, its beta, its certified lower
+    bound in place of :math:`\alpha`, and its rho are used instead. Collect the iterates with
+    ``solve_iht(..., watch=...)``. Calls each function once per iterate. Mutates nothing.
 
-    >>> goal = np.array([0.5, 0.5, 0.0])  # the loss |w - goal|^2 / 4: at sigma = 0, that of a full sample
+    >>> goal = np.array([0.5, 0.5, 0.0])  # |w - goal|^2 / 4 is the loss of a full sample at sigma = 0
     >>> path = follow_trajectory(
     ...     [np.array([1.0, 0.0, 0.0]), np.array([0.6, 0.4, 0.0]), goal],
     ...     lambda w: float(np.sum((w - goal) ** 2)) / 4,
@@ -123,8 +125,9 @@ def follow_trajectory(
     steps, goal = np.array(iterates, dtype=np.float64), np.asarray(reference, dtype=np.float64)
     if steps.ndim != 2 or goal.shape != steps.shape[1:] or not len(steps):
         raise ParameterError(
-            f"Iterates have shape {steps.shape} and the reference {goal.shape}; needed (t, d + 1) and (d + 1,), "
-            "t >= 1. Type watch=lambda terms, objective: iterates.append(terms)."
+            f"Iterates have shape {steps.shape} and the reference has shape {goal.shape}, but they must have the "
+            "shapes (t, d + 1) and (d + 1,) with t >= 1. "
+            "Type watch=lambda terms, objective: iterates.append(terms)."
         )
     xi = largest_norm(gradient(goal), 3 * k)
     return Trajectory(

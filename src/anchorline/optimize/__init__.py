@@ -1,9 +1,13 @@
-"""The optimiser: flips, drops, contributions and numbers; no models, no tables."""
+"""The optimizer: it finds contributions from flips and drops, and never touches models or tables.
+
+Evidence, the problem, its solvers, their bounds and the audit of their answers live here.
+May import: errors.
+"""
 
 from typing import Any
 
 from anchorline.errors import ParameterError
-from anchorline.optimize.evidence import Evidence
+from anchorline.optimize.evidence import Evidence, SampleRows
 from anchorline.optimize.exact import Limits, solve_exact
 from anchorline.optimize.iht import solve_iht
 from anchorline.optimize.problem import Problem, Solution, Status
@@ -19,7 +23,7 @@ def solve(
     node_limit: int | None = None,
     **settings: Any,
 ) -> Solution:
-    """Solve a problem by one of `METHODS`; at a limit the best known answer comes back with its gap.
+    """Solve a problem by one of `METHODS`; at a limit, return the best known answer with its gap.
 
     Examples
     --------
@@ -46,7 +50,9 @@ def solve(
             from anchorline.optimize.mip.gurobi import solve_with_gurobi  # noqa: PLC0415  optional
 
             return solve_with_gurobi(problem, limits, **settings)
-    raise ParameterError(f"Solver {method!r} is unknown; needed one of {', '.join(METHODS)}.")
+    raise ParameterError(
+        f"The solver {method!r} is unknown. It must be one of {', '.join(METHODS)}. Type method='exact'."
+    )
 
 
-__all__ = ["METHODS", "Evidence", "Limits", "Problem", "Solution", "Status", "solve"]
+__all__ = ["METHODS", "Evidence", "Limits", "Problem", "SampleRows", "Solution", "Status", "solve"]

@@ -1,4 +1,4 @@
-"""Weighted maximum coverage: the s literals whose flips cover the most weight, with a proof or a gap."""
+"""Weighted maximum coverage: find the s literals whose flips cover the most weight, with a proof or a gap."""
 
 import heapq
 import math
@@ -9,18 +9,19 @@ from functools import cached_property
 import numpy as np
 
 from anchorline.errors import ParameterError, SampleError
+from anchorline.optimize.coverage_bounds import bound_children, bound_members
 from anchorline.optimize.exact import Limits
 from anchorline.optimize.problem import Status
 
-_Node = tuple[tuple[int, ...], np.ndarray]  # chosen literals, and the ones that may still join them
-TOLERANCE = 1e-10  # what cannot gain this share of the weight is closed; its bound is kept
-_COUNTABLE = 2**24  # float32 counts rows exactly up to here
-_FEW = 1e-12  # weights this close are equal
+_Node = tuple[tuple[int, ...], np.ndarray]  # chosen literals, and the candidates that may still join them
+TOLERANCE = 1e-10  # a node that cannot gain this share of the weight is closed, and its bound is kept
+_MAX_EXACT_COUNT = 2**24  # float32 counts rows exactly up to this number
+_EQUAL = 1e-12  # weights whose relative difference is at most this count as equal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """The literals found for one size: ``covered <= best cover on the sample <= upper_bound``."""
+    """The chosen literals of one size, with ``covered <= best cover on the sample <= upper_bound``."""
 
     support: tuple[int, ...]
     covered: float
@@ -30,20 +31,20 @@ class Coverage:
 
     @property
     def gap(self) -> float:
-        """How far the best cover on this sample may be above this one."""
+        """Upper bound on how far the best cover on this sample is above this one."""
         return max(0.0, self.upper_bound - self.covered)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CoverageProblem:
-    r"""Rows with weights, each covered by the literals flipped in it; shared by the searches of all sizes.
+    r"""Weighted rows, each covered by the literals that are flipped in it; the searches of all sizes share them.
 
     .. math:: \mathrm{cover}(S) = \sum_i \omega_i \max_{j \in S} F_{ij}
 
-    Rows without weight or without a flip are left out: no choice covers or misses them. Flips are kept
-    as bits, n d / 8 bytes. Where all weights are equal, products count rows in float32; else weights are
-    rounded up to a grid of at most :math:`2^{-51}` of their sum. Both are exact in any order, so by any
-    number of threads.
+    Rows without weight or without a flip are left out, because no choice changes whether they are covered. Flips
+    are stored as bits, n d / 8 bytes. If all weights are equal, products count rows in float32. Otherwise weights
+    are rounded up to a grid of at most :math:`2^{-51}` of their sum. Both are exact in any order of summation, so
+    the number of threads does not matter.
     """
 
     bits: np.ndarray
@@ -51,19 +52,25 @@ class CoverageProblem:
     n_literals: int
 
     @classmethod
-    def of(cls, flips: np.ndarray, weights: np.ndarray) -> "CoverageProblem":
-        """Keep the rows (n, d) of 0/1 that matter, with their weights (n,) >= 0. Mutates nothing.
+    def from_flips(cls, flips: np.ndarray, weights: np.ndarray) -> "CoverageProblem":
+        """Store the rows (n, d) of 0/1 that matter, with their weights (n,) >= 0. Mutates nothing.
 
         Examples
         --------
-        >>> CoverageProblem.of([[1, 0], [0, 1], [0, 0]], [1.0, 0.0, 2.0]).weights.tolist()
+        >>> CoverageProblem.from_flips([[1, 0], [0, 1], [0, 0]], [1.0, 0.0, 2.0]).weights.tolist()
         [1.0]
         """
         flips, weights = np.asarray(flips, dtype=bool), np.array(weights, dtype=np.float64)
         if flips.ndim != 2 or weights.shape != flips.shape[:1]:
-            raise SampleError(f"Flips {flips.shape} and weights {weights.shape}; needed (n, d) and (n,).")
+            raise SampleError(
+                f"Flips have shape {flips.shape} and weights have shape {weights.shape}. "
+                "They must have the shapes (n, d) and (n,). Type one weight per row of flips."
+            )
         if not np.isfinite(weights).all() or (weights < 0).any():
-            raise SampleError("A weight is negative or not finite; pass squared drops times row weights.")
+            raise SampleError(
+                "A weight is negative or not finite. Every weight must be finite and at least 0. "
+                "Type the squared drops times the row weights."
+            )
         grid = 2.0 ** max(math.frexp(float(weights.sum()))[1] - 52, -1000)
         weights, bits = np.ceil(weights / grid) * grid, np.packbits(flips, axis=1)
         rows = (weights > 0) & bits.any(axis=1)
@@ -75,26 +82,26 @@ class CoverageProblem:
 
     @cached_property
     def total(self) -> float:
-        """The weight that all literals together cover."""
+        """The weight that all literals cover together."""
         return float(self.weights.sum())
 
     @cached_property
     def unit(self) -> float | None:
-        """The weight of every row where it is the same, else None."""
-        if not len(self.weights) or len(self.weights) >= _COUNTABLE:
+        """The common weight of the rows; None if the weights differ or there are too many rows."""
+        if not len(self.weights) or len(self.weights) >= _MAX_EXACT_COUNT:
             return None
         low, high = self.weights.min(), self.weights.max()
-        return float(self.weights.mean()) if high - low <= _FEW * low else None
+        return float(self.weights.mean()) if high - low <= _EQUAL * low else None
 
     @cached_property
     def overlaps(self) -> np.ndarray:
-        """Weight covered by both of two literals (d, d), by one on the diagonal. Cost n d^2, once."""
+        """Weight that two literals both cover (d, d), with single literals on the diagonal. Cost n d^2, once."""
         pairs = self.product(self.table(np.arange(len(self.weights)), np.arange(self.n_literals)))
         pairs.setflags(write=False)
         return pairs
 
     def table(self, rows: np.ndarray, literals: np.ndarray) -> np.ndarray:
-        """Flips of some rows and literals as numbers, times the row's weight unless equal."""
+        """Flips of some rows and literals as numbers, multiplied by the row weights unless those are all equal."""
         flips = np.unpackbits(self.bits[rows], axis=1, count=self.n_literals)
         if len(literals) < self.n_literals or (np.diff(literals) != 1).any():
             flips = flips.take(literals, axis=1)
@@ -103,25 +110,25 @@ class CoverageProblem:
         return np.asarray(flips * self.weights[rows][:, None])
 
     def product(self, table: np.ndarray) -> np.ndarray:
-        """Weight covered by both of two columns of a `table`, in float64."""
+        """Weight that two columns of a `table` both cover, in float64."""
         if self.unit is None:
             return np.asarray(table.T @ (table > 0).astype(np.float64))
         return np.asarray((table.T @ table).astype(np.float64) * self.unit)
 
     def covers(self, support: tuple[int, ...]) -> np.ndarray:
-        """Whether each row is covered (n,)."""
+        """Whether the support covers each row (n,)."""
         covered = np.zeros(len(self.weights), dtype=bool)
         for literal in support:
             covered |= (self.bits[:, literal >> 3] & (128 >> (literal & 7))) != 0
         return covered
 
     def covered(self, support: tuple[int, ...]) -> float:
-        """Weight covered by a support, summed from the rows in float64."""
+        """Weight that a support covers, summed over the rows in float64."""
         return float(self.weights[self.covers(support)].sum())
 
 
 class _Search:
-    """The best support so far, the open nodes, and the largest bound among what was closed."""
+    """The best support so far, the open nodes, and the largest bound of the closed nodes."""
 
     def __init__(self, problem: CoverageProblem, size: int, limits: Limits) -> None:
         self.problem, self.size = problem, size
@@ -134,15 +141,18 @@ class _Search:
 
     @property
     def cutoff(self) -> float:
-        """Bounds at or below this close a node."""
+        """A node with a bound at or below the cutoff is closed."""
         return self.best + TOLERANCE * self.problem.total
 
     def close(self, bound: float) -> None:
-        """Remember the bound of something that is not searched."""
+        """Record the bound of a part of the search space that is not searched."""
         self.closed = max(self.closed, bound)
 
     def offer(self, support: tuple[int, ...]) -> None:
-        """Keep a support if it is whole (else some dropped literal is in every set) and covers more."""
+        """Keep a support of full size if it covers more.
+
+        A shorter one is offered only if every full set holds a dropped literal, and is never kept.
+        """
         covered = self.problem.covered(support)
         if covered > self.best and len(support) == self.size:
             self.best, self.support = covered, tuple(sorted(support))
@@ -153,30 +163,30 @@ class _Search:
         heapq.heappush(self.open, (-bound, self.n_pushed, (chosen, candidates)))
 
     def visit(self) -> bool:
-        """Count one node more, unless a limit forbids it; that is remembered."""
-        late = self.n_nodes >= self.node_limit or time.perf_counter() > self.deadline
-        self.stopped = self.stopped or late
+        """Count one more node and return True; return False, now and from then on, if a limit is reached."""
+        limit_reached = self.n_nodes >= self.node_limit or time.perf_counter() > self.deadline
+        self.stopped = self.stopped or limit_reached
         self.n_nodes += not self.stopped
         return not self.stopped
 
 
 def solve_coverage(problem: CoverageProblem, size: int, limits: Limits) -> Coverage:
-    r"""Find the ``size`` literals (all, if there are fewer) that cover the most weight, by branch and bound.
+    r"""Find the ``size`` literals (or all, if there are fewer) that cover the most weight, by branch and bound.
 
-    Best-first, with the bound of `bound_members` at every node and a closed form for the last two
-    literals; the first incumbent is greedy selection improved by single swaps. At a limit the upper
-    bound is the largest over open nodes. A node, with n uncovered rows and m candidates, is one product:
-    p n m^2 when it is bounded, among its siblings, and n m^2 again when it is opened; each counts.
+    The search is best-first. It uses the bound of `bound_members` at every node and a closed form for the last
+    two literals. The first incumbent is greedy selection, improved by single swaps. At a limit the upper bound is
+    the largest bound of the open nodes. A node with n uncovered rows and m candidates costs p n m^2 when it is
+    bounded among its siblings and n m^2 when it is opened; both count as a node.
 
     Examples
     --------
-    >>> problem = CoverageProblem.of([[1, 1, 0], [1, 0, 1], [0, 1, 0]], [1.0, 1.0, 2.0])
+    >>> problem = CoverageProblem.from_flips([[1, 1, 0], [1, 0, 1], [0, 1, 0]], [1.0, 1.0, 2.0])
     >>> answer = solve_coverage(problem, 2, Limits())
     >>> answer.support, answer.covered, answer.status.name
     ((0, 1), 4.0, 'OPTIMAL')
     """
     if size < 0:
-        raise ParameterError(f"size is {size}; needed 0 or more.")
+        raise ParameterError(f"size is {size}, but it must be at least 0. Type, say, size=3.")
     search = _Search(problem, min(size, problem.n_literals), limits)
     _first_guess(search)
     gains = np.diagonal(problem.overlaps)
@@ -197,61 +207,8 @@ def solve_coverage(problem: CoverageProblem, size: int, limits: Limits) -> Cover
     )
 
 
-def bound_members(overlaps: np.ndarray, size: int) -> np.ndarray:
-    r"""Bound, for each literal, the cover of every set of ``size`` literals that holds it.
-
-    A row that :math:`1 \le c \le r` literals of T cover counts :math:`c - \frac2r\binom c2 =
-    c (r + 1 - c) / r` in the sum below, which is concave in c and 1 at both c = 1 and c = r, hence at
-    least 1; a row that none covers counts 0. So (Kwerel's inequality) for :math:`|T| = r`
-
-    .. math:: \mathrm{cover}(T) \le \sum_{i \in T} g_i - \frac2r \sum_{\{i, k\} \subseteq T} g_{ik}
-
-    With j in T, twice the overlaps among the others are at least the r - 2 smallest of each of them:
-
-    .. math:: \mathrm{cover}(T) \le g_j + \sum_{i \in T \setminus j}
-              \Bigl(g_i - \frac2r g_{ij} - \frac1r \min_{|K| = r - 2} \sum_{k \in K} g_{ik}\Bigr)
-
-    and the r - 1 largest terms bound them all. So do those of :math:`g_i - g_{ij}`, the gains once j is
-    chosen; the smaller of the two is returned. For r = 2 it is the best pair's cover itself.
-    ``overlaps`` (m, m), m >= r, has the gains on its diagonal. Cost m^2. Mutates nothing.
-
-    Examples
-    --------
-    >>> bound_members(np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 1.0]]), 2).tolist()
-    [3.0, 3.0, 3.0]
-    """
-    gains = np.diagonal(overlaps)
-    if size == 1:
-        return np.array(gains)
-    kwerel, star = (_sum_of_largest(terms, size - 1) for terms in _others(overlaps, size))
-    return np.asarray(gains + np.minimum(kwerel, star))
-
-
-def _others(overlaps: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The two kinds of terms of `bound_members`, for each j (rows) and i (columns), -inf where i = j."""
-    lonely = gains = np.diagonal(overlaps)
-    if size > 2:
-        pairs = overlaps.copy()
-        np.fill_diagonal(pairs, np.inf)
-        pairs.partition(size - 3, axis=1)
-        lonely = gains - pairs[:, : size - 2].sum(axis=1) / size
-    kwerel = lonely - (2.0 / size) * overlaps
-    star = gains - overlaps
-    np.fill_diagonal(kwerel, -np.inf)
-    np.fill_diagonal(star, -np.inf)
-    return kwerel, star
-
-
-def _sum_of_largest(terms: np.ndarray, count: int) -> np.ndarray:
-    """Sum of the ``count`` largest entries of each row."""
-    if count == 1:
-        return np.asarray(terms.max(axis=1))
-    first = terms.shape[1] - count
-    return np.asarray(np.partition(terms, first, axis=1)[:, first:].sum(axis=1))
-
-
 def _first_guess(search: _Search) -> None:
-    """Offer greedy selection, improved by the best single swap while one helps."""
+    """Offer greedy selection, improved by the best single swap until no swap helps."""
     problem, size = search.problem, search.size
     table = problem.table(np.arange(len(problem.weights)), np.arange(problem.n_literals))
     chosen: tuple[int, ...] = ()
@@ -267,8 +224,8 @@ def _first_guess(search: _Search) -> None:
         scale = 1.0 if problem.unit is None else problem.unit
         values = (missed @ table) * scale + np.array([[problem.covered(rest)] for rest in rests])
         values[:, list(chosen)] = -1.0
-        place, literal = divmod(int(np.argmax(values)), problem.n_literals)
-        search.offer((*rests[place], literal))
+        position, literal = divmod(int(np.argmax(values)), problem.n_literals)
+        search.offer((*rests[position], literal))
         if search.best <= before:
             return
 
@@ -277,13 +234,13 @@ def _expand(search: _Search, bound: float, node: _Node) -> None:
     """Close the node, or open its children."""
     problem, (chosen, candidates) = search.problem, node
     left = search.size - len(chosen)
-    if len(candidates) <= left:  # all of them together dominate every subset
+    if len(candidates) <= left:  # taking all of them is at least as good as any subset
         return search.offer((*chosen, *candidates.tolist()))
-    if left <= 2:  # only the root: elsewhere the parent finishes
+    if left <= 2:  # true only at the root, because parents finish other nodes
         return _finish(search, 0.0, chosen, candidates, problem.overlaps, left)
     covers = problem.covers(chosen)
     base, rows = float(problem.weights[covers].sum()), np.flatnonzero(~covers)
-    table = problem.table(rows, candidates) if chosen else None  # the root's overlaps are known
+    table = problem.table(rows, candidates) if chosen else None  # the overlaps of the root are known
     overlaps = problem.overlaps if table is None else problem.product(table)
     kept, bounds = _screen(search, base, overlaps, left)
     if len(kept) <= left:
@@ -296,13 +253,13 @@ def _expand(search: _Search, bound: float, node: _Node) -> None:
 def _branch(
     search: _Search, bound: float, node: _Node, base: float, table: np.ndarray, overlaps: np.ndarray
 ) -> None:
-    """Open the children: each takes one candidate and drops those before it.
+    """Open the children; each takes one candidate and drops the ones before it.
 
-    A child's overlaps are the node's less those on the rows its own literal covers.
+    The overlaps of a child are those of the node minus those on the rows that its own literal covers.
     """
     left, gains = search.size - len(node[0]), np.diagonal(overlaps)
-    bounds = np.minimum(base + _bound_children(overlaps, left), bound)
-    room = np.empty((np.count_nonzero(table, axis=0).max(), table.shape[1]), table.dtype)
+    bounds = np.minimum(base + bound_children(overlaps, left), bound)
+    buffer = np.empty((np.count_nonzero(table, axis=0).max(), table.shape[1]), table.dtype)
     for i, child_bound in enumerate(bounds.tolist()):
         chosen, candidates = (*node[0], int(node[1][i])), node[1][i + 1 :]
         if child_bound <= search.cutoff:
@@ -310,32 +267,21 @@ def _branch(
         elif not search.visit():
             search.push(child_bound, chosen, candidates)
         elif left == 3:
-            _finish_three(search, base + gains[i], chosen, candidates, table, overlaps, room)
+            _finish_three(search, base + gains[i], chosen, candidates, table, overlaps, buffer)
         else:
-            shared = _rows_with(table, i, room)[:, i + 1 :]
+            shared = _rows_with(table, i, buffer)[:, i + 1 :]
             pairs = overlaps[i + 1 :, i + 1 :] - search.problem.product(shared)
-            kept, sharper = _screen(search, base + gains[i], pairs, left - 1)
+            kept, tighter = _screen(search, base + gains[i], pairs, left - 1)
             if len(kept) < left:
                 search.offer((*chosen, *candidates[kept].tolist()))
             else:
-                search.push(min(float(sharper.max()), child_bound), chosen, candidates[kept])
+                search.push(min(float(tighter.max()), child_bound), chosen, candidates[kept])
 
 
-def _bound_children(overlaps: np.ndarray, left: int) -> np.ndarray:
-    """Bound sets by their first literal: `bound_members` with later literals only, where enough follow."""
-    n_children = len(overlaps) - left + 1
-    later = np.triu(np.ones((n_children, len(overlaps)), dtype=bool), 1)
-    kwerel, star = (
-        _sum_of_largest(np.where(later, terms[:n_children], -np.inf), left - 1)
-        for terms in _others(overlaps, left)
-    )
-    return np.asarray(np.diagonal(overlaps)[:n_children] + np.minimum(kwerel, star))
-
-
-def _rows_with(table: np.ndarray, column: int, room: np.ndarray) -> np.ndarray:
-    """The rows in which a column is flipped, written to ``room``: a new array each time costs more."""
+def _rows_with(table: np.ndarray, column: int, buffer: np.ndarray) -> np.ndarray:
+    """The rows in which a column is flipped, written to ``buffer``, because a new array each time costs more."""
     rows = np.flatnonzero(table[:, column])
-    return table.take(rows, axis=0, out=room[: len(rows)], mode="clip")  # clip: the mode without a buffer
+    return table.take(rows, axis=0, out=buffer[: len(rows)], mode="clip")  # other modes copy
 
 
 def _finish_three(
@@ -345,13 +291,15 @@ def _finish_three(
     candidates: np.ndarray,
     table: np.ndarray,
     overlaps: np.ndarray,
-    room: np.ndarray,
+    buffer: np.ndarray,
 ) -> None:
-    r"""Add the best two candidates after literal i, the last chosen; ``table`` has the rows missed before i.
+    r"""Add the best two candidates after literal i, the last chosen one.
 
-    Outside i, j and k overlap in :math:`g_{jk} - g_{ijk} \ge (g_{jk} - \min(g_{ij}, g_{ik}))_+`. Literals
-    that make no pair good enough with this (the best tree of Hunter's inequality) are left out of the
-    product that tells the true overlaps.
+    ``table`` holds the rows that the literals chosen before i leave uncovered.
+
+    Outside the rows of i, literals j and k overlap in
+    :math:`g_{jk} - g_{ijk} \ge (g_{jk} - \min(g_{ij}, g_{ik}))_+`. Literals without a pair that is good enough
+    under this bound (the best tree of Hunter's inequality) are left out of the product of the true overlaps.
     """
     i = len(overlaps) - len(candidates) - 1
     with_i, pairs = overlaps[i, i + 1 :], overlaps[i + 1 :, i + 1 :]
@@ -362,7 +310,7 @@ def _finish_three(
     if not len(kept):
         return search.close(float(bounds.max()))
     if 2 * len(kept) > len(candidates):
-        pairs = pairs - search.problem.product(_rows_with(table, i, room)[:, i + 1 :])
+        pairs = pairs - search.problem.product(_rows_with(table, i, buffer)[:, i + 1 :])
         return _finish(search, base, chosen, candidates, pairs, 2)
     search.close(float(np.delete(bounds, kept).max()))
     shared = table[np.flatnonzero(table[:, i])[:, None], kept + i + 1]
@@ -373,7 +321,7 @@ def _finish_three(
 def _finish(
     search: _Search, base: float, chosen: tuple[int, ...], candidates: np.ndarray, overlaps: np.ndarray, left: int
 ) -> None:
-    """Add the best one or two candidates, told by the overlaps alone."""
+    """Add the best one or two candidates, which the overlaps determine."""
     values = np.diagonal(overlaps)[:, None]
     if left == 2:
         values = values + values.T - overlaps
@@ -386,7 +334,10 @@ def _finish(
 
 
 def _screen(search: _Search, base: float, overlaps: np.ndarray, left: int) -> tuple[np.ndarray, np.ndarray]:
-    """Drop candidates no better set can hold, again with what is left, to a fixed point; their bounds."""
+    """Drop the candidates that no better set can hold, and repeat until no more can be dropped.
+
+    Returns the positions of the kept candidates and their bounds.
+    """
     kept = np.arange(len(overlaps))
     while True:
         bounds = np.minimum(base + bound_members(overlaps, left), search.problem.total)

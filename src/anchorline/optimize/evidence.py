@@ -1,4 +1,4 @@
-"""Evidence: all that the fidelity solvers need to know about a sample, and it adds up."""
+"""Samples as the solvers read them: `Evidence`, whose sums add up, and `SampleRows`, which keeps every row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +9,9 @@ import numpy as np
 from anchorline.errors import SampleError
 
 GRID = 2.0**26  # drops on multiples of 1 / GRID have exact float64 sums, in any order, up to 2^27 rows
-WEIGHT_GRID = 2.0**50  # so do weights that add up to at most 8, and their products, on multiples of 1 / this
-_MIN_WEIGHT = 2.0**-30  # a row, on the average: rounding may then have moved a millionth of the weight
-_ROWS_PER_PRODUCT = 2**14  # bounds memory; float32 counts integers exactly up to 2^24 rows
+WEIGHT_GRID = 2.0**50  # weights that add up to at most 8, and their products, have exact sums on this grid
+_MIN_WEIGHT = 2.0**-30  # mean weight per row at which rounding may have moved a millionth of the weight
+_ROWS_PER_PRODUCT = 2**14  # bounds the memory; float32 counts rows exactly up to 2^24
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,11 +19,11 @@ class Evidence:
     r"""Weighted sums of flips and drops; ``Evidence(a) + Evidence(b)`` is the evidence of both samples.
 
     With flips :math:`F \in \{0,1\}^{n \times d}`, drops :math:`t \in \mathbb R^n` and weights
-    :math:`\omega` (all 1 unless given), it holds :math:`\sum\omega`, :math:`F^\top\omega`,
+    :math:`\omega` (all 1 by default), it stores :math:`\sum\omega`, :math:`F^\top\omega`,
     :math:`F^\top \mathrm{diag}(\omega) F`, :math:`F^\top(\omega t)`, :math:`\omega^\top t` and
-    :math:`\omega^\top t^2`: size d x d, whatever n is. The sum of squares is kept as two numbers,
-    multiples of :math:`2^{-26}` and the rest, so that it too is exact for drops on that grid. Weights are
-    meant as probabilities: they and their products are rounded to multiples of :math:`2^{-50}`.
+    :math:`\omega^\top t^2`. Its size is d x d and does not depend on n. The sum of squares is stored as two
+    numbers, a multiple of :math:`2^{-26}` and the remainder, so that it is also exact for drops on that grid.
+    Weights should be probabilities: they and their products are rounded to multiples of :math:`2^{-50}`.
 
     Examples
     --------
@@ -48,31 +48,33 @@ class Evidence:
 
     @classmethod
     def from_sample(cls, flips: np.ndarray, drops: np.ndarray, weights: np.ndarray | None = None) -> "Evidence":
-        """Sum up a sample: flips (n, d) of 0/1, drops (n,), optional weights (n,) >= 0. Cost n d^2."""
-        flips, drops, weights = _checked(flips, drops, weights)
+        """Sum a sample of flips (n, d) of 0/1, drops (n,) and optional weights (n,) >= 0. Cost n d^2."""
+        flips, drops, weights = _check_sample(flips, drops, weights)
         parts = [
-            cls._of_rows(flips[rows], drops[rows], None if weights is None else weights[rows])
+            cls._from_rows(flips[rows], drops[rows], None if weights is None else weights[rows])
             for rows in _slices(len(drops))
         ]
         return sum(parts[1:], parts[0])
 
     @classmethod
-    def _of_rows(cls, flips: np.ndarray, drops: np.ndarray, weights: np.ndarray | None) -> "Evidence":
+    def _from_rows(cls, flips: np.ndarray, drops: np.ndarray, weights: np.ndarray | None) -> "Evidence":
         if weights is None:
             narrow = flips.astype(np.float32)
-            pair_sums = (narrow.T @ narrow).astype(np.float64)  # exact: integers below 2^24
+            pair_sums = (narrow.T @ narrow).astype(np.float64)  # exact, because the counts are below 2^24
             weighted_drops, weight, squares = drops, float(len(drops)), drops * drops
         else:
-            weights, table = _rounded(weights), flips.astype(np.float64)
+            weights, table = _round_to_grid(weights), flips.astype(np.float64)
             pair_sums, weight = table.T @ (table * weights[:, None]), float(weights.sum())
-            weighted_drops, squares = _rounded(weights * drops), _rounded(weights * drops * drops)
+            weighted_drops, squares = _round_to_grid(weights * drops), _round_to_grid(weights * drops * drops)
         coarse = np.rint(squares * GRID) / GRID
         return cls(
             n_rows=len(drops),
             weight=weight,
             flip_sums=np.diagonal(pair_sums).copy(),
             pair_sums=pair_sums,
-            cross_sums=np.einsum("i,ij->j", weighted_drops, flips),  # casts bit by bit: no table of floats
+            cross_sums=np.einsum(
+                "i,ij->j", weighted_drops, flips
+            ),  # einsum casts in small blocks and builds no table of floats
             drop_sum=float(weighted_drops.sum()),
             square_sums=(float(coarse.sum()), float((squares - coarse).sum())),
         )
@@ -82,8 +84,8 @@ class Evidence:
             return NotImplemented
         if other.n_literals != self.n_literals:
             raise SampleError(
-                f"Cannot add evidence on {other.n_literals} literals to evidence on {self.n_literals}; "
-                "both must come from the same neighborhood."
+                f"Evidence on {other.n_literals} literals was added to evidence on {self.n_literals} literals. "
+                "Both must come from the same neighborhood. Add only evidence of samples of one instance."
             )
         return Evidence(
             n_rows=self.n_rows + other.n_rows,
@@ -99,7 +101,7 @@ class Evidence:
         )
 
     def __radd__(self, other: object) -> "Evidence":
-        return self if other == 0 else NotImplemented  # the start of sum()
+        return self if other == 0 else NotImplemented  # sum() starts with 0
 
     @property
     def n_literals(self) -> int:
@@ -108,7 +110,7 @@ class Evidence:
 
     @cached_property
     def flip_means(self) -> np.ndarray:
-        """Share of the weight in which each literal is flipped: ``b = mean F``, shape (d,)."""
+        """Share of the weight with each literal flipped, ``b = mean F``, shape (d,)."""
         return _read_only(self.flip_sums / self._divisor)
 
     @cached_property
@@ -128,7 +130,7 @@ class Evidence:
 
     @property
     def drop_square(self) -> float:
-        """Mean of t^2: the fidelity error of the explanation that is only an intercept."""
+        """Mean of t^2, which is the fidelity error of the explanation that consists of the intercept only."""
         return (self.square_sums[0] + self.square_sums[1]) / self._divisor
 
     @property
@@ -136,8 +138,8 @@ class Evidence:
         if self.weight > self.n_rows * _MIN_WEIGHT:
             return self.weight
         raise SampleError(
-            f"The weights of {self.n_rows} rows add up to {self.weight:.3g}, and they are rounded to multiples of "
-            "2^-50. Scale them to add up to 1: `weights / weights.sum()`."
+            f"The weights of {self.n_rows} rows add up to {self.weight:.3g}, and weights are rounded to multiples "
+            "of 2^-50. They should add up to 1. Type `weights / weights.sum()`."
         )
 
 
@@ -146,7 +148,7 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _rounded(values: np.ndarray) -> np.ndarray:
+def _round_to_grid(values: np.ndarray) -> np.ndarray:
     return np.rint(values * WEIGHT_GRID) / WEIGHT_GRID
 
 
@@ -154,39 +156,50 @@ def _slices(n: int) -> list[slice]:
     return [slice(start, start + _ROWS_PER_PRODUCT) for start in range(0, n, _ROWS_PER_PRODUCT)]
 
 
-def _checked(
+def _check_sample(
     flips: np.ndarray, drops: np.ndarray, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     flips, drops = np.asarray(flips), np.asarray(drops, dtype=np.float64)
     if flips.ndim != 2 or drops.shape != (len(flips),) or len(flips) == 0:
         raise SampleError(
-            f"Flips have shape {flips.shape} and drops {drops.shape}; needed (n, d) and (n,) with n >= 1."
+            f"Flips have shape {flips.shape} and drops have shape {drops.shape}. They must have the shapes (n, d) "
+            "and (n,) with n >= 1. Type one row of flips and one drop per sample."
         )
     if flips.dtype != np.bool_ and not np.all((flips == 0) | (flips == 1)):
-        raise SampleError("Flips must be 0 or 1: 1 where a sample breaks a literal.")
-    flips = np.asfortranarray(flips, dtype=bool)  # one type, one layout: one order of summing up
+        raise SampleError(
+            "Flips hold a value other than 0 and 1. Every flip must be 0 or 1. Type 1 for every broken literal."
+        )
+    flips = np.asfortranarray(flips, dtype=bool)  # one type and one layout give one order of summation
     if not np.isfinite(drops).all():
-        raise SampleError("Drops must be finite: drop NaN and infinite rows before.")
+        raise SampleError(
+            "Drops hold NaN or infinite values. Every drop must be finite. Remove those rows from the sample."
+        )
     if weights is None:
         return flips, drops, None
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != drops.shape:
-        raise SampleError(f"Weights have shape {weights.shape}; needed one a row, {drops.shape}.")
+        raise SampleError(
+            f"Weights have shape {weights.shape}, but they must have the shape {drops.shape}. "
+            "Type one weight per row."
+        )
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise SampleError("Weights must be finite and not negative.")
+        raise SampleError(
+            "Weights hold a negative, NaN or infinite value. Every weight must be finite and at least 0. "
+            "Type the probability of each row."
+        )
     return flips, drops, weights
 
 
 @dataclass(frozen=True, eq=False)
 class SampleRows:
-    """A sample kept row by row, flips bit-packed: for solvers that need more than moments."""
+    """A sample stored row by row with bit-packed flips, for solvers that need more than moments."""
 
     packed: np.ndarray  # (n, ceil(d / 8)) bytes
     n_literals: int
     drops: np.ndarray
     weights: np.ndarray | None = None
-    stays: np.ndarray | None = None  # where the decision is unchanged, if there is one
-    clipped: np.ndarray | None = None  # where the output left its range, if that is known
+    stays: np.ndarray | None = None  # whether each row keeps the decision; None if the model makes no decision
+    clipped: np.ndarray | None = None  # whether the output of each row left its range; None if unknown
 
     @classmethod
     def pack(
@@ -197,14 +210,14 @@ class SampleRows:
         stays: np.ndarray | None = None,
         clipped: np.ndarray | None = None,
     ) -> "SampleRows":
-        """Pack a sample; flips (n, d) of booleans."""
-        flips, drops, weights = _checked(flips, drops, weights)
-        packed = np.packbits(np.ascontiguousarray(flips), axis=1)  # row by row: so they are unpacked fastest
+        """Pack a sample with boolean flips (n, d)."""
+        flips, drops, weights = _check_sample(flips, drops, weights)
+        packed = np.packbits(np.ascontiguousarray(flips), axis=1)  # packed row by row, which unpacks fastest
         return cls(packed, flips.shape[1], drops, weights, stays, clipped)
 
     @classmethod
     def joined(cls, parts: Sequence["SampleRows"]) -> "SampleRows":
-        """All rows of samples of the same kind, in order."""
+        """Join samples of the same kind, and keep the order of their rows."""
         columns = {
             name: None
             if getattr(parts[0], name) is None
@@ -215,10 +228,10 @@ class SampleRows:
 
     @property
     def flips(self) -> np.ndarray:
-        """Flips (n, d) as booleans, unpacked anew each time."""
+        """Flips (n, d) as booleans, unpacked again at every access."""
         return np.unpackbits(self.packed, axis=1, count=self.n_literals).astype(bool)
 
     @property
     def row_weights(self) -> np.ndarray:
-        """Weights (n,), all 1 unless given."""
+        """Weights (n,), all 1 if the sample has no weights."""
         return np.ones(len(self.drops)) if self.weights is None else self.weights

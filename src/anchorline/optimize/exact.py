@@ -1,4 +1,4 @@
-"""Best-first branch and bound: the proven best sum of at most k terms."""
+"""Best-first branch and bound, which proves the best sum of at most k terms."""
 
 import heapq
 import time
@@ -19,15 +19,15 @@ from anchorline.optimize.bounds import (
 )
 from anchorline.optimize.problem import Problem, Solution, Status, Variant
 
-TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed; its bound is kept
-_FEW = 64  # candidates for which all pairs cost no more than the cheap bound first
-_ALL_PAIRS = 400  # most candidates whose pairwise correlations are computed at one node
-_PATIENCE = 32  # nodes after which a proof begins again, from a better guess: most end sooner
+TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed, and its bound is kept
+_FEW_CANDIDATES = 64  # for at most this many, computing all pairs at once is as cheap as the cheap bound first
+_MAX_ALL_PAIRS = 400  # all pairwise correlations of a node are computed for at most this many candidates
+_NODES_BEFORE_RESTART = 32  # most proofs end sooner; the others start again here from a better first guess
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When to stop early; None means never."""
+    """Limits on the time in seconds and on the number of search nodes; None means no limit."""
 
     time_limit: float | None = None
     node_limit: int | None = None
@@ -35,7 +35,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Chosen literals, the ones that may still join them, and multipliers that bounded the parent well."""
+    """The chosen literals, the candidates that may still join them, and the multipliers of the parent's bound."""
 
     variant: Variant
     chosen: tuple[int, ...]
@@ -44,11 +44,11 @@ class Node:
 
     @property
     def left(self) -> int:
-        """How many literals may still be chosen."""
+        """Number of literals that may still be chosen."""
         return self.variant.size - len(self.chosen)
 
 
-Queue = list[tuple[float, int, Node]]  # a heap: bound, order of arrival, node
+Queue = list[tuple[float, int, Node]]  # a heap of (bound, order of arrival, node)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,53 +61,52 @@ class Candidate:
 
     @property
     def terms(self) -> tuple[int, ...]:
-        """What tells it from another: the literals that really contribute."""
+        """The literals with a contribution, which identify the candidate."""
         return tuple(np.flatnonzero(self.contributions).tolist())
 
 
 @dataclass
 class Pool:
-    """The best few explanations found so far, and the least bound among what was closed without them."""
+    """The best candidates so far, in order of their objective, and the smallest bound of the closed nodes."""
 
     problem: Problem
     size: int = 1
-    found: list[Candidate] = field(default_factory=list)
+    ranked: list[Candidate] = field(default_factory=list)
     closed: float = np.inf
 
     @property
     def objective(self) -> float:
-        """The best objective found."""
-        return self.found[0].objective if self.found else np.inf
+        """The best objective so far."""
+        return self.ranked[0].objective if self.ranked else np.inf
 
     @property
     def cutoff(self) -> float:
-        """Bounds at or above this close a node: nothing there enters the pool."""
-        last = self.found[-1].objective if len(self.found) == self.size else np.inf
+        """A node with a bound at or above the cutoff is closed, because none of its sums would enter the pool."""
+        last = self.ranked[-1].objective if len(self.ranked) == self.size else np.inf
         return last - TOLERANCE * self.problem.evidence.drop_square
 
     def close(self, bound: float) -> None:
-        """Remember the bound of something that is not searched."""
+        """Record the bound of a part of the search space that is not searched."""
         self.closed = min(self.closed, bound)
 
     def offer(self, support: np.ndarray, variant: Variant) -> None:
-        """Fit a support inside the box and keep it if it is among the best, each sum once."""
-        fitted = self.problem.fit_variant(
-            np.sort(support), variant
-        )  # one order, one rounding, however it was found
+        """Fit a support inside the box and keep the sum if it is new and among the best."""
+        # Sorting makes the rounding independent of the order in which the search chose the literals.
+        fitted = self.problem.fit_variant(np.sort(support), variant)
         if fitted is None:
             return
-        if np.count_nonzero(fitted[0]) < len(support):  # terms too small to be told may be left out
-            self.close(self.problem.least_objective(np.sort(support), variant))
+        if np.count_nonzero(fitted[0]) < len(support):  # the fit dropped negligible terms; the bound counts them
+            self.close(self.problem.smallest_objective(np.sort(support), variant))
         new = Candidate(self.problem.objective(fitted[0]), *fitted)
-        if any(old.terms == new.terms and old.objective <= new.objective for old in self.found):
+        if any(old.terms == new.terms and old.objective <= new.objective for old in self.ranked):
             return
-        kept = [old for old in self.found if old.terms != new.terms] + [new]
-        self.found = sorted(kept, key=lambda candidate: candidate.objective)[: self.size]
+        kept = [old for old in self.ranked if old.terms != new.terms] + [new]
+        self.ranked = sorted(kept, key=lambda candidate: candidate.objective)[: self.size]
 
     def offer_best(
         self, chosen: tuple[int, ...], candidates: np.ndarray, values: np.ndarray, variant: Variant
     ) -> None:
-        """Try the chosen literals with one candidate more, by increasing value without the box."""
+        """Offer the chosen literals with one more candidate, in the order of their values without the box."""
         order = np.argsort(values, kind="stable")
         for pos in order:
             if values[pos] >= self.cutoff:
@@ -119,10 +118,10 @@ class Pool:
 def solve_exact(problem: Problem, limits: Limits, shared: "Shared | None" = None) -> Solution:
     r"""Prove the optimum of `Problem` by best-first branch and bound on its statistics.
 
-    Bounds are those of `anchorline.optimize.bounds`; they ignore only the box on single literals,
-    which the fit of a whole support respects. The first incumbent is greedy selection, improved by
-    single swaps where the proof is long. At a limit the lower bound is the least over open nodes. Cost d^2,
-    then O(n) to O(n^2) a node with n surviving candidates.
+    `anchorline.optimize.bounds` computes the bounds. They ignore only the box on single literals, which the fit
+    of a whole support respects. The first incumbent is greedy selection, which single swaps improve if the proof
+    is long. At a limit the lower bound is the smallest bound of the open nodes. Cost d^2, then O(n) to O(n^2) per
+    node with n surviving candidates.
     """
     pool = Pool(problem)
     try:
@@ -133,52 +132,56 @@ def solve_exact(problem: Problem, limits: Limits, shared: "Shared | None" = None
 
 
 def solve_path(problems: list[Problem], limits: Limits) -> list[Solution]:
-    """Solve problems on the same evidence for increasing k: centred once, each guess extends the one before."""
-    shared = Shared(Centered.of(problems[0].evidence)) if problems else None
+    """Solve problems on the same evidence for increasing k; each search extends the last first guess."""
+    shared = Shared(Centered.from_evidence(problems[0].evidence)) if problems else None
     return [solve_exact(problem, limits, shared) for problem in problems]
 
 
 def solve_runners_up(problem: Problem, limits: Limits, n_best: int = 2) -> tuple[list[Candidate], bool]:
-    """The ``n_best`` best sums whose supports differ, best first, and whether the search was complete."""
+    """Return the ``n_best`` best sums with different supports, best first, and whether the search was complete."""
     pool = Pool(problem, n_best)
     _, stopped = _search(problem, limits, pool)
-    return pool.found, not stopped
+    return pool.ranked, not stopped
 
 
 @dataclass
 class Shared:
-    """What searches on the same evidence hand on: centred statistics, and the last guess of each variant."""
+    """State that searches on the same evidence share: centered statistics, and the last guess per variant."""
 
     centered: Centered
     guesses: list[tuple[int, ...]] = field(default_factory=lambda: [(), ()])
 
 
 def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None = None) -> tuple[int, bool]:
-    """Fill the pool; number of nodes, and whether a limit struck."""
+    """Fill the pool; return the number of nodes and whether a limit stopped the search."""
     deadline = np.inf if limits.time_limit is None else time.perf_counter() + limits.time_limit
-    most = np.inf if limits.node_limit is None else limits.node_limit
-    tries = [(False, _PATIENCE), (True, most)] if most > _PATIENCE else [(True, most)]
+    max_nodes = np.inf if limits.node_limit is None else limits.node_limit
+    attempts = [(True, max_nodes)]  # (whether the first guess uses swaps, number of nodes)
+    if max_nodes > _NODES_BEFORE_RESTART:
+        attempts = [(False, _NODES_BEFORE_RESTART), (True, max_nodes)]
     if shared is None:
-        shared = Shared(Centered.of(problem.evidence))
+        shared = Shared(Centered.from_evidence(problem.evidence))
     else:
-        tries = [(False, most)]  # going on from the guess of a smaller k, swaps have seldom paid
+        attempts = [(False, max_nodes)]  # swaps rarely improve a guess that extends the one of a smaller k
     n_nodes, proven = 0, 0.0
-    for swap, until in tries:
+    for swap, until in attempts:
         open_nodes = _roots(problem, shared, pool, proven, swap=swap)
         n_nodes += _branch(shared.centered, open_nodes, pool, until - n_nodes, deadline)
         stopped = bool(open_nodes) and open_nodes[0][0] < pool.cutoff
         if not stopped or time.perf_counter() > deadline:
             break
-        proven = open_nodes[0][0]  # of all that is not closed; what is closed is above the cutoff
+        proven = open_nodes[0][0]  # bounds every open node; closed nodes are above the cutoff
     if open_nodes:
         pool.close(open_nodes[0][0])
     return n_nodes, stopped
 
 
-def _branch(centered: Centered, open_nodes: Queue, pool: Pool, most: float, deadline: float) -> int:
-    """Expand the node of least bound until none can gain, or a limit strikes; number of nodes."""
+def _branch(centered: Centered, open_nodes: Queue, pool: Pool, max_nodes: float, deadline: float) -> int:
+    """Expand the node of smallest bound until no node can gain or a limit is reached; return the node count."""
     n_nodes, order = 0, len(open_nodes)
-    while open_nodes and open_nodes[0][0] < pool.cutoff and n_nodes < most and time.perf_counter() <= deadline:
+    while (
+        open_nodes and open_nodes[0][0] < pool.cutoff and n_nodes < max_nodes and time.perf_counter() <= deadline
+    ):
         bound, _, node = heapq.heappop(open_nodes)
         n_nodes += 1
         for child_bound, child in _expand(centered, node, pool):
@@ -189,10 +192,10 @@ def _branch(centered: Centered, open_nodes: Queue, pool: Pool, most: float, dead
 
 def _report(pool: Pool, n_nodes: int, status: Status) -> Solution:
     problem = pool.problem
-    if not pool.found:  # the first guess finds something wherever anything is feasible
+    if not pool.ranked:  # the first guess would have found a sum if any were feasible
         status = Status.INFEASIBLE
     nothing = Candidate(np.inf, np.zeros(problem.n_literals), problem.prediction)
-    best = pool.found[0] if pool.found else nothing
+    best = pool.ranked[0] if pool.ranked else nothing
     return Solution(
         contributions=best.contributions,
         intercept=best.intercept,
@@ -204,26 +207,26 @@ def _report(pool: Pool, n_nodes: int, status: Status) -> Solution:
 
 
 def _roots(problem: Problem, shared: Shared, pool: Pool, bound: float, *, swap: bool) -> Queue:
-    """The cases as wholes, each with the multipliers of a guess, which goes on from the last."""
-    found: Queue = []
+    """Return the root nodes of every variant, with the multipliers of a guess that extends the last guess."""
+    roots: Queue = []
     centered, guesses = shared.centered, shared.guesses
     for i, variant in enumerate(problem.variants):
         last = guesses[0] if swap else guesses[i] or guesses[0]
         guesses[i] = _guess(centered, variant, last, pool, swap=swap)
-        # The best of all sizes is one of the largest; what comes after it may be shorter.
+        # The best sum has the largest size. The next best ones may be shorter.
         for size in range(variant.size if pool.size == 1 else 0, variant.size + 1):
             part, guess = replace(variant, size=size), guesses[i][:size]
             if size < variant.size:
                 pool.offer(np.array(guess, dtype=np.intp), part)
             if size:
-                found.append((bound, len(found), _root(centered, part, guess)))
-    return found
+                roots.append((bound, len(roots), _root(centered, part, guess)))
+    return roots
 
 
 def _guess(
     centered: Centered, variant: Variant, chosen: tuple[int, ...], pool: Pool, *, swap: bool
 ) -> tuple[int, ...]:
-    """Offer greedy selection, from ``chosen`` on; with ``swap`` improved by single swaps while they help."""
+    """Offer the greedy extension of ``chosen``; with ``swap``, improve it by single swaps while they help."""
     value, gain = np.inf, TOLERANCE * pool.problem.evidence.drop_square
     while len(chosen) < variant.size:
         chosen, value = _add_best(centered, chosen, variant)
@@ -235,13 +238,13 @@ def _guess(
             other, other_value = _add_best(centered, rest, variant)
             if other_value < value - gain:
                 chosen, value, improved = other, other_value, True
-    if not pool.cutoff <= value < np.inf:  # infinite: complete as it came, its value is not known
+    if not pool.cutoff <= value < np.inf:  # inf if ``chosen`` was complete, because its value is unknown
         pool.offer(np.array(chosen, dtype=np.intp), variant)
     return chosen
 
 
 def _root(centered: Centered, variant: Variant, guess: tuple[int, ...]) -> Node:
-    """The whole variant, with the guess's own multipliers."""
+    """The root node of a variant, with the multipliers of the guess."""
     form = project(centered, guess, np.zeros(0, dtype=np.intp)).form
     _, eta, mu = saddle(form, variant.low, variant.high)
     return Node(variant, (), np.arange(len(centered.variances)), (float(eta), float(mu)))
@@ -257,7 +260,7 @@ def _add_best(centered: Centered, chosen: tuple[int, ...], variant: Variant) -> 
 def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Node]]:
     """Close the node, or return its children with their bounds, best first."""
     variant, left = node.variant, node.left
-    if len(node.candidates) <= left:  # all of them together dominate every subset
+    if len(node.candidates) <= left:  # taking all of them is at least as good as any subset
         pool.offer(np.append(node.candidates, node.chosen).astype(np.intp), variant)
         return []
     projection = project(centered, node.chosen, node.candidates)
@@ -271,7 +274,7 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
         return []
     order = np.argsort(-bound.gains, kind="stable")
     candidates, gains = candidates[order], bound.gains[order]
-    # Child i takes candidate i and drops the earlier ones; sets that run past the end are subsets of others.
+    # Child i takes candidate i and drops the earlier ones. Sets that run past the end are subsets of others.
     bounds = bound.base - np.correlate(gains, np.ones(left))
     n_children = int(np.searchsorted(bounds, pool.cutoff))
     if n_children < len(bounds):
@@ -286,22 +289,23 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
 
 
 def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) -> tuple[np.ndarray, Bound]:
-    """Drop candidates that cannot be part of a better set, again with what is left, to a fixed point.
+    """Drop the candidates that cannot be part of a better set, and repeat until no more can be dropped.
 
-    The correlations come in two stages: an O(n) bound first, then all pairs of those that survive. Where the first
-    drops none and yet leaves one child only, the second waits for that child: it tells more there.
+    The correlations are computed in two stages: first an O(n) bound, then all pairs of the surviving candidates.
+    If the first stage drops no candidate but leaves only one child, the second stage waits for that child, where
+    its bound is tighter.
     """
     candidates, left = node.candidates, node.left
     limits, multipliers = (node.variant.low, node.variant.high), node.multipliers
-    exact = len(candidates) <= _FEW
+    exact = len(candidates) <= _FEW_CANDIDATES
     rho = (exact_rho if exact else cheap_rho)(centered, projection, candidates, left - 1)
     while True:
         bound = climb(projection, rho, left, limits, multipliers)
         kept, closed = bound.screen(pool.cutoff, left)
         pool.close(closed)
-        done = exact or len(candidates) > _ALL_PAIRS or bound.forces_best(pool.cutoff, left)
+        done = exact or len(candidates) > _MAX_ALL_PAIRS or bound.forces_best(pool.cutoff, left)
         if len(kept) <= left or (done and len(kept) == len(candidates)):
             return candidates[kept], bound
         candidates, projection, multipliers = candidates[kept], projection.restrict(kept), bound.multipliers
-        exact = len(candidates) <= _ALL_PAIRS
+        exact = len(candidates) <= _MAX_ALL_PAIRS
         rho = exact_rho(centered, projection, candidates, left - 1) if exact else rho[kept]

@@ -1,4 +1,4 @@
-"""Iterative hard thresholding (Algorithm 1 of the paper), on statistics."""
+"""Iterative hard thresholding (Algorithm 1 of the paper), computed from the statistics."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from anchorline.optimize.projection import project_sparse_sum
 
 MAX_ITERATIONS = 5000
 _STALL = 1e-13  # an iteration that moves no contribution by more than this has converged
-_DIVERGED = 1e6  # contributions are at most 1 in size; these will not come back
+_DIVERGED = 1e6  # contributions have sizes up to 1, so an iterate this far away does not return
 
 
 def solve_iht(
@@ -22,15 +22,15 @@ def solve_iht(
     max_iterations: int = MAX_ITERATIONS,
     watch: Callable[[np.ndarray, float], None] | None = None,
 ) -> Solution:
-    r"""Gradient steps on all terms, each projected onto the anchored k-sparse sums; best iterate kept.
+    r"""Take gradient steps, project each iterate onto the anchored k-sparse sums, and return the best iterate.
 
-    With agreements :math:`A = 1 - 2F` and the constant literal in front, the terms :math:`v = (u_0 - c,
+    With agreements :math:`A = 1 - 2F` and the constant literal as first column, the terms :math:`v = (u_0 - c,
     u)` move by :math:`v \leftarrow \Pi(v - \eta\,\tfrac1n A^\top(A v - y))`, :math:`y = f(x) - c - 2t`,
-    from :math:`v = (f(x) - c, 0)`. Everything is read off the moments: one iteration costs O(dk).
-    ``step`` is :math:`\tfrac{18}{19}\cosh^2(\sigma/2)`; by default sigma is read off the share of flips.
-    No box, no bound: the status is HEURISTIC. May diverge on small samples.
-    ``watch`` is called with the terms :math:`v` (to be read, not changed) and the objective of every
-    iterate, the start first.
+    from :math:`v = (f(x) - c, 0)`. The moments determine every step, and one iteration costs O(dk).
+    ``step`` is :math:`\tfrac{18}{19}\cosh^2(\sigma/2)`; by default sigma is derived from the share of flips.
+    IHT ignores the box and computes no bound, so the status is HEURISTIC. It may diverge on small samples.
+    ``watch`` is called for every iterate, starting point included, with the terms :math:`v` (which it must not
+    change) and their objective.
     """
     evidence, total = problem.evidence, problem.prediction - problem.origin
     if step is None:
@@ -64,9 +64,9 @@ def solve_iht(
 
 
 def gradient(problem: Problem, terms: np.ndarray) -> np.ndarray:
-    r"""Gradient of :math:`L(v) = \tfrac1{2n}\|A v - y\|^2`, twice the objective, at v of sum f(x) - c.
+    r"""Gradient of :math:`L(v) = \tfrac1{2n}\|A v - y\|^2`, twice the objective, at terms v of sum f(x) - c.
 
-    ``A v - y = 2 (t - F u)``, so it is ``2 mean A (t - F u)``. Cost O(d) per non-zero term.
+    Because ``A v - y = 2 (t - F u)``, the gradient is ``2 mean A (t - F u)``. Cost O(d) per non-zero term.
     """
     evidence = problem.evidence
     support = np.flatnonzero(terms[1:])

@@ -1,4 +1,4 @@
-"""The question and its answer: a Problem, the fit of one support, a Solution, and how a search can end."""
+"""The problem and its answer: `Problem`, `Variant`, the fit of one support, `Solution` and `Status`."""
 
 import enum
 from dataclasses import dataclass
@@ -8,70 +8,10 @@ import numpy as np
 from anchorline.errors import CertificateError, InfeasibleError, NotOptimalError, NumericalError, ParameterError
 from anchorline.optimize.evidence import GRID, Evidence
 
-
-class Status(enum.Enum):
-    """How a search ended; the value of each member is the help text."""
-
-    OPTIMAL = "Proved: on this sample there is no better answer to what was asked."
-    LIMIT = "Stopped at a limit. `gap` bounds what is left; raise `time_limit` or `node_limit`."
-    CHOSEN = "A second sample preferred it; on the first one another rule is better by at most `gap`."
-    HEURISTIC = "No bound was sought. Use `solver='exact'` to obtain one."
-    RELAXED = "A lower bound, not an explanation: more than k terms."
-    INFEASIBLE = "No sum of at most k terms inside the box reaches the prediction; raise `k` or `box`."
-    NUMERICAL = "The statistics are too ill-conditioned to decide; draw more samples."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Solution:
-    """What a solver claims about one problem; `certify.check` recomputes it.
-
-    ``contributions`` is dense, one a literal, and with ``intercept`` adds up to the prediction.
-    ``lower_bound <= best objective on the sample <= objective``. ``n_nodes`` counts search nodes.
-    """
-
-    contributions: np.ndarray
-    intercept: float
-    objective: float
-    lower_bound: float = 0.0  # a mean square is never negative
-    status: Status
-    n_nodes: int = 0
-
-    def __post_init__(self) -> None:
-        contributions = np.array(self.contributions, dtype=np.float64)
-        contributions.setflags(write=False)
-        object.__setattr__(self, "contributions", contributions)
-        if self.status is Status.INFEASIBLE:
-            return
-        if not self.gap >= -1e-9 * max(1.0, abs(self.objective)):  # catches NaN
-            raise CertificateError.crossed(self.objective, self.lower_bound)
-
-    @property
-    def gap(self) -> float:
-        """How far the objective may be above the best on this sample."""
-        return max(0.0, self.objective - self.lower_bound)
-
-    @property
-    def support(self) -> np.ndarray:
-        """Indices of the literals with a contribution."""
-        return np.flatnonzero(self.contributions)
-
-    def require_optimal(self) -> "Solution":
-        """Return self if proved optimal, else raise `NotOptimalError`."""
-        if self.status is not Status.OPTIMAL:
-            raise NotOptimalError(f"{self.status.value} (gap {self.gap:.3g})")
-        return self
-
-
-_NEGLIGIBLE = 2 / GRID  # drops are rounded to 1 / GRID: a term this small is rounding, not a reason
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """At most ``size`` literals whose contributions add up to something in [low, high]."""
-
-    size: int
-    low: float
-    high: float
+_NEGLIGIBLE = 2 / GRID  # drops are rounded to multiples of 1 / GRID, so a term this small is only rounding
+_RCOND = 1e-12  # singular values below this share of the largest one are noise in the moments
+_SLACK = 1e-12  # a value outside a bound by at most this much counts as on the bound
+_STEEP = 1e-12  # releasing a bound whose multiplier has the wrong sign but is smaller than this gains nothing
 
 
 @dataclass(frozen=True, kw_only=False, eq=False)
@@ -82,10 +22,11 @@ class Problem:
               u_0 + \textstyle\sum_j u_j = f(x),\ \|u\|_0 + [u_0 \ne c] \le k,\ |u_j| \le \text{box},
               |u_0| \le \text{box}
 
-    ``prediction`` is the scaled f(x); ``origin`` c is the scaled value of a zero output, so that an
-    intercept equal to it is no term; ``box=None`` lifts the box. It is the better of two best-subset
-    problems (`cases`): with intercept, k - 1 literals whose sum may be anything that keeps
-    :math:`|u_0| \le` box; without, k literals that add up to f(x) - c.
+    ``prediction`` is the scaled f(x). ``origin`` is c, the scaled value of a zero output: an intercept that
+    equals the origin does not count as a term. ``box=None`` removes the box. The problem is the better of
+    two best-subset problems (`variants`). With starting level, k - 1 literals are chosen, and their sum may be
+    any number that keeps :math:`|u_0| \le` box. Without starting level, k literals are chosen, and they must add
+    up to f(x) - c.
 
     Examples
     --------
@@ -103,12 +44,18 @@ class Problem:
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:
-            raise ParameterError(f"k is {self.k!r}; needed a whole number of terms, at least 1.")
+            raise ParameterError(f"k is {self.k!r}, but it must be a whole number of at least 1. Type, say, k=5.")
         for name in ("prediction", "origin"):
             if not np.isfinite(getattr(self, name)):
-                raise ParameterError(f"{name} is {getattr(self, name)!r}; needed a finite number.")
+                raise ParameterError(
+                    f"{name} is {getattr(self, name)!r}, but it must be a finite number. "
+                    f"Type the scaled number, for example {name}=0.0."
+                )
         if self.box is not None and not (np.isfinite(self.box) and self.box > 0):
-            raise ParameterError(f"box is {self.box!r}; needed a positive number, or None to lift it.")
+            raise ParameterError(
+                f"box is {self.box!r}, but it must be a positive number. "
+                "Type box=1.0, or box=None to remove the box."
+            )
 
     @property
     def n_literals(self) -> int:
@@ -116,15 +63,15 @@ class Problem:
         return self.evidence.n_literals
 
     @property
-    def variants(self) -> tuple[Variant, ...]:
-        """The best-subset problems whose better answer is the answer."""
+    def variants(self) -> "tuple[Variant, ...]":
+        """The best-subset problems to solve; the better of their answers is the answer."""
         box = np.inf if self.box is None else self.box
         total = self.prediction - self.origin
         with_intercept = Variant(min(self.k - 1, self.n_literals), self.prediction - box, self.prediction + box)
-        without = Variant(min(self.k, self.n_literals), total, total)
-        # With every literal allowed beside the intercept, leaving the intercept out gains nothing.
-        redundant = without.size == with_intercept.size
-        return (with_intercept,) if redundant or abs(self.origin) > box else (with_intercept, without)
+        without_intercept = Variant(min(self.k, self.n_literals), total, total)
+        # If the variant with starting level may already use every literal, the other one cannot fit better.
+        redundant = without_intercept.size == with_intercept.size
+        return (with_intercept,) if redundant or abs(self.origin) > box else (with_intercept, without_intercept)
 
     def objective(self, contributions: np.ndarray) -> float:
         """Mean of ``(t - F u)^2`` over the sample, for dense contributions (d,)."""
@@ -135,9 +82,10 @@ class Problem:
         return max(0.0, float(self.evidence.drop_square + fitted))
 
     def fit(self, support: np.ndarray) -> tuple[np.ndarray, float]:
-        """Best contributions (dense) and intercept with these literals; exact anchor, exact zeros.
+        """Best contributions (dense) and intercept for the literals of a support.
 
-        Raises `InfeasibleError` where the box does not let them reach the prediction.
+        The terms add up exactly to the prediction, and literals without a contribution are exactly zero.
+        Raises `InfeasibleError` if these literals cannot reach the prediction inside the box.
         """
         support = np.unique(np.asarray(support, dtype=np.intp))
         for variant in self.variants:
@@ -145,73 +93,84 @@ class Problem:
             if fitted is not None:
                 return fitted
         raise InfeasibleError(
-            f"No contributions of the {len(support)} literals {support.tolist()} inside the box "
-            f"{self.box} add up, in at most {self.k} terms, to the prediction {self.prediction}."
+            f"The {len(support)} literals {support.tolist()} cannot add up to the prediction {self.prediction} "
+            f"in at most {self.k} terms inside the box {self.box}. A larger k or a larger box is needed. "
+            f"Type, for example, Problem(..., k={self.k + 1}) or Problem(..., box=None)."
         )
 
-    def fit_variant(self, support: np.ndarray, variant: Variant) -> tuple[np.ndarray, float] | None:
-        """`fit` within one case; None where the support is too large for it or nothing is feasible."""
+    def fit_variant(self, support: np.ndarray, variant: "Variant") -> tuple[np.ndarray, float] | None:
+        """`fit` within one variant; None if the support is too large for the variant or nothing is feasible."""
         fitted = self._fit_all(support, variant) if len(support) <= variant.size else None
         if fitted is None:
             return None
         small = (np.abs(fitted) <= _NEGLIGIBLE) & (fitted != 0)
         if small.any():
-            again = self.fit_variant(support[~small], variant)
-            if again is not None:
-                return again
+            refitted = self.fit_variant(support[~small], variant)
+            if refitted is not None:
+                return refitted
         contributions = np.zeros(self.n_literals)
         contributions[support] = fitted
-        if variant.low == variant.high:
-            _shift_to(contributions, variant.low)
+        if variant.low == variant.high:  # without starting level
+            _correct_sum(contributions, variant.low)
             return contributions, self.origin
         intercept = self.prediction - float(contributions.sum())
         total = self.prediction - self.origin
         if abs(intercept - self.origin) <= _NEGLIGIBLE and (contributions.any() or total == 0):
-            _shift_to(contributions, total)
+            _correct_sum(contributions, total)
             intercept = self.origin
         return contributions, intercept
 
-    def least_objective(self, support: np.ndarray, variant: Variant) -> float:
-        """What the literals of a support reach, with terms however small; inf where nothing is feasible."""
+    def smallest_objective(self, support: np.ndarray, variant: "Variant") -> float:
+        """Objective of the literals of a support with negligible terms kept; inf if nothing is feasible."""
         fitted, contributions = self._fit_all(support, variant), np.zeros(self.n_literals)
         if fitted is None:
             return np.inf
         contributions[support] = fitted
         return self.objective(contributions)
 
-    def _fit_all(self, support: np.ndarray, variant: Variant) -> np.ndarray | None:
+    def _fit_all(self, support: np.ndarray, variant: "Variant") -> np.ndarray | None:
         gram = self.evidence.second_moments[np.ix_(support, support)]
         return fit_support(gram, self.evidence.cross_moments[support], variant.low, variant.high, self.box)
 
     def n_terms(self, contributions: np.ndarray, intercept: float) -> int:
-        """Terms of a sum: its literals, and the intercept where it is not a zero output."""
+        """Number of terms of a sum: its literals, and the intercept unless it equals the origin."""
         return int(np.count_nonzero(contributions)) + int(intercept != self.origin)
 
 
-def _shift_to(contributions: np.ndarray, total: float) -> None:
-    """Take the last rounding error of the sum out of the largest contribution, in place."""
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One of the two variants of the sum: with or without the starting level.
+
+    Both choose at most ``size`` literals whose contributions add up to a number in [low, high]. With starting
+    level, the interval is the range that keeps the intercept inside the box. Without, low equals high.
+    """
+
+    size: int
+    low: float
+    high: float
+
+
+def _correct_sum(contributions: np.ndarray, total: float) -> None:
+    """Remove the last rounding error of the sum from the largest contribution, in place."""
     if contributions.any():
         largest = int(np.argmax(np.abs(contributions)))
         contributions[largest] -= float(contributions.sum()) - total
 
 
-_RCOND = 1e-12  # singular values below this share of the largest are noise of the moments
-_SLACK = 1e-12  # how far outside a bound still counts as on it
-_STEEP = 1e-12  # a multiplier of the wrong sign but smaller than this gains nothing
-
-
 def fit_support(
     second: np.ndarray, cross: np.ndarray, low: float, high: float, box: float | None
 ) -> np.ndarray | None:
-    r"""Contributions of one support, or None where nothing is feasible.
+    r"""Contributions of one support, or None if nothing is feasible.
 
     .. math:: \min_u u^\top G u - 2 h^\top u \quad\text{s.t.}\quad
               \text{low} \le \mathbf 1^\top u \le \text{high},\ |u_j| \le \text{box}
 
-    ``second`` is G (s, s) and ``cross`` is h (s,), both uncentred and restricted to the support;
-    G may be singular. Least squares, unless that leaves the box. Mutates nothing.
+    ``second`` is G (s, s) and ``cross`` is h (s,), both uncentered and restricted to the support; G may be
+    singular. Solves by least squares, and by an active-set method if that solution leaves the box. Mutates
+    nothing.
     """
-    unit = float(second.diagonal().max(initial=0.0)) or 1.0  # rare flips make small moments, not degenerate ones
+    # Rare flips make all moments small. Scaling keeps them from looking degenerate.
+    unit = float(second.diagonal().max(initial=0.0)) or 1.0
     second, cross, pinned = second / unit, cross / unit, np.zeros(len(cross))
     fitted = _stationary(second, cross, pinned, low if low == high else None)
     if fitted is not None and low != high and not low - _SLACK <= fitted.sum() <= high + _SLACK:
@@ -224,7 +183,7 @@ def fit_support(
 def _stationary(
     second: np.ndarray, cross: np.ndarray, pinned: np.ndarray, total: float | None
 ) -> np.ndarray | None:
-    """Minimum with the non-zero entries of ``pinned`` held, and the sum too where a total is given."""
+    """Minimum with the non-zero entries of ``pinned`` held fixed, and also the sum if ``total`` is given."""
     solution = pinned.copy()
     free = np.flatnonzero(pinned == 0)
     target = cross[free] - second[free] @ solution
@@ -232,23 +191,23 @@ def _stationary(
     if total is None:
         solution[free] = np.linalg.lstsq(gram, target, rcond=_RCOND)[0]
         return solution
-    left = total - solution.sum()
+    remainder = total - solution.sum()
     if not len(free):
-        return solution if abs(left) <= _SLACK else None
-    system = np.ones((len(free) + 1, len(free) + 1))  # bordered by the sum
+        return solution if abs(remainder) <= _SLACK else None
+    system = np.ones((len(free) + 1, len(free) + 1))  # the last row and column hold the sum constraint
     system[:-1, :-1], system[-1, -1] = gram, 0.0
-    solution[free] = np.linalg.lstsq(system, np.append(target, left), rcond=_RCOND)[0][:-1]
+    solution[free] = np.linalg.lstsq(system, np.append(target, remainder), rcond=_RCOND)[0][:-1]
     return solution
 
 
 def _active_set(
     second: np.ndarray, cross: np.ndarray, low: float, high: float, box: float | None
 ) -> np.ndarray | None:
-    """Walk from minimum to minimum, holding the bounds met and letting go of those that hold back.
+    """Solve `fit_support` inside the box by an active-set method; None if nothing is feasible.
 
-    ``sides`` says for each literal, then for the sum, which bound is held (-1, 0, +1). Every step
-    goes to the minimum with the held bounds, or to the first new bound on the way. Letting go of the
-    bound of least index (Bland's rule) keeps it from cycling.
+    ``sides`` holds one entry per literal and a last one for the sum: which bound is held (-1, 0, +1). Every
+    step goes to the minimum under the held bounds, or to the first new bound on the way. Releasing the
+    bound of smallest index (Bland's rule) prevents cycles.
     """
     size = len(cross)
     if box is None or low > size * box + _SLACK or high < -size * box - _SLACK or not size:
@@ -258,18 +217,21 @@ def _active_set(
     sides[size] = 1 if low == high else 0
     for _ in range(100 * (size + 1)):
         total = None if not sides[size] else (high if sides[size] > 0 else low)
-        goal = _stationary(second, cross, sides[:size] * box, total)
-        step = point * 0 if goal is None else goal - point
-        share, met = _first_bound(point, step, sides, low, high, box)
+        target = _stationary(second, cross, sides[:size] * box, total)
+        step = point * 0 if target is None else target - point
+        share, hit = _first_bound(point, step, sides, low, high, box)
         point = point + share * step
-        if met is not None:
-            sides[met[0]] = met[1]
+        if hit is not None:
+            sides[hit[0]] = hit[1]
             continue
-        loose = _held_back(second @ point - cross, sides, low == high)
-        if loose is None:
+        released = _bound_to_release(second @ point - cross, sides, low == high)
+        if released is None:
             return np.asarray(np.clip(point, -box, box))
-        sides[loose] = 0
-    raise NumericalError(f"The fit of {size} literals inside the box {box} does not settle.")
+        sides[released] = 0
+    raise NumericalError(
+        f"The fit of {size} literals inside the box {box} did not converge. Better conditioned statistics are "
+        "needed: draw more samples."
+    )
 
 
 def _first_bound(
@@ -289,20 +251,74 @@ def _first_bound(
     return float(shares[first]), (first, 1 if moves[first] > 0 else -1)
 
 
-def _held_back(gradient: np.ndarray, sides: np.ndarray, equality: bool) -> int | None:
-    """Index of the first held bound that the objective pulls away from, None at the optimum."""
+def _bound_to_release(gradient: np.ndarray, sides: np.ndarray, equality: bool) -> int | None:
+    """Index of the first held bound whose release lowers the objective; None at the optimum."""
     size = len(gradient)
     held = sides[:size] != 0
     price = 0.0
     if sides[size]:
         if not held.all():
             price = -float(gradient[~held].mean())
-        else:  # any price between what the literals at their lower and upper bounds ask for
-            least = (-gradient[sides[:size] < 0]).max(initial=-np.inf)
-            most = (-gradient[sides[:size] > 0]).min(initial=np.inf)
-            price = float(np.clip(0.0, min(least, most), max(least, most)))
+        else:  # any price between those required by the literals at their lower and at their upper bounds
+            from_lower = (-gradient[sides[:size] < 0]).max(initial=-np.inf)
+            from_upper = (-gradient[sides[:size] > 0]).min(initial=np.inf)
+            price = float(np.clip(0.0, min(from_lower, from_upper), max(from_lower, from_upper)))
     pull = np.append((gradient + price) * sides[:size], -price * sides[size])
     if equality:
         pull[size] = 0.0
     wrong = np.flatnonzero(pull > _STEEP)
     return int(wrong[0]) if len(wrong) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Solution:
+    """The answer that a solver claims for one problem; `audit.check` recomputes it.
+
+    ``contributions`` is dense, with one number per literal. Together with ``intercept`` the contributions add up
+    to the prediction. ``lower_bound <= best objective on the sample <= objective``. ``n_nodes`` is the number of
+    search nodes.
+    """
+
+    contributions: np.ndarray
+    intercept: float
+    objective: float
+    lower_bound: float = 0.0  # a mean square is never negative
+    status: "Status"
+    n_nodes: int = 0
+
+    def __post_init__(self) -> None:
+        contributions = np.array(self.contributions, dtype=np.float64)
+        contributions.setflags(write=False)
+        object.__setattr__(self, "contributions", contributions)
+        if self.status is Status.INFEASIBLE:
+            return
+        if not self.gap >= -1e-9 * max(1.0, abs(self.objective)):  # also catches NaN
+            raise CertificateError.crossed(self.objective, self.lower_bound)
+
+    @property
+    def gap(self) -> float:
+        """Upper bound on how far the objective is above the best one on this sample."""
+        return max(0.0, self.objective - self.lower_bound)
+
+    @property
+    def support(self) -> np.ndarray:
+        """Indices of the literals with a contribution."""
+        return np.flatnonzero(self.contributions)
+
+    def require_optimal(self) -> "Solution":
+        """Return self if it is proved optimal, otherwise raise `NotOptimalError`."""
+        if self.status is not Status.OPTIMAL:
+            raise NotOptimalError(f"{self.status.value} (gap {self.gap:.3g})")
+        return self
+
+
+class Status(enum.Enum):
+    """How a search ended; the value of each member is its help text."""
+
+    OPTIMAL = "Proved: on this sample, no other answer to the same question is better."
+    LIMIT = "Stopped at a limit. `gap` bounds the possible improvement; raise `time_limit` or `node_limit`."
+    CHOSEN = "A second sample preferred this rule; on the first sample another rule is better by at most `gap`."
+    HEURISTIC = "The solver computed no bound. Use `solver='exact'` to obtain one."
+    RELAXED = "This is a lower bound and not an explanation, because it has more than k terms."
+    INFEASIBLE = "No sum of at most k terms inside the box reaches the prediction; raise `k` or `box`."
+    NUMERICAL = "The statistics are too ill-conditioned to decide; draw more samples."

@@ -1,4 +1,4 @@
-"""Projection onto sparse vectors with a given sum: the thresholding step of IHT."""
+"""The thresholding step of IHT: projection onto the sparse vectors with a given sum."""
 
 import numpy as np
 
@@ -8,11 +8,11 @@ def project_sparse_sum(values: np.ndarray, k: int, total: float) -> np.ndarray:
 
     .. math:: \min_u \|u - v\|_2 \quad \text{s.t.}\ \|u\|_0 \le k,\ \mathbf 1^\top u = \text{total}
 
-    On a support P the best shifts every kept value equally, and what is kept of the squared norm is
-    :math:`\sum_P v_j^2 - (\sum_P v_j - \text{total})^2 / |P|`. Exchanging one kept value for another
-    changes this convexly in that value, so some best support is the p largest values with the k - p
-    smallest: try every p. Exact for every ``total``, zero included, where greedy selection fails.
-    Cost O(d + k log k). Mutates nothing.
+    On a support P the best projection shifts every kept value by the same amount. It keeps
+    :math:`\sum_P v_j^2 - (\sum_P v_j - \text{total})^2 / |P|` of the squared norm, which is convex in each
+    kept value. Therefore some best support consists of the p largest and the k - p smallest values, and the
+    function tries every p. The result is exact for every ``total``, including zero, where greedy selection
+    fails. Cost O(d + k log k). Mutates nothing.
 
     Examples
     --------
@@ -26,11 +26,11 @@ def project_sparse_sum(values: np.ndarray, k: int, total: float) -> np.ndarray:
         ends = np.concatenate([ends[:k], ends[d - k :]])
     else:
         ends = np.arange(d)
-    ends = ends[np.argsort(values[ends], kind="stable")]  # ascending: smallest first, largest last
+    ends = ends[np.argsort(values[ends], kind="stable")]  # ascending, so the smallest values come first
     ordered = values[ends]
     n_small = np.arange(k + 1)
     sums, squares = np.append(0.0, ordered.cumsum()), np.append(0.0, (ordered**2).cumsum())
-    start = len(ends) - (k - n_small)  # where the large part begins
+    start = len(ends) - (k - n_small)  # position of the first large value
     kept_sum = sums[n_small] + sums[-1] - sums[start]
     kept_square = squares[n_small] + squares[-1] - squares[start]
     best = int(np.argmax(kept_square - (kept_sum - total) ** 2 / k))

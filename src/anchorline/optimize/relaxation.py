@@ -1,4 +1,4 @@
-"""The paper's convex relaxation: an L1 ball in place of "at most k terms". A bound, not an explanation."""
+"""The paper's convex relaxation, with an L1 ball in place of "at most k terms": a bound, not an explanation."""
 
 import threading
 import warnings
@@ -12,23 +12,23 @@ from anchorline.optimize.exact import Limits
 from anchorline.optimize.mip.base import import_backend, require_box
 from anchorline.optimize.problem import Problem, Solution, Status
 
-_TOLERANCE = 1e-10  # asked of Clarabel: asking for more, it gives up and returns 1e-7
-_SLACK = 1e-12  # how far outside still counts as reachable: rounding
+_TOLERANCE = 1e-10  # with a smaller tolerance Clarabel gives up and returns 1e-7
+_SLACK = 1e-12  # a prediction outside by at most this much counts as reachable, because of rounding
 _ANSWERS = ("optimal", "optimal_inaccurate", "user_limit")
-_ONE_AT_A_TIME = threading.Lock()  # filters of warnings are the whole process's: two threads would mix them up
+_WARNINGS_LOCK = threading.Lock()  # warning filters belong to the process, and two threads would mix them up
 
 
 @dataclass(frozen=True, slots=True)
 class Polytope:
-    r"""What the relaxation allows: it holds every sum of at most k terms inside the box.
+    r"""The feasible set of the relaxation, which contains every sum of at most k terms inside the box.
 
     .. math:: u_0 + \textstyle\sum_j u_j = f(x),\ |u_j| \le \text{box},\ |u_0| \le \text{box},\
               \|u\|_1 + |u_0 - c| \le k\,\text{box} + |c|
 
-    With the intercept as a term, :math:`\|u\|_1 \le (k - 1)\,\text{box}` and
-    :math:`|u_0 - c| \le \text{box} + |c|`; without, :math:`\|u\|_1 \le k\,\text{box}` and
-    :math:`u_0 = c`. An origin c outside the box is no way out of counting the intercept, and 0 takes
-    its place: ``center`` is c or 0, ``radius`` the right-hand side.
+    With starting level, :math:`\|u\|_1 \le (k - 1)\,\text{box}` and
+    :math:`|u_0 - c| \le \text{box} + |c|`. Without, :math:`\|u\|_1 \le k\,\text{box}` and
+    :math:`u_0 = c`. If the origin c is outside the box, the intercept always counts as a term, and 0 takes the
+    place of c. ``center`` is c or 0, and ``radius`` is the right-hand side.
     """
 
     n_literals: int
@@ -38,8 +38,8 @@ class Polytope:
     radius: float
 
     @classmethod
-    def of(cls, problem: Problem) -> Self:
-        """Read the polytope off a problem; `ParameterError` without a box."""
+    def from_problem(cls, problem: Problem) -> Self:
+        """Build the polytope of a problem; raise `ParameterError` if the problem has no box."""
         box = require_box(problem)
         center = float(problem.origin) if abs(problem.origin) <= box else 0.0
         radius = problem.k * box + abs(center)
@@ -52,8 +52,8 @@ class Polytope:
         fall = min(self.radius, self.box + self.center + self.n_literals * self.box)
         return not self.center - fall - _SLACK <= self.prediction <= self.center + rise + _SLACK
 
-    def least(self, slopes: np.ndarray) -> float:
-        r"""Return a lower bound of :math:`g^\top u` over the polytope, rigorous and tight.
+    def linear_lower_bound(self, slopes: np.ndarray) -> float:
+        r"""Return a rigorous and tight lower bound of :math:`g^\top u` over the polytope.
 
         For every price :math:`\mu` of the anchor and toll :math:`\lambda \ge 0` of the ball,
 
@@ -61,7 +61,8 @@ class Polytope:
                   - \text{box} \textstyle\sum_j \max(0, |g_j - \mu| - \lambda)
                   + \min_{|u_0| \le \text{box}} (\lambda |u_0 - c| - \mu u_0).
 
-        A linear program finds the best pair; the value is this formula, whatever the program answers.
+        A linear program finds the best pair. The value is computed by this formula, so it is a valid bound
+        whatever the linear program returns.
         """
         price, toll = self._multipliers(slopes)
         literals = -self.box * np.maximum(0.0, np.abs(slopes - price) - toll).sum()
@@ -70,7 +71,7 @@ class Polytope:
         return float(price * self.prediction - toll * self.radius + literals + intercept)
 
     def _multipliers(self, slopes: np.ndarray) -> tuple[float, float]:
-        """Price and toll from HiGHS: u and u_0 - center in positive and negative parts, two rows."""
+        """Price and toll from HiGHS; the program splits u and u_0 - center into positive and negative parts."""
         from scipy.optimize import linprog  # noqa: PLC0415  on first use only
 
         rises = np.append(np.full(self.n_literals, self.box), self.box - self.center)
@@ -86,34 +87,34 @@ class Polytope:
             bounds=np.column_stack([np.zeros(2 * len(costs)), np.append(rises, falls)]),
             method="highs",
         )
-        if answer.status != 0:  # the polytope is a point up to rounding: any pair is valid, if loose
+        if answer.status != 0:  # the polytope is a point up to rounding, and any pair gives a valid bound
             return 0.0, 0.0
         return float(answer.eqlin.marginals[0]), max(0.0, -float(answer.ineqlin.marginals[0]))
 
 
 def solve_relaxation(problem: Problem, limits: Limits) -> Solution:
-    r"""Minimise the fidelity error over the `Polytope` that holds all sums of at most k terms.
+    r"""Minimize the fidelity error over the `Polytope` that contains all sums of at most k terms.
 
     .. math:: \min_u\ Q(u) = u^\top G u - 2 h^\top u + \tfrac1n\|t\|_2^2
               \quad\text{s.t.}\quad u \in \text{Polytope}
 
-    Clarabel finds u, through CVXPY. The lower bound does not trust it: by convexity
-    :math:`Q(v) \ge Q(u) + \nabla Q(u)^\top (v - u)` for every v, and the right-hand side is minimised
-    over the polytope by duality. The answer is dense: `Status.RELAXED`, a bound and no explanation.
-    Needs a box. At a time limit u may lie outside the polytope; the bound still holds. There are no
-    nodes to limit. Cost about d^3.
+    Clarabel finds u, through CVXPY. The lower bound does not rely on Clarabel: by convexity
+    :math:`Q(v) \ge Q(u) + \nabla Q(u)^\top (v - u)` for every v, and the right-hand side is minimized
+    over the polytope by duality. The answer is dense, so its status is `Status.RELAXED`: it is a bound and not an
+    explanation. The problem must have a box. At a time limit u may lie outside the polytope, but the bound still
+    holds. A node limit has no effect. Cost about d^3.
     """
-    polytope = Polytope.of(problem)
+    polytope = Polytope.from_problem(problem)
     zeros = np.zeros(problem.n_literals)
     if polytope.is_empty:
         return Solution(
             contributions=zeros, intercept=problem.prediction, objective=np.inf, status=Status.INFEASIBLE
         )
-    contributions = _minimise(problem, polytope, limits)
+    contributions = _minimize(problem, polytope, limits)
     evidence = problem.evidence
     slopes = 2 * (evidence.second_moments @ contributions - evidence.cross_moments)
     objective = problem.objective(contributions)
-    bound = objective + polytope.least(slopes) - float(slopes @ contributions)
+    bound = objective + polytope.linear_lower_bound(slopes) - float(slopes @ contributions)
     return Solution(
         contributions=contributions,
         intercept=problem.prediction - float(contributions.sum()),
@@ -123,8 +124,8 @@ def solve_relaxation(problem: Problem, limits: Limits) -> Solution:
     )
 
 
-def _minimise(problem: Problem, polytope: Polytope, limits: Limits) -> np.ndarray:
-    """Clarabel's minimum over the polytope, up to its tolerance or the time limit."""
+def _minimize(problem: Problem, polytope: Polytope, limits: Limits) -> np.ndarray:
+    """Minimize over the polytope with Clarabel, up to its tolerance or the time limit."""
     cvxpy = import_backend("cvxpy", extra="relax")
     import_backend("clarabel", extra="relax")
     evidence = problem.evidence
@@ -132,7 +133,7 @@ def _minimise(problem: Problem, polytope: Polytope, limits: Limits) -> np.ndarra
     factor = directions * np.sqrt(np.clip(scales, 0.0, None))  # rounding may leave G slightly indefinite
     u = cvxpy.Variable(problem.n_literals)
     intercept = polytope.prediction - cvxpy.sum(u)
-    # As a matrix, not as squares of factor' u: d fewer variables, and ten times faster at d = 644.
+    # The matrix form has d fewer variables than the squares of factor' u and is ten times faster at d = 644.
     curved = cvxpy.quad_form(u, cvxpy.psd_wrap(factor @ factor.T))
     relaxed = cvxpy.Problem(
         cvxpy.Minimize(curved - 2 * (evidence.cross_moments @ u)),
@@ -145,12 +146,17 @@ def _minimise(problem: Problem, polytope: Polytope, limits: Limits) -> np.ndarra
     settings = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), _TOLERANCE)
     if limits.time_limit is not None:
         settings["time_limit"] = float(limits.time_limit)
-    with _ONE_AT_A_TIME, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "may be inaccurate": the gap says by how much
+    with _WARNINGS_LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # CVXPY warns of inaccuracy, which the gap already measures
         try:
             relaxed.solve(solver="CLARABEL", **settings)
         except cvxpy.error.SolverError as error:
-            raise BackendError(f"Clarabel failed: {error} Use the solver 'exact'.") from error
+            raise BackendError(
+                f"Clarabel failed: {error} The relaxation needs its answer. Use the solver 'exact' instead."
+            ) from error
     if relaxed.status not in _ANSWERS or u.value is None:
-        raise BackendError(f"Clarabel ended with status {relaxed.status!r}; needed one of {', '.join(_ANSWERS)}.")
+        raise BackendError(
+            f"Clarabel ended with status {relaxed.status!r}, but it must be one of {', '.join(_ANSWERS)}. "
+            "Use the solver 'exact' instead."
+        )
     return np.asarray(u.value, dtype=np.float64)

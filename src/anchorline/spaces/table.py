@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import InstanceError, ParameterError
-from anchorline.spaces.attributes import Attribute, Statement, build_attribute, encode
+from anchorline.spaces.attributes import Attribute, RandomWords, Statement, build_attribute, encode
 from anchorline.spaces.base import Literal
-from anchorline.spaces.cells import Cells
 from anchorline.spaces.columns import CATEGORY, DATE, Column
-from anchorline.spaces.natives import Natives
+from anchorline.spaces.natives import Cells, Natives
 from anchorline.spaces.options import (
     check_cuts_not_fixed,
     check_level_names,
@@ -25,7 +24,6 @@ from anchorline.spaces.options import (
     cut_points,
     level_text_from_key,
 )
-from anchorline.spaces.random_words import RandomWords
 from anchorline.spaces.rows import plain
 from anchorline.spaces.training import read_training_table
 from anchorline.spaces.values import all_same

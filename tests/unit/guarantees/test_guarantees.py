@@ -1,3 +1,5 @@
+"""The theorems against the figures of the paper, and the intervals against their formulas."""
+
 import dataclasses
 import doctest
 import importlib
@@ -13,10 +15,10 @@ from anchorline import guarantees as g
 from anchorline.errors import ParameterError
 
 ADULT = {"k": 5, "d": 42, "sigma": 1.0, "epsilon": 0.01, "delta": 0.05}
-MODULES = ["_betting", "_checks", "estimates", "intervals", "sequences", "theorems"]
+MODULES = ["_checks", "intervals", "regularity", "sequences", "theorems", "trajectory"]
 
 
-# --- the figures the paper quotes -------------------------------------------------------------------
+# --- the figures that the paper quotes -------------------------------------------------------------------
 
 
 def to_two_digits(number: float) -> float:
@@ -42,7 +44,7 @@ def test_sample_sizes_as_quoted():
     assert to_two_digits(g.iht_required_samples(**ADULT, c0=1.0, c1=1.0)) == 5.4e10  # "on the order of 1e11"
 
 
-def test_design_calls_five_thousand_samples_vacuous():
+def test_five_thousand_samples_are_vacuous():
     epsilon = g.achievable_epsilon(5000, 5, 42, 0.05)
     assert round(epsilon, 1) == 2.2
     assert g.is_vacuous(epsilon)
@@ -50,7 +52,7 @@ def test_design_calls_five_thousand_samples_vacuous():
     assert g.is_vacuous(math.nan)
 
 
-# --- the theorems' own algebra ----------------------------------------------------------------------
+# --- the algebra of the theorems ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.5, 1.0, 3.0])
@@ -99,7 +101,7 @@ def test_epsilon_and_samples_are_inverse(epsilon, radius):
 
 
 def test_epsilon_of_the_proof_is_no_larger_than_the_theorem_s():
-    k, d, m, delta = 5, 42, 5000, 0.05  # the proof's last display, before (a + b)^2 <= 2 a^2 + 2 b^2
+    k, d, m, delta = 5, 42, 5000, 0.05  # the last display of the proof, before (a + b)^2 <= 2 a^2 + 2 b^2
     deviation = (k + 1) ** 2 / math.sqrt(m)
     deviation *= math.sqrt(2 * math.log(2 * d)) + math.sqrt(2 * math.log(2 / delta)) / 4
     assert deviation <= g.achievable_epsilon(m, k, d, delta)
@@ -134,8 +136,8 @@ def test_mean_tolerance_is_void_without_locality():
     assert g.iht_required_samples(5, 42, 0.0, 1.0, 0.05, c0=1e-9, c1=1.0) > 0
 
 
-def test_mean_condition_can_exceed_the_generalisation_one():
-    # the paper says that it is dominated: not at a tolerance near 1 in a very local neighbourhood
+def test_mean_condition_can_exceed_the_generalization_one():
+    # The paper calls it dominated, which is wrong at a tolerance near 1 in a very local neighborhood.
     uniform = g.required_samples(5, 42, 0.5, 0.025, g.iht_radius(5, 6.0))
     assert g.iht_required_samples(5, 42, 6.0, 1.0, 0.05, c0=1e-9, c1=1.0) > uniform
 
@@ -198,10 +200,10 @@ def test_iterations():
         (lambda: estimate(n_samples=0), "n_samples"),
     ],
 )
-def test_errors_say_what_came_what_is_needed_and_what_to_type(call, name):
+def test_errors_state_the_value_the_requirement_and_what_to_type(call, name):
     with pytest.raises(ParameterError, match=name) as caught:
         call()
-    assert "needed" in str(caught.value)
+    assert "must" in str(caught.value)
     assert "Type" in str(caught.value)
 
 
@@ -240,17 +242,17 @@ def test_exact_estimates():
 
 
 def naive_betting_low(losses, confidence) -> float:
-    """Lower limit, one observation and one candidate at a time; bets straight from the docstring."""
+    """Lower limit from one observation and one candidate at a time, with the bets of the docstring."""
     n, threshold = len(losses), math.log(2 / (1 - confidence))
     renewals = [0]
     while renewals[-1] < n:
         renewals.append(renewals[-1] + max(1, renewals[-1] // 16))
     bets = []
     for i in range(n):
-        seen = [0.5, *losses[: max(start for start in renewals if start <= i)]]
-        mean = sum(seen) / len(seen)
-        scatter = 0.25 + sum((loss - mean) ** 2 for loss in seen[1:])
-        ratio = threshold / (n * scatter / len(seen))
+        earlier = [0.5, *losses[: max(start for start in renewals if start <= i)]]
+        mean = sum(earlier) / len(earlier)
+        scatter = 0.25 + sum((loss - mean) ** 2 for loss in earlier[1:])
+        ratio = threshold / (n * scatter / len(earlier))
         bets.append(math.sqrt(2 * ratio) + mean * ratio)
     ends = {start for start in renewals if start < n} | {n}
 
@@ -327,7 +329,7 @@ def test_constant_losses(constant, n):
     losses = np.full(n, constant)
     for measured in (g.estimate_mean(losses), g.BettingSequence().update(losses).estimate()):
         assert 0.0 <= measured.low <= measured.value <= measured.high <= 1.0
-        assert measured.width <= 12 / n  # no variance: the rate is 1 / n
+        assert measured.width <= 12 / n  # without variance the rate is 1 / n
 
 
 def test_an_order_that_hides_the_mean_stretches_the_interval():
@@ -384,7 +386,7 @@ def test_doctests(module):
 
 def test_public_names_are_sorted_and_end_with_a_doctest():
     assert g.__all__ == sorted(g.__all__)
-    undocumented = {"IhtConstants"}  # made by iht_constants, which has one
+    undocumented = {"IhtConstants"}  # iht_constants builds it and has a doctest
     assert all(">>> " in getattr(g, name).__doc__ for name in set(g.__all__) - undocumented)
 
 

@@ -1,4 +1,4 @@
-"""Evidence adds up exactly, in any chunking and order, and says what plain NumPy says about the rows."""
+"""Evidence adds up exactly in any chunking and order, and agrees with plain NumPy on the rows."""
 
 import dataclasses
 from fractions import Fraction
@@ -12,12 +12,12 @@ from anchorline.errors import SampleError
 from anchorline.optimize import evidence as evidence_module
 from anchorline.optimize.evidence import Evidence, SampleRows
 
-GRID = 2**26  # the grid of design section 2, written again on purpose
+GRID = 2**26  # repeated here on purpose, so that a change of the grid fails these tests
 EXACT = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
 
 def draw(seed, n, d, weighted=False):
-    """Flips, drops on the grid (extremes included) and weights that add up to 1, or None."""
+    """Flips, drops on the grid (including extremes), and weights that add up to 1 or None."""
     rng = np.random.default_rng([5, seed])
     flips = rng.random((n, d)) < rng.uniform(0.05, 0.95)
     units = rng.integers(-GRID, GRID + 1, n)
@@ -27,26 +27,28 @@ def draw(seed, n, d, weighted=False):
     return flips, units / GRID, weights
 
 
-def taken(weights, rows):
+def weights_of(weights, rows):
     return None if weights is None else weights[rows]
 
 
 def state(evidence):
-    """Every field as bytes, so that == means the same bits."""
+    """Every field as bytes, so that equality means identical bits."""
     return {
         field.name: np.asarray(getattr(evidence, field.name)).tobytes() for field in dataclasses.fields(evidence)
     }
 
 
 def in_pieces(flips, drops, weights, pieces):
-    parts = [Evidence.from_sample(flips[rows], drops[rows], taken(weights, rows)) for rows in pieces if len(rows)]
+    parts = [
+        Evidence.from_sample(flips[rows], drops[rows], weights_of(weights, rows)) for rows in pieces if len(rows)
+    ]
     total = parts[0]
     for part in parts[1:]:
         total = total + part
     return total
 
 
-# --- it adds up ------------------------------------------------------------------------------------
+# --- evidence adds up ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -74,7 +76,7 @@ def test_any_order_gives_the_same_bits(weighted, seed, n, d):
     pieces = [order[part] for part in np.array_split(np.arange(n), 5)]
     rng.shuffle(pieces)
     whole = Evidence.from_sample(flips, drops, weights)
-    assert state(Evidence.from_sample(flips[order], drops[order], taken(weights, order))) == state(whole)
+    assert state(Evidence.from_sample(flips[order], drops[order], weights_of(weights, order))) == state(whole)
     assert state(in_pieces(flips, drops, weights, pieces)) == state(whole)
 
 
@@ -107,7 +109,7 @@ def test_internal_pieces_do_not_show(monkeypatch):
     assert state(Evidence.from_sample(flips, drops, weights)) == state(weighted)
 
 
-# --- it says what the rows say -----------------------------------------------------------------------
+# --- evidence agrees with the rows -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -158,7 +160,7 @@ def test_every_kind_of_zero_and_one_is_welcome():
     assert state(Evidence.from_sample(np.asfortranarray(flips), drops)) == expected
 
 
-# --- it is nobody else's -----------------------------------------------------------------------------
+# --- evidence owns its arrays -----------------------------------------------------------------------------
 
 
 def test_the_sample_is_left_alone():
@@ -226,7 +228,7 @@ def test_what_does_not_fit_together_is_refused(flips, drops, weights, words):
 
 
 def test_evidence_of_other_literals_is_not_added():
-    with pytest.raises(SampleError, match="3 literals to evidence on 2"):
+    with pytest.raises(SampleError, match="3 literals was added to evidence on 2 literals"):
         Evidence.from_sample(*GOOD) + Evidence.from_sample([[1, 0, 0]], [0.5])
 
 
@@ -236,7 +238,7 @@ def test_only_evidence_is_added():
 
 
 def test_tiny_weights_are_weights_or_refused():
-    """Part of an enumeration may weigh nothing; means over nothing are refused."""
+    """A part of an enumeration may have no weight, but its means are refused."""
     for weights in ([1e-20, 3e-20], [0.0, 0.0], [3e-12, 1e-12]):
         evidence = Evidence.from_sample(*GOOD, weights)
         with pytest.raises(SampleError, match=r"2 rows add up to (0|4e-12),.*weights.sum"):
@@ -246,7 +248,7 @@ def test_tiny_weights_are_weights_or_refused():
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_rows_are_packed_row_by_row(order):
-    """Down the columns they would be unpacked in twenty times as long."""
+    """Rows packed by columns would take twenty times as long to unpack."""
     flips = np.asarray(np.random.default_rng(0).random((100, 30)) < 0.3, order=order)
     parts = SampleRows.joined([SampleRows.pack(flips, np.zeros(100)), SampleRows.pack(flips, np.zeros(100))])
     assert parts.packed.flags.c_contiguous
@@ -255,6 +257,9 @@ def test_rows_are_packed_row_by_row(order):
 
 def test_the_layout_of_flips_does_not_matter():
     rng = np.random.default_rng(0)
-    flips, drops = rng.random((5000, 30)) < 0.3, rng.normal(size=5000)  # drops on no grid: the order shows
+    flips, drops = (
+        rng.random((5000, 30)) < 0.3,
+        rng.normal(size=5000),
+    )  # off the grid, where the order of summation is visible
     one, other = (Evidence.from_sample(np.asarray(flips, order=order), drops) for order in "CF")
     assert one.cross_sums.tobytes() == other.cross_sums.tobytes()

@@ -1,4 +1,4 @@
-"""Every solver through `explain`: anchored, sparse (but for the relaxation), consistent with the exact one."""
+"""Every solver through `explain`: anchored, sparse (except the relaxation), consistent with the exact solver."""
 
 import numpy as np
 import pytest

@@ -1,1 +1,1 @@
-"""Outside solvers for the paper's (MIP), one file each: independent referees of the exact solver."""
+"""External solvers for the paper's (MIP), one file per solver: independent referees of the exact solver."""

@@ -1,4 +1,4 @@
-"""What the adapters of outside solvers share: the program in numbers, lazy imports, the report."""
+"""Code that the adapters of external solvers share: the program, lazy imports, statuses and the report."""
 
 import importlib
 from collections.abc import Mapping
@@ -16,26 +16,26 @@ from anchorline.errors import (
 )
 from anchorline.optimize.problem import Problem, Solution, Status
 
-_KEPT = 0.999  # share of the least eigenvalue given to the diagonal, so that the rest stays convex
-_PROVES = 1e-4  # share of mean t^2 that an answer called optimal may be above its bound
-LOST = 1e-7  # in units of the program: how far a backend's bound may be above what it bounds
-_MIN_UNIT = 1e-4  # smaller ones would make coefficients that no backend takes well
-_SINGULAR = 1e-9  # a least eigenvalue below this is rounding: nothing to give
+_DIAGONAL_SHARE = 0.999  # share of the smallest eigenvalue moved to the diagonal; the rest stays convex
+_MAX_OPTIMAL_GAP = 1e-4  # an optimal answer may be above its bound by at most this share of mean t^2
+BOUND_TOLERANCE = 1e-7  # in units of the program; a backend's bound may be too high by this much
+_MIN_UNIT = 1e-4  # a smaller unit would make coefficients too large for the backends
+_SINGULAR = 1e-9  # a smallest eigenvalue below this is rounding, and no share of it can be moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    r"""The paper's (MIP) on statistics, for a problem with a box.
+    r"""The paper's (MIP) in terms of the statistics, for a problem with a box.
 
     .. math:: \min_{u, u_0, z}\ u^\top G u - 2 h^\top u + \tfrac1n\|t\|_2^2 \quad\text{s.t.}\quad
               u_0 + \textstyle\sum_j u_j = f(x),\ z_0 + \textstyle\sum_j z_j \le k,\
               |u_j| \le \text{box}\, z_j,\
               (-\text{box} - c)\, z_0 \le u_0 - c \le (\text{box} - c)\, z_0,\ z \in \{0, 1\}^{d+1}
 
-    ``second`` is G (d, d), ``cross`` is h (d,), ``constant`` the mean of t^2, all in units of about that mean:
-    the backends' tolerances are absolute. The intercept is no term
-    where it equals the ``origin`` c; where c is outside the box it always is one
-    (``intercept_counts``: :math:`z_0 = 1`). The box is the big M, and it is part of the problem.
+    ``second`` is G (d, d), ``cross`` is h (d,) and ``constant`` is the mean of t^2. All are in units of about that
+    mean, because the backends' tolerances are absolute. An intercept that equals the ``origin`` c does not count
+    as a term. If c is outside the box, the intercept always counts (``intercept_counts``: :math:`z_0 = 1`). The
+    box is the big M, and it is part of the problem.
     """
 
     second: np.ndarray
@@ -47,8 +47,8 @@ class Program:
     origin: float
 
     @classmethod
-    def of(cls, problem: Problem) -> Self:
-        """Read the program off a problem; `ParameterError` without a box."""
+    def from_problem(cls, problem: Problem) -> Self:
+        """Build the program of a problem; raise `ParameterError` if the problem has no box."""
         evidence, unit = problem.evidence, _unit(problem)
         return cls(
             second=evidence.second_moments / unit,
@@ -67,7 +67,7 @@ class Program:
 
     @property
     def intercept_counts(self) -> bool:
-        """Whether the intercept is a term whatever its value."""
+        """Whether the intercept counts as a term whatever its value."""
         return abs(self.origin) > self.box
 
     def split(self) -> tuple[np.ndarray, np.ndarray]:
@@ -75,15 +75,15 @@ class Program:
 
         .. math:: D_j = \lambda\, G_{jj},\quad \lambda = 0.999\, \lambda_{\min}(G_{ij} / \sqrt{G_{ii} G_{jj}})
 
-        Flips are nearly independent, so D is most of what is convex in G; D is zero where G is
-        singular. A solver may bound :math:`D_j u_j^2` by its perspective
-        :math:`D_j u_j^2 / z_j`, which is far tighter than the box. Cost d^3.
+        Flips are nearly independent, so D holds most of the convexity of G. D is zero if G is singular. A solver
+        may bound :math:`D_j u_j^2` by its perspective :math:`D_j u_j^2 / z_j`, which is far tighter than the box.
+        Cost d^3.
         """
         root = np.sqrt(np.diagonal(self.second))
-        used = root > 0  # a literal that never flips has an empty row: leave it out
+        used = root > 0  # a literal that never flips has an empty row and is left out
         scaled = (self.second / np.outer(root + ~used, root + ~used))[np.ix_(used, used)]
-        least = float(np.linalg.eigvalsh(scaled)[0]) if used.any() else 0.0
-        diagonal = (_KEPT * least if least > _SINGULAR else 0.0) * root**2
+        smallest = float(np.linalg.eigvalsh(scaled)[0]) if used.any() else 0.0
+        diagonal = (_DIAGONAL_SHARE * smallest if smallest > _SINGULAR else 0.0) * root**2
         return diagonal, self.second - np.diag(diagonal)
 
 
@@ -92,17 +92,17 @@ def _unit(problem: Problem) -> float:
 
 
 def require_box(problem: Problem) -> float:
-    """Return the box, or raise `ParameterError`: an invented bound would prove nothing."""
+    """Return the box, or raise `ParameterError`, because an invented bound would prove nothing."""
     if problem.box is None:
         raise ParameterError(
-            "box is None, and this solver bounds every term by the box. "
-            "Give a box, as in Problem(..., box=1.0), or use the solver 'exact', which needs none."
+            "box is None, but this solver needs a box, which bounds every term. "
+            "Type Problem(..., box=1.0), or use the solver 'exact', which needs no box."
         )
     return float(problem.box)
 
 
 def import_backend(package: str, extra: str) -> Any:
-    """Import an optional package on first use, or name the extra that brings it."""
+    """Import an optional package on first use, or raise `MissingDependencyError`, which names the extra."""
     try:
         return importlib.import_module(package)
     except ImportError as error:
@@ -110,11 +110,11 @@ def import_backend(package: str, extra: str) -> Any:
 
 
 def status_of(answer: object, statuses: Mapping[Any, Status], backend: str) -> Status:
-    """Translate a backend's status; one we do not know raises `BackendError`, it is never guessed."""
+    """Translate a backend's status; an unknown status raises `BackendError`."""
     if answer not in statuses:
         raise BackendError(
-            f"{backend} ended with status {answer!r}, which is none of {', '.join(map(str, statuses))}. "
-            "Nothing is known of the answer; use the solver 'exact'."
+            f"{backend} ended with status {answer!r}, but it must be one of {', '.join(map(str, statuses))}. "
+            "Its answer cannot be interpreted. Use the solver 'exact' instead."
         )
     return statuses[answer]
 
@@ -122,13 +122,14 @@ def status_of(answer: object, statuses: Mapping[Any, Status], backend: str) -> S
 def report(
     problem: Problem, support: np.ndarray | None, dual_bound: float, status: Status, n_nodes: int
 ) -> Solution:
-    """Build the solution from a support: refitted inside the box, with our objective, not the backend's.
+    """Build the solution of a support: refit it inside the box and recompute the objective.
 
-    ``support`` is None where the backend found nothing; at a limit the intercept alone then answers
-    if it may. The dual bound, in the program's units, holds up to the backend's tolerance: that is taken off.
+    ``support`` is None if the backend found no solution. At a limit, the answer is then the intercept alone, if
+    that is feasible. The dual bound, in units of the program, holds up to the tolerance of the backend, which is
+    subtracted.
     """
     contributions, intercept = np.zeros(problem.n_literals), float(problem.prediction)
-    objective, lower_bound = np.inf, max(0.0, (dual_bound - LOST) * _unit(problem))
+    objective, lower_bound = np.inf, max(0.0, (dual_bound - BOUND_TOLERANCE) * _unit(problem))
     if status is not Status.INFEASIBLE:
         try:
             contributions, intercept = problem.fit(np.zeros(0, dtype=np.intp) if support is None else support)
@@ -137,9 +138,11 @@ def report(
             status = Status.NUMERICAL
         except InfeasibleError as error:
             if support is not None:
-                raise BackendError(f"The backend chose terms that only its tolerance allows. {error}") from error
-    if status is Status.OPTIMAL and objective - lower_bound > _PROVES * problem.evidence.drop_square:
-        status = Status.LIMIT  # of its own tolerance, which is absolute
+                raise BackendError(
+                    f"The backend chose terms that are feasible only within its tolerance. {error}"
+                ) from error
+    if status is Status.OPTIMAL and objective - lower_bound > _MAX_OPTIMAL_GAP * problem.evidence.drop_square:
+        status = Status.LIMIT  # the backend stopped at its own tolerance, which is absolute
     return Solution(
         contributions=contributions,
         intercept=intercept,

@@ -1,4 +1,4 @@
-"""Gurobi, through gurobipy."""
+"""The adapter for Gurobi, through gurobipy."""
 
 from typing import Any
 
@@ -9,21 +9,21 @@ from anchorline.optimize.exact import Limits
 from anchorline.optimize.mip.base import Program, import_backend, report, status_of
 from anchorline.optimize.problem import Problem, Solution, Status
 
-# GRB.Status: numbers that Gurobi documents and keeps, written out because its import is lazy.
+# The numbers of GRB.Status, which Gurobi documents. They are written out because its import is lazy.
 STATUSES = {
     2: Status.OPTIMAL,
     3: Status.INFEASIBLE,
-    4: Status.INFEASIBLE,  # "infeasible or unbounded", and a mean square over a box is not unbounded
-    8: Status.LIMIT,  # nodes
-    9: Status.LIMIT,  # time
+    4: Status.INFEASIBLE,  # "infeasible or unbounded"; a mean square over a box is never unbounded
+    8: Status.LIMIT,  # node limit
+    9: Status.LIMIT,  # time limit
     12: Status.NUMERICAL,
-    17: Status.LIMIT,  # memory
+    17: Status.LIMIT,  # memory limit
 }
 
 _SIZE_LIMIT_EXCEEDED = 10010
 _SETTINGS = {
     "OutputFlag": 0,
-    "Threads": 1,  # the search depends on it, and the same problem must give the same answer
+    "Threads": 1,  # the search depends on it, and equal problems must have equal answers
     "MIPGap": 0.0,
     "MIPGapAbs": 1e-10,
     "FeasibilityTol": 1e-9,
@@ -33,15 +33,15 @@ _SETTINGS = {
 
 
 def solve_with_gurobi(problem: Problem, limits: Limits) -> Solution:
-    r"""Solve the paper's (MIP) with Gurobi, as it stands.
+    r"""Solve the paper's (MIP) with Gurobi, without reformulation.
 
     .. math:: \min\ u^\top G u - 2 h^\top u + \tfrac1n\|t\|_2^2 \quad\text{s.t.}\quad
               \text{the linear constraints of `Program`}
 
-    No variables beside the paper's 2 (d + 1): the licence inside Gurobi's wheel allows 200, so
-    d <= 99. Needs a box. At a limit the lower bound is Gurobi's dual bound.
+    The program has only the paper's 2 (d + 1) variables. The license inside Gurobi's wheel allows 200 variables,
+    so d <= 99. The problem must have a box. At a limit the lower bound is Gurobi's dual bound.
     """
-    program = Program.of(problem)
+    program = Program.from_problem(problem)
     gurobi = import_backend("gurobipy", extra="gurobi")
     settings = dict(_SETTINGS)
     if limits.time_limit is not None:
@@ -60,11 +60,11 @@ def solve_with_gurobi(problem: Problem, limits: Limits) -> Solution:
                 n_nodes=int(model.NodeCount),
             )
     except gurobi.GurobiError as error:
-        raise _refused(error, program.n_literals) from error
+        raise _backend_error(error, program.n_literals) from error
 
 
 def _build(model: Any, program: Program) -> Any:
-    """Add variables, constraints and objective; return the binaries of the literals."""
+    """Add variables, constraints and objective; return the binary variables of the literals."""
     box, origin = program.box, program.origin
     terms = model.addMVar(program.n_literals, vtype="B")
     values = model.addMVar(program.n_literals, lb=-box, ub=box)
@@ -80,10 +80,10 @@ def _build(model: Any, program: Program) -> Any:
     return terms
 
 
-def _refused(error: Any, n_literals: int) -> BackendError:
+def _backend_error(error: Any, n_literals: int) -> BackendError:
     if error.errno == _SIZE_LIMIT_EXCEEDED:
         return BackendError(
-            f"Gurobi's licence does not allow {n_literals} literals; the one inside its wheel ends at 99. "
-            "Use the solver 'exact', which needs no licence, or 'scip', or install a full Gurobi licence."
+            f"Gurobi's license does not allow {n_literals} literals. The license inside its wheel ends at 99. "
+            "Use the solver 'exact', which needs no license, or 'scip', or install a full Gurobi license."
         )
-    return BackendError(f"Gurobi failed: {error}. Use the solver 'exact', which needs no licence, or 'scip'.")
+    return BackendError(f"Gurobi failed: {error}. Use the solver 'exact', which needs no license, or 'scip'.")

@@ -1,25 +1,25 @@
-"""SCIP, through PySCIPOpt."""
+"""The adapter for SCIP, through PySCIPOpt."""
 
 from typing import Any
 
 import numpy as np
 
 from anchorline.optimize.exact import Limits
-from anchorline.optimize.mip.base import LOST, Program, import_backend, report, status_of
+from anchorline.optimize.mip.base import BOUND_TOLERANCE, Program, import_backend, report, status_of
 from anchorline.optimize.problem import Problem, Solution, Status
 
 STATUSES = {
     "optimal": Status.OPTIMAL,
-    "gaplimit": Status.OPTIMAL,  # within `LOST`, which is taken off its bound
+    "gaplimit": Status.OPTIMAL,  # within `BOUND_TOLERANCE`, which is subtracted from the bound
     "timelimit": Status.LIMIT,
     "nodelimit": Status.LIMIT,
     "totalnodelimit": Status.LIMIT,
     "memlimit": Status.LIMIT,
     "infeasible": Status.INFEASIBLE,
-    "inforunbd": Status.INFEASIBLE,  # a mean square over a box is not unbounded
+    "inforunbd": Status.INFEASIBLE,  # a mean square over a box is never unbounded
 }
 
-# SCIP's bound ends about this much below the optimum. With less, its LP solver writes complaints to stderr.
+# SCIP's bound ends about this much below the optimum. With a smaller value its LP solver prints to stderr.
 _FEASIBILITY = 1e-7
 
 
@@ -30,10 +30,11 @@ def solve_with_scip(problem: Problem, limits: Limits) -> Solution:
               u^\top R u \le \theta,\ u_j^2 \le s_j z_j
 
     and the linear constraints of `Program`, with :math:`G = \mathrm{diag}(D) + R` (`Program.split`).
-    At binary z it is the same program; between, :math:`u_j^2 / z_j` replaces :math:`u_j^2`, and a
-    few nodes replace hundreds. Needs a box. At a limit the lower bound is SCIP's dual bound.
+    At binary z the program is the same. Between 0 and 1, :math:`u_j^2 / z_j` replaces :math:`u_j^2`, so that a
+    few nodes suffice instead of hundreds. The problem must have a box. At a limit the lower bound is SCIP's
+    dual bound.
     """
-    program = Program.of(problem)
+    program = Program.from_problem(problem)
     scip = import_backend("pyscipopt", extra="scip")
     model = scip.Model()
     model.hideOutput()
@@ -53,8 +54,8 @@ def solve_with_scip(problem: Problem, limits: Limits) -> Solution:
 def _set_parameters(scip: Any, model: Any, limits: Limits) -> None:
     model.setParam("numerics/feastol", _FEASIBILITY)
     model.setParam("limits/gap", 0.0)
-    model.setParam("limits/absgap", LOST)  # below its tolerance it may branch for ever
-    # The perspective bounds so well that long root rounds and restarts cost more than nodes.
+    model.setParam("limits/absgap", BOUND_TOLERANCE)  # below its tolerance SCIP may branch forever
+    # The perspective gives such tight bounds that long root rounds and restarts cost more than nodes.
     model.setSeparating(scip.SCIP_PARAMSETTING.FAST)
     model.setParam("presolving/maxrestarts", 0)
     if limits.time_limit is not None:
@@ -64,7 +65,7 @@ def _set_parameters(scip: Any, model: Any, limits: Limits) -> None:
 
 
 def _add_terms(scip: Any, model: Any, program: Program) -> tuple[list[Any], list[Any]]:
-    """Add which literals are terms (z) and what they contribute (u), anchored and at most k."""
+    """Add the variables z (whether a literal is a term) and u (its contribution), the anchor and the limit k."""
     box, origin = program.box, program.origin
     terms = [model.addVar(vtype="B") for _ in range(program.n_literals)]
     values = [model.addVar(lb=-box, ub=box) for _ in range(program.n_literals)]
@@ -82,7 +83,7 @@ def _add_terms(scip: Any, model: Any, program: Program) -> tuple[list[Any], list
 
 def _set_objective(scip: Any, model: Any, program: Program, terms: list[Any], values: list[Any]) -> None:
     diagonal, rest = program.split()
-    curved = model.addVar(lb=0.0)  # SCIP wants a linear objective: the squares go into constraints
+    curved = model.addVar(lb=0.0)  # SCIP needs a linear objective, so the squares go into constraints
     pairs = zip(*np.nonzero(np.tril(rest)), strict=True)
     model.addCons(
         scip.quicksum(float(rest[i, j]) * (1 if i == j else 2) * values[i] * values[j] for i, j in pairs) <= curved
