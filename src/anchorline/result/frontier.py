@@ -69,7 +69,7 @@ class Frontier:
         lines = [f"{'k':>3}  {'fidelity error':<26}{'relevance error':<26}terms"]
         for point in self.points:
             names = [printable(self.literals[j].text) for j in np.flatnonzero(point.contributions)]
-            terms = ", ".join(names) or "(intercept)"
+            terms = ", ".join(names) or "(starting level)"
             cells = (_cell(point.fidelity_error), _cell(point.relevance_error))
             lines.append(f"{point.k:>3}  {cells[0]:<26}{cells[1]:<26}{terms}")
         return "\n".join([*lines, *self.warnings])
@@ -77,9 +77,9 @@ class Frontier:
     @property
     def warnings(self) -> list[str]:
         """What may make the errors look smaller than they are."""
-        from anchorline.render.text import beyond_range  # noqa: PLC0415  pictures come after
+        from anchorline.render.text import clipped_outputs_text  # noqa: PLC0415  pictures come after
 
-        told = f"{beyond_range(self.n_clipped, self.n_queries)}: errors may be larger than told here."
+        told = f"{clipped_outputs_text(self.n_clipped, self.n_queries)}: errors may be larger than told here."
         return [f"{told} Pass a wider output_range=(lowest, highest)."] if self.n_clipped else []
 
     def plot(self, ax: Any = None) -> Any:

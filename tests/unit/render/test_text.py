@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import anchorline as al
-from anchorline.render.summands import adding_up, summands
+from anchorline.render.summands import round_preserving_sum, summands
 from anchorline.render.text import rule
 
 
@@ -193,7 +193,7 @@ def test_awkward_roundings(contributions):
     ],
 )
 def test_digits_are_enough_to_see_the_reasons(numbers, printed):
-    parts, total = adding_up(numbers, sum(numbers))
+    parts, total = round_preserving_sum(numbers, sum(numbers))
     assert f"{' '.join(parts)} = {total}" == printed
 
 
@@ -206,7 +206,7 @@ def test_equal_numbers_are_printed_equal_where_something_else_can_give(seed):
     rng = np.random.default_rng([33, seed])
     equal = [float(rng.normal())] * int(rng.integers(2, 5))
     numbers = sorted([*equal, *(0.7 * rng.normal(size=5))], key=lambda number: -abs(number))
-    printed, total = adding_up(numbers, sum(numbers))
+    printed, total = round_preserving_sum(numbers, sum(numbers))
     assert len({text for text, number in zip(printed, numbers, strict=True) if number == equal[0]}) == 1
     assert sum(map(Fraction, printed)) == Fraction(total)
 
