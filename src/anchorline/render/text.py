@@ -252,10 +252,12 @@ def by_theorem(certificate: "Certificate") -> list[str]:
     if certificate.exhaustive:
         lines.append("The sample was the whole neighborhood, so nothing has to be inferred.")
     elif epsilon is not None:
-        vacuous = ": vacuous at this sample size, because it guarantees nothing" if is_vacuous(epsilon) else ""
+        vacuous = (
+            " This bound is vacuous at this sample size: it guarantees nothing." if is_vacuous(epsilon) else ""
+        )
         lines.append(
             f"With confidence {100 * certificate.confidence:g}%, the fidelity error of every sum this short is at "
-            f"most {epsilon:.3g} above its value on the sample{vacuous}."
+            f"most {epsilon:.3g} above its value on the sample.{vacuous}"
         )
     if bound is not None and certificate.fidelity_error is not None and certificate.n_facts:
         limit, share = f"{certificate.fidelity_error.high:.3g}", _percent(certificate.event_probability or 0.0)

@@ -14,13 +14,11 @@ from matplotlib.text import Text
 from anchorline.render.characters import wrap, wrap_statement
 
 # From the palette of Okabe and Ito for color-blind readers. The hatch distinguishes the signs without color.
-PLUS, MINUS, NEUTRAL, SECOND = "#0072B2", "#D55E00", "#7F7F7F", "#009E73"
+PLUS, MINUS, NEUTRAL = "#0072B2", "#D55E00", "#7F7F7F"
 PLUS_STYLE: dict[str, Any] = {"facecolor": PLUS, "edgecolor": PLUS, "linewidth": 0.8}
 MINUS_STYLE: dict[str, Any] = {"facecolor": "#F6CDB0", "edgecolor": MINUS, "linewidth": 0.8, "hatch": "////"}
-PLAIN_TEXT: dict[str, Any] = {
-    "parse_math": False,
-    "usetex": False,
-}  # matplotlib does not interpret $, \ or _ in a name
+# Keeps matplotlib from interpreting $, \ and _ in a name.
+PLAIN_TEXT: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 NAME_CELLS, NAME_LINES = 30, 3
 _FONT, _SMALLEST_FONT = 10.0, 5.5  # points

@@ -40,7 +40,7 @@ _SERIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def draw_frontier(frontier: "FrontierLike", ax: Axes | None) -> Axes:
-    """See `anchorline.render.plot.frontier`."""
+    """Draw errors over k; see `anchorline.render.plot.frontier`."""
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     ks = [point.k for point in frontier.points]
     proved = [point.status is Status.OPTIMAL for point in frontier.points]
@@ -103,7 +103,7 @@ def _curve(
 
 
 def draw_neighborhood(sample: "NeighborSample", ax: Axes | None) -> Axes:
-    """See `anchorline.render.plot.neighborhood`."""
+    """Draw neighbors over their number of flips; see `anchorline.render.plot.neighborhood`."""
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     n_flips = np.asarray(sample.n_flips)
     decreases = sample.prediction - np.asarray(sample.outputs, dtype=np.float64)

@@ -37,7 +37,7 @@ _MAX_ATTRIBUTES = 15
 
 
 def draw_alternatives(explanation: "Explanation", ax: Axes | None) -> Axes:
-    """See `anchorline.render.plot.alternatives`."""
+    """Draw several sums of one row side by side; see `anchorline.render.plot.alternatives`."""
     sums = _sums(explanation)
     rows = _rows(explanation, sums)
     literals = [None if j < 0 else explanation.literals[j] for j in rows]
@@ -115,7 +115,7 @@ def _cell(ax: Axes, column: int, row: int, share: float, number: str, size: floa
 
 
 def draw_summary(explanations: Sequence["Explanation"], ax: Axes | None) -> Axes:
-    """See `anchorline.render.plot.summary`."""
+    """Draw contributions by attribute over many rows; see `anchorline.render.plot.summary`."""
     if not explanations:
         raise ParameterError("The list of explanations is empty. A summary needs at least one explanation.")
     contributions: dict[str, list[float]] = defaultdict(list)
@@ -127,7 +127,7 @@ def draw_summary(explanations: Sequence["Explanation"], ax: Axes | None) -> Axes
         key=lambda name: (-len(contributions[name]), -float(np.median(np.abs(contributions[name]))), name),
     )
     kept = order[:_MAX_ATTRIBUTES]
-    names = [wrap_name(name, name_width(ax)) for name in kept] or ["(nothing)"]
+    names = [wrap_name(name, name_width(ax)) for name in kept] or ["(no terms)"]
     ax = axes_or_new(ax, 8.0, figure_height(names, _EXTRA))
     size = label_rows(ax, names)
     ax.axvline(0, color=NEUTRAL, linewidth=1, zorder=1)

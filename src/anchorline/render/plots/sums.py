@@ -36,7 +36,7 @@ _DIGIT = 0.68  # width of a bold digit per font size
 
 
 def draw_waterfall(explanation: "Explanation", ax: Axes | None) -> Axes:
-    """See `anchorline.render.plot.waterfall`."""
+    """Draw one sum as steps; see `anchorline.render.plot.waterfall`."""
     total = summands(explanation)
     start = [] if total.intercept is None else [total.intercept]
     names = _names((*start, *total.terms, total.total), ax)
@@ -65,9 +65,9 @@ def draw_waterfall(explanation: "Explanation", ax: Axes | None) -> Axes:
 
 
 def draw_bars(explanation: "Explanation", ax: Axes | None) -> Axes:
-    """See `anchorline.render.plot.bars`."""
+    """Draw one sum as bars; see `anchorline.render.plot.bars`."""
     total = summands(explanation)
-    names = _names(total.parts, ax) or ["(nothing)"]
+    names = _names(total.parts, ax) or ["(no terms)"]
     ax = axes_or_new(ax, _WIDTH, figure_height(names, _EXTRA))
     size = label_rows(ax, names)
     _limit(ax, [0.0, *(part.value for part in total.parts)], total, size)
