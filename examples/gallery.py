@@ -1,6 +1,11 @@
-"""Every picture in docs/gallery: python examples/gallery.py [folder]. Screenshots need Chromium and playwright."""
+"""Draw every picture in docs/gallery: plots, reports and the studio.
+
+Type: python examples/gallery.py [folder]. The screenshots need Chromium and playwright.
+"""
 
 import pathlib
+import re
+import subprocess
 import sys
 import tempfile
 
@@ -26,10 +31,13 @@ ARGUMENTS = [
     "--no-first-run",
     "--disable-background-networking",
 ]
+HIDE_BELOW = """bottom => document.querySelectorAll("main > *").forEach(part => {
+  if (part.getBoundingClientRect().bottom > bottom) part.style.visibility = "hidden";
+})"""
 
 
 def loans(n: int = 4000) -> tuple[pd.DataFrame, np.ndarray]:
-    """Made-up applications for a loan, with numbers, categories and yes/no; and what became of them."""
+    """Return invented loan applications with numbers, categories and yes/no columns, and their outcomes."""
     rng = np.random.default_rng(7)
     frame = pd.DataFrame(
         {
@@ -49,7 +57,7 @@ def loans(n: int = 4000) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def classification() -> dict[str, object]:
-    """Binary: a forest behind an encoder, on a table of mixed types."""
+    """Explain a probability: a random forest behind an encoder, on a table of mixed types."""
     frame, outcome = loans()
     encoder = make_column_transformer((OneHotEncoder(), ["purpose"]), remainder="passthrough")
     forest = RandomForestClassifier(100, min_samples_leaf=5, random_state=0)
@@ -70,7 +78,7 @@ def classification() -> dict[str, object]:
 
 
 def many_sums() -> al.Explanation:
-    """Thirty measurements that say much the same: several sums fit alike."""
+    """Explain a model of thirty correlated measurements, for which several sums fit equally well."""
     bunch = load_breast_cancer(as_frame=True)
     model = RandomForestClassifier(60, random_state=0).fit(bunch.data, bunch.target_names[bunch.target])
     return al.Explainer(model, al.Table(bunch.data), output="malignant").explain(
@@ -79,7 +87,7 @@ def many_sums() -> al.Explanation:
 
 
 def regression() -> al.Explanation:
-    """Numbers: the progression of diabetes a year later."""
+    """Explain a number: the progression of diabetes after one year."""
     bunch = load_diabetes(as_frame=True, scaled=False)
     frame = bunch.data.rename(columns={"bp": "blood pressure", "s5": "log triglycerides", "s3": "HDL"})
     model = RandomForestRegressor(60, random_state=0).fit(frame, bunch.target)
@@ -87,7 +95,7 @@ def regression() -> al.Explanation:
 
 
 def multi_class() -> al.Explanation:
-    """Three kinds: the label itself is explained."""
+    """Explain a label: one of three kinds of wine."""
     bunch = load_wine(as_frame=True)
     kinds = np.array(["Barolo", "Grignolino", "Barbera"])[bunch.target]
     frame = bunch.data.rename(columns=lambda name: name.replace("_", " "))
@@ -96,7 +104,7 @@ def multi_class() -> al.Explanation:
 
 
 def screenshots(pages: dict[str, str]) -> None:
-    """Light, dark, on a phone and on paper, in a real browser."""
+    """Save each page as a browser shows it: light, dark, on a phone and on paper."""
     views = {
         "light": {"viewport": {"width": 900, "height": 700}, "color_scheme": "light"},
         "dark": {"viewport": {"width": 900, "height": 700}, "color_scheme": "dark"},
@@ -117,13 +125,37 @@ def screenshots(pages: dict[str, str]) -> None:
                     media="print" if view == "paper" else "screen", color_scheme=options["color_scheme"]
                 )
                 if view == "paper":
-                    page.add_style_tag(content="body { padding: 15mm }")  # what @page leaves free
+                    page.add_style_tag(content="body { padding: 15mm }")  # the margin of @page
+                    page.evaluate(HIDE_BELOW, 1123 - 57)  # printing moves these parts to the second sheet
                 page.screenshot(path=FOLDER / f"report-{name}-{view}.png", full_page=view != "paper")
         browser.close()
 
 
+def studio_screenshots() -> None:
+    """Save the studio's demo as a browser shows it: on a desktop, in dark colors and on a phone."""
+    views = {
+        "desktop": {"viewport": {"width": 1280, "height": 960}, "color_scheme": "light"},
+        "dark": {"viewport": {"width": 1280, "height": 960}, "color_scheme": "dark"},
+        "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
+    }
+    command = [sys.executable, "-u", "-m", "anchorline", "serve", "--demo", "--port", "0"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
+        sync_playwright() as playwright,
+    ):
+        link = next(match.group() for line in server.stdout if (match := re.search(r"http://\S+", line)))
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        for view, options in views.items():
+            page = browser.new_page(**options)
+            page.goto(f"{link}&case=1")
+            page.wait_for_selector("#main:not([aria-busy]) #others li")
+            page.screenshot(path=FOLDER / f"studio-{view}.png")
+        browser.close()
+        server.terminate()
+
+
 def main() -> None:
-    """Draw them all."""
+    """Draw all pictures, compress them and print their sizes."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     loan, diabetes, wine = classification(), regression(), multi_class()
     pictures = {
@@ -145,6 +177,7 @@ def main() -> None:
             "multi-class": html.page(wine),
         }
     )
+    studio_screenshots()
     for path in sorted(FOLDER.glob("*.png")):
         Image.open(path).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
         print(f"{path.stat().st_size / 1000:6.0f} kB  {path}")

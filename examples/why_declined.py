@@ -1,4 +1,4 @@
-"""Why was this loan declined, how many reasons are needed, and does a second person find the same."""
+"""Explain a declined loan, show how many reasons are needed, and verify the explanation as somebody else would."""
 
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -21,5 +21,5 @@ print(explanation, end="\n\n")
 print("How many reasons are needed?")
 print(explainer.frontier(1, ks=range(1, 7)), end="\n\n")
 
-print("Somebody else checks it, from its JSON, the model and the training table:")
+print("Somebody else checks the explanation from its JSON, the model and the training table:")
 print(al.verify(explanation.to_json(), model, table))

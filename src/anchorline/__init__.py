@@ -33,9 +33,9 @@ _links.link(
     {
         "batch.explain_many": "anchorline.batch.local:explain_many",
         "batch.plan": "anchorline.batch.local:Plan",
-        "beyond_range": "anchorline.render.text:beyond_range",
         "certificate.details": "anchorline.render.text:details_text",
         "certificate.text": "anchorline.render.text:certificate_text",
+        "clipped_outputs_text": "anchorline.render.text:clipped_outputs_text",
         "explanation.fragment": "anchorline.render.html:fragment",
         "explanation.page": "anchorline.render.html:page",
         "explanation.rule": "anchorline.render.text:if_then",

@@ -71,7 +71,7 @@ def test_the_sentence_is_true_where_contributions_cancel():
 
     e = explain(model, [1, 1, 1], k=2, names=["a", "b", "c"])
     assert e.certificate.event_is_literal is False
-    assert "or contributions of broken ones cancel each other" in str(e.certificate)
+    assert "or the contributions of broken facts cancel each other" in str(e.certificate)
 
 
 def test_unanchored_explanations_are_measured_with_their_gap():

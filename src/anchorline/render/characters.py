@@ -1,16 +1,16 @@
-"""Characters from data: shown as text, measured in terminal cells, wrapped and cut without tearing them apart."""
+"""Characters from data: escape, measure in terminal cells, wrap and truncate them without splitting clusters."""
 
 import unicodedata
 from collections.abc import Iterator
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
-_JAMO_TAIL = range(0x1160, 0x1200)  # vowels and finals of Hangul: drawn inside the syllable before them
+_JAMO_TAIL = range(0x1160, 0x1200)  # Hangul vowels and finals, which are drawn inside the syllable before them
 
 
 def printable(text: str) -> str:
-    r"""Control codes, bidirectional overrides and line ends as visible escapes.
+    r"""Return the text with control codes, bidirectional overrides and line ends as visible escapes.
 
-    Text from data never drives the terminal, and never reorders what stands beside it.
+    Text from data can therefore neither control the terminal nor reorder the text beside it.
 
     >>> printable("a\x1b[2Jb\u202ec")
     'a\\x1b[2Jb\\u202ec'
@@ -18,94 +18,97 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def cells(text: str) -> int:
-    r"""How many terminal cells printable text fills: 2 for wide characters, 0 for combining marks.
+def cell_width(text: str) -> int:
+    r"""Return the number of terminal cells that printable text fills.
 
-    >>> cells("age"), cells("年収"), cells("e\u0301")
+    A wide character fills 2 cells and a combining mark 0.
+
+    >>> cell_width("age"), cell_width("年収"), cell_width("e\u0301")
     (3, 4, 1)
     """
-    return sum(map(_cells_of, text))
+    return sum(map(_character_width, text))
 
 
-def _cells_of(character: str) -> int:
+def _character_width(character: str) -> int:
     if unicodedata.category(character) in {"Mn", "Me", "Cf"} or ord(character) in _JAMO_TAIL:
         return 0
     return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
 
 
-def padded(text: str, width: int, *, right: bool = False) -> str:
-    """Text filled up with spaces to a number of cells, on its right or (``right``) on its left.
+def pad(text: str, width: int, *, align_right: bool = False) -> str:
+    """Return the text padded with spaces to ``width`` cells, aligned left or (``align_right``) right.
 
-    >>> padded("年", 4) + "|", padded("7", 3, right=True)
+    >>> pad("年", 4) + "|", pad("7", 3, align_right=True)
     ('年  |', '  7')
     """
-    room = " " * max(0, width - cells(text))
-    return room + text if right else text + room
+    spaces = " " * max(0, width - cell_width(text))
+    return spaces + text if align_right else text + spaces
 
 
-def cut(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
-    """Text cut to a number of cells, with an ellipsis where something is missing.
+def truncate(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
+    """Return the text shortened to at most ``width`` cells, with an ellipsis in place of the missing end.
 
-    >>> cut("income in thousands", 10), cut("年収年収年収", 6)
+    >>> truncate("income in thousands", 10), truncate("年収年収年収", 6)
     ('income in…', '年収…')
     """
-    if cells(text) <= width:
+    if cell_width(text) <= width:
         return text
-    kept, room = "", width - cells(ellipsis)
+    kept, room = "", width - cell_width(ellipsis)
     for cluster in _clusters(text):
-        if cells(kept + cluster) > room:
+        if cell_width(kept + cluster) > room:
             break
         kept += cluster
     return kept.rstrip() + ellipsis if room >= 0 else ""
 
 
-def wrapped(text: str, width: int, *, lines: int | None = None, ellipsis: str = ELLIPSIS) -> list[str]:
-    """Text broken at spaces, or inside words that are longer than a line, into lines of at most ``width`` cells.
+def wrap(text: str, width: int, *, max_lines: int | None = None, ellipsis: str = ELLIPSIS) -> list[str]:
+    """Return the text as lines of at most ``width`` cells; there is always at least one line.
 
-    With ``lines``, what is beyond that many lines is cut with an ellipsis. At least one line is returned.
+    Lines break at spaces, or inside a word that is longer than a line. With ``max_lines``, the last line is
+    truncated with an ellipsis if there is more text.
 
-    >>> wrapped("worst concave points < 0.14", 12)
+    >>> wrap("worst concave points < 0.14", 12)
     ['worst', 'concave', 'points <', '0.14']
-    >>> wrapped("worst concave points < 0.14", 12, lines=2)
+    >>> wrap("worst concave points < 0.14", 12, max_lines=2)
     ['worst', 'concave poi…']
     """
-    broken, line = [], ""
+    lines, line = [], ""
     for piece in _pieces(text, width):
-        if cells((line + piece).rstrip()) <= width:
+        if cell_width((line + piece).rstrip()) <= width:
             line += piece
         else:
-            broken.append(line.rstrip())
+            lines.append(line.rstrip())
             line = piece.lstrip()
-    broken = [part for part in [*broken, line.rstrip()] if part] or [""]
-    if lines is None or len(broken) <= lines:
-        return broken
-    rest = " ".join(broken[lines - 1 :])
-    return [*broken[: lines - 1], cut(rest, width, ellipsis=ellipsis)]
+    lines = [part for part in [*lines, line.rstrip()] if part] or [""]
+    if max_lines is None or len(lines) <= max_lines:
+        return lines
+    rest = " ".join(lines[max_lines - 1 :])
+    return [*lines[: max_lines - 1], truncate(rest, width, ellipsis=ellipsis)]
 
 
-def fitted(text: str, name: str, width: int, lines: int, *, ellipsis: str = ELLIPSIS) -> list[str]:
-    """The same, but what is beyond the lines is cut from the name inside the text: the condition stays whole.
+def wrap_statement(text: str, name: str, width: int, max_lines: int, *, ellipsis: str = ELLIPSIS) -> list[str]:
+    """Return a statement about ``name`` as at most ``max_lines`` lines; the name is shortened, not the condition.
 
-    Only where that is not enough, or the name is not in the text, is the end cut.
+    The end of the text is truncated only if it does not contain the name, or if shortening the name is not enough.
 
-    >>> fitted("mean of all monthly incomes < 40000", "mean of all monthly incomes", 12, 2)
+    >>> wrap_statement("mean of all monthly incomes < 40000", "mean of all monthly incomes", 12, 2)
     ['mean of all', 'mon… < 40000']
     """
-    short, room = text, min(cells(name), lines * width)
-    while len(wrapped(short, width)) > lines and name in text and room > cells(ellipsis) + 1:
+    short, room = text, min(cell_width(name), max_lines * width)
+    while len(wrap(short, width)) > max_lines and name in text and room > cell_width(ellipsis) + 1:
         room -= 1
-        short = text.replace(name, cut(name, room, ellipsis=ellipsis), 1)
-    if len(wrapped(short, width)) > lines:
+        short = text.replace(name, truncate(name, room, ellipsis=ellipsis), 1)
+    if len(wrap(short, width)) > max_lines:
         short = text
-    return wrapped(short, width, lines=lines, ellipsis=ellipsis)
+    return wrap(short, width, max_lines=max_lines, ellipsis=ellipsis)
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:
-    """Words, each with the spaces after it; words longer than a line in parts that fit."""
+    """Yield the words, each with the spaces after it, and words longer than a line in parts that fit."""
     word = ""
     for cluster in _clusters(text):
         starts_a_word = word.endswith(" ") and cluster != " "
-        if starts_a_word or cells(word.rstrip() + cluster) > width:
+        if starts_a_word or cell_width(word.rstrip() + cluster) > width:
             yield word
             word = ""
         word += cluster
@@ -113,10 +116,10 @@ def _pieces(text: str, width: int) -> Iterator[str]:
 
 
 def _clusters(text: str) -> Iterator[str]:
-    """Characters with the marks that sit on them."""
+    """Yield each character together with the combining marks that follow it."""
     cluster = ""
     for character in text:
-        if cluster and _cells_of(character) > 0:
+        if cluster and _character_width(character) > 0:
             yield cluster
             cluster = ""
         cluster += character

@@ -1,4 +1,4 @@
-"""HTML: a fragment for notebooks and a page to file; no script, no network, everything in one text."""
+"""HTML: a fragment for notebooks and a page to file, each in one string without scripts or network access."""
 
 import html
 import json
@@ -12,32 +12,32 @@ from anchorline.render.chart import frontier_chart
 from anchorline.render.markup import (
     alternatives_table,
     claims,
-    comparison,
-    escaped,
+    comparison_bars,
+    escape_attribute,
+    escape_statement,
+    escape_text,
     frontier_table,
-    lead,
-    plain,
-    stated,
+    rule_markup,
     style_sheet,
     sum_table,
-    verdict,
-    warnings,
+    verdict_markup,
+    warnings_markup,
 )
 from anchorline.render.summands import Summand, summands
 from anchorline.render.text import details_text, rule
 
 if TYPE_CHECKING:
-    from anchorline.render.plot import FrontierLike
+    from anchorline.render.frontier_like import FrontierLike
     from anchorline.result.explanation import Explanation
 
-# Nothing may be loaded or run, whatever a name says: the styles are inside.
+# The styles are inline and nothing else is needed, so the browser may load nothing and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def fragment(explanation: "Explanation") -> str:
-    """The explanation for a notebook's cell: rule, sum and verdict, the certificate folded.
+    """Return the explanation for a notebook cell: rule, sum and verdict, with the certificate folded.
 
-    Its styles are scoped to it and take up the notebook's own colours, light or dark.
+    The styles apply to the fragment only. They use the notebook's own colors, light or dark.
 
     Examples
     --------
@@ -46,28 +46,30 @@ def fragment(explanation: "Explanation") -> str:
     >>> "&lt;b&gt;paid" in fragment(e), "<b>paid" in fragment(e)
     (True, False)
     """
-    told = "".join(f"<p><b>{heading}.</b> {' '.join(lines)}</p>" for heading, lines in claims(explanation))
+    certificate = "".join(f"<p><b>{heading}.</b> {' '.join(lines)}</p>" for heading, lines in claims(explanation))
     return (
         f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>'
-        f"<p>{lead(explanation)}</p>{sum_table(explanation)}{verdict(explanation)}{warnings(explanation)}"
-        f"<details><summary>Certificate</summary>{told}</details></div>"
+        f"<p>{rule_markup(explanation)}</p>{sum_table(explanation)}"
+        f"{verdict_markup(explanation)}{warnings_markup(explanation)}"
+        f"<details><summary>Certificate</summary>{certificate}</details></div>"
     )
 
 
 def page(explanation: "Explanation", frontier: "FrontierLike | None" = None) -> str:
-    """The explanation as one self-contained page: for a reader on top, for an auditor folded below.
+    """Return the explanation as one self-contained page: the answer on top, folded details for auditors below.
 
     Parameters
     ----------
     explanation
-        What to show.
+        The explanation to show.
     frontier
-        Errors over k of the same prediction, shown as a chart if given; that of another row is refused.
+        Errors over k of the same prediction, shown as a chart if given. The frontier of another row raises
+        `ParameterError`.
 
     Returns
     -------
     str
-        A whole HTML document: no script, nothing loaded from elsewhere, light and dark, prints on A4.
+        A whole HTML document that has no script and loads nothing; it has light and dark colors and prints on A4.
 
     Examples
     --------
@@ -76,9 +78,9 @@ def page(explanation: "Explanation", frontier: "FrontierLike | None" = None) -> 
     >>> page(e).startswith("<!DOCTYPE html>"), "<script" in page(e)
     (True, False)
     """
-    _check_same(explanation, frontier)
+    _check_frontier(explanation, frontier)
     total = summands(explanation).total
-    title = f"{plain(total.text)} = {total.number}"
+    title = f"{escape_attribute(total.text)} = {total.number}"
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -87,24 +89,24 @@ def page(explanation: "Explanation", frontier: "FrontierLike | None" = None) -> 
         f"<title>{title}</title><style>{style_sheet('sum.css')}{style_sheet('page.css')}</style></head><body>"
         f'<main class="anchorline">{_header(explanation)}{_sum(explanation)}{_claims(explanation)}'
         f"{'' if frontier is None else _frontier(frontier)}{_alternatives(explanation)}{_technical(explanation)}"
-        "<footer>Made by anchorline. This page is complete in itself: it loads nothing and runs nothing.</footer>"
+        "<footer>Made by anchorline. This page is self-contained: it loads nothing and runs no scripts.</footer>"
         "</main></body></html>\n"
     )
 
 
-def _check_same(explanation: "Explanation", frontier: "FrontierLike | None") -> None:
-    """Refuse errors of another prediction, as far as a frontier tells whose they are."""
+def _check_frontier(explanation: "Explanation", frontier: "FrontierLike | None") -> None:
+    """Raise `ParameterError` if the frontier belongs to another prediction, as far as its attributes show."""
     prediction = getattr(frontier, "prediction", explanation.prediction)
     literals = getattr(frontier, "literals", explanation.literals)
     if math.isclose(prediction, explanation.prediction, rel_tol=1e-9) and literals == explanation.literals:
         return
-    told = f"{printable(explanation.output)} = {explanation.prediction:.6g}"
     if literals == explanation.literals:
-        given = f"of {prediction:.6g}"
+        received = f"The frontier belongs to the prediction {prediction:.6g}."
     else:
-        given = "of another row or space: its facts are others"
+        received = "The frontier belongs to another row or space, because its literals differ."
     raise ParameterError(
-        f"The frontier is {given}; needed that of the prediction explained, {told}. Type "
+        f"{received} The page needs the frontier of the explained prediction, "
+        f"{printable(explanation.output)} = {explanation.prediction:.6g}. Type "
         "e.to_html(explainer.frontier(row)) with the row of the explanation."
     )
 
@@ -113,15 +115,16 @@ def _header(explanation: "Explanation") -> str:
     total = summands(explanation).total
     return (
         f'<header><p class="kicker">The model\'s answer, and why</p>'
-        f"<h1>{stated(total.text, total.name)} = {total.number.replace('-', '&minus;')}</h1>"
-        f'<p class="lead">{lead(explanation)}</p>{verdict(explanation)}{warnings(explanation)}</header>'
+        f"<h1>{escape_statement(total.text, total.name)} = {total.number.replace('-', '&minus;')}</h1>"
+        f'<p class="lead">{rule_markup(explanation)}</p>'
+        f"{verdict_markup(explanation)}{warnings_markup(explanation)}</header>"
     )
 
 
 def _sum(explanation: "Explanation") -> str:
     return (
-        f"<section><h2>What adds up to it</h2>{sum_table(explanation)}"
-        '<p class="note">The numbers add up exactly, digit for digit. Solid bars add; hatched bars take away.</p>'
+        f"<section><h2>What adds up to the prediction</h2>{sum_table(explanation)}"
+        '<p class="note">The numbers add up exactly, digit for digit. Solid bars add; hatched bars subtract.</p>'
         "</section>"
     )
 
@@ -131,8 +134,8 @@ def _claims(explanation: "Explanation") -> str:
         f"<h3>{heading}</h3>{''.join(f'<p>{line}</p>' for line in lines)}"
         for heading, lines in claims(explanation)
     )
-    parts = f"<div>{sample}</div><div>{population}{comparison(explanation)}</div><div>{theorem}</div>"
-    return f'<section><h2>How far it can be trusted</h2><div class="claims">{parts}</div></section>'
+    parts = f"<div>{sample}</div><div>{population}{comparison_bars(explanation)}</div><div>{theorem}</div>"
+    return f'<section><h2>How far the explanation can be trusted</h2><div class="claims">{parts}</div></section>'
 
 
 def _frontier(frontier: "FrontierLike") -> str:
@@ -146,41 +149,42 @@ def _alternatives(explanation: "Explanation") -> str:
     if not explanation.alternatives:
         return ""
     n = len(explanation.alternatives)
-    told = "another sum" if n == 1 else f"{n} other sums"
+    others = "another sum" if n == 1 else f"{n} other sums"
     return (
-        f"<details><summary>The evidence cannot tell {told} from this one</summary>"
+        f"<details><summary>The evidence cannot distinguish {others} from this one</summary>"
         f"{alternatives_table(explanation)}</details>"
     )
 
 
 def _technical(explanation: "Explanation") -> str:
-    """Everything needed to repeat it, and the seal of its JSON form."""
+    """Return everything needed to repeat the explanation, and the checksum of its JSON form."""
     details = "".join(f"<p>{html.escape(line)}</p>" for line in details_text(explanation.certificate).split("\n"))
     seal = json.loads(explanation.to_json())["sha256"]
-    fixed = f"<h3>Never changed</h3>{_list(explanation.fixed)}" if explanation.fixed else ""
-    told = {"SHA-256 of the JSON": seal, "status": explanation.certificate.status.value}
+    fixed = f"<h3>Fixed in every neighbor</h3>{_list(explanation.fixed)}" if explanation.fixed else ""
+    record = {"SHA-256 of the JSON": seal, "status": explanation.certificate.status.value}
     return (
         f"<details><summary>For the record</summary><h3>The sum</h3>"
-        f'<p class="mono">{rule(explanation, _shown_part)}</p>'
-        f"<h3>Measurements</h3>{details}<h3>Seal</h3>{_list(told)}"
+        f'<p class="mono">{rule(explanation, _part_markup)}</p>'
+        f"<h3>Measurements</h3>{details}<h3>Seal</h3>{_list(record)}"
         f"{fixed}<h3>Parameters</h3>{_list(explanation.parameters)}</details>"
     )
 
 
-def _shown_part(part: Summand) -> str:
-    return stated(part.text, part.name)
+def _part_markup(part: Summand) -> str:
+    return escape_statement(part.text, part.name)
 
 
 def _list(values: Mapping[str, Any]) -> str:
     items = "".join(
-        f"<dt>{escaped(key)}</dt><dd><code>{escaped(_shown(value))}</code></dd>" for key, value in values.items()
+        f"<dt>{escape_text(key)}</dt><dd><code>{escape_text(_format_value(value))}</code></dd>"
+        for key, value in values.items()
     )
     return f"<dl>{items}</dl>"
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return "not set"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_shown(below)}" for key, below in value.items())
-    return ", ".join(map(_shown, value)) if isinstance(value, tuple) else str(value)
+        return ", ".join(f"{key} {_format_value(inner)}" for key, inner in value.items())
+    return ", ".join(map(_format_value, value)) if isinstance(value, tuple) else str(value)

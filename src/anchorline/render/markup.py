@@ -1,4 +1,4 @@
-"""Pieces of HTML: everything that came from data is escaped, isolated from the text around it, and only text."""
+"""Pieces of HTML; text from data is escaped, isolated from the text around it, and never becomes markup."""
 
 import html
 from importlib import resources
@@ -6,85 +6,90 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from anchorline.render.characters import printable
-from anchorline.render.summands import Summand, adding_up, summands
+from anchorline.render.summands import Summand, round_preserving_sum, summands
 from anchorline.render.text import (
     by_theorem,
-    clipping,
-    consequence,
+    clipping_warning,
     facts,
     in_the_population,
     on_the_sample,
+    rule_sentence,
     short_condition,
 )
 
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
-    from anchorline.render.plot import FrontierLike
+    from anchorline.render.frontier_like import FrontierLike
     from anchorline.result.explanation import Explanation
     from anchorline.spaces.base import Literal
 
 _SYMBOLS = {"TRUSTWORTHY": "\u2713", "WEAK": "\u2248", "UNRELIABLE": "\u2717", "UNKNOWN": "?"}
 
 
-def escaped(text: str) -> str:
-    r"""Text from data: control codes visible, markup as text, its writing direction its own.
+def escape_text(text: str) -> str:
+    r"""Return text from data as an HTML element with a writing direction of its own and visible control codes.
 
-    >>> escaped("<b>\u202e\x1b")
+    >>> escape_text("<b>\u202e\x1b")
     '<bdi>&lt;b&gt;\\u202e\\x1b</bdi>'
     """
-    return f"<bdi>{plain(text)}</bdi>"
+    return f"<bdi>{escape_attribute(text)}</bdi>"
 
 
-def stated(text: str, name: str) -> str:
-    """A statement about a name from data: only the name has a direction of its own, what is said of it is ours.
+def escape_statement(text: str, name: str) -> str:
+    """Return a statement about a name from data as HTML.
 
-    >>> stated("age < 3", "age")
+    The name has a writing direction of its own; the rest of the statement runs from left to right.
+
+    >>> escape_statement("age < 3", "age")
     '<bdi dir="ltr"><bdi>age</bdi> &lt; 3</bdi>'
     """
     if not name or name == text or name not in text:
-        return escaped(text)
+        return escape_text(text)
     before, _, after = text.partition(name)
-    return f'<bdi dir="ltr">{plain(before)}{escaped(name)}{plain(after)}</bdi>'
+    return f'<bdi dir="ltr">{escape_attribute(before)}{escape_text(name)}{escape_attribute(after)}</bdi>'
 
 
-def plain(text: str) -> str:
-    """The same for places that hold no elements: attributes and titles."""
+def escape_attribute(text: str) -> str:
+    """Return text from data escaped for a place that cannot hold elements, such as an attribute or a title."""
     return html.escape(printable(text), quote=True)
 
 
 def style_sheet(name: str) -> str:
-    """A style sheet that ships beside this module."""
+    """Return the text of a style sheet that ships beside this module."""
     return resources.files("anchorline.render").joinpath(name).read_text(encoding="utf-8")
 
 
-def lead(explanation: "Explanation") -> str:
-    """The rule in one sentence, its facts marked."""
+def rule_markup(explanation: "Explanation") -> str:
+    """Return the rule as one sentence with its facts highlighted."""
     names = [printable(explanation.literals[j].name) for j in explanation.support]
-    told = [stated(fact, name) for fact, name in zip(facts(explanation), names, strict=True)]
-    marked = [f'<b class="al-fact">{fact}</b>' for fact in told]
-    return f"If {' and '.join(marked) or 'anything goes'}{consequence(explanation, escaped)}"
+    statements = [escape_statement(fact, name) for fact, name in zip(facts(explanation), names, strict=True)]
+    highlighted = [f'<b class="al-fact">{statement}</b>' for statement in statements]
+    return rule_sentence(explanation, highlighted, escape_text)
 
 
-def verdict(explanation: "Explanation") -> str:
-    """The verdict in one word and one sentence; its sign is not a colour alone."""
-    found = explanation.verdict
+def verdict_markup(explanation: "Explanation") -> str:
+    """Return the verdict as a symbol, a word and a sentence, so that it does not rely on color."""
+    verdict = explanation.verdict
+    symbol = f'<span aria-hidden="true">{_SYMBOLS[verdict.name]}</span>'
     return (
-        f'<p class="al-verdict al-{found.name.lower()}"><b><span aria-hidden="true">{_SYMBOLS[found.name]}</span> '
-        f"{found.name.capitalize()}.</b> <span>{html.escape(found.value)}</span></p>"
+        f'<p class="al-verdict al-{verdict.name.lower()}"><b>{symbol} {verdict.name.capitalize()}.</b> '
+        f"<span>{html.escape(verdict.value)}</span></p>"
     )
 
 
-def warnings(explanation: "Explanation") -> str:
-    """What a reader must know beside the verdict: outputs that were clipped, sampling that stopped."""
+def warnings_markup(explanation: "Explanation") -> str:
+    """Return the warnings that belong beside the verdict: clipped outputs, and sampling that stopped early."""
     certificate = explanation.certificate
     stopped = f"Sampling stopped: {certificate.stopped_because}." if certificate.stopped_because else ""
     return "".join(
-        f'<p class="al-warning">{escaped(line)}</p>' for line in (clipping(certificate), stopped) if line
+        f'<p class="al-warning">{escape_text(line)}</p>'
+        for line in (clipping_warning(certificate), stopped)
+        if line
     )
 
 
 def sum_table(explanation: "Explanation") -> str:
-    """The waterfall as a table: what each fact adds is in the cells, the picture beside them repeats it."""
+    """Return the waterfall as a table; the cells hold the numbers, which the bars beside them repeat."""
     total = summands(explanation)
     base = 0.0 if total.intercept is None else total.intercept.value
     levels = list(accumulate((term.value for term in total.terms), initial=base))
@@ -110,11 +115,11 @@ def sum_table(explanation: "Explanation") -> str:
 
 
 class _Scale:
-    """From values to percents of a track, with a little room on both sides."""
+    """The map from values to percentages of the width of a bar's cell, with a small margin on both sides."""
 
     def __init__(self, levels: list[float]) -> None:
         low, high = min(levels), max(levels)
-        # Halved before they are subtracted: two numbers near the largest float have no difference.
+        # Halve before subtracting, because the difference of two numbers near the largest float overflows.
         half = (high / 2 - low / 2) or abs(high) / 2 or 0.5
         self._low, self._half = low - 0.06 * half, half * 1.06
 
@@ -123,8 +128,9 @@ class _Scale:
 
 
 def _row(kind: str, part: Summand, number: str, picture: str) -> str:
+    text = escape_statement(part.text, part.name)
     return (
-        f'<tr role="row" class="{kind}"><th scope="row" role="rowheader">{stated(part.text, part.name)}</th>'
+        f'<tr role="row" class="{kind}"><th scope="row" role="rowheader">{text}</th>'
         f'<td role="cell" class="al-number">{_minus(number)}</td>'
         f'<td class="al-track" aria-hidden="true">{picture}</td></tr>'
     )
@@ -149,21 +155,21 @@ def _minus(number: str) -> str:
 
 
 def claims(explanation: "Explanation") -> list[tuple[str, list[str]]]:
-    """Three kinds of claim, never mixed: heading and sentences of each, as HTML."""
+    """Return the three kinds of claim, which are never mixed, each as a heading and sentences in HTML."""
     certificate = explanation.certificate
     confidence = f"{100 * certificate.confidence:g}%"
-    sure = certificate.fidelity_error is not None and certificate.fidelity_error.exact
+    is_exact = certificate.fidelity_error is not None and certificate.fidelity_error.exact
     population = [in_the_population(certificate)]
-    told = [
+    sections = [
         ("On the sample", [on_the_sample(certificate)]),
-        ("In the population" + (", exactly" if sure else f", with {confidence} confidence"), population),
+        ("In the population" + (", exactly" if is_exact else f", with {confidence} confidence"), population),
         ("By theorem", by_theorem(certificate)),
     ]
-    return [(html.escape(heading), [html.escape(line) for line in lines]) for heading, lines in told]
+    return [(html.escape(heading), [html.escape(line) for line in lines]) for heading, lines in sections]
 
 
-def comparison(explanation: "Explanation") -> str:
-    """Two bars that repeat the measurement: while the facts hold, and over all neighbors."""
+def comparison_bars(explanation: "Explanation") -> str:
+    """Return two bars that repeat the measurement: while the facts hold, and over all neighbors."""
     certificate = explanation.certificate
     is_share = certificate.stability is not None
     within = certificate.stability if is_share else certificate.typical_change
@@ -172,15 +178,15 @@ def comparison(explanation: "Explanation") -> str:
         return ""
     largest = 1.0 if is_share else max(within.high, without.high) or 1.0
     bars = ""
-    for label, found in ((short_condition(certificate), within), ("over all neighbors", without)):
+    for label, estimate in ((short_condition(certificate), within), ("over all neighbors", without)):
         bars += f'<span class="al-what">{label}</span><span class="al-meter">'
-        bars += f'<i style="width:{100 * found.value / largest:.2f}%"></i></span>'
-        bars += f"<span>{f'{100 * found.value:.1f}%' if is_share else f'{found.value:.3g}'}</span>"
+        bars += f'<i style="width:{100 * estimate.value / largest:.2f}%"></i></span>'
+        bars += f"<span>{f'{100 * estimate.value:.1f}%' if is_share else f'{estimate.value:.3g}'}</span>"
     return f'<div class="al-compare" aria-hidden="true">{bars}</div>'
 
 
-def grid(caption: str, header: list[str], rows: list[list[str]]) -> str:
-    """A plain table of cells that are HTML already; it scrolls by itself where it is wider than the page."""
+def grid_table(caption: str, header: list[str], rows: list[list[str]]) -> str:
+    """Return a plain table from cells of HTML; it has a scroll bar of its own if it is wider than the page."""
     top = "".join(f'<th scope="col">{cell}</th>' for cell in header)
     body = "".join(
         f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
@@ -194,28 +200,32 @@ def grid(caption: str, header: list[str], rows: list[list[str]]) -> str:
 
 
 def alternatives_table(explanation: "Explanation") -> str:
-    """One row an alternative: its sum, and by how much its fidelity error exceeds the explanation's."""
+    """Return a table with one row per alternative: its sum, and its fidelity error minus the explanation's."""
     rows = []
     for number, other in enumerate(explanation.alternatives, start=1):
         pairs = sorted(zip(other.support, other.values, strict=True), key=lambda pair: -abs(pair[1]))
         values = [value for _, value in pairs] + [other.intercept] * (other.intercept != 0)
-        numbers, _ = adding_up(values, explanation.prediction)
-        told = [f" [{_fact(explanation.literals[j])}]" for j, _ in pairs] + [""] * (other.intercept != 0)
+        numbers, _ = round_preserving_sum(values, explanation.prediction)
+        names = [f" [{_literal_markup(explanation.literals[j])}]" for j, _ in pairs]
+        names += [""] * (other.intercept != 0)
         parts = [_minus(one if one.startswith("-") else f"+{one}") for one in numbers]
-        body = " ".join(part + fact for part, fact in zip(parts, told, strict=True))
+        body = " ".join(part + name for part, name in zip(parts, names, strict=True))
         rows.append([str(number), body, html.escape(str(other.excess))])
-    return grid("Alternatives", ["alternative", "sum", "excess fidelity error"], rows)
+    return grid_table("Alternatives", ["alternative", "sum", "excess fidelity error"], rows)
 
 
-def _fact(literal: "Literal") -> str:
-    return stated(printable(literal.text), printable(literal.name))
+def _literal_markup(literal: "Literal") -> str:
+    return escape_statement(printable(literal.text), printable(literal.name))
 
 
 def frontier_table(frontier: "FrontierLike") -> str:
-    """Errors over k, as numbers."""
-    rows = [[str(point.k), _told(point.fidelity_error), _told(point.relevance_error)] for point in frontier.points]
-    return grid("Errors over k", ["k", "fidelity error", "relevance error"], rows)
+    """Return the errors over k as a table of numbers."""
+    rows = [
+        [str(point.k), _estimate_markup(point.fidelity_error), _estimate_markup(point.relevance_error)]
+        for point in frontier.points
+    ]
+    return grid_table("Errors over k", ["k", "fidelity error", "relevance error"], rows)
 
 
-def _told(estimate: "Estimate | None") -> str:
+def _estimate_markup(estimate: "Estimate | None") -> str:
     return "not measured" if estimate is None else html.escape(str(estimate))

@@ -1,74 +1,36 @@
-"""Plots: one function a picture, each on the given axes or on its own; matplotlib is loaded when one is called."""
+"""Plots: one function per picture, drawn on given or new axes; calling a function loads matplotlib."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from anchorline.errors import MissingDependencyError
-from anchorline.result.neighbors import NeighborSample as NeighborSample  # noqa: PLC0414  what is drawn
+from anchorline.render.frontier_like import FrontierLike as FrontierLike  # noqa: PLC0414  re-exported
+from anchorline.render.frontier_like import FrontierPointLike as FrontierPointLike  # noqa: PLC0414  re-exported
+from anchorline.result.neighbors import NeighborSample as NeighborSample  # noqa: PLC0414  re-exported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from anchorline.guarantees import Estimate
-    from anchorline.optimize.problem import Status
     from anchorline.result.explanation import Explanation
 
 
-class FrontierPointLike(Protocol):
-    """What is drawn of one k."""
-
-    @property
-    def k(self) -> int:
-        """Most terms allowed."""
-
-    @property
-    def status(self) -> "Status":
-        """How the search ended."""
-
-    @property
-    def objective(self) -> float:
-        """The fidelity error on the sample that was searched."""
-
-    @property
-    def fidelity_error(self) -> "Estimate | None":
-        """The same, measured on fresh neighbors."""
-
-    @property
-    def relevance_error(self) -> "Estimate | None":
-        """How far the output moves while the facts hold."""
-
-
-class FrontierLike(Protocol):
-    """What is drawn of a `Frontier`: the points and their common confidence."""
-
-    @property
-    def points(self) -> Sequence[FrontierPointLike]:
-        """One a k."""
-
-    @property
-    def confidence(self) -> float:
-        """With which all limits hold together."""
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        """What may make the errors look smaller than they are."""
-
-
 def waterfall(explanation: "Explanation", ax: "Axes | None" = None) -> "Axes":
-    """Steps from the intercept (or from zero, if there is none) to the prediction, one a term, largest first.
+    """Draw the sum as steps from the starting level to the prediction, one step per term, largest first.
+
+    The starting level is the intercept, or zero if the sum has no intercept.
 
     Parameters
     ----------
     explanation
-        What to draw.
+        The explanation to draw.
     ax
-        Where; None makes a figure of its own, which pyplot does not know. Nothing is ever shown or closed.
+        The axes to draw on; None makes a new figure outside pyplot. No figure is shown or closed.
 
     Returns
     -------
     Axes
-        ``ax``, or the new ones; a notebook shows them.
+        ``ax`` or the new axes, which a notebook displays.
 
     Examples
     --------
@@ -84,9 +46,9 @@ def waterfall(explanation: "Explanation", ax: "Axes | None" = None) -> "Axes":
 
 
 def bars(explanation: "Explanation", ax: "Axes | None" = None) -> "Axes":
-    """Contributions as bars from a common zero, largest first, then the intercept.
+    """Draw contributions as bars from a common zero, largest first, then the starting level (the intercept).
 
-    Parameters and result are those of `waterfall`.
+    Parameters and result are the same as those of `waterfall`.
 
     Examples
     --------
@@ -101,9 +63,9 @@ def bars(explanation: "Explanation", ax: "Axes | None" = None) -> "Axes":
 
 
 def frontier(frontier: FrontierLike, ax: "Axes | None" = None) -> "Axes":
-    """Fidelity error and relevance error over k, with the band of their intervals.
+    """Draw fidelity error and relevance error over k, with the bands of their intervals.
 
-    Hollow points were not proved best. Where nothing was certified, the error on the sample is drawn.
+    Hollow points were not proved best. If nothing was certified, the error on the sample is drawn instead.
 
     Examples
     --------
@@ -119,10 +81,10 @@ def frontier(frontier: FrontierLike, ax: "Axes | None" = None) -> "Axes":
 
 
 def alternatives(explanation: "Explanation", ax: "Axes | None" = None) -> "Axes":
-    """The explanation beside the sums that its evidence cannot tell from it: which literals, which contributions.
+    """Draw the explanation beside its alternatives, which are sums that the evidence cannot distinguish from it.
 
-    One column a sum and one row a literal; under each alternative, by how much its fidelity error exceeds
-    the explanation's.
+    There is one column per sum and one row per literal. The label of an alternative shows how far its fidelity
+    error exceeds the explanation's.
 
     Examples
     --------
@@ -137,7 +99,7 @@ def alternatives(explanation: "Explanation", ax: "Axes | None" = None) -> "Axes"
 
 
 def neighborhood(sample: NeighborSample, ax: "Axes | None" = None) -> "Axes":
-    """The fall of the output against the number of flips, for the model and for the sum.
+    """Draw how far the output decreases over the number of flips, for the model and for the sum.
 
     Examples
     --------
@@ -151,7 +113,7 @@ def neighborhood(sample: NeighborSample, ax: "Axes | None" = None) -> "Axes":
 
 
 def summary(explanations: Iterable["Explanation"], ax: "Axes | None" = None) -> "Axes":
-    """Which attributes decide many predictions: how often each is a reason, with which sign and typical size.
+    """Draw how often each attribute is a reason in many explanations, with its signs and median contributions.
 
     Examples
     --------

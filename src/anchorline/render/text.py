@@ -1,11 +1,11 @@
-"""Plain text: the rule in one line, and the certificate in a few."""
+"""Plain text: the sum in one line, the rule in one sentence, and the certificate in a few lines."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from anchorline.guarantees import is_vacuous
 from anchorline.optimize.problem import Status
-from anchorline.render.characters import printable as printable  # noqa: PLC0414  others ask here
+from anchorline.render.characters import printable as printable  # noqa: PLC0414  re-exported
 from anchorline.render.summands import Summand, output_name, summands
 
 if TYPE_CHECKING:
@@ -13,39 +13,56 @@ if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation
     from anchorline.spaces.base import Literal
 
-_GOALS = {
+_PROVEN = {
     "fidelity": "Proven best {size} on {sample}.",
     "relevance": "Proven most relevant rule within the terms allowed, on {sample}.",
-    "shortest": "Proven shortest rule on {sample}: no fewer than {facts} facts do.",
+    "shortest": "Proven shortest rule on {sample}: fewer than {facts} facts are not enough.",
 }
+_NOT_MEASURED = "How far this explanation can be trusted was not measured"
 
 
-def rule(explanation: "Explanation", shown: Callable[[Summand], str] = lambda part: part.text) -> str:
-    """One line like ``0.11 [Credit History < 10 yrs] - 0.03 [DTI <= 30%] -> Rate = 0.08``.
+def rule(explanation: "Explanation", format_part: Callable[[Summand], str] = lambda part: part.text) -> str:
+    """Return the sum as one line, such as ``0.11 [Credit History < 10 yrs] - 0.03 [DTI <= 30%] -> Rate = 0.08``.
 
-    The printed numbers add up exactly, digit for digit, to the printed prediction. ``shown`` makes the text of
-    what came from data.
+    The printed numbers add up exactly, digit for digit, to the printed prediction. ``format_part`` returns the
+    text of a summand, which comes from data.
     """
     total = summands(explanation)
-    parts = [f"{term.number} [{shown(term)}]" for term in total.terms]
+    parts = [f"{term.number} [{format_part(term)}]" for term in total.terms]
     if total.intercept is not None:
         parts.append(total.intercept.number)
     body = parts[0] if parts else "0"
     for part in parts[1:]:
         body += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
-    return f"{body} -> {shown(total.total)} = {total.total.number}"
+    return f"{body} -> {format_part(total.total)} = {total.total.number}"
 
 
 def if_then(explanation: "Explanation") -> str:
-    """The support as a rule: ``If a and b then vote stays 1 (in 97.9% of neighbors, 95% interval ...)``."""
-    return f"If {' and '.join(facts(explanation)) or 'anything goes'}{consequence(explanation)}"
+    """Return the support as a rule: ``If a and b then vote stays 1 in 97.9% of neighbors, 95% interval ...``."""
+    return rule_sentence(explanation, facts(explanation))
+
+
+def rule_sentence(
+    explanation: "Explanation", facts: Sequence[str], format_name: Callable[[str], str] = printable
+) -> str:
+    """Return the rule as one sentence: if the facts hold, then the output stays, how often or how far.
+
+    ``facts`` are the formatted statements of the support. ``format_name`` is applied to names and labels, which
+    come from data; all other text is safe as it is.
+    """
+    consequence = _consequence(explanation, format_name)
+    if not facts:
+        return f"Whatever changes, {consequence}"
+    cancels = explanation.certificate.event_is_literal is False
+    otherwise = ", or if the contributions of broken facts cancel," if cancels else ""
+    return f"If {' and '.join(facts)}{otherwise} then {consequence}"
 
 
 def facts(explanation: "Explanation") -> list[str]:
-    """What must stay true for the rule, printable: one statement a literal of the support.
+    """Return what must stay true for the rule: one printable statement per literal of the support.
 
-    A literal may hold more than it says: samples keep the very value, not only the range it is in. Its
-    ``held`` says so, where the space wrote one.
+    A rule may hold more fixed than the text of a literal states, because samples keep the exact value and not only
+    its range. The ``held`` text of a literal, where the space wrote one, states what was held.
     """
     return [printable(_held(explanation.literals[j])) for j in explanation.support]
 
@@ -54,72 +71,76 @@ def _held(literal: "Literal") -> str:
     return str(getattr(literal, "held", "") or literal.text)
 
 
-def consequence(explanation: "Explanation", shown: Callable[[str], str] = printable) -> str:
-    """The rest of the rule, after the facts: that the output stays, how often or how far.
-
-    ``shown`` is applied to what came from data; the rest are letters, digits and signs that need no care.
-    """
+def _consequence(explanation: "Explanation", format_name: Callable[[str], str]) -> str:
+    """Return the part of the rule after the facts: that the output stays, and how often or how far."""
     certificate = explanation.certificate
-    broken = "" if certificate.event_is_literal is not False else ", or contributions of broken ones cancel,"
-    if explanation.label is None and certificate.stability is None:
-        told = f"{shown(output_name(explanation))} stays {explanation.prediction:.4g}"
-    elif certificate.decision == "own class":
-        told = f"{shown(explanation.output)} stays the predicted class"
-    elif certificate.decision == "class":
-        told = "the predicted class stays the same"
-    elif explanation.label is None:  # what stays so often is the decision; the number itself moves
-        told = f"the decision by {shown(output_name(explanation))} = {explanation.prediction:.4g} stays"
-    else:
-        told = f"{shown(explanation.output)} stays {shown(str(explanation.label))}"
-    then = f"{broken} then {told}"
+    claim = _claim(explanation, format_name)
     stability, change = certificate.stability, certificate.typical_change
     confidence = f"{100 * certificate.confidence:g}% interval"
     if stability is not None:
         if stability.exact and stability.value == 1:
-            return f"{then}."
+            return f"{claim}."
         ends = "" if stability.exact else f", {confidence} {_percent(stability.low)} to {_percent(stability.high)}"
-        return f"{then} in {_percent(stability.value)}% of neighbors{ends}."
+        return f"{claim} in {_percent(stability.value)}% of neighbors{ends}."
     if change is None:
-        return f"{then}, which was not measured."
+        return f"{claim}, which was not measured."
     if change.high > 0:
         ends = "" if change.exact else f", {confidence} {change.low:.3g} to {change.high:.3g}"
-        then += f", typically within {change.value:.3g}{ends}"
+        claim += f", typically within {change.value:.3g}{ends}"
     if certificate.n_clipped_inside:
-        then += f", as far as output_range goes: {certificate.n_clipped_inside:,} outputs were beyond it"
-    return f"{then}."
+        claim += f", measured within output_range only: {certificate.n_clipped_inside:,} outputs were beyond it"
+    return f"{claim}."
+
+
+def _claim(explanation: "Explanation", format_name: Callable[[str], str]) -> str:
+    """Return the statement of what stays: the output, the label, the class or the decision."""
+    certificate = explanation.certificate
+    name = format_name(output_name(explanation))
+    if explanation.label is None and certificate.stability is None:
+        return f"{name} stays {explanation.prediction:.4g}"
+    if certificate.decision == "own class":
+        return f"{format_name(explanation.output)} stays the predicted class"
+    if certificate.decision == "class":
+        return "the predicted class stays the same"
+    if explanation.label is None:  # stability counts the decision, while the number itself moves
+        return f"the decision based on {name} = {explanation.prediction:.4g} stays the same"
+    return f"{format_name(explanation.output)} stays {format_name(str(explanation.label))}"
 
 
 def explanation_text(explanation: "Explanation") -> str:
-    """The rule, then the certificate."""
+    """Return the sum in one line, then the certificate."""
     return f"{rule(explanation)}\n{explanation.certificate}"
 
 
 def certificate_text(certificate: "Certificate") -> str:
-    """Few lines a person understands: on the sample, in the population, the verdict; then what to know."""
+    """Return the certificate in a few lines: on the sample, in the population, the verdict, and the warnings."""
     lines = [on_the_sample(certificate), in_the_population(certificate)]
     lines.append(f"Verdict: {certificate.verdict.name.lower()}.")
-    clipped = clipping(certificate)
-    if clipped:
-        lines.insert(0 if _clipped_much(certificate) else 3, clipped)
+    warning = clipping_warning(certificate)
+    if warning:
+        lines.insert(0 if _clipped_much(certificate) else 3, warning)
     if certificate.stopped_because:
         lines.append(f"Sampling stopped: {certificate.stopped_because}.")
     return "\n".join(lines)
 
 
-def clipping(certificate: "Certificate") -> str:
-    """That outputs were beyond the range they should be in, and what to do if they were many; else nothing."""
+def clipping_warning(certificate: "Certificate") -> str:
+    """Return a warning about outputs beyond ``output_range``, or an empty string if there were none."""
     if not certificate.n_clipped:
         return ""
-    told = beyond_range(certificate.n_clipped, certificate.n_queries)
-    inside = certificate.n_clipped_inside
-    if inside and certificate.stability is None:
-        told += f", {inside:,} of them while the reasons stayed: the output moves further than is told here"
-    wider = _clipped_much(certificate) or (inside and certificate.stability is None)
-    return f"{told}: pass a wider output_range=(lowest, highest)." if wider else f"{told}."
+    warning = clipped_outputs_text(certificate.n_clipped, certificate.n_queries)
+    understated = certificate.n_clipped_inside if certificate.stability is None else 0
+    if understated:
+        warning += (
+            f", {understated:,} of them while the reasons stayed, so the output moves further than reported here"
+        )
+    if understated or _clipped_much(certificate):
+        return f"{warning}. Pass a wider output_range=(lowest, highest)."
+    return f"{warning}."
 
 
-def beyond_range(n_clipped: int, n_queries: int) -> str:
-    """How many outputs were beyond the range they should be in."""
+def clipped_outputs_text(n_clipped: int, n_queries: int) -> str:
+    """Return how many outputs were beyond ``output_range``, as a clause without a final period."""
     return f"{n_clipped:,} of {n_queries:,} outputs were beyond output_range and clipped"
 
 
@@ -128,19 +149,19 @@ def _clipped_much(certificate: "Certificate") -> bool:
 
 
 def short_claim(certificate: "Certificate") -> str:
-    """The verdict with the figure it rests on, in one short line for a picture."""
+    """Return the verdict and the measurement behind it as one short line for a picture."""
     verdict, condition = certificate.verdict.name.capitalize(), short_condition(certificate)
     stability, change = certificate.stability, certificate.typical_change
     if stability is not None:
         return f"{verdict}: {_decided(certificate)} stays in {_percent(stability.value)}% of neighbors {condition}"
     if change is not None:
-        told = f"typically changes by {change.value:.2g}" if change.high > 0 else "stays"
-        return f"{verdict}: the output {told} {condition}"
-    return "How far it can be trusted was not measured"
+        moves = f"typically changes by {change.value:.2g}" if change.high > 0 else "stays"
+        return f"{verdict}: the output {moves} {condition}"
+    return _NOT_MEASURED
 
 
 def short_condition(certificate: "Certificate") -> str:
-    """The condition of the measurement in a few words; the sentence of the certificate says it in full."""
+    """Return the condition of the measurement in a few words; the certificate states it in full."""
     if certificate.n_facts == 0:
         return "over all neighbors"
     stay = "while the values stay" if certificate.keeps_values else "while the facts hold"
@@ -148,102 +169,109 @@ def short_condition(certificate: "Certificate") -> str:
 
 
 def details_text(certificate: "Certificate") -> str:
-    """The figures behind the sentences, and what theory alone says."""
-    lines = [f"On the sample: mean square {certificate.objective:.6g}, at least {certificate.lower_bound:.6g}."]
+    """Return the figures behind the sentences of the certificate, and the bounds that theory alone gives."""
+    lines = [f"On the sample: mean square {certificate.objective:.6g}, lower bound {certificate.lower_bound:.6g}."]
     if certificate.fidelity_error is not None:
         lines.append(
             f"Fidelity error: {certificate.fidelity_error}. Relevance error: {certificate.relevance_error}."
         )
         lines.append(
-            f"The event has probability {certificate.event_probability:.3g}; fidelity alone bounds the relevance "
-            f"error by {certificate.relevance_bound:.3g}."
+            f"The rule's condition has probability {certificate.event_probability:.3g}; fidelity alone bounds the "
+            f"relevance error by {certificate.relevance_bound:.3g}."
         )
     epsilon = certificate.theorem_epsilon
     if epsilon is not None:
         limit = f"{epsilon:.3g}{' (vacuous)' if is_vacuous(epsilon) else ''}"
-        lines.append(f"By theorem, no such sum's fidelity error is more than {limit} above that on the sample.")
+        lines.append(
+            f"By theorem, the fidelity error of every sum this short is at most {limit} above its value on the "
+            "sample."
+        )
     lines.append(f"{certificate.n_queries:,} model queries.")
     return "\n".join(lines)
 
 
 def on_the_sample(certificate: "Certificate") -> str:
-    """What is proved, or not, about the sample that was searched."""
+    """Return one sentence about what the search proved on its sample."""
     if certificate.n_terms == 0:
-        return "The prediction is zero: an empty sum adds up to it, and explains nothing."
+        return "The prediction is zero, so an empty sum adds up to it and explains nothing."
     size = f"{certificate.n_terms}-term explanation"
     neighbors = "all {:,} neighbors" if certificate.exhaustive else "{:,} samples"
     sample = neighbors.format(certificate.n_samples)
+    gap = f"{certificate.optimality_gap:.2g}"
     match certificate.status:
         case Status.OPTIMAL:
-            return _GOALS[certificate.goal].format(size=size, facts=certificate.n_facts, sample=sample)
+            return _PROVEN[certificate.goal].format(size=size, facts=certificate.n_facts, sample=sample)
         case Status.LIMIT | Status.CHOSEN if certificate.goal == "shortest":
-            return f"{certificate.n_facts} facts suffice on {sample}; that fewer do was not ruled out."
+            return f"{certificate.n_facts} facts suffice on {sample}; a shorter rule was not ruled out."
         case Status.CHOSEN:
-            better = f"{certificate.optimality_gap:.2g}"
             return (
-                f"Rule found on {sample} and preferred by a second sample; on the first, one is {better} better."
+                f"Rule found on {sample} and preferred by a second sample; on the first sample, another rule is "
+                f"better by at most {gap}."
             )
         case Status.LIMIT:
-            gap = certificate.optimality_gap
-            return f"Best {size} found on {sample} before a limit; the best may be {gap:.2g} better (mean square)."
+            return (
+                f"Best {size} found on {sample} before a limit was reached; the optimum may be better by up to "
+                f"{gap} (mean square)."
+            )
         case status:
             return f"A {size} from {sample}. {status.value}"
 
 
 def in_the_population(certificate: "Certificate") -> str:
-    """How often, or how far, the output moves while the facts hold; and over all neighbors."""
+    """Return how often, or how far, the output moves while the facts hold, and over all neighbors."""
     change, baseline_change = certificate.typical_change, certificate.baseline_change
     stability, baseline = certificate.stability, certificate.baseline_stability
     if change is None or baseline_change is None:
-        return "How far it can be trusted was not measured."
+        return f"{_NOT_MEASURED}."
     if stability is not None and baseline is not None:
-        told = f"{_decided(certificate)} stays the same in {_percent(stability.value)}% of neighbors"
+        claim = f"{_decided(certificate)} stays the same in {_percent(stability.value)}% of neighbors"
         ends = "" if stability.exact else f"{_percent(stability.low)} to {_percent(stability.high)}"
         overall = f"in {_percent(baseline.value)}%"
-        alike = stability.low <= baseline.high
+        overlaps = stability.low <= baseline.high
     else:
-        told = f"the output typically changes by {change.value:.3g}" if change.high > 0 else "the output stays"
+        moves, baseline_moves = change.high > 0, f"by {baseline_change.value:.3g}"
+        claim = f"the output typically changes by {change.value:.3g}" if moves else "the output stays"
         ends = "" if change.exact else f"{change.low:.3g} to {change.high:.3g}"
-        overall = (
-            f"by {baseline_change.value:.3g}" if change.high > 0 else f"it moves by {baseline_change.value:.3g}"
-        )
-        alike = change.high >= baseline_change.low
+        overall = baseline_moves if moves else f"it moves {baseline_moves}"
+        overlaps = change.high >= baseline_change.low
     interval = f" ({100 * certificate.confidence:g}% interval {ends})" if ends else ""
-    against = f"; over all neighbors {overall}" if certificate.n_facts else ""
-    matters = " No difference was measured: the facts may not matter." if certificate.n_facts and alike else ""
-    return f"{_while(certificate)} {told}{interval}{against}.{matters}"
+    compared = f"; over all neighbors {overall}" if certificate.n_facts else ""
+    warning = " No difference was measured: the facts may not matter." if certificate.n_facts and overlaps else ""
+    return f"{_while(certificate)} {claim}{interval}{compared}.{warning}"
 
 
 def _decided(certificate: "Certificate") -> str:
-    """What a decision is about."""
+    """Return the name of what the model decides: the class, the label or the decision."""
     if certificate.decision in ("class", "own class"):
         return "the predicted class"
     return "the label" if certificate.decision == "label" else "the decision"
 
 
 def by_theorem(certificate: "Certificate") -> list[str]:
-    """What follows without a measurement of relevance, each with the words that say when it is empty."""
+    """Return the sentences that follow without a measurement of relevance; each states whether it is vacuous."""
     lines, epsilon, bound = [], certificate.theorem_epsilon, certificate.relevance_bound
     if certificate.exhaustive:
-        lines.append("The sample was the whole neighborhood: there is nothing to infer.")
+        lines.append("The sample was the whole neighborhood, so nothing has to be inferred.")
     elif epsilon is not None:
-        empty = ": vacuous at this sample size, it promises nothing" if is_vacuous(epsilon) else ""
+        vacuous = (
+            " This bound is vacuous at this sample size: it guarantees nothing." if is_vacuous(epsilon) else ""
+        )
         lines.append(
             f"With confidence {100 * certificate.confidence:g}%, the fidelity error of every sum this short is at "
-            f"most {epsilon:.3g} above its value on the sample{empty}."
+            f"most {epsilon:.3g} above its value on the sample.{vacuous}"
         )
     if bound is not None and certificate.fidelity_error is not None and certificate.n_facts:
         limit, share = f"{certificate.fidelity_error.high:.3g}", _percent(certificate.event_probability or 0.0)
-        empty = ": vacuous" if bound >= 1 else ""
+        vacuous = ": vacuous" if bound >= 1 else ""
         lines.append(
             f"The rule's condition is met in {share}% of neighbors, so a fidelity error of at most {limit} alone "
-            f"keeps the relevance error below {bound:.3g}{empty}."
+            f"keeps the relevance error below {bound:.3g}{vacuous}."
         )
-    return lines or ["No theorem applies: the search had no box, or sought no bound."]
+    return lines or ["No theorem applies, because the search had no box or computed no bound."]
 
 
 def _while(certificate: "Certificate") -> str:
-    """The condition under which the measurement is true, in words."""
+    """Return the condition of the measurement in words, with a final comma."""
     if certificate.n_facts == 0:
         return "Over all neighbors,"
     if certificate.keeps_values:
@@ -251,7 +279,7 @@ def _while(certificate: "Certificate") -> str:
     else:
         facts = "this fact holds" if certificate.n_facts == 1 else f"these {certificate.n_facts} facts hold"
     if not certificate.event_is_literal:
-        return f"While {facts}, or contributions of broken ones cancel each other,"
+        return f"While {facts}, or the contributions of broken facts cancel each other,"
     return f"While {facts},"
 
 

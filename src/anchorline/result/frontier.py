@@ -69,7 +69,7 @@ class Frontier:
         """Warnings about anything that may make the errors look smaller than they are."""
         if not self.n_clipped:
             return []
-        clipped = call("beyond_range", self.n_clipped, self.n_queries)
+        clipped = call("clipped_outputs_text", self.n_clipped, self.n_queries)
         return [f"{clipped}, so errors may be larger than shown. Pass a wider output_range=(lowest, highest)."]
 
     def plot(self, ax: Any = None) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from anchorline.guarantees import Estimate
 from anchorline.render.characters import printable
-from anchorline.render.summands import adding_up, output_name, summands
+from anchorline.render.summands import output_name, round_preserving_sum, summands
 from anchorline.render.text import by_theorem, in_the_population, on_the_sample
 from anchorline.result.certificate import (
     TRUSTWORTHY_CHANGE,
@@ -121,7 +121,7 @@ def _point(point: FrontierPoint, prediction: float) -> dict[str, Any]:
     support = support[np.argsort(-np.abs(point.contributions[support]), kind="stable")]
     values = point.contributions[support].tolist()
     parts = [*values, point.intercept] if point.intercept != 0 else values
-    numbers, total = adding_up(parts, prediction)
+    numbers, total = round_preserving_sum(parts, prediction)
     return {
         "k": point.k,
         "is_proved": point.status.name == "OPTIMAL",
@@ -153,7 +153,7 @@ def _alternative(explanation: Explanation, number: int) -> dict[str, Any]:
     pairs = sorted(zip(other.support, other.values, strict=True), key=lambda pair: -abs(pair[1]))
     values = [value for _, value in pairs]
     parts = [*values, other.intercept] if other.intercept != 0 else values
-    numbers, total = adding_up(parts, explanation.prediction)
+    numbers, total = round_preserving_sum(parts, explanation.prediction)
     return {
         "sum": _sum([j for j, _ in pairs], values, other.intercept, explanation.prediction, total, numbers),
         "excess": asdict(other.excess),

@@ -1,4 +1,4 @@
-"""The page and the fragment: whole, self-contained, honest, and nothing from data is ever markup."""
+"""The page and the fragment: complete, self-contained, and without any markup that comes from data."""
 
 import dataclasses
 import functools
@@ -15,6 +15,7 @@ from anchorline.guarantees import Estimate
 from anchorline.render import html
 from anchorline.render.markup import style_sheet
 from anchorline.render.text import in_the_population, on_the_sample, printable
+from helpers.explanations import INSTANCE, smooth_explainer, with_numbers
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -34,22 +35,15 @@ VACUOUS = Estimate(value=0.001, low=0.0, high=0.9, n_samples=5, confidence=0.95,
 VOID = {"meta", "col", "br", "link", "img", "input"}
 
 
-def model(z):
-    return np.tanh(0.7 * z[:, 0] + 0.5 * z[:, 1] - 0.4 * z[:, 2] * z[:, 3] + 0.1 * z[:, 4:].sum(axis=1))
-
-
 @functools.cache
 def explainer():
-    return al.Explainer(model, al.Hypercube([f"x{j}" for j in range(13)]), output="score", threshold=0.0)
-
-
-X = [1, 1, -1, 1] + [1, -1, 1] * 3
+    return smooth_explainer(threshold=0.0)
 
 
 @functools.cache
 def explanation(alternatives=2, **settings):
     return explainer().explain(
-        X,
+        INSTANCE,
         **{"k": 4, "alternatives": alternatives, "sampling": "draw", "n_samples": 600, "n_certify": 600}
         | settings,
     )
@@ -57,25 +51,15 @@ def explanation(alternatives=2, **settings):
 
 @functools.cache
 def frontier():
-    return explainer().frontier(X, ks=[1, 2, 4], n_samples=300, sampling="draw", n_certify=300)
+    return explainer().frontier(INSTANCE, ks=[1, 2, 4], n_samples=300, sampling="draw", n_certify=300)
 
 
 def explanation_of(contributions, intercept=0.0, texts=None, **changes):
-    contributions = np.array(contributions, dtype=float)
-    texts = [f"l{j}" for j in range(len(contributions))] if texts is None else texts
-    known = {
-        "contributions": contributions,
-        "intercept": float(intercept),
-        "prediction": float(intercept + contributions.sum()),
-        "literals": tuple(al.Literal(text, text) for text in texts),
-        "instance": (1,) * len(contributions),
-        "alternatives": (),
-    }
-    return dataclasses.replace(explanation(), **known | changes)
+    return with_numbers(explanation(), contributions, intercept, texts, **{"alternatives": ()} | changes)
 
 
 class Reader(HTMLParser):
-    """Elements with their attributes and text; fails where tags do not match."""
+    """The elements of a document with their attributes and text; fails if tags do not match."""
 
     def __init__(self, text):
         super().__init__()
@@ -118,7 +102,7 @@ both = pytest.mark.parametrize("render", [html.page, html.fragment], ids=["page"
 
 
 @both
-def test_it_is_well_formed_and_says_it_all(render):
+def test_it_is_well_formed_and_complete(render):
     e = explanation()
     text = Reader(render(e)).text
     for term in e.terms:
@@ -131,7 +115,7 @@ def test_it_is_well_formed_and_says_it_all(render):
 
 
 def sum_rows(text):
-    """Rows of the first table, header left out."""
+    """Return the rows of the first table without its header."""
     return [row for row in Reader(text).rows[1:] if len(row) == 3 and re.fullmatch(r"[+\u2212]?[\d.]+", row[1])]
 
 
@@ -143,7 +127,7 @@ def test_printed_numbers_add_up(render):
         rows = sum_rows(render(e))
         numbers = [Fraction(row[1].replace("\u2212", "-")) for row in rows]
         assert sum(numbers[:-1]) == numbers[-1]
-        assert [row[0] for row in rows] == ["intercept", *(term.literal.text for term in e.terms), "score"]
+        assert [row[0] for row in rows] == ["starting level", *(term.literal.text for term in e.terms), "score"]
 
 
 def test_the_bars_form_a_waterfall():
@@ -153,24 +137,26 @@ def test_the_bars_form_a_waterfall():
     assert [("al-plus" in bar["class"]) for bar in bars] == [True, False, True]
     places = [tuple(map(float, re.findall(r"[\d.]+", bar["style"]))) for bar in bars]
     ends = [(left, left + width) for left, width in places]
-    assert ends[0][1] == pytest.approx(ends[1][1], abs=0.03)  # the second takes away from where the first ended
+    assert ends[0][1] == pytest.approx(
+        ends[1][1], abs=0.03
+    )  # the second bar starts where the first ended, and points left
     assert ends[1][0] == pytest.approx(ends[2][0], abs=0.03)
     assert places[0][1] == pytest.approx(3 * places[1][1], abs=0.1)
     assert all(left >= 0 and right <= 100 for left, right in ends)
 
 
-def test_without_intercept_there_is_no_row_for_it():
+def test_a_sum_without_intercept_has_no_row_for_it():
     assert [row[0] for row in sum_rows(html.page(explanation_of([0.5, 0.25])))] == ["l0", "l1", "score"]
 
 
-def test_the_rule_speaks_of_what_was_held_and_the_sum_of_what_is_true():
+def test_the_rule_states_what_was_held_and_the_sum_what_is_true():
     if "held" not in al.Literal.__dataclass_fields__:
         pytest.fail("Literal has lost its field `held`")
     literals = (al.Literal("age", "37 <= age < 48", "age keeps its value 41"),)
     text = html.page(explanation_of([0.5], literals=literals))
     assert re.search(
-        r"If <b[^>]*><bdi dir=\"ltr\"><bdi>age</bdi> keeps its value 41</bdi></b> then the decision by "
-        r"<bdi>score</bdi> = 0.5 stays",
+        r"If <b[^>]*><bdi dir=\"ltr\"><bdi>age</bdi> keeps its value 41</bdi></b> then the decision based on "
+        r"<bdi>score</bdi> = 0.5 stays the same",
         text,
     )
     assert '<bdi dir="ltr">37 &lt;= <bdi>age</bdi> &lt; 48</bdi></th>' in text
@@ -179,8 +165,8 @@ def test_the_rule_speaks_of_what_was_held_and_the_sum_of_what_is_true():
 def test_a_probability_is_named_as_such():
     parameters = dict(explanation().parameters) | {"probability": True}
     text = Reader(html.page(explanation_of([0.5], output="benign", parameters=parameters))).text
-    assert "P(benign) = 0.5" in text.replace(" =", " =")
-    assert "then the decision by P(benign) = 0.5 stays" in text
+    assert "P(benign) = 0.5" in text
+    assert "then the decision based on P(benign) = 0.5 stays the same" in text
 
 
 @pytest.mark.parametrize("verdict", ["TRUSTWORTHY", "WEAK", "UNRELIABLE", "UNKNOWN"])
@@ -227,10 +213,11 @@ def test_alternatives_are_listed():
     assert "other sum" in text or "another sum" in text
     for other in e.alternatives:
         assert all(e.literals[j].text in text for j in other.support)
-    assert "cannot tell" not in html.page(explanation(alternatives=0))
+    assert "cannot distinguish" in text
+    assert "cannot distinguish" not in html.page(explanation(alternatives=0))
 
 
-def test_a_frontier_is_drawn_and_told():
+def test_a_frontier_is_drawn_and_described():
     page = html.page(explanation(), frontier=frontier())
     elements = Reader(page).elements
     assert sum(tag == "circle" for tag, _ in elements) == 3 + 1  # one in the key
@@ -246,26 +233,28 @@ def test_a_frontier_is_drawn_and_told():
 
 
 def test_the_frontier_of_another_row_is_refused():
-    with pytest.raises(ParameterError, match=r"of 0\.1; needed that of the prediction explained, score = "):
+    with pytest.raises(
+        ParameterError, match=r"the prediction 0\.1\. The page needs .* explained prediction, score = "
+    ):
         html.page(explanation(), frontier=dataclasses.replace(frontier(), prediction=0.1))
-    other = explainer().frontier([-1, *X[1:]], ks=[1], n_samples=300, sampling="draw", n_certify=0)
-    with pytest.raises(ParameterError, match="another row or space"):
+    other = explainer().frontier([-1, *INSTANCE[1:]], ks=[1], n_samples=300, sampling="draw", n_certify=0)
+    with pytest.raises(ParameterError, match="another row or space, because its literals differ"):
         explanation().to_html(other)
     stored = al.Explanation.from_json(explanation().to_json())
     assert "<svg" in stored.to_html(frontier())
 
 
-def test_bands_that_say_nothing_do_not_flatten_the_curves():
+def test_very_wide_bands_do_not_flatten_the_curves():
     wide = [dataclasses.replace(point, relevance_error=VACUOUS) for point in frontier().points]
     page = html.page(explanation(), frontier=dataclasses.replace(frontier(), points=tuple(wide)))
-    assert "some end beyond the axis" in page
-    assert "some end beyond the axis" not in html.page(explanation(), frontier=frontier())
+    assert "some extend beyond the axis" in page
+    assert "some extend beyond the axis" not in html.page(explanation(), frontier=frontier())
     heights = [float(y) for y in re.findall(r"L[\d.]+ ([\d.]+)", page)]
     assert min(heights) >= 0
 
 
 def test_a_frontier_that_was_not_certified():
-    bare = explainer().frontier(X, ks=[2], n_samples=300, sampling="draw", n_certify=0)
+    bare = explainer().frontier(INSTANCE, ks=[2], n_samples=300, sampling="draw", n_certify=0)
     assert "not measured" in Reader(html.page(explanation(), frontier=bare)).text
 
 
@@ -275,7 +264,7 @@ def test_extreme_sums(render, values):
     assert "nan" not in render(explanation_of(values, half_range=1.0)).replace("finance", "")
 
 
-def test_kept_columns_are_told():
+def test_fixed_columns_are_listed():
     e = explanation_of([0.5], fixed={"<id>": "one value only"})
     assert "&lt;id&gt;" in html.page(e)
 
@@ -298,12 +287,12 @@ def hostile(text):
 @pytest.mark.parametrize("text", HOSTILE)
 @both
 def test_nothing_from_data_is_markup(render, text):
-    shown, usual = Reader(render(hostile(text))), Reader(render(hostile("name")))
-    assert [tag for tag, _ in shown.elements] == [tag for tag, _ in usual.elements]
-    assert [sorted(attributes) for _, attributes in shown.elements] == [sorted(a) for _, a in usual.elements]
-    assert printable(text) in "".join(shown.words)
-    assert not {tag for tag, _ in shown.elements} & {"script", "img", "iframe", "link", "object", "a", "form"}
-    assert not [name for _, attributes in shown.elements for name in attributes if name.startswith("on")]
+    made, usual = Reader(render(hostile(text))), Reader(render(hostile("name")))
+    assert [tag for tag, _ in made.elements] == [tag for tag, _ in usual.elements]
+    assert [sorted(attributes) for _, attributes in made.elements] == [sorted(a) for _, a in usual.elements]
+    assert printable(text) in "".join(made.words)
+    assert not {tag for tag, _ in made.elements} & {"script", "img", "iframe", "link", "object", "a", "form"}
+    assert not [name for _, attributes in made.elements for name in attributes if name.startswith("on")]
     render(hostile(text)).encode("utf-8")  # a lone surrogate would raise
 
 
@@ -334,11 +323,11 @@ def test_nothing_is_loaded_or_run():
     assert not re.search(r"url\(|@import|https?://|<script", page)
     policy = next(a["content"] for _, a in reader.elements if a.get("http-equiv") == "Content-Security-Policy")
     assert "default-src 'none'" in policy
-    assert "script" not in policy  # nothing is allowed beyond the default, which is nothing
+    assert "script" not in policy  # no directive widens the default, which allows nothing
     assert "<svg xmlns" not in page
 
 
-def test_light_dark_paper_and_phones_are_thought_of():
+def test_light_dark_paper_and_phones_have_rules():
     css = style_sheet("page.css")
     for words in ("prefers-color-scheme: dark", "@page", "size: A4", "break-inside: avoid", "max-width: 34rem"):
         assert words in css
@@ -346,8 +335,10 @@ def test_light_dark_paper_and_phones_are_thought_of():
 
 def test_the_fragments_styles_touch_nothing_else():
     css = re.sub(r"/\*.*?\*/", "", style_sheet("sum.css"), flags=re.DOTALL)
-    for selectors in re.findall(r"([^{}]+)\{[^{}]*\}", css):
-        assert all(one.strip().startswith(".anchorline") for one in selectors.split(","))
+    rules = re.findall(r"([^{}]+)\{[^{}]*\}", css)
+    assert len(rules) == css.count("{") == css.count("}") > 20  # the pattern has found every rule
+    selectors = [one.strip() for group in rules for one in group.split(",")]
+    assert [one for one in selectors if not one.startswith(".anchorline")] == []
 
 
 def test_the_fragment_is_small():
@@ -356,11 +347,11 @@ def test_the_fragment_is_small():
 
 
 @both
-def test_what_a_reader_must_know_is_on_top(render):
+def test_warnings_are_at_the_top(render):
     e = explanation()
     clipped = dataclasses.replace(e.certificate, n_clipped=900, stopped_because="max_queries was reached")
     text = Reader(render(dataclasses.replace(e, certificate=clipped))).text
-    assert "beyond output_range and clipped: pass a wider output_range" in text
+    assert "beyond output_range and clipped. Pass a wider output_range" in text
     assert "Sampling stopped: max_queries was reached." in text
     assert "clipped" not in render(e)
 

@@ -1,4 +1,4 @@
-"""Plots: what they show, not their pixels; axes of their own or given ones; names that stay text."""
+"""Plots: the content of the axes rather than pixels, on given and on new axes, with names that stay text."""
 
 import dataclasses
 import functools
@@ -13,13 +13,14 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 import anchorline as al
 from anchorline.errors import MissingDependencyError, ParameterError, SampleError
 from anchorline.guarantees import Estimate
 from anchorline.render import plot
+from anchorline.render.characters import printable
 from anchorline.render.summands import summands
+from helpers.explanations import INSTANCE, LONG_NAME, smooth_explainer, with_numbers
 
 HOSTILE = [
     r"$\frac{1}{0}$",
@@ -35,38 +36,22 @@ HOSTILE = [
     "",
 ]
 VACUOUS = Estimate(value=0.0, low=0.0, high=0.9, n_samples=5, confidence=0.95, method="binomial")
-LONG = "a very long statement about an attribute that nobody wants to read to its end, but has to"
-
-
-def model(z):
-    return np.tanh(0.7 * z[:, 0] + 0.5 * z[:, 1] - 0.4 * z[:, 2] * z[:, 3] + 0.1 * z[:, 4:].sum(axis=1))
 
 
 @functools.cache
 def explainer():
-    return al.Explainer(model, al.Hypercube([f"x{j}" for j in range(13)]), output="score", threshold=0.0)
-
-
-X = [1, 1, -1, 1] + [1, -1, 1] * 3
+    return smooth_explainer(threshold=0.0)
 
 
 @functools.cache
 def explanation(k=5, alternatives=0):
-    return explainer().explain(X, k=k, alternatives=alternatives, sampling="draw", n_samples=600, n_certify=600)
+    return explainer().explain(
+        INSTANCE, k=k, alternatives=alternatives, sampling="draw", n_samples=600, n_certify=600
+    )
 
 
-def explanation_of(contributions, intercept=0.0, texts=None, output="score", **changes):
-    contributions = np.array(contributions, dtype=float)
-    texts = [f"l{j}" for j in range(len(contributions))] if texts is None else texts
-    known = {
-        "contributions": contributions,
-        "intercept": float(intercept),
-        "prediction": float(intercept + contributions.sum()),
-        "literals": tuple(al.Literal(text, text) for text in texts),
-        "instance": (1,) * len(contributions),
-        "output": output,
-    }
-    return dataclasses.replace(explanation(), **known | changes)
+def explanation_of(contributions, intercept=0.0, texts=None, **changes):
+    return with_numbers(explanation(), contributions, intercept, texts, **{"output": "score"} | changes)
 
 
 def sample(n=300, output="score"):
@@ -78,13 +63,13 @@ def sample(n=300, output="score"):
 
 
 def drawings():
-    """Every plot, as a function of the axes."""
+    """Return every plot as a function of the axes."""
     e = explanation(alternatives=2)
     return {
         "waterfall": functools.partial(plot.waterfall, e),
         "bars": functools.partial(plot.bars, e),
         "alternatives": functools.partial(plot.alternatives, e),
-        "frontier": functools.partial(plot.frontier, explainer().frontier(X, ks=[1, 3, 5], n_samples=300)),
+        "frontier": functools.partial(plot.frontier, explainer().frontier(INSTANCE, ks=[1, 3, 5], n_samples=300)),
         "neighborhood": functools.partial(plot.neighborhood, sample()),
         "summary": functools.partial(plot.summary, [explanation(k) for k in (1, 3, 5)]),
     }
@@ -110,8 +95,10 @@ def boxes(ax, texts):
 
 
 def check_no_overlap(ax):
-    """No name touches another, no number touches a name, nothing leaves the figure."""
+    """Check that no name or number touches another one, and that no text leaves the figure."""
     names, inside = boxes(ax, ax.get_yticklabels()), boxes(ax, ax.texts)
+    assert names
+    assert inside
     for group in (names, inside):
         for i, one in enumerate(group):
             assert not any(one.overlaps(other) for other in group[i + 1 :])
@@ -138,13 +125,13 @@ def test_given_axes_are_drawn_on_and_returned(name):
 
 
 @each
-def test_axes_of_their_own_leave_nothing_behind(name):
+def test_new_axes_leave_nothing_behind(name):
     before, modules = dict(mpl.rcParams), set(sys.modules)
     figures = sys.modules["matplotlib.pyplot"].get_fignums() if "matplotlib.pyplot" in modules else []
     ax = drawings()[name]()
     assert isinstance(ax, Axes)
     assert dict(mpl.rcParams) == before
-    assert ax._repr_png_().startswith(b"\x89PNG")  # what a notebook shows
+    assert ax._repr_png_().startswith(b"\x89PNG")  # which a notebook displays
     ax.figure.draw_without_rendering()
     if "matplotlib.pyplot" in modules:
         import matplotlib.pyplot as plt
@@ -164,7 +151,7 @@ def test_pyplot_is_never_loaded():
 
 
 @each
-def test_without_matplotlib_it_says_what_to_install(name, monkeypatch):
+def test_without_matplotlib_the_error_names_the_extra(name, monkeypatch):
     draw = drawings()[name]
     for module in list(sys.modules):
         if module.startswith("anchorline.render.plots."):
@@ -177,7 +164,7 @@ def test_without_matplotlib_it_says_what_to_install(name, monkeypatch):
 
 
 @each
-def test_axes_are_labelled_and_titled(name):
+def test_axes_are_labeled_and_titled(name):
     ax = drawings()[name]()
     assert ax.get_xlabel()
     assert ax.get_title(loc="left")
@@ -189,10 +176,10 @@ def test_axes_are_labelled_and_titled(name):
 MIXED = ([0.9, -0.3, 0.02, -0.005], -0.4)
 
 
-def test_the_waterfall_goes_from_the_intercept_to_the_prediction():
+def test_the_waterfall_goes_from_the_starting_level_to_the_prediction():
     e = explanation_of(*MIXED)
     ax = plot.waterfall(e)
-    assert row_names(ax) == ["intercept", "l0", "l1", "l2", "l3", "score"]
+    assert row_names(ax) == ["starting level", "l0", "l1", "l2", "l3", "score"]
     at = e.intercept
     for row, (bar, term) in enumerate(zip(ax.patches, e.terms, strict=True), start=1):
         assert bar.get_y() + bar.get_height() / 2 == pytest.approx(row)
@@ -214,26 +201,26 @@ def test_without_intercept_it_starts_at_zero():
     assert ax.get_xlim()[0] <= 0
 
 
-def test_bars_have_a_common_zero_and_the_intercept_last():
+def test_bars_have_a_common_zero_and_the_starting_level_last():
     e = explanation_of(*MIXED)
     ax = plot.bars(e)
-    assert row_names(ax) == ["l0", "l1", "l2", "l3", "intercept"]
+    assert row_names(ax) == ["l0", "l1", "l2", "l3", "starting level"]
     assert [bar.get_x() for bar in ax.patches] == [0] * 5
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([0.9, -0.3, 0.02, -0.005, -0.4])
     assert ax.get_xlabel() == "contribution to score"
 
 
 @pytest.mark.parametrize("draw", [plot.waterfall, plot.bars])
-def test_signs_are_told_without_colour(draw):
+def test_signs_are_visible_without_color(draw):
     ax = draw(explanation_of([0.5, -0.25]))
     assert [bool(bar.get_hatch()) for bar in ax.patches] == [False, True]
-    grey = [np.dot(bar.get_facecolor()[:3], [0.2126, 0.7152, 0.0722]) for bar in ax.patches]
-    assert abs(grey[0] - grey[1]) > 0.3
+    gray = [np.dot(bar.get_facecolor()[:3], [0.2126, 0.7152, 0.0722]) for bar in ax.patches]
+    assert abs(gray[0] - gray[1]) > 0.3
 
 
 @pytest.mark.parametrize("draw", [plot.waterfall, plot.bars])
 @pytest.mark.parametrize("k", [1, 2, 5, 12])
-@pytest.mark.parametrize("text", ["x{}", LONG + " {}", "unbroken_" * 9 + "{}"])
+@pytest.mark.parametrize("text", ["x{}", LONG_NAME + " {}", "unbroken_" * 9 + "{}"])
 def test_nothing_overlaps(draw, k, text):
     rng = np.random.default_rng([5, k])
     check_no_overlap(draw(explanation_of(rng.normal(size=k), 0.3, [text.format(j) for j in range(k)])))
@@ -253,7 +240,7 @@ def test_nothing_overlaps_on_small_given_axes():
 
 
 PRICES = [228606.0, -187547.0, 50476.0]
-ROWS = ["distance to the centre in km", "age of the building in years", "rooms"]
+ROWS = ["distance to the center in km", "age of the building in years", "rooms"]
 OUTPUT = "the output which also has an extremely long name, eighty characters or even more, who knows"
 
 
@@ -274,7 +261,7 @@ def test_large_numbers_and_long_names_stay_apart_on_any_axes(draw, output, size)
         ax = figure.add_subplot()
     ax = draw(prices(output), ax)
     check_no_overlap(ax)
-    assert ax.get_title(loc="left").endswith("= 2605597")  # an ellipsis is in the name, never in the number
+    assert ax.get_title(loc="left").endswith("= 2605597")  # the name is shortened, never the number
 
 
 def test_two_panels_keep_to_themselves():
@@ -291,7 +278,10 @@ def test_two_panels_keep_to_themselves():
 
 @pytest.mark.parametrize("draw", [plot.waterfall, plot.bars, plot.alternatives])
 def test_a_long_name_never_costs_the_condition(draw):
-    literals = (al.Literal(LONG, f"-0.0823 <= {LONG} < 0.665"), al.Literal(LONG + "!", f"{LONG}! >= 12345"))
+    literals = (
+        al.Literal(LONG_NAME, f"-0.0823 <= {LONG_NAME} < 0.665"),
+        al.Literal(LONG_NAME + "!", f"{LONG_NAME}! >= 12345"),
+    )
     names = row_names(draw(explanation_of([0.5, -0.25], literals=literals)))
     assert any(
         name.startswith("-0.0823 <=") and name.endswith("\N{HORIZONTAL ELLIPSIS} < 0.665") for name in names
@@ -299,9 +289,16 @@ def test_a_long_name_never_costs_the_condition(draw):
     assert any(name.endswith("\N{HORIZONTAL ELLIPSIS} >= 12345") for name in names)
 
 
-def test_an_empty_sum_is_drawn():
-    for draw in (plot.waterfall, plot.bars, plot.alternatives):
-        draw(explanation_of([0.0, 0.0])).figure.draw_without_rendering()
+@pytest.mark.parametrize(
+    ("draw", "names"),
+    [(plot.waterfall, ["score"]), (plot.bars, ["(no terms)"]), (plot.alternatives, [])],
+)
+def test_an_empty_sum_is_drawn(draw, names):
+    ax = draw(explanation_of([0.0, 0.0]))
+    ax.figure.draw_without_rendering()
+    assert row_names(ax) == names
+    assert len(ax.patches) == 0
+    assert ax.get_title(loc="left").endswith("score = 0")
 
 
 def test_a_probability_and_a_label_are_named_as_such():
@@ -318,34 +315,45 @@ def test_a_probability_and_a_label_are_named_as_such():
 # --- names stay text ---------------------------------------------------------------------------------
 
 
+def check_plain_text(ax, text):
+    """Check that ``text`` is drawn, and that matplotlib interprets none of the texts that contain it."""
+    ax.figure.draw_without_rendering()  # mathtext would raise here
+    texts = [*ax.get_yticklabels(), *ax.texts, ax._left_title, ax.xaxis.label, ax.yaxis.label]
+    from_data = [one for one in texts if printable(text) in one.get_text()]
+    assert from_data
+    if text:
+        assert not any(one.get_parse_math() or one.get_usetex() for one in from_data)
+    assert all(line.isprintable() for one in texts for line in one.get_text().split("\n"))
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("draw", [plot.waterfall, plot.bars, plot.alternatives, lambda e: plot.summary([e])])
 def test_names_are_never_formulas(draw, text):
     ax = draw(explanation_of([0.5, -0.25], 0.1, texts=[text, "b"], output=text))
-    ax.figure.draw_without_rendering()  # mathtext would raise here
-    shown = [*ax.get_yticklabels(), *ax.texts, ax._left_title, ax.xaxis.label]
-    from_data = [found for found in shown if isinstance(found, Text) and text and text in found.get_text()]
-    assert not any(found.get_parse_math() or found.get_usetex() for found in from_data)
-    assert all(line.isprintable() for found in shown for line in found.get_text().split("\n"))
+    check_plain_text(ax, text)
+    assert printable(text) in row_names(ax)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_the_neighborhoods_output_is_never_a_formula(text):
-    plot.neighborhood(sample(output=text)).figure.draw_without_rendering()
+    ax = plot.neighborhood(sample(output=text))
+    check_plain_text(ax, text)
+    assert printable(text) in ax.get_ylabel()
+    assert texts_of(ax)[0].startswith(f"{printable(text)} = 0.9")
 
 
 # --- curves ------------------------------------------------------------------------------------------
 
 
-def test_the_frontier_has_a_line_and_a_band_an_error():
-    frontier = explainer().frontier(X, ks=[1, 2, 4], n_samples=500, sampling="draw", n_certify=800)
+def test_the_frontier_has_a_line_and_a_band_per_error():
+    frontier = explainer().frontier(INSTANCE, ks=[1, 2, 4], n_samples=500, sampling="draw", n_certify=800)
     ax = plot.frontier(frontier)
     assert list(ax.get_xticks()) == [1, 2, 4]
-    labelled = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
-    fidelity = next(line for label, line in labelled.items() if label.startswith("fidelity"))
+    labeled = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
+    fidelity = next(line for label, line in labeled.items() if label.startswith("fidelity"))
     assert list(fidelity.get_ydata()) == [point.fidelity_error.value for point in frontier.points]
-    assert len(labelled) == 2
-    assert len({(line.get_marker(), line.get_linestyle()) for line in labelled.values()}) == 2
+    assert len(labeled) == 2
+    assert len({(line.get_marker(), line.get_linestyle()) for line in labeled.values()}) == 2
     band = ax.collections[0].get_paths()[0].get_extents()
     assert band.y1 == pytest.approx(max(point.fidelity_error.high for point in frontier.points))
     assert "95% confidence" in texts_of(ax)[0]
@@ -353,23 +361,23 @@ def test_the_frontier_has_a_line_and_a_band_an_error():
     assert "outputs were clipped" in texts_of(plot.frontier(dataclasses.replace(frontier, n_clipped=1)))[0]
 
 
-def test_bands_that_say_nothing_do_not_flatten_the_curves():
-    frontier = explainer().frontier(X, ks=[1, 2, 4], n_samples=500, sampling="draw", n_certify=800)
+def test_very_wide_bands_do_not_flatten_the_curves():
+    frontier = explainer().frontier(INSTANCE, ks=[1, 2, 4], n_samples=500, sampling="draw", n_certify=800)
     highest = max(point.fidelity_error.value for point in frontier.points)
     wide = [dataclasses.replace(point, relevance_error=VACUOUS) for point in frontier.points]
     ax = plot.frontier(dataclasses.replace(frontier, points=tuple(wide)))
     assert highest < ax.get_ylim()[1] < 4 * highest < 0.9
-    assert "some end beyond the axis" in texts_of(ax)[0].replace("\n", " ")
+    assert "some extend beyond the axis" in texts_of(ax)[0].replace("\n", " ")
     assert "beyond" not in texts_of(plot.frontier(frontier))[0]
 
 
 def test_a_frontier_that_was_not_certified():
-    ax = plot.frontier(explainer().frontier(X, ks=[1, 2], n_samples=300, sampling="draw", n_certify=0))
+    ax = plot.frontier(explainer().frontier(INSTANCE, ks=[1, 2], n_samples=300, sampling="draw", n_certify=0))
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["fidelity error on the sample"]
 
 
-def test_what_is_not_proved_is_hollow():
-    frontier = explainer().frontier(X, ks=[2, 3], n_samples=300, solver="iht", sampling="draw")
+def test_points_without_proof_are_hollow():
+    frontier = explainer().frontier(INSTANCE, ks=[2, 3], n_samples=300, solver="iht", sampling="draw")
     ax = plot.frontier(frontier)
     assert "not proved" in texts_of(ax)[0]
     assert any(tuple(line.get_xdata()) == (2, 3) and line.get_linestyle() == "None" for line in ax.lines)
@@ -384,7 +392,7 @@ def test_the_neighborhood_shows_model_and_sum():
     assert "flips" in ax.get_xlabel()
 
 
-def test_many_neighbors_are_thinned_out_and_it_is_said():
+def test_many_neighbors_are_thinned_out_and_the_subtitle_states_it():
     ax = plot.neighborhood(sample(5000))
     assert len(ax.collections[0].get_offsets()) == 2000
     assert "2,000 of them shown" in texts_of(ax)[0].replace("\n", " ")
@@ -404,13 +412,13 @@ def test_alternatives_show_which_literal_is_in_which_sum():
     ax = plot.alternatives(e)
     supports = [set(e.support.tolist()), *(set(other.support) for other in e.alternatives)]
     names = [e.literals[j].text for j in sorted(set.union(*supports))]
-    assert sorted(set(row_names(ax)) - {"intercept"}) == sorted(names)
+    assert sorted(set(row_names(ax)) - {"starting level"}) == sorted(names)
     rows = row_names(ax)
     for column, support in enumerate(supports):
-        there = {
+        drawn = {
             rows[round(bar.get_y() + bar.get_height() / 2)] for bar in ax.patches if round(bar.get_x()) == column
         }
-        assert there - {"intercept"} == {e.literals[j].text for j in support}
+        assert drawn - {"starting level"} == {e.literals[j].text for j in support}
     assert len(ax.get_xticklabels()) == len(supports)
     check_no_overlap(ax)
 
@@ -430,7 +438,7 @@ def test_the_summary_stops_at_the_fifteen_most_frequent():
     some = [explanation_of(rng.normal(size=30) * (rng.random(30) < 0.5), 0.1) for _ in range(20)]
     ax = plot.summary(iter(some))
     assert len(row_names(ax)) == 15
-    assert "15 rarer ones not shown" in texts_of(ax)[-1].replace("\n", " ")
+    assert "15 rarer ones are not shown" in texts_of(ax)[-1].replace("\n", " ")
     check_no_overlap(ax)
 
 

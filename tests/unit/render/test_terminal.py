@@ -1,4 +1,4 @@
-"""The table for terminals: it fits, it lines up, it adds up, and names never drive the terminal."""
+"""The table for terminals: it fits the width, its columns align, its numbers add up, and names are only text."""
 
 import dataclasses
 import functools
@@ -12,11 +12,11 @@ import pytest
 
 import anchorline as al
 from anchorline.errors import ParameterError
-from anchorline.render.characters import cells, cut, printable, wrapped
+from anchorline.render.characters import cell_width, printable, truncate, wrap
 from anchorline.render.terminal import table
+from helpers.explanations import LONG_NAME, with_numbers
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
-LONG = "a very long statement about an attribute that nobody wants to read to its end, but has to"
 
 
 @functools.cache
@@ -24,33 +24,23 @@ def some_explanation():
     return al.explain(lambda z: 0.5 * z[:, 0] + 0.25 * z[:, 1], [1, 1], k=3)
 
 
-def explanation_of(contributions, intercept=0.0, texts=None, output="score"):
-    contributions = np.array(contributions, dtype=float)
-    texts = [f"l{j}" for j in range(len(contributions))] if texts is None else texts
-    return dataclasses.replace(
-        some_explanation(),
-        contributions=contributions,
-        intercept=float(intercept),
-        prediction=float(intercept + contributions.sum()),
-        literals=tuple(al.Literal(text, text) for text in texts),
-        instance=(1,) * len(contributions),
-        output=output,
-    )
+def explanation_of(contributions, intercept=0.0, texts=None, output="score", **changes):
+    return with_numbers(some_explanation(), contributions, intercept, texts, output=output, **changes)
 
 
-def picture(text):
-    """The lines of the table, those of the certificate."""
+def split_lines(text):
+    """Return the lines of the table and the lines of the certificate."""
     above, _, below = text.partition("\n\n")
     return above.split("\n"), below.split("\n")
 
 
 def numbers_of(text):
-    """Printed summands and the printed total."""
-    lines, _ = picture(ANSI.sub("", text))
+    """Return the printed summands and the printed total."""
+    lines, _ = split_lines(ANSI.sub("", text))
     rule = next(i for i, line in enumerate(lines) if set(line) <= {"─", "-"})
     pattern = re.compile(r"(?<= )([+-]?[\d.]+(?:e[+-]\d+)?)(?=$| )")
-    found = [[Fraction(number) for number in pattern.findall(line)] for line in lines]
-    return [numbers[-1] for numbers in found[:rule] if numbers], found[rule + 1][-1]
+    numbers = [[Fraction(number) for number in pattern.findall(line)] for line in lines]
+    return [of_line[-1] for of_line in numbers[:rule] if of_line], numbers[rule + 1][-1]
 
 
 MIXED = explanation_of([0.9, -0.3, 0.02, -0.005], -0.4, ["a >= 1", "b < 2", "c = red", "d is missing"])
@@ -59,28 +49,28 @@ MIXED = explanation_of([0.9, -0.3, 0.02, -0.005], -0.4, ["a >= 1", "b < 2", "c =
 @pytest.mark.parametrize("width", [24, 40, 60, 80, 120])
 @pytest.mark.parametrize("ascii", [False, True])
 @pytest.mark.parametrize("color", [False, True])
-@pytest.mark.parametrize("texts", [["a", "b", "c", "d"], [LONG, "年収 >= 65k", "cafe\u0301", "x" * 70]])
+@pytest.mark.parametrize("texts", [["a", "b", "c", "d"], [LONG_NAME, "年収 >= 65k", "cafe\u0301", "x" * 70]])
 def test_no_line_is_longer_than_the_width(width, ascii, color, texts):
     text = table(explanation_of([0.9, -0.3, 0.02, -0.005], -0.4, texts), width=width, ascii=ascii, color=color)
-    assert max(cells(line) for line in ANSI.sub("", text).split("\n")) <= width
+    assert max(cell_width(line) for line in ANSI.sub("", text).split("\n")) <= width
     assert text.isascii() or not ascii
     assert bool(ANSI.search(text)) is color
 
 
-def test_colour_adds_nothing_but_colour():
+def test_color_adds_nothing_but_color():
     assert ANSI.sub("", table(MIXED, width=70, color=True)).replace(" ", "") == table(MIXED, width=70).replace(
         " ", ""
     )
 
 
-def test_one_line_a_term_then_the_intercept_then_the_prediction():
-    lines, certificate = picture(table(MIXED, width=70))
+def test_one_line_per_term_then_the_starting_level_then_the_prediction():
+    lines, certificate = split_lines(table(MIXED, width=70))
     assert [line.split("  ")[0] for line in lines[:5]] == [
         "a >= 1",
         "b < 2",
         "c = red",
         "d is missing",
-        "intercept",
+        "starting level",
     ]
     assert set(lines[5]) == {"─"}
     assert lines[6].startswith("score")
@@ -90,13 +80,14 @@ def test_one_line_a_term_then_the_intercept_then_the_prediction():
 
 
 def test_without_intercept_there_is_no_line_for_it():
-    assert "intercept" not in table(explanation_of([0.5, 0.25]), width=60)
+    assert "starting level" in table(explanation_of([0.5, 0.25], 0.125), width=60)
+    assert "starting level" not in table(explanation_of([0.5, 0.25]), width=60)
 
 
 @pytest.mark.parametrize("ascii", [False, True])
 def test_bars_start_at_a_common_zero_and_show_sign_and_size(ascii):
     plus, minus, zero = ("+", "-", "|") if ascii else ("█", "▒", "│")
-    lines = [line for line in picture(table(MIXED, width=80, ascii=ascii))[0] if zero in line]
+    lines = [line for line in split_lines(table(MIXED, width=80, ascii=ascii))[0] if zero in line]
     places = {line.index(zero) for line in lines}
     assert len(places) == 1
     place = places.pop()
@@ -120,19 +111,19 @@ def test_printed_numbers_add_up(width):
 
 
 def test_long_names_are_wrapped_then_cut():
-    lines, _ = picture(table(explanation_of([0.5], texts=[LONG]), width=90))
-    assert re.sub(r"\s+", " ", " ".join(re.split(r"  +[+]", line)[0] for line in lines[:2])).strip() == LONG
-    lines, _ = picture(table(explanation_of([0.5], texts=[LONG]), width=40))
+    lines, _ = split_lines(table(explanation_of([0.5], texts=[LONG_NAME]), width=90))
+    assert re.sub(r"\s+", " ", " ".join(re.split(r"  +[+]", line)[0] for line in lines[:2])).strip() == LONG_NAME
+    lines, _ = split_lines(table(explanation_of([0.5], texts=[LONG_NAME]), width=40))
     assert lines[2].endswith("…")
-    assert picture(table(explanation_of([0.5], texts=[LONG]), width=40, ascii=True))[0][2].endswith("...")
+    assert split_lines(table(explanation_of([0.5], texts=[LONG_NAME]), width=40, ascii=True))[0][2].endswith("...")
 
 
 @pytest.mark.parametrize("width", [30, 40, 50])
 @pytest.mark.parametrize("ascii", [False, True])
 @pytest.mark.parametrize("text", ["{} >= 0.602", "-0.0823 <= {} < 0.665", "{} is missing"])
 def test_a_long_name_never_costs_the_condition(width, ascii, text):
-    literals = (al.Literal(LONG, text.format(LONG)),)
-    lines, _ = picture(
+    literals = (al.Literal(LONG_NAME, text.format(LONG_NAME)),)
+    lines, _ = split_lines(
         table(dataclasses.replace(explanation_of([0.5]), literals=literals), width=width, ascii=ascii)
     )
     shown = re.sub(r"\s+", " ", " ".join(re.split(r"  +[+]", line)[0] for line in lines[:3]))
@@ -154,18 +145,18 @@ def test_a_long_name_never_costs_the_condition(width, ascii, text):
 )
 def test_any_numbers_keep_the_width(values, intercept):
     e = dataclasses.replace(some_explanation(), half_range=1e100)
-    literals = tuple(al.Literal(LONG, f"{LONG} is missing") for _ in values)
+    literals = tuple(al.Literal(LONG_NAME, f"{LONG_NAME} is missing") for _ in values)
     sums = {"contributions": np.array(values), "intercept": intercept, "prediction": sum(values) + intercept}
     text = table(dataclasses.replace(e, literals=literals, **sums), width=24)
-    assert max(map(cells, text.split("\n"))) <= 24
+    assert max(map(cell_width, text.split("\n"))) <= 24
     numbers, total = numbers_of(text)
     assert sum(numbers) == total
 
 
 def test_wide_characters_and_marks_keep_the_columns():
     texts = ["年収が高い", "cafe\u0301", "plain", "🙂 ok"]
-    lines, _ = picture(table(explanation_of([0.4, 0.3, 0.2, 0.1], texts=texts), width=60))
-    assert len({cells(line[: line.index("│")]) for line in lines[:4]}) == 1
+    lines, _ = split_lines(table(explanation_of([0.4, 0.3, 0.2, 0.1], texts=texts), width=60))
+    assert len({cell_width(line[: line.index("│")]) for line in lines[:4]}) == 1
 
 
 @pytest.mark.parametrize(
@@ -206,33 +197,33 @@ def test_sizes_from_tiny_to_huge(size):
 
 
 def test_nothing_to_add():
-    lines, _ = picture(table(explanation_of([0.0, 0.0]), width=40))
+    lines, _ = split_lines(table(explanation_of([0.0, 0.0]), width=40))
     assert len(lines) == 2
     assert lines[1].split() == ["score", "0"]
 
 
 def test_twelve_terms():
-    lines, _ = picture(table(explanation_of(np.linspace(-1, 1, 12)), width=60))
+    lines, _ = split_lines(table(explanation_of(np.linspace(-1, 1, 12)), width=60))
     assert len(lines) == 14
 
 
 def test_the_width_comes_from_the_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "30")
-    assert max(map(cells, table(MIXED).split("\n"))) <= 30
+    assert max(map(cell_width, table(MIXED).split("\n"))) <= 30
     monkeypatch.setenv("COLUMNS", "500")
-    assert max(map(cells, table(MIXED).split("\n"))) <= 100
+    assert max(map(cell_width, table(MIXED).split("\n"))) <= 100
     monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((0, 0)))
     assert table(MIXED)
 
 
 def test_too_narrow_is_refused():
-    with pytest.raises(ParameterError, match=r"width is 10; a table needs at least 24"):
+    with pytest.raises(ParameterError, match=r"width is 10\. A table needs at least 24 columns\. Type width=80\."):
         table(MIXED, width=10)
 
 
 def test_a_narrow_terminal_is_not_refused(monkeypatch):
     monkeypatch.setenv("COLUMNS", "10")
-    assert max(map(cells, table(MIXED).split("\n"))) <= 24
+    assert max(map(cell_width, table(MIXED).split("\n"))) <= 24
 
 
 # --- characters --------------------------------------------------------------------------------------
@@ -250,14 +241,14 @@ def test_cells_of_every_kind():
         "\u1112\u1161\u11ab": 2,
         "🙂": 2,
     }
-    assert {text: cells(text) for text in widths} == widths
+    assert {text: cell_width(text) for text in widths} == widths
 
 
 def test_wrapping_and_cutting_keep_marks_on_their_letters():
     text = "e\u0301" * 30
-    for line in [*wrapped(text, 7), cut(text, 5)]:
+    for line in [*wrap(text, 7), truncate(text, 5)]:
         assert not unicodedata.combining(line[0])
-    assert "".join(wrapped(text, 7)) == text
+    assert "".join(wrap(text, 7)) == text
 
 
 def test_wrapping_loses_no_words():
@@ -265,7 +256,7 @@ def test_wrapping_loses_no_words():
         rng = np.random.default_rng([9, seed])
         words = ["".join(rng.choice(list("ab年c"), rng.integers(1, 12))) for _ in range(rng.integers(1, 12))]
         width = int(rng.integers(2, 20))
-        lines = wrapped(" ".join(words), width)
-        assert max(map(cells, lines)) <= width
+        lines = wrap(" ".join(words), width)
+        assert max(map(cell_width, lines)) <= width
         assert "".join(lines).replace(" ", "") == "".join(words)
-        assert len(wrapped(" ".join(words), width, lines=2)) <= 2
+        assert len(wrap(" ".join(words), width, max_lines=2)) <= 2

@@ -1,6 +1,5 @@
-"""The rule in one line: the paper's form, numbers that add up as printed, and text that stays text."""
+"""The sum in one line: its form, printed numbers that add up, and names that stay text."""
 
-import dataclasses
 import functools
 import math
 import re
@@ -10,8 +9,9 @@ import numpy as np
 import pytest
 
 import anchorline as al
-from anchorline.render.summands import adding_up, summands
+from anchorline.render.summands import round_preserving_sum, summands
 from anchorline.render.text import rule
+from helpers.explanations import with_numbers
 
 
 @functools.cache
@@ -19,26 +19,16 @@ def some_explanation():
     return al.explain(lambda z: 0.5 * z[:, 0] + 0.25 * z[:, 1], [1, 1], k=3, n_certify=0)
 
 
-def explanation_of(contributions, intercept=0.0, texts=None, output="f(x)", prediction=None):
-    """An explanation with these numbers; the prediction is their sum unless given."""
-    contributions = np.array(contributions, dtype=float)
-    texts = [f"l{j}" for j in range(len(contributions))] if texts is None else texts
-    return dataclasses.replace(
-        some_explanation(),
-        contributions=contributions,
-        intercept=float(intercept),
-        prediction=float(intercept + contributions.sum()) if prediction is None else prediction,
-        literals=tuple(al.Literal(text, text) for text in texts),
-        instance=(1,) * len(contributions),
-        output=output,
-    )
+def explanation_of(contributions, intercept=0.0, texts=None, output="f(x)", **changes):
+    """Return an explanation with these numbers; the prediction is their sum unless given."""
+    return with_numbers(some_explanation(), contributions, intercept, texts, output=output, **changes)
 
 
 NUMBER = r"[\d.]+(?:e[+-]\d+)?"
 
 
 def parse(text):
-    """Printed numbers, their labels, and the printed total; fails where the line has another form."""
+    """Return the printed numbers, their labels and the printed total; fail if the line has another form."""
     body, name, total = re.fullmatch(rf"(.+) -> (.+) = (-?{NUMBER})", text).groups()
     parts = re.split(r" ([+-]) (?=[\d.])", body)
     signs = ["+", *parts[1::2]]
@@ -51,7 +41,7 @@ def parse(text):
 
 
 def unit_of(text):
-    """The value of one unit in the last printed place."""
+    """Return the value of one unit in the last printed place."""
     mantissa, _, power = text.rpartition(" ")[2].partition("e")
     return Fraction(10) ** (int(power or 0) - len(mantissa.partition(".")[2]))
 
@@ -98,7 +88,7 @@ def test_nothing_at_all():
 
 
 def test_a_prediction_that_is_zero_but_for_rounding():
-    assert parse(rule(explanation_of([0.0], prediction=1e-13)))[2] == 0  # nothing adds up to nothing
+    assert parse(rule(explanation_of([0.0], prediction=1e-13)))[2] == 0  # an empty sum adds up to zero
 
 
 @pytest.mark.parametrize("factor", [1, 1000, 1e6, 1e-3, 1e-6, 1e-9])
@@ -116,12 +106,14 @@ def check_adds_up(e):
     numbers, labels, total, _ = parse(line)
     unit = unit_of(line)
     assert sum(numbers) == total, line
-    shown = [term.contribution for term in e.terms] + ([e.intercept] if e.intercept else [])
-    assert len(shown) == len(numbers)
+    values = [term.contribution for term in e.terms] + ([e.intercept] if e.intercept else [])
+    assert len(values) == len(numbers)
     assert labels[: len(e.terms)] == [term.literal.text for term in e.terms]
-    largest = max(map(abs, [*shown, e.prediction]))
-    unit = min(unit, Fraction(10) ** max(0, math.floor(math.log10(largest)) - 1))  # 1e+15 may be written so
-    for number, true in zip([*numbers, total], [*shown, e.prediction], strict=True):
+    largest = max(map(abs, [*values, e.prediction]))
+    unit = min(
+        unit, Fraction(10) ** max(0, math.floor(math.log10(largest)) - 1)
+    )  # large numbers may be printed as 1e+15
+    for number, true in zip([*numbers, total], [*values, e.prediction], strict=True):
         assert abs(number - Fraction(true)) <= unit * Fraction("1.000001"), line
     for part in (*summands(e).parts, summands(e).total):
         assert part.number.startswith("-") is (part.value < 0), line
@@ -180,20 +172,26 @@ def test_awkward_roundings(contributions):
 @pytest.mark.parametrize(
     ("numbers", "printed"),
     [
-        ([0.157, 0.080, 0.022, 2009.741], "0.16 0.08 0.02 2009.74 = 2010.00"),  # reasons on top of a large level
+        (
+            [0.157, 0.080, 0.022, 2009.741],
+            "0.16 0.08 0.02 2009.74 = 2010.00",
+        ),  # small contributions on top of a large intercept
         ([3.2e-7, -2.0e-7, 1000.0], "0.00000032 -0.00000020 1000.00000000 = 1000.00000012"),
         ([0.5, -0.0001], "0.5 -0.0 = 0.5"),  # a zero keeps its sign
-        ([400.0, -0.4, -0.4, -0.4], "400.0 -0.4 -0.4 -0.4 = 398.8"),  # equal ones stay equal, by one more decimal
+        (
+            [400.0, -0.4, -0.4, -0.4],
+            "400.0 -0.4 -0.4 -0.4 = 398.8",
+        ),  # equal numbers stay equal with one more decimal
         ([-0.4, -0.4, -0.4, 2010.0], "-0.4 -0.4 -0.4 2010.0 = 2008.8"),
         ([0.1255, 0.1255], "0.1255 0.1255 = 0.2510"),
         ([-1.373842262421472511e18, 3.21e17], "-1.37e+18 0.32e+18 = -1.05e+18"),
         ([1.37e-14, -2e-15], "1.37e-14 -0.20e-14 = 1.17e-14"),
         ([187_547_123.0, -12.0], "187547123 -12 = 187547111"),
-        ([1e-13, 7.25], "0.00 7.25 = 7.25"),  # beyond twelve digits there is noise only
+        ([1e-13, 7.25], "0.00 7.25 = 7.25"),  # digits beyond the twelfth are noise
     ],
 )
 def test_digits_are_enough_to_see_the_reasons(numbers, printed):
-    parts, total = adding_up(numbers, sum(numbers))
+    parts, total = round_preserving_sum(numbers, sum(numbers))
     assert f"{' '.join(parts)} = {total}" == printed
 
 
@@ -206,7 +204,7 @@ def test_equal_numbers_are_printed_equal_where_something_else_can_give(seed):
     rng = np.random.default_rng([33, seed])
     equal = [float(rng.normal())] * int(rng.integers(2, 5))
     numbers = sorted([*equal, *(0.7 * rng.normal(size=5))], key=lambda number: -abs(number))
-    printed, total = adding_up(numbers, sum(numbers))
+    printed, total = round_preserving_sum(numbers, sum(numbers))
     assert len({text for text, number in zip(printed, numbers, strict=True) if number == equal[0]}) == 1
     assert sum(map(Fraction, printed)) == Fraction(total)
 
@@ -267,7 +265,7 @@ def test_control_characters_are_shown_not_sent(text):
 @pytest.mark.parametrize("text", HOSTILE)
 def test_repr_is_printable_too(text):
     is_printable = repr(explanation_of([0.5], output=text)).isprintable()
-    assert is_printable  # a bare bool: a report that quotes a lone surrogate kills a pytest-xdist worker
+    assert is_printable  # assert a bool, because a report that quotes a lone surrogate kills a pytest-xdist worker
 
 
 @pytest.mark.parametrize("text", ["Größe ≥ 3", "年収 >= 65k", "🙂", "a [b] c", "x -> y = 3", "%s {0} {name}", ""])

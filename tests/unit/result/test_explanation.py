@@ -10,7 +10,7 @@ from hypothesis import settings
 
 import anchorline as al
 from anchorline.errors import CertificateError
-from helpers.explanations import changed, explained, kinds
+from helpers.kinds_of_explanations import changed, explained, kinds
 
 DERANDOMIZED = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 

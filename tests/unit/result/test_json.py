@@ -14,7 +14,7 @@ import anchorline as al
 from anchorline.errors import FormatError
 from anchorline.result import json_format as jsonform
 from anchorline.result.canonical import canonical_json
-from helpers.explanations import changed, explained, kinds, model, same_bits
+from helpers.kinds_of_explanations import changed, explained, kinds, model, same_bits
 
 DERANDOMIZED = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 

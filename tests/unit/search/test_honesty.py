@@ -139,7 +139,7 @@ def test_a_rule_that_was_not_measured_is_not_told_as_proven():
 
 def test_a_rule_says_that_outputs_were_clipped():
     rule = al.explain(lambda z: np.where(z[:, 0] > 0, 1.0, 50.0), np.ones(3), k=1).as_rule()
-    assert rule == "If anything goes then f(x) stays 1, as far as output_range goes: 4 outputs were beyond it."
+    assert rule == "Whatever changes, f(x) stays 1, measured within output_range only: 4 outputs were beyond it."
     frontier = al.Explainer(lambda z: 5.0 - 4 * z[:, 0], al.Hypercube()).frontier(np.ones(3), ks=[1])
     assert "4 of 9 outputs were beyond output_range and clipped, so errors may be larger" in str(frontier)
     assert not al.Explainer(smooth, al.Hypercube()).frontier(np.ones(3), ks=[1]).warnings
@@ -158,7 +158,7 @@ def test_auto_draws_where_enumerating_costs_too_much():
 
 def test_most_outputs_clipped_comes_first():
     e = al.explain(lambda z: 20 * smooth(z) - 19.5, np.ones(12), k=3)
-    assert "pass a wider output_range" in str(e.certificate).splitlines()[0]
+    assert "Pass a wider output_range" in str(e.certificate).splitlines()[0]
 
 
 def test_a_frontier_checks_its_budget_first():

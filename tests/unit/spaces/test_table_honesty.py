@@ -72,7 +72,7 @@ def test_clipping_while_the_reasons_stay_is_reported_and_never_trustworthy():
     e = al.Explainer(model, al.Table(frame)).explain(0, k=2, n_samples=2000)
     assert e.certificate.n_clipped_inside > 0
     assert e.verdict is not al.Verdict.TRUSTWORTHY
-    assert "the output moves further than is told here" in str(e)
+    assert "the output moves further than reported here" in str(e)
     wide = al.Explainer(model, al.Table(frame), output_range=(-1, 100)).explain(0, k=2, n_samples=2000)
     assert wide.certificate.n_clipped_inside == 0
     assert wide.verdict is al.Verdict.UNRELIABLE

@@ -1,1 +1,4 @@
-"""The drawings behind `anchorline.render.plot`: importing one loads matplotlib."""
+"""The drawings behind `anchorline.render.plot`.
+
+Importing a module of this package loads matplotlib; `canvas` holds what all drawings share.
+"""

@@ -1,4 +1,4 @@
-"""Curves: error against the number of terms, and the fall of the output against the number of flips."""
+"""Curves: errors over the number of terms, and the decrease of the output over the number of flips."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,38 +8,39 @@ from matplotlib.ticker import MaxNLocator
 
 from anchorline.optimize.problem import Status
 from anchorline.render.characters import printable
-from anchorline.render.chart import BEYOND, highest_shown
+from anchorline.render.chart import BEYOND_AXIS, axis_end
 from anchorline.render.plots.canvas import (
-    LITERALLY,
     MINUS,
+    NEUTRAL,
+    PLAIN_TEXT,
     PLUS,
-    QUIET,
     axes_or_new,
-    headline,
-    minus_sign,
-    name_lines,
-    quiet_frame,
+    reduce_frame,
+    set_headline,
+    with_minus_sign,
+    wrap_name,
 )
 
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
-    from anchorline.render.plot import FrontierLike, NeighborSample
+    from anchorline.render.frontier_like import FrontierLike
+    from anchorline.search.neighbors import NeighborSample
 
 _WIDTH, _HEIGHT = 7.2, 4.2  # inches
-_MAX_DOTS, _MAX_TICKS = 2000, 20  # more are a blot
-_GOLDEN = (5**0.5 - 1) / 2  # its multiples fill an interval evenly: a jitter that is the same every time
+_MAX_DOTS, _MAX_TICKS = 2000, 20  # more would overlap
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples fill an interval evenly, which gives a reproducible jitter
 _SERIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("fidelity_error", "fidelity error: of the sum", {"color": PLUS, "marker": "o", "linestyle": "-"}),
+    ("fidelity_error", "fidelity error of the sum", {"color": PLUS, "marker": "o", "linestyle": "-"}),
     (
         "relevance_error",
-        "relevance error: while the reasons stay",
+        "relevance error while the reasons stay",
         {"color": MINUS, "marker": "s", "linestyle": (0, (5, 2))},
     ),
 )
 
 
 def draw_frontier(frontier: "FrontierLike", ax: Axes | None) -> Axes:
-    """See `anchorline.render.plot.frontier`."""
+    """Draw errors over k; see `anchorline.render.plot.frontier`."""
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     ks = [point.k for point in frontier.points]
     proved = [point.status is Status.OPTIMAL for point in frontier.points]
@@ -58,17 +59,17 @@ def draw_frontier(frontier: "FrontierLike", ax: Axes | None) -> Axes:
         )
     ax.set_xticks(ks[:: -(-len(ks) // _MAX_TICKS)])
     ax.set_xlim(min(ks) - 0.4, max(ks) + 0.4)
-    highest, is_cut = highest_shown(frontier)
+    highest, cuts_bands = axis_end(frontier)
     ax.set_ylim(0, 1.05 * highest if measured else None)
-    ax.set_xlabel("k: most terms allowed, intercept included")
+    ax.set_xlabel("k: maximum number of terms, starting level included")
     ax.set_ylabel("mean squared error\n(output scaled to [\N{MINUS SIGN}1, +1])")
-    quiet_frame(ax, grid="y")
+    reduce_frame(ax, grid="y")
     _legend_below(ax)
-    band = f"Bands hold together with {100 * frontier.confidence:g}% confidence" if measured else "Not certified"
-    band += BEYOND if is_cut else ""
-    band += "" if all(proved) else "; hollow: not proved best"
-    band += "; outputs were clipped: errors may be larger" if frontier.warnings else ""
-    headline(ax, "How many reasons are needed?", band)
+    note = f"Bands hold together with {100 * frontier.confidence:g}% confidence" if measured else "Not certified"
+    note += BEYOND_AXIS if cuts_bands else ""
+    note += "" if all(proved) else "; hollow points are not proved best"
+    note += "; outputs were clipped, so errors may be larger" if frontier.warnings else ""
+    set_headline(ax, "How many reasons are needed?", note)
     return ax
 
 
@@ -88,11 +89,11 @@ def _curve(
         ks, value, yerr=[value - low, high - value], fmt="none", ecolor=style["color"], elinewidth=1, capsize=3
     )
     ax.plot(ks, value, label=label, markersize=6, **style)
-    open_ks = [k for k, sure in zip(ks, proved, strict=True) if not sure]
-    open_values = [number for number, sure in zip(value, proved, strict=True) if not sure]
+    hollow_ks = [k for k, is_proved in zip(ks, proved, strict=True) if not is_proved]
+    hollow_values = [number for number, is_proved in zip(value, proved, strict=True) if not is_proved]
     ax.plot(
-        open_ks,
-        open_values,
+        hollow_ks,
+        hollow_values,
         linestyle="none",
         marker=style["marker"],
         markersize=6,
@@ -102,47 +103,48 @@ def _curve(
 
 
 def draw_neighborhood(sample: "NeighborSample", ax: Axes | None) -> Axes:
-    """See `anchorline.render.plot.neighborhood`."""
+    """Draw neighbors over their number of flips; see `anchorline.render.plot.neighborhood`."""
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     n_flips = np.asarray(sample.n_flips)
-    falls = sample.prediction - np.asarray(sample.outputs, dtype=np.float64)
+    decreases = sample.prediction - np.asarray(sample.outputs, dtype=np.float64)
     sums = sample.prediction - np.asarray(sample.sums, dtype=np.float64)
-    shown = slice(None, _MAX_DOTS)
+    visible = slice(None, _MAX_DOTS)
     jitter = (np.arange(len(n_flips)) * _GOLDEN % 1 - 0.5) * 0.6
     ax.scatter(
-        n_flips[shown] + jitter[shown],
-        falls[shown],
+        n_flips[visible] + jitter[visible],
+        decreases[visible],
         s=7,
-        color=QUIET,
+        color=NEUTRAL,
         alpha=0.35,
         linewidths=0,
         label="one neighbor",
     )
     levels = np.unique(n_flips)
     for values, label, style in (
-        (falls, "mean of the model", _SERIES[0][2]),
+        (decreases, "mean of the model", _SERIES[0][2]),
         (sums, "mean of the sum", _SERIES[1][2]),
     ):
         means = [float(values[n_flips == level].mean()) for level in levels]
         ax.plot(levels, means, label=label, markersize=5, **style)
-    ax.axhline(0, color=QUIET, linewidth=1, zorder=1)
+    ax.axhline(0, color=NEUTRAL, linewidth=1, zorder=1)
     name = printable(sample.output)
-    ax.set_xlabel("number of flips: literals that the neighbor breaks")
+    ax.set_xlabel("number of flips (literals that the neighbor breaks)")
     ax.set_ylabel(
-        "\n".join([name_lines(f"fall of {name}", 34), "(prediction \N{MINUS SIGN} output)"]), **LITERALLY
+        "\n".join([wrap_name(f"decrease in {name}", 34), "(prediction \N{MINUS SIGN} output)"]), **PLAIN_TEXT
     )
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    quiet_frame(ax, grid="y")
+    reduce_frame(ax, grid="y")
     _legend_below(ax)
-    headline(ax, "How the output moves as neighbors break literals", _told(name, sample.prediction, len(n_flips)))
+    subtitle = _sample_text(name, sample.prediction, len(n_flips))
+    set_headline(ax, "How the output moves as neighbors break literals", subtitle)
     return ax
 
 
 def _legend_below(ax: Axes) -> None:
-    """Under the axis, where no data can be."""
+    """Place the legend under the axis, where it cannot cover data."""
     ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=3, fontsize=9, markerscale=1.2)
 
 
-def _told(name: str, prediction: float, n: int) -> str:
+def _sample_text(name: str, prediction: float, n: int) -> str:
     dots = f"{n:,} neighbors" if n <= _MAX_DOTS else f"{n:,} neighbors, {_MAX_DOTS:,} of them shown"
-    return f"{name} = {minus_sign(f'{prediction:.4g}')} at the instance; {dots}"
+    return f"{name} = {with_minus_sign(f'{prediction:.4g}')} at the instance; {dots}"

@@ -1,4 +1,4 @@
-"""One sum: as a waterfall from the intercept to the prediction, and as bars from a common zero."""
+"""One sum: as a waterfall from the starting level to the prediction, and as bars from a common zero."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 
 from anchorline.render.plots.canvas import (
-    LITERALLY,
     MINUS_STYLE,
+    NEUTRAL,
+    PLAIN_TEXT,
     PLUS_STYLE,
-    QUIET,
     axes_or_new,
+    figure_height,
     final_width,
-    headline,
     label_rows,
-    minus_sign,
-    name_cells,
-    name_lines,
-    outlined,
-    quiet_frame,
-    rows_height,
-    text_cells,
+    name_width,
+    outline,
+    reduce_frame,
+    set_headline,
+    text_width,
+    with_minus_sign,
+    wrap_name,
 )
 from anchorline.render.summands import Summand, Summands, axis_name, summands
 from anchorline.render.text import short_claim
@@ -30,58 +30,58 @@ if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation
 
 _WIDTH, _EXTRA = 8.0, 1.35  # inches
-_BAR = 0.62  # of a row
-_ROOM = 0.16  # of the bars' span, at least, for numbers right of them
-_DIGIT = 0.68  # of the font size: its width in bold
+_BAR = 0.62  # height of a bar per height of a row
+_ROOM = 0.16  # smallest room for the numbers right of the bars, per span of the bars
+_DIGIT = 0.68  # width of a bold digit per font size
 
 
 def draw_waterfall(explanation: "Explanation", ax: Axes | None) -> Axes:
-    """See `anchorline.render.plot.waterfall`."""
+    """Draw one sum as steps; see `anchorline.render.plot.waterfall`."""
     total = summands(explanation)
     start = [] if total.intercept is None else [total.intercept]
     names = _names((*start, *total.terms, total.total), ax)
-    ax = axes_or_new(ax, _WIDTH, rows_height(names, _EXTRA))
+    ax = axes_or_new(ax, _WIDTH, figure_height(names, _EXTRA))
     size = label_rows(ax, names)
     ax.get_yticklabels()[-1].set_fontweight("bold")
     base = 0.0 if total.intercept is None else total.intercept.value
     levels = list(accumulate((part.value for part in total.terms), initial=base))
-    levels[-1] = total.total.value  # the same but for the last bits
+    levels[-1] = total.total.value  # removes the rounding error of the running sum
     _limit(ax, levels if start else [0.0, *levels], total, size)
-    ax.axvline(total.total.value, color=QUIET, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0.9)
+    ax.axvline(total.total.value, color=NEUTRAL, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0.9)
     if start:
-        ax.plot([base], [0], marker="o", color=QUIET, markersize=7, linestyle="none", zorder=3)
-        _number(ax, base, 0, minus_sign(start[0].number), size)
+        ax.plot([base], [0], marker="o", color=NEUTRAL, markersize=7, linestyle="none", zorder=3)
+        _number(ax, base, 0, with_minus_sign(start[0].number), size)
     for row, (part, before, after) in enumerate(
         zip(total.terms, levels, levels[1:], strict=False), start=len(start)
     ):
         _bar(ax, row, part, before)
-        _number(ax, max(before, after), row, minus_sign(part.signed), size)
+        _number(ax, max(before, after), row, with_minus_sign(part.signed), size)
     _links(ax, levels, first=len(start) - 1)
     end = len(names) - 1
-    ax.plot([total.total.value], [end], marker="D", color=QUIET, markersize=8, linestyle="none", zorder=3)
-    _number(ax, total.total.value, end, minus_sign(total.total.number), size, bold=True)
+    ax.plot([total.total.value], [end], marker="D", color=NEUTRAL, markersize=8, linestyle="none", zorder=3)
+    _number(ax, total.total.value, end, with_minus_sign(total.total.number), size, bold=True)
     _finish(ax, explanation, total, "")
     return ax
 
 
 def draw_bars(explanation: "Explanation", ax: Axes | None) -> Axes:
-    """See `anchorline.render.plot.bars`."""
+    """Draw one sum as bars; see `anchorline.render.plot.bars`."""
     total = summands(explanation)
-    names = _names(total.parts, ax) or ["(nothing)"]
-    ax = axes_or_new(ax, _WIDTH, rows_height(names, _EXTRA))
+    names = _names(total.parts, ax) or ["(no terms)"]
+    ax = axes_or_new(ax, _WIDTH, figure_height(names, _EXTRA))
     size = label_rows(ax, names)
     _limit(ax, [0.0, *(part.value for part in total.parts)], total, size)
-    ax.axvline(0, color=QUIET, linewidth=1, zorder=1.5)
+    ax.axvline(0, color=NEUTRAL, linewidth=1, zorder=1.5)
     for row, part in enumerate(total.parts):
         _bar(ax, row, part, 0.0)
-        # Of a bar to the left, on the empty side: left of it are the names.
-        _number(ax, max(0.0, part.value), row, minus_sign(part.signed), size)
+        # The number of a bar to the left goes right of zero, because the names are left of the bar.
+        _number(ax, max(0.0, part.value), row, with_minus_sign(part.signed), size)
     _finish(ax, explanation, total, "contribution to ")
     return ax
 
 
 def _names(parts: Sequence[Summand], ax: Axes | None) -> list[str]:
-    return [name_lines(part.text, name_cells(ax), part.name) for part in parts]
+    return [wrap_name(part.text, name_width(ax), part.name) for part in parts]
 
 
 def _bar(ax: Axes, row: int, part: Summand, start: float) -> None:
@@ -90,10 +90,10 @@ def _bar(ax: Axes, row: int, part: Summand, start: float) -> None:
 
 
 def _links(ax: Axes, levels: list[float], first: int) -> None:
-    """Thin lines from where one bar ends to where the next begins, down to the prediction."""
+    """Draw thin lines from the end of each bar to the start of the next, down to the prediction."""
     for row, level in enumerate(levels, start=first):
         if row >= 0:
-            ax.plot([level, level], [row, row + 1], color=QUIET, linewidth=0.8, zorder=1)
+            ax.plot([level, level], [row, row + 1], color=NEUTRAL, linewidth=0.8, zorder=1)
 
 
 def _number(ax: Axes, x: float, row: int, text: str, size: float, *, bold: bool = False) -> None:
@@ -107,13 +107,13 @@ def _number(ax: Axes, x: float, row: int, text: str, size: float, *, bold: bool 
         fontsize=size,
         fontweight="bold" if bold else "normal",
         zorder=4,
-        **LITERALLY,
+        **PLAIN_TEXT,
     )
-    outlined(label, ax)
+    outline(label, ax)
 
 
 def _limit(ax: Axes, levels: list[float], total: Summands, size: float) -> None:
-    """Room for the numbers right of the bars; a scale even where nothing moves."""
+    """Set the limits of the axis, with room for numbers right of the bars and a scale if all values are equal."""
     low, high = min(levels), max(levels)
     span = high - low or abs(high) or 1.0
     longest = max(len(part.signed) for part in (*total.parts, total.total))
@@ -122,8 +122,8 @@ def _limit(ax: Axes, levels: list[float], total: Summands, size: float) -> None:
 
 
 def _finish(ax: Axes, explanation: "Explanation", total: Summands, before: str) -> None:
-    quiet_frame(ax)
+    reduce_frame(ax)
     name = total.total.name
-    ax.set_xlabel(name_lines(before + axis_name(explanation), text_cells(ax), name), **LITERALLY)
-    title = f"{total.total.text} = {minus_sign(total.total.number)}"
-    headline(ax, title, short_claim(explanation.certificate), name)
+    ax.set_xlabel(wrap_name(before + axis_name(explanation), text_width(ax), name), **PLAIN_TEXT)
+    title = f"{total.total.text} = {with_minus_sign(total.total.number)}"
+    set_headline(ax, title, short_claim(explanation.certificate), name)
