@@ -24,7 +24,7 @@ from anchorline.render.plots.canvas import (
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
     from anchorline.render.frontier_like import FrontierLike
-    from anchorline.search.neighbors import NeighborSample
+    from anchorline.result.neighbors import NeighborSample
 
 _WIDTH, _HEIGHT = 7.2, 4.2  # inches
 _MAX_DOTS, _MAX_TICKS = 2000, 20  # more would overlap
