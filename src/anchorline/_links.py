@@ -1,7 +1,7 @@
 """Methods that a lower room offers and a higher room carries out.
 
 ``e.plot()`` is a method of a result, but pictures are drawn in a room above, which imports results. So that
-imports point one way, the result calls by name, and ``anchorline/__init__.py``, which stands above all rooms,
+imports point one way, the result calls by name, and ``anchorline/__init__.py``, which is above all rooms,
 links every name to its function. Importing any module of the package runs ``anchorline/__init__.py`` first.
 """
 

@@ -213,7 +213,7 @@ def run_on_terminal(command, environment, cwd):
     return output.decode(), process.wait(timeout=60)
 
 
-def test_progress_and_colours_on_a_terminal(environment, place):
+def test_progress_and_colors_on_a_terminal(environment, place):
     settings = environment | {"TERM": "xterm-256color", "COLUMNS": "100"}
     settings.pop("NO_COLOR", None)
     rows = [word for i in range(3) for word in ("--row", str(i))]

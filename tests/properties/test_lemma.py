@@ -123,17 +123,17 @@ def test_relevance_is_bounded_by_fidelity(start):
 
 def test_the_generated_pairs_hold_what_the_lemma_is_about():
     """Events larger than "no literal flipped", non-zero errors and necessary factors occur often."""
-    counts = dict.fromkeys(["cancelled", "irrelevant", "several literals", "outside the box", "factor needed"], 0)
+    counts = dict.fromkeys(["canceling", "irrelevant", "several literals", "outside the box", "factor needed"], 0)
     for seed in range(N_PAIRS // 4):
         pair = generate(seed)
         errors, stays = errors_of(pair), (1 - pair.p) ** pair.n_literals
-        counts["cancelled"] += errors.event_probability > stays
+        counts["canceling"] += errors.event_probability > stays
         counts["irrelevant"] += errors.relevance > 0
         counts["several literals"] += pair.n_literals >= 2
         counts["outside the box"] += max(map(abs, pair.w)) > 1
         counts["factor needed"] += errors.relevance > errors.fidelity
     assert min(counts.values()) >= 100, counts
-    assert counts["cancelled"] >= 450
+    assert counts["canceling"] >= 450
 
 
 @pytest.mark.parametrize("p", FLIP_PROBABILITIES)
