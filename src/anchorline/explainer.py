@@ -234,9 +234,9 @@ class Explainer:
         ``errors="keep"`` has a `Failure` for a row that fails, such as one that takes more than ``row_timeout``
         seconds; ``progress`` is True or a function of `Progress`; ``share_calls`` mixes rows in one model call.
         """
-        from anchorline.batch.local import Plan, explain_many  # noqa: PLC0415  stands above
+        from anchorline.batch.local import ExecutionPlan, explain_many  # noqa: PLC0415  stands above
 
-        how = Plan(n_jobs=n_jobs, row_timeout=row_timeout)
+        how = ExecutionPlan(n_jobs=n_jobs, row_timeout=row_timeout)
         return explain_many(self, frame, how, progress, errors=errors, share_calls=share_calls, **keywords)
 
     __call__ = explain_many
