@@ -20,7 +20,8 @@ from helpers import batch_models
 from helpers.batch_models import DIES, FAILS, HANGS, people
 
 TESTS = Path(batch_models.__file__).parents[1]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+PYTHONPATH = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+ENVIRONMENT = {**os.environ, "PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 N_KILLS, N_ROWS = 20, 150
 
 
