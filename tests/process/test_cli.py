@@ -571,7 +571,7 @@ def test_wrong_usage_of_the_process(run):
         (explain("scorer:score", "--row", 9999), "rows 0 to 119"),
         (explain("scorer:score", "--row", 0, "--target", "none"), "no column 'none'"),
         (explain("model.txt", "--row", 0, "--target", "note"), "needs the columns 'note'"),
-        (("bench", "paper", "--data", "modules"), "No data set of the paper is in 'modules'"),
+        (("bench", "paper", "--data", "modules"), "The folder 'modules' holds no data set of the paper"),
         (("bench", "peers", "--data", "none"), "Type `--data DIR`"),
         (("verify", "none.json", "scorer:score", "--data=train.csv"), "No such file"),
         (("verify", "train.csv", "scorer:score", "--data=train.csv"), "Not JSON"),
@@ -887,7 +887,7 @@ def test_bench_paper_has_a_second_door(environment, place):
     done = subprocess.run(
         command, env=environment, cwd=place, capture_output=True, text=True, check=False, timeout=60
     )
-    assert "No data set of the paper is in 'none'" in told(done, Code.INPUT)
+    assert "The folder 'none' holds no data set of the paper" in told(done, Code.INPUT)
 
 
 def test_what_a_benchmark_needs_is_loaded_when_it_runs():
