@@ -50,12 +50,12 @@ def test_models_that_cannot_be_sent_are_explained_in_threads(alone):
 
 
 def test_after_an_interrupt_no_further_row_is_begun():
-    begun = []
+    started = []
 
     class Slow(Unpackable):
         def __call__(self, frame):
             if len(frame) == 1:  # the row itself, which is the first query
-                begun.append(frame)
+                started.append(frame)
                 time.sleep(0.2)
             return score(frame)
 
@@ -65,21 +65,21 @@ def test_after_an_interrupt_no_further_row_is_begun():
     explainer = explainer_of(Slow(), output_range=(-1, 1))
     with pytest.warns(RuntimeWarning), pytest.raises(KeyboardInterrupt):
         explainer.explain_many(ROWS, n_jobs=4, progress=interrupt, **CHEAP)
-    assert len(begun) < 12  # the number of rows that were sent
+    assert len(started) < 12  # the number of rows that were sent
 
 
 def test_after_an_interrupt_no_further_row_shares_a_call(handlers):
-    begun = []
+    started = []
 
     def explain(explainer, row):
-        begun.append(row)
+        started.append(row)
         time.sleep(0.2)
         if row == 0:
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         share_calls(explainer_of(), explain, range(30), width=2)
-    assert len(begun) < 30
+    assert len(started) < 30
 
 
 def test_a_model_that_stays_here_and_exits_costs_its_row(handlers):
