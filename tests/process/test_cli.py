@@ -542,7 +542,7 @@ def test_cannot_tell(run, tmp_path):
                 "--resume",
                 "--overwrite",
             ),
-            "--resume and --overwrite are given; needed one",
+            "Got --resume and --overwrite; needed one of them",
         ),
         (("frontier", "scorer:score", "--data=train.csv", "--row=0", "--format=png"), "A picture needs a file"),
         (("paint",), "No such command"),
