@@ -1,1 +1,1 @@
-"""The paper's experiments: its data sets, its models, races against peers."""
+"""Benchmarks: the paper's data sets, models and experiments, and comparisons with other explainers."""

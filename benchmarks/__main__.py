@@ -1,6 +1,6 @@
-"""``python -m benchmarks --data DIR``: run the benchmarks, write figures and a page.
+"""``python -m benchmarks --data DIR`` runs the benchmarks and writes their results and a page.
 
-``python -m benchmarks paper`` and ``peers`` are the commands ``anchorline bench paper`` and ``peers``.
+``python -m benchmarks paper`` and ``peers`` run the commands ``anchorline bench paper`` and ``peers``.
 """
 
 import argparse
@@ -19,7 +19,7 @@ Rows = Iterable[dict[str, Any]]
 
 
 def sections(benchmarks: Sequence[Benchmark], time_limit: float, data: Path) -> dict[str, Callable[[], Rows]]:
-    """Every section by name, as something that measures row by row when called."""
+    """Return, by name, a function per section that yields the section's rows as they are measured."""
 
     def grid(settings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for setting in settings:
@@ -43,7 +43,7 @@ def sections(benchmarks: Sequence[Benchmark], time_limit: float, data: Path) -> 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure the sections asked for, telling each row as it comes."""
+    """Measure the chosen sections, and print and store each row as soon as it is measured."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if arguments[:1] in (["paper"], ["peers"]):
         from anchorline.cli.app import run
@@ -53,24 +53,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=main.__doc__,
-        epilog="The paper's experiments and the race of the peers: anchorline bench paper | peers.",
+        epilog="For the paper's experiments and the comparison with peers, use: anchorline bench paper | peers.",
     )
-    parser.add_argument("--data", type=Path, required=True, help="directory of <id>-<name>.csv.gz files")
-    parser.add_argument("--cache", type=Path, default=CACHE, help="where trained models go (%(default)s)")
+    parser.add_argument("--data", type=Path, required=True, help="folder with files named <id>-<name>.csv.gz")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="folder of the trained models (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="(%(default)s)")
-    parser.add_argument("--only", nargs="*", choices=names, metavar="SECTION", help=f"of {', '.join(names)}")
-    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds a task (%(default)s)")
+    parser.add_argument("--only", nargs="*", choices=names, metavar="SECTION", help=f"some of: {', '.join(names)}")
+    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per task (%(default)s)")
     chosen = parser.parse_args(arguments)
     try:
         require_any(chosen.data, [row.id for row in PUBLISHED])
     except TableFileError as error:
         parser.error(str(error))
     benchmarks = sorted(load_benchmarks(chosen.data, cache=chosen.cache), key=lambda b: b.dimension)
-    todo = sections(benchmarks, chosen.time_limit, chosen.data)
-    for name in chosen.only or todo:
+    section_of = sections(benchmarks, chosen.time_limit, chosen.data)
+    for name in chosen.only or section_of:
         rows = []
         print(f"== {name}", flush=True)
-        for row in todo[name]():
+        for row in section_of[name]():
             rows.append(row)
             print("  ", ", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
             write_json(chosen.out, name, rows)

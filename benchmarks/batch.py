@@ -1,4 +1,4 @@
-"""Many rows: rows a second, two processes against one, time beside the model, and memory that does not grow."""
+"""Many rows: the rate of one and two processes, the time outside the model, and the memory of a batch."""
 
 import contextlib
 import json
@@ -14,45 +14,45 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.batch.local import Events, Plan, stream
+from anchorline.batch.local import ExecutionPlan, RunEvents, stream
 from anchorline.batch.partition import Work, rows_of
-from anchorline.batch.run import RunChoices, run_batch
+from anchorline.batch.run import RunOptions, run_batch
 from anchorline.explainer import Explainer
 
 DIMENSIONS = (20, 50, 200)
 SIZES = (1_000, 10_000, 100_000)
 _TRAIN_ROWS = 2_000
-_SECONDS = 20.0  # of work for one process, so that starting a second does not count
-_TURNS = 3
-_TIMED_ROWS = 100  # to tell the model's share: as many as outlast a machine's mood
+_SECONDS = 20.0  # work of one process, long enough that starting a second process does not count
+_N_ROUNDS = 3
+_TIMED_ROWS = 100  # enough to average out changes in the speed of the machine
 
 
 def speed() -> Iterator[dict[str, Any]]:
-    """Rows a second of a gradient-boosting model on a pandas frame, default settings, one thread everywhere."""
+    """Yield the rows per second of gradient boosting on a pandas frame, with one thread per process."""
     for d in DIMENSIONS:
         frame, model = _boosted(d)
-        bare, total = _share_of_model(frame, model)
+        in_model, total = _seconds_per_row(frame, model)
         n_rows = max(20, int(_SECONDS / total))
-        alone, both, apart = _rates(frame.iloc[:n_rows], model, frame)
+        one, two, separate = _rates(frame.iloc[:n_rows], model, frame)
         yield {
             "d": d,
             "rows": n_rows,
             "queries_a_row": 10_001,
-            "rows_a_second": alone,
-            "with_2_processes": both,
-            "speedup": both / alone,
-            "speedup_of_two_apart": apart / alone,
+            "rows_a_second": one,
+            "with_2_processes": two,
+            "speedup": two / one,
+            "speedup_of_two_apart": separate / one,
             "seconds_a_row": total,
-            "in_the_model": bare,
-            "total_over_model": total / bare,
+            "in_the_model": in_model,
+            "total_over_model": total / in_model,
         }
 
 
 def memory() -> Iterator[dict[str, Any]]:
-    """Peak resident memory of a whole batch, file to file, by a quick model: this process, and its workers."""
+    """Yield the peak resident memory of a whole batch with a fast model, for the main process and its workers."""
     for n_rows in SIZES:
-        words = [sys.executable, "-m", "benchmarks.batch", str(n_rows)]
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        command = [sys.executable, "-m", "benchmarks.batch", str(n_rows)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         yield json.loads(done.stdout.splitlines()[-1])
 
 
@@ -66,8 +66,11 @@ def _boosted(d: int) -> tuple[Any, Any]:
     return frame, HistGradientBoostingRegressor(random_state=0).fit(frame, target)
 
 
-def _share_of_model(frame: Any, model: Any) -> tuple[float, float]:
-    """Median seconds a row inside the model, and in all; processor time, which other programs do not lengthen."""
+def _seconds_per_row(frame: Any, model: Any) -> tuple[float, float]:
+    """Return the median seconds per row inside the model, and in total.
+
+    The seconds are processor time, which does not depend on other programs.
+    """
     spent = 0.0
 
     def predict(inputs: Any) -> Any:
@@ -78,7 +81,7 @@ def _share_of_model(frame: Any, model: Any) -> tuple[float, float]:
         return answers
 
     explainer = Explainer(predict, frame, task="number")
-    explainer.explain(0)  # learns the range, loads what is loaded on first use
+    explainer.explain(0)  # learns the range and does the imports of the first use
     pairs = []
     for row in range(1, _TIMED_ROWS + 1):
         spent, start = 0.0, time.process_time()
@@ -88,32 +91,33 @@ def _share_of_model(frame: Any, model: Any) -> tuple[float, float]:
 
 
 def _rates(rows: Any, model: Any, frame: Any) -> list[float]:
-    """Rows a second of one process, of two, and of two batches of one at once; by turns, for the machine's moods.
+    """Return the rows per second of one process, of two processes, and of two separate batches at the same time.
 
-    The last shares nothing but the machine: no batch of two processes can be expected to do better.
+    The three are measured in alternation, because the speed of the machine varies. The two separate batches share
+    only the machine, so a batch of two processes cannot be expected to be faster.
     """
-    turns = []
-    for _ in range(_TURNS):
+    rounds = []
+    for _ in range(_N_ROUNDS):
         one, two = (_rate(rows, model, frame, n_jobs) for n_jobs in (1, 2))
         with ThreadPoolExecutor(2) as threads:
-            apart = sum(threads.map(lambda _: _rate(rows, model, frame, 1), range(2)))
-        turns.append((one, two, apart))
-    return [statistics.median(turn) for turn in zip(*turns, strict=True)]
+            separate = sum(threads.map(lambda _: _rate(rows, model, frame, 1), range(2)))
+        rounds.append((one, two, separate))
+    return [statistics.median(rates) for rates in zip(*rounds, strict=True)]
 
 
 def _rate(rows: Any, model: Any, frame: Any, n_jobs: int) -> float:
-    """Rows a second of so many worker processes, from the first row that comes to the last."""
+    """Return the rows per second of ``n_jobs`` worker processes, measured from the first row to the last."""
     explainer = Explainer(model, frame)
-    work, plan = Work.from_keywords(explainer), Plan(n_jobs=n_jobs, isolate=True)
-    with contextlib.closing(stream(rows_of(rows, explainer), work, plan, Events())) as found:
-        next(found)
+    work, plan = Work.from_keywords(explainer), ExecutionPlan(n_jobs=n_jobs, isolate=True)
+    with contextlib.closing(stream(rows_of(rows, explainer), work, plan, RunEvents())) as records:
+        next(records)
         start = time.perf_counter()
-        n_rows = sum(1 for _ in found)
+        n_rows = sum(1 for _ in records)
     return n_rows / (time.perf_counter() - start)
 
 
-def _cheap(inputs: np.ndarray) -> np.ndarray:
-    """A model that takes no time."""
+def _fast_model(inputs: np.ndarray) -> np.ndarray:
+    """Return the answers of a model that takes almost no time."""
     return np.asarray(np.tanh(inputs @ np.array([0.4, -0.3, 0.2, 0.1])))
 
 
@@ -121,18 +125,18 @@ def _measure_memory(n_rows: int) -> dict[str, Any]:
     import resource
 
     rng = np.random.default_rng(0)
-    explainer = Explainer(_cheap, rng.normal(size=(500, 4)), output_range=(-1, 1))
+    explainer = Explainer(_fast_model, rng.normal(size=(500, 4)), output_range=(-1, 1))
     work = Work.from_keywords(explainer, k=3, n_samples=32, n_certify=0)
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "why.parquet"
-        report = run_batch(rows_of(rng.normal(size=(n_rows, 4)), explainer), work, out, {}, RunChoices(n_jobs=2))
+        report = run_batch(rows_of(rng.normal(size=(n_rows, 4)), explainer), work, out, {}, RunOptions(n_jobs=2))
         size = out.stat().st_size
     assert report.n_failed == 0
     peak = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
     return {
         "rows": n_rows,
-        "peak_MB": int(peak[0].split()[1]) / 1024,  # ru_maxrss may be that of who started this process
+        "peak_MB": int(peak[0].split()[1]) / 1024,  # ru_maxrss may be that of the parent process
         "largest_worker_MB": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
         "file_MB": size / 2**20,
         "rows_a_second": n_rows / (time.perf_counter() - start),

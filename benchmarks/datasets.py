@@ -1,7 +1,7 @@
-"""The paper's data sets, read from a directory of ``<OpenML id>-<name>.csv.gz`` files, or fetched by id.
+"""The paper's data sets, read from a folder of ``<OpenML id>-<name>.csv.gz`` files, or fetched from OpenML.
 
-One header row, the target in the last column, named ``target``; an empty field is a missing value and
-nothing else is. Text columns are categories, all others numbers.
+A file has one header row, and the target in the last column, named ``target``. Only an empty field is a missing
+value. Text columns are categories; all other columns are numbers.
 """
 
 import hashlib
@@ -51,12 +51,12 @@ PUBLISHED: tuple[Published, ...] = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """A table and what is to be predicted from it.
+    """A table and the target that a model predicts from it.
 
     Parameters
     ----------
     frame
-        The attributes, a pandas frame of n rows.
+        The attributes, as a pandas frame of n rows.
     target
         Labels or numbers as in the file, shape (n,); read-only.
     """
@@ -88,36 +88,36 @@ def published(dataset_id: int) -> Published:
         if row.id == dataset_id:
             return row
     known = ", ".join(str(row.id) for row in PUBLISHED)
-    raise ParameterError(f"{dataset_id!r} is no data set of the paper; needed one of {known}.")
+    raise ParameterError(f"{dataset_id!r} is not a data set of the paper; needed one of {known}.")
 
 
 def available(directory: Path | None) -> list[Published]:
-    """Return the rows of Table 1 whose file is in ``directory`` (None: all, on OpenML), in the paper's order."""
+    """Return the rows of Table 1 whose file is in ``directory``, in the paper's order; all rows if it is None."""
     if directory is None:
         return list(PUBLISHED)
     return [row for row in PUBLISHED if list(Path(directory).glob(f"{row.id}-*.csv.gz"))]
 
 
 def require_any(directory: Path | None, ids: Collection[int]) -> list[Published]:
-    """`available`, of these ids; an error that says what to type where there are none."""
-    found = [row for row in available(directory) if row.id in ids]
-    if not found:
+    """Return the available data sets with these ids; raise `TableFileError` if there are none."""
+    rows = [row for row in available(directory) if row.id in ids]
+    if not rows:
         raise TableFileError(
-            f"No data set of the paper is in {str(directory)!r}; needed files named <OpenML id>-<name>.csv.gz. "
-            "Type `--data DIR` with their directory."
+            f"The folder {str(directory)!r} holds no data set of the paper; needed files named "
+            "<OpenML id>-<name>.csv.gz. Type `--data DIR` with their folder."
         )
-    return found
+    return rows
 
 
 def locate(directory: Path, dataset_id: int) -> Path:
-    """Return the one file of a data set."""
+    """Return the file of a data set; raise `ParameterError` unless there is exactly one."""
     row = published(dataset_id)
     files = sorted(Path(directory).glob(f"{row.id}-*.csv.gz"))
     if len(files) != 1:
-        came = ", ".join(file.name for file in files) or "none"
+        names = ", ".join(file.name for file in files) or "none"
         raise ParameterError(
-            f"{row.name} needs one file named {row.id}-*.csv.gz in {str(directory)!r}; found {came}. "
-            "Give the directory of the data sets: `--data DIR`."
+            f"{row.name} needs one file named {row.id}-*.csv.gz in {str(directory)!r}; found {names}. "
+            "Type `--data DIR` with the folder of the data sets."
         )
     return files[0]
 
@@ -129,23 +129,23 @@ def read_dataset(directory: Path, dataset_id: int) -> Dataset:
     if table.columns[-1] != "target":
         raise ParameterError(f"The last column of {file.name} is {table.columns[-1]!r}; needed 'target'.")
     if table["target"].isna().any():
-        raise ParameterError(f"{file.name} has rows without a target; needed one in every row.")
+        raise ParameterError(f"{file.name} has rows without a target; needed a target in every row.")
     return Dataset(row.id, row.name, row.kind, table.drop(columns="target"), table["target"].to_numpy())
 
 
 def fetch_dataset(dataset_id: int) -> Dataset:
-    """Fetch one data set of the paper from OpenML by its id; needs the network, once."""
+    """Fetch one data set of the paper from OpenML by its id; scikit-learn keeps it for later calls."""
     from sklearn.datasets import fetch_openml
 
     row = published(dataset_id)
     try:
         bunch = fetch_openml(data_id=row.id, as_frame=True, parser="auto")
-    except OSError as error:  # urllib's errors are of this kind
+    except OSError as error:  # the errors of urllib are of this kind
         raise TableFileError(
-            f"OpenML {row.id} ({row.name}) cannot be fetched: {error}. Type `--data DIR` with a directory of "
+            f"OpenML {row.id} ({row.name}) cannot be fetched: {error}. Type `--data DIR` with a folder of "
             "files named <OpenML id>-<name>.csv.gz."
         ) from error
-    # Categories as texts, so that a fetched table and a file are read the same way.
+    # Categories become text, so that a fetched table and a file are read in the same way.
     categories = bunch.data.select_dtypes(include=["category"]).columns
     frame = bunch.data.astype(dict.fromkeys(categories, object))
     target = bunch.target.astype(float if row.kind == "regression" else str)
@@ -153,12 +153,12 @@ def fetch_dataset(dataset_id: int) -> Dataset:
 
 
 def load_dataset(directory: Path | None, dataset_id: int) -> Dataset:
-    """Read a data set from a directory, or fetch it from OpenML where there is none."""
+    """Read a data set from a folder, or fetch it from OpenML if ``directory`` is None."""
     return fetch_dataset(dataset_id) if directory is None else read_dataset(directory, dataset_id)
 
 
 def source_digest(directory: Path | None, dataset_id: int) -> str:
-    """What tells versions of a table apart: a hash of its file, or its OpenML id, which never changes."""
+    """Return what distinguishes versions of a table: a hash of its file, or its OpenML id, which never changes."""
     if directory is None:
         return f"openml{published(dataset_id).id}"
     return hashlib.blake2b(locate(directory, dataset_id).read_bytes(), digest_size=6).hexdigest()

@@ -1,4 +1,4 @@
-"""The engine's benchmarks: proofs on the paper's tasks, overhead against LIME, memory, import time."""
+"""Benchmarks of the engine: proofs on the paper's tasks, overhead compared with LIME, memory, import time."""
 
 import functools
 import statistics
@@ -26,9 +26,10 @@ NEARBY = (
 
 
 class Stopwatch:
-    """A model that knows how long it was asked for, and how many rows.
+    """A model that measures its own time and counts its rows.
 
-    Its model is private: an explainer asks an object that has a ``predict`` there, past the watch.
+    The attribute that holds the model is private, because an explainer would call a public ``predict`` directly,
+    without the time measurement.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Stopwatch:
         self._predict, self._clock, self.seconds, self.n_rows = predict, clock, 0.0, 0
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
-        """Predict, and count the time."""
+        """Predict, and add the time and the rows to the totals."""
         start = self._clock()
         answer = self._predict(rows)
         self.seconds += self._clock() - start
@@ -48,7 +49,7 @@ class Stopwatch:
 def proofs(
     benchmarks: Iterable[Benchmark], settings: dict[str, Any], time_limit: float
 ) -> Iterator[dict[str, Any]]:
-    """Explain all instances of every benchmark; one row each with the share proven and the gaps left."""
+    """Explain all instances of every benchmark; yield one row per benchmark with the proofs and the gaps."""
     for benchmark in benchmarks:
         explainer = Explainer(benchmark.predict, Hypercube(benchmark.names))
         seconds, gaps = [], []
@@ -77,23 +78,24 @@ def proofs(
 def race_lime(
     benchmarks: Iterable[Benchmark], n_queries: int = 5000, repeats: int = 3
 ) -> Iterator[dict[str, Any]]:
-    """Overhead (time outside the model) of LIME and ours, same model, same number of queries, one run.
+    """Yield the overhead (time outside the model) of LIME and anchorline, with the same number of queries.
 
-    Ours twice: all queries for the search, and half of them for the certificate.
+    anchorline runs twice: with all queries for the search, and with half of them for the certificate.
     """
     for benchmark in benchmarks:
-        sides = {
+        competitors = {
             "lime": _lime_on(benchmark, n_queries),
             "ours": _ours_on(benchmark, n_queries - 1, 0),
             "certified": _ours_on(benchmark, n_queries // 2, n_queries - 1 - n_queries // 2),
         }
-        sides["certified"](benchmark.instances[0], Stopwatch(benchmark.predict))  # imports on first use
-        runs: dict[str, list[Timed]] = {name: [] for name in sides}
+        # The first use imports packages, which is not measured.
+        competitors["certified"](benchmark.instances[0], Stopwatch(benchmark.predict))
+        runs: dict[str, list[TimedRun]] = {name: [] for name in competitors}
         for instance in benchmark.instances[:repeats]:
-            for name, side in sides.items():
-                runs[name].append(_timed(benchmark, functools.partial(side, instance)))
+            for name, competitor in competitors.items():
+                runs[name].append(_timed(benchmark, functools.partial(competitor, instance)))
         if {run.n_rows for each in runs.values() for run in each} != {n_queries}:
-            raise AssertionError("The sides did not ask the same number of queries.")
+            raise AssertionError("The competitors did not use the same number of queries.")
         overhead = {name: statistics.median(run.overhead for run in each) for name, each in runs.items()}
         total = {name: statistics.median(run.total for run in each) for name, each in runs.items()}
         yield {
@@ -110,18 +112,18 @@ def race_lime(
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
-    """One run: all its time, the part outside the model, and the rows asked."""
+class TimedRun:
+    """One run: its total time, the time outside the model, and the number of rows queried."""
 
     total: float
     overhead: float
     n_rows: int
 
 
-Side = Callable[[np.ndarray, Stopwatch], None]
+Competitor = Callable[[np.ndarray, Stopwatch], None]
 
 
-def _ours_on(benchmark: Benchmark, n_samples: int, n_certify: int) -> Side:
+def _ours_on(benchmark: Benchmark, n_samples: int, n_certify: int) -> Competitor:
     def run(instance: np.ndarray, predict: Stopwatch) -> None:
         explainer = Explainer(predict, Hypercube(benchmark.names))
         explainer.explain(instance, k=5, n_samples=n_samples, n_certify=n_certify, sampling="draw")
@@ -129,16 +131,16 @@ def _ours_on(benchmark: Benchmark, n_samples: int, n_certify: int) -> Side:
     return run
 
 
-def _timed(benchmark: Benchmark, run: Callable[[Stopwatch], None]) -> Timed:
+def _timed(benchmark: Benchmark, run: Callable[[Stopwatch], None]) -> TimedRun:
     watch = Stopwatch(benchmark.predict)
     start = time.perf_counter()
     run(watch)
     total = time.perf_counter() - start
-    return Timed(total, total - watch.seconds, watch.n_rows)
+    return TimedRun(total, total - watch.seconds, watch.n_rows)
 
 
 def lime_explainer(benchmark: Benchmark) -> Any:
-    """LIME at its defaults on Boolean columns."""
+    """Return a LIME explainer with its default settings on Boolean columns."""
     from lime.lime_tabular import LimeTabularExplainer
 
     columns = np.random.default_rng(48).choice([-1.0, 1.0], size=(1000, benchmark.dimension))
@@ -151,8 +153,8 @@ def lime_explainer(benchmark: Benchmark) -> Any:
     )
 
 
-def _lime_on(benchmark: Benchmark, n_queries: int) -> Side:
-    """LIME asked for k - 1 features beside its intercept."""
+def _lime_on(benchmark: Benchmark, n_queries: int) -> Competitor:
+    """Return a run of LIME with k - 1 features, beside its intercept."""
     explainer = lime_explainer(benchmark)
 
     def run(instance: np.ndarray, predict: Stopwatch) -> None:
@@ -165,25 +167,26 @@ _MEMORY = """
 import numpy as np, anchorline as al
 signs = np.random.default_rng(0).choice([-1.0, 1.0], 180)
 slopes = np.random.default_rng(1).normal(size=180) / 20
-al.explain(lambda z: np.tanh(z @ slopes), signs, n_samples=10**6)  # and as many to certify
+al.explain(lambda z: np.tanh(z @ slopes), signs, n_samples=10**6)  # and the same number to certify
 peak = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]  # ru_maxrss may be the parent's
 print(int(peak[0].split()[1]) / 1024)
 """
 
 
 def memory() -> dict[str, Any]:
-    """Peak resident memory of one explanation from 10^6 samples at d = 180, in MB."""
+    """Return the peak resident memory of one explanation from 10^6 samples at d = 180, in MB."""
     done = subprocess.run([sys.executable, "-c", _MEMORY], capture_output=True, text=True, check=True)
     return {"n_samples": 10**6, "d": 180, "peak_mb": round(float(done.stdout), 1)}
 
 
 def import_time(repeats: int = 9) -> dict[str, Any]:
-    """Time of a fresh ``import anchorline`` as a multiple of ``import numpy``, medians of interleaved runs."""
+    """Return the time of ``import anchorline`` in a new process over that of ``import numpy``, as medians."""
     seconds: dict[str, list[float]] = {"numpy": [], "anchorline": []}
     for _ in range(repeats):
-        for name, measured in seconds.items():
+        for name, times in seconds.items():
             code = f"import time; s = time.perf_counter(); import {name}; print(time.perf_counter() - s)"
             done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-            measured.append(float(done.stdout))
-    numpy_seconds, own = (statistics.median(seconds[name]) for name in ("numpy", "anchorline"))
-    return {"numpy_seconds": numpy_seconds, "anchorline_seconds": own, "ratio": own / numpy_seconds}
+            times.append(float(done.stdout))
+    numpy_seconds, own_seconds = (statistics.median(seconds[name]) for name in ("numpy", "anchorline"))
+    ratio = own_seconds / numpy_seconds
+    return {"numpy_seconds": numpy_seconds, "anchorline_seconds": own_seconds, "ratio": ratio}

@@ -1,18 +1,18 @@
-"""The packages that a benchmark needs, asked for before it begins and not hours later."""
+"""The packages that a benchmark needs, checked before it starts rather than hours later."""
 
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from anchorline.errors import MissingDependencyError
 
-#: Packages by the extra that brings them.
+# Each package with the extra that installs it.
 READING = {"pandas": "bench", "pyarrow": "bench", "joblib": "bench", "matplotlib": "bench"}
 PEERS = {"lime": "peers", "shap": "peers", "slise": "peers"}
 SOLVERS = {"cvxpy": "relax", "clarabel": "relax", "pyscipopt": "scip", "gurobipy": "gurobi"}
 
 
 def require(packages: Mapping[str, str]) -> None:
-    """Raise an error that names all packages that are not installed, and their extras at once."""
+    """Raise `MissingDependencyError`, which names all packages that are not installed and their extras."""
     missing = [name for name in packages if not _installed(name)]
     if missing:
         extras = sorted({packages[name] for name in missing})

@@ -1,4 +1,4 @@
-"""What ``anchorline bench peers`` does: ours, LIME and KernelSHAP at equal queries, in one run, as ratios."""
+"""``anchorline bench peers``: compares anchorline with LIME and KernelSHAP at equal numbers of queries."""
 
 import functools
 import statistics
@@ -18,7 +18,7 @@ from benchmarks.datasets import PUBLISHED, require_any
 from benchmarks.engine import Stopwatch
 from benchmarks.experiments.explainers import (
     N_BACKGROUND,
-    largest,
+    largest_indices,
     lime_contributions,
     lime_explainer,
     shapley_values,
@@ -29,12 +29,12 @@ from benchmarks.report import write_json, write_page
 from benchmarks.tasks import CACHE, SEED, Benchmark, load_benchmarks
 
 K = 5
-Side = Callable[[Callable[[np.ndarray], np.ndarray]], np.ndarray]  # a model in, contributions (d,) out
+Competitor = Callable[[Callable[[np.ndarray], np.ndarray]], np.ndarray]  # from a model to contributions (d,)
 
 
 @dataclass(frozen=True, slots=True)
-class Lap:
-    """One explanation: all its processor seconds, those outside the model, its queries, its relevance error."""
+class TimedExplanation:
+    """The processor seconds of one explanation, those outside the model, its queries and its relevance error."""
 
     seconds: float
     overhead: float
@@ -45,49 +45,49 @@ class Lap:
 def race_peers(
     benchmarks: Iterable[Benchmark], n_queries: int = 5000, n_instances: int = 5, seed: int = SEED
 ) -> Iterator[dict[str, Any]]:
-    """One row a benchmark: what the peers cost and are worth, as multiples of ours.
+    """Yield one row per benchmark: the cost and the relevance error of the peers, as multiples of anchorline's.
 
-    KernelSHAP goes first; the others get exactly as many queries as it asked, at most ``n_queries``.
+    KernelSHAP runs first; the others get exactly the number of queries that it used, at most ``n_queries``.
     """
     if n_queries < 5 * N_BACKGROUND:
-        raise ParameterError(f"n_queries is {n_queries}; needed at least {5 * N_BACKGROUND} for KernelSHAP.")
+        raise ParameterError(f"n_queries is {n_queries}; KernelSHAP needs at least {5 * N_BACKGROUND}.")
     for benchmark in benchmarks:
         _warm_up(benchmark, seed)
-        laps: dict[str, list[Lap]] = {"shap": [], "lime": [], "ours": []}
+        runs: dict[str, list[TimedExplanation]] = {"shap": [], "lime": [], "ours": []}
         for instance in benchmark.instances[:n_instances]:
             columns = _columns(benchmark, instance, seed)
-            asked = _lap(benchmark, instance, _shap(instance, columns, n_queries, seed))
-            laps["shap"].append(asked)
-            laps["lime"].append(_lap(benchmark, instance, _lime(instance, columns, asked.n_queries, seed)))
-            laps["ours"].append(_lap(benchmark, instance, _ours(instance, asked.n_queries, seed)))
-        yield _row(benchmark, laps, seed)
+            shap = _timed(benchmark, instance, _shap(instance, columns, n_queries, seed))
+            runs["shap"].append(shap)
+            runs["lime"].append(_timed(benchmark, instance, _lime(instance, columns, shap.n_queries, seed)))
+            runs["ours"].append(_timed(benchmark, instance, _ours(instance, shap.n_queries, seed)))
+        yield _row(benchmark, runs, seed)
 
 
 def _warm_up(benchmark: Benchmark, seed: int) -> None:
-    """Every side once off the record: imports and compilation happen on first use."""
+    """Run every competitor once without measuring, because imports and compilation happen on first use."""
     instance = benchmark.instances[0]
     columns = _columns(benchmark, instance, seed)
     few = 5 * N_BACKGROUND
-    for side in (
+    for competitor in (
         _shap(instance, columns, few, seed),
         _lime(instance, columns, few, seed),
         _ours(instance, few, seed),
     ):
-        side(benchmark.predict)
+        competitor(benchmark.predict)
 
 
-def _row(benchmark: Benchmark, laps: dict[str, list[Lap]], seed: int) -> dict[str, Any]:
-    queries = {lap.n_queries for each in laps.values() for lap in each}
+def _row(benchmark: Benchmark, runs: dict[str, list[TimedExplanation]], seed: int) -> dict[str, Any]:
+    queries = {run.n_queries for each in runs.values() for run in each}
     if len(queries) != 1:
-        raise AssertionError(f"The sides did not ask the same number of queries: {sorted(queries)}.")
-    overhead = {name: statistics.median(lap.overhead for lap in each) for name, each in laps.items()}
-    total = {name: statistics.median(lap.seconds for lap in each) for name, each in laps.items()}
-    error = {name: statistics.fmean(lap.relevance_error for lap in each) for name, each in laps.items()}
+        raise AssertionError(f"The competitors did not use the same number of queries: {sorted(queries)}.")
+    overhead = {name: statistics.median(run.overhead for run in each) for name, each in runs.items()}
+    total = {name: statistics.median(run.seconds for run in each) for name, each in runs.items()}
+    error = {name: statistics.fmean(run.relevance_error for run in each) for name, each in runs.items()}
     row: dict[str, Any] = {
         "benchmark": benchmark.name,
         "d": benchmark.dimension,
         "seed": seed,
-        "instances": len(laps["ours"]),
+        "instances": len(runs["ours"]),
         "queries": queries.pop(),
         "our_overhead_seconds": overhead["ours"],
         "our_relevance_error": error["ours"],
@@ -99,48 +99,49 @@ def _row(benchmark: Benchmark, laps: dict[str, list[Lap]], seed: int) -> dict[st
     return row
 
 
-def _lap(benchmark: Benchmark, instance: np.ndarray, side: Side) -> Lap:
-    watch = Stopwatch(benchmark.predict, time.process_time)  # which a busy machine does not change
+def _timed(benchmark: Benchmark, instance: np.ndarray, competitor: Competitor) -> TimedExplanation:
+    # Processor time does not depend on other programs.
+    watch = Stopwatch(benchmark.predict, time.process_time)
     start = time.process_time()
-    contributions = side(watch)
+    contributions = competitor(watch)
     seconds = time.process_time() - start
     error = relevance_error(benchmark, instance, contributions)
-    return Lap(seconds, seconds - watch.seconds, watch.n_rows, error)
+    return TimedExplanation(seconds, seconds - watch.seconds, watch.n_rows, error)
 
 
 def _columns(benchmark: Benchmark, instance: np.ndarray, seed: int) -> np.ndarray:
-    """Neighbors of the instance at sigma = 1, for LIME's shares and KernelSHAP's background; no query."""
+    """Draw neighbors of the instance at sigma = 1, for LIME's frequencies and KernelSHAP's background."""
     rng = np.random.default_rng([seed, benchmark.dimension])
     flips = rng.random((1000, benchmark.dimension)) < Settings().flip_probability
     return np.where(flips, -instance, instance)
 
 
-def _shap(instance: np.ndarray, columns: np.ndarray, n_queries: int, seed: int) -> Side:
+def _shap(instance: np.ndarray, columns: np.ndarray, n_queries: int, seed: int) -> Competitor:
     background = columns[:N_BACKGROUND]
     shares = (background != instance).mean(axis=0)
 
     def run(predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        # Beside its coalitions it asks about the background and the instance.
+        # KernelSHAP also queries the background and the instance, beside its coalitions.
         n_samples = (n_queries - N_BACKGROUND - 1) // N_BACKGROUND
         values, _ = shapley_values(predict, background, instance, seed, n_samples)
-        kept, contributions = largest(values, K - 1), np.zeros(len(instance))
+        kept, contributions = largest_indices(values, K - 1), np.zeros(len(instance))
         contributions[kept] = values[kept] / (2 * shares[kept])
         return contributions
 
     return run
 
 
-def _lime(instance: np.ndarray, columns: np.ndarray, n_queries: int, seed: int) -> Side:
+def _lime(instance: np.ndarray, columns: np.ndarray, n_queries: int, seed: int) -> Competitor:
     explainer = lime_explainer(columns, seed)
 
     def run(predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        found = explainer.explain_instance(instance, predict, num_features=K - 1, num_samples=n_queries)
-        return lime_contributions(found, len(instance))
+        explanation = explainer.explain_instance(instance, predict, num_features=K - 1, num_samples=n_queries)
+        return lime_contributions(explanation, len(instance))
 
     return run
 
 
-def _ours(instance: np.ndarray, n_queries: int, seed: int) -> Side:
+def _ours(instance: np.ndarray, n_queries: int, seed: int) -> Competitor:
     def run(predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         explain = functools.partial(Explainer(predict, Hypercube()).explain, sampling="draw", n_certify=0)
         return np.asarray(explain(instance, k=K, n_samples=n_queries - 1, seed=seed).contributions)
@@ -156,7 +157,7 @@ def race(
     n_queries: int = 5000,
     n_instances: int = 5,
 ) -> None:
-    """Race LIME and KernelSHAP on every benchmark at hand, telling each row as it comes."""
+    """Compare with LIME and KernelSHAP on every available benchmark; print and store each row immediately."""
     require(READING | PEERS)
     require_any(data, [row.id for row in PUBLISHED])
     benchmarks = sorted(load_benchmarks(data, cache=cache or CACHE), key=lambda b: b.dimension)

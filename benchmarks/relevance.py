@@ -1,4 +1,4 @@
-"""Direct relevance against the fidelity optimum, IHT and LIME; and what a whole frontier costs."""
+"""Direct relevance compared with the fidelity optimum, IHT and LIME; and the cost of a whole frontier."""
 
 import os
 import statistics
@@ -21,21 +21,21 @@ from anchorline.spaces.hypercube import Hypercube
 from benchmarks.engine import lime_explainer
 from benchmarks.tasks import Benchmark
 
-N_MEASURED = 50_000  # conditional draws behind every relevance error
-_T_975 = 2.262  # Student's t with 9 degrees of freedom: ten instances
+N_MEASURED = 50_000  # conditional draws per relevance error
+_T_975 = 2.262  # Student's t with 9 degrees of freedom, for ten instances
 
 
 class WithoutIntercept(Problem):
-    """The same problem with all k terms spent on literals."""
+    """The same problem, with all k terms used for literals."""
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """Only the case without intercept."""
+        """The case without intercept only."""
         return super().variants[1:] or super().variants
 
 
 def compare_relevance(benchmarks: Iterable[Benchmark]) -> Iterator[dict[str, Any]]:
-    """One row a benchmark: mean relevance error of every method, and direct less exact, in pairs."""
+    """Yield one row per benchmark: each method's mean relevance error, and the paired difference to exact."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(_compare_one, benchmarks)
 
@@ -71,7 +71,7 @@ def _compare_one(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def relevance_error(benchmark: Benchmark, x: np.ndarray, contributions: np.ndarray, seed: int = 99) -> float:
-    """Mean squared drop over fresh draws from the contributions' own event, by the definition."""
+    """Return the mean squared drop over fresh draws from the event of the contributions, by the definition."""
     settings = Settings.from_keywords(seed=seed)
     case = Explainer(benchmark.predict, Hypercube()).prepare(x, settings)
     event = cancelling_event(contributions, settings.flip_probability)
@@ -97,7 +97,7 @@ def _direct(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
 
 
 def _k_literals(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
-    """The fidelity optimum without intercept: part of the direct gain is only this."""
+    """Return the fidelity optimum without intercept, which is part of the gain of direct relevance."""
     settings = Settings.from_keywords(sampling="draw")
     case = Explainer(benchmark.predict, Hypercube()).prepare(x, settings)
     evidence, _ = gather(case, case.stream("search", 5000))
@@ -108,16 +108,18 @@ def _k_literals(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
 
 
 def _lime(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
-    """LIME's indicator basis, 1 where a column keeps its value, is (1 + z x) / 2: half its weights."""
-    found = lime_explainer(benchmark).explain_instance(x, benchmark.predict, num_features=4, num_samples=5000)
+    """Return half of LIME's weights: its indicator, 1 where a column keeps its value, is (1 + z x) / 2."""
+    explanation = lime_explainer(benchmark).explain_instance(
+        x, benchmark.predict, num_features=4, num_samples=5000
+    )
     contributions = np.zeros(benchmark.dimension)
-    for j, weight in next(iter(found.local_exp.values())):
+    for j, weight in next(iter(explanation.local_exp.values())):
         contributions[j] = weight / 2
     return contributions, "HEURISTIC"
 
 
 def frontier_cost(benchmarks: Iterable[Benchmark], repeats: int = 10) -> Iterator[dict[str, Any]]:
-    """Time of the whole frontier k = 1..8 as a multiple of k = 8 alone, in one run."""
+    """Yield the time of the whole frontier k = 1..8 as a multiple of that of k = 8 alone."""
     for benchmark in benchmarks:
         explainer = Explainer(benchmark.predict, Hypercube())
         whole, alone = [], []

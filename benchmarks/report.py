@@ -1,4 +1,4 @@
-"""Write benchmark figures: JSON for machines, one Markdown page for people."""
+"""Write benchmark results: JSON files, and one Markdown page that shows them."""
 
 import json
 import os
@@ -15,74 +15,81 @@ TITLES = {
     "proven": "Proofs on the paper's tasks",
     "nearby": "Proofs one step from the paper's setting",
     "beyond": "Proofs beyond the paper's setting",
-    "race_lime": "Overhead against LIME",
-    "peers": "Against LIME and KernelSHAP at equal queries",
+    "race_lime": "Overhead compared with LIME",
+    "peers": "LIME and KernelSHAP at equal numbers of queries",
     "relevance": "Direct relevance",
     "tables": "Raw tables",
     "studio": "The studio under load",
-    "frontier_cost": "The frontier's cost",
+    "frontier_cost": "Cost of the frontier",
     "memory": "Memory",
     "import_time": "Import time",
     "batch": "Many rows",
-    "batch_memory": "Memory of many rows",
+    "batch_memory": "Memory for many rows",
 }
 NOTES = {
-    "proven": "k = 5, m = 5000, sigma = 1, 10 instances each; seconds are whole explanations, model included. "
-    "Adult, Musk and Seoul have other dimensions than published: the files are other versions of these tables.",
-    "nearby": "k = 8, or another sigma, or another m. Gaps are relative to the objective, the largest left.",
-    "beyond": "k = 8, sigma in {0, 2, 3}, m in {1000, 20000}, 60 s each task.",
-    "race_lime": "Same model, same number of queries, one BLAS thread for both, k = 5 (LIME: 4 features and its "
-    "intercept). Overhead is total time less the time inside the model; ratios are LIME's over ours. "
-    "Certified: half of the queries go to the certificate.",
-    "peers": "Made by `anchorline bench peers`. Same model, exactly as many queries each, sigma = 1, "
-    "k = 5 (LIME and KernelSHAP: 4 literals and an intercept; 20 background rows), one thread, processor seconds. "
-    "Overhead is time less that inside the model; relevance errors by 50,000 draws, by the definition. Ratios are "
-    "theirs over ours: of median times, of mean relevance errors.",
-    "relevance": "k = 5, sigma = 1, 10 instances each; mean relevance error by 50,000 conditional draws, by the "
-    "definition. Exact, k literals (no intercept), IHT and LIME: 5000 samples; direct: 20,000 and 10,000 to "
-    "choose. The paired 95% interval of direct less exact is Student's over the instances.",
-    "tables": "Gradient-boosting pipelines on raw frames, k = 5, 10 rows each; medians. Ours: 5,000 samples and "
-    "5,000 to certify; LIME at its defaults, 4 features, as many queries. Both measured by our assessment on the "
-    "same "
-    "20,000 fresh neighbors (errors and gaps on the scale [-1, +1]; LIME's indicators turned into our basis). "
-    "Overhead is time outside the model, in seconds; the ratio is LIME's over ours.",
-    "studio": "Server and clients in two processes on loopback, one machine; adult (14 attributes, gradient "
-    "boosting), k = 5. Computed: 5,000 samples and 5,000 to certify each, two workers. Every answer is compared "
-    "byte by byte with the library's own in the clients' process (wrong); refused: 429; memory: the server's "
-    "resident set after the first 2,000 of 10,000 requests, and after all. Sliders: from the event to "
-    "the picture in Chromium, "
-    "demo model.",
-    "frontier_cost": "All of k = 1..8 with certificates, against k = 8 alone with its own, whole time.",
+    "proven": "k = 5, m = 5000, sigma = 1, 10 instances per benchmark. The seconds are those of whole "
+    "explanations, including the model. Adult, Musk and Seoul Bike Sharing have other dimensions than "
+    "published, because the files are other versions of these tables.",
+    "nearby": "k = 8, or another sigma, or another m. Gaps are relative to the objective; the table shows the "
+    "largest remaining gap.",
+    "beyond": "k = 8, sigma in {0, 2, 3}, m in {1000, 20000}, 60 s per task.",
+    "race_lime": "The same model, the same number of queries, one BLAS thread for both, k = 5 (for LIME: 4 "
+    "features and its intercept). The overhead is the total time minus the time inside the model. Ratios are "
+    "LIME's time divided by ours. In the certified columns, half of the queries are used for the certificate.",
+    "peers": "Measured by `anchorline bench peers`, with the same model, exactly the same number of queries, "
+    "sigma = 1, k = 5 (for LIME and KernelSHAP: 4 literals and an intercept; 20 background rows) and one "
+    "thread, in processor seconds. The overhead is the time minus the time inside the model. Relevance errors "
+    "are estimated from 50,000 draws, by the definition. Ratios are the peer's value divided by ours: of "
+    "median times, and of mean relevance errors.",
+    "relevance": "k = 5, sigma = 1, 10 instances per benchmark. The mean relevance error is estimated from "
+    "50,000 conditional draws, by the definition. Exact, k literals (without intercept), IHT and LIME use 5000 "
+    "samples; direct relevance uses 20,000, and 10,000 to choose. The paired 95% interval of the difference "
+    "between direct and exact is Student's, over the instances.",
+    "tables": "Gradient-boosting pipelines on raw frames, k = 5, 10 rows per table; the values are medians. "
+    "anchorline uses 5,000 samples and 5,000 to certify; LIME has its default settings, 4 features and the "
+    "same number of queries. Our assessment measures both on the same 20,000 fresh neighbors (errors and gaps "
+    "are on the scale [-1, +1]; LIME's indicators are converted to our basis). The overhead is the time "
+    "outside the model, in seconds. The ratio is LIME's overhead divided by ours.",
+    "studio": "Server and clients are two processes on one machine, connected by loopback. The model is "
+    'gradient boosting on Adult (14 attributes), k = 5. Rows "computed" use 5,000 samples and 5,000 to certify '
+    "per request, with two workers. Every answer is compared byte by byte with the answer of the library in "
+    'the process of the clients; "wrong" counts the differences, and "refused" the answers with status 429. '
+    "Memory is the resident set of the server after the first 2,000 of 10,000 requests, and after all of them. "
+    "The slider rows measure the time from the event to the picture in Chromium, with the demo model.",
+    "frontier_cost": "The total time of k = 1..8 with certificates, compared with that of k = 8 alone with its "
+    "certificate.",
     "memory": "Peak resident memory of one explanation.",
-    "import_time": "Fresh processes, medians.",
-    "batch": "Gradient boosting (scikit-learn's histogram regressor, 100 trees) on a pandas frame, default "
-    "settings: 5,000 samples and 5,000 to certify; one thread in every process. Rates are from the first row to "
-    "the last of worker processes, medians of three turns; two apart: two batches of one process each at the same "
-    "time, which is what the machine gives; seconds a row are processor time, medians of 20 rows.",
-    "batch_memory": "A whole batch, checkpoints and file included, 2 worker processes; d = 4, a quick model, 32 "
-    "samples a row.",
+    "import_time": "Medians over new processes.",
+    "batch": "Gradient boosting (scikit-learn's histogram regressor, 100 trees) on a pandas frame, with the "
+    "default settings: 5,000 samples and 5,000 to certify; one thread per process. Rates are measured in "
+    'worker processes from the first row to the last, as medians of three rounds. "Two apart" are two batches '
+    "of one process each at the same time, which shows the limit of the machine. Seconds per row are processor "
+    "time, as medians of 100 rows.",
+    "batch_memory": "A whole batch, including checkpoints and the file, with 2 worker processes; d = 4, a fast "
+    "model, 32 samples per row.",
 }
 
 
 def write_json(directory: Path, name: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Write one section's rows, with what they were measured on, atomically."""
+    """Write the rows of one section atomically, with a description of the machine."""
     directory.mkdir(parents=True, exist_ok=True)
-    made_on = {
+    machine = {
         "anchorline": __version__,
         "numpy": np.__version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
     }
-    text = json.dumps({"section": name, "made_on": made_on, "rows": list(rows)}, indent=1) + "\n"
-    aside = directory / f"{name}.json.tmp"
-    aside.write_text(text, encoding="utf-8")
-    os.replace(aside, directory / f"{name}.json")
+    text = json.dumps({"section": name, "made_on": machine, "rows": list(rows)}, indent=1) + "\n"
+    temporary = directory / f"{name}.json.tmp"
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, directory / f"{name}.json")
 
 
 def write_page(directory: Path) -> Path:
-    """Gather every section found into ``README.md`` beside the figures."""
-    parts = ["# Benchmark results\n\nMade by `make bench`; every figure is in the JSON beside this page.\n"]
+    """Write ``README.md`` from the JSON files of all sections in the same folder."""
+    head = "This page shows the results of `make bench`. The JSON files beside it hold all values."
+    parts = [f"# Benchmark results\n\n{head}\n"]
     for name, title in TITLES.items():
         file = directory / f"{name}.json"
         if file.exists():
@@ -100,16 +107,21 @@ def _share_proven(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def markdown_table(rows: Sequence[dict[str, Any]]) -> str:
-    """A Markdown table of rows that share their keys."""
+    """Return a Markdown table of rows that have the same keys."""
     if not rows:
-        return "(nothing measured)"
+        return "(not measured)"
     columns = list(rows[0])
     lines = [
-        "| " + " | ".join(column.replace("_", " ") for column in columns) + " |",
+        "| " + " | ".join(_heading(column) for column in columns) + " |",
         "|---" * len(columns) + "|",
     ]
     lines += ["| " + " | ".join(_cell(row[column]) for column in columns) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def _heading(key: str) -> str:
+    """Return the heading of a column, such as "rows per second" for the key "rows_a_second"."""
+    return key.replace("_a_", "_per_").replace("_", " ")
 
 
 def _cell(value: Any) -> str:

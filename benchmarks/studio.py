@@ -1,6 +1,6 @@
-"""The studio under load: server and clients in two processes, every answer compared with the library's own.
+"""The studio under load: server and clients in two processes; every answer is compared with the library's.
 
-``python -m benchmarks.studio DIR`` measures by itself; ``... DIR --serve`` is the server's process.
+``python -m benchmarks.studio DIR`` measures; ``python -m benchmarks.studio DIR --serve`` runs the server.
 """
 
 import argparse
@@ -29,23 +29,31 @@ from benchmarks.tables import load_task
 ADULT = 179  # 14 attributes, 48,842 rows
 TOKEN = "a-token-of-the-benchmark-alone"
 CHROMIUM = Path("/usr/bin/chromium")
-COMPUTED = {1: 16, 8: 48, 64: 96}  # clients to requests, each computed: 5,000 samples and 5,000 to certify
-KEPT = {1: 1000, 8: 4000, 64: 8000}  # the same, each from the cache
+COMPUTED = {
+    1: 16,
+    8: 48,
+    64: 96,
+}  # requests by number of clients; each is computed from 5,000 samples and 5,000 to certify
+CACHED = {1: 1000, 8: 4000, 64: 8000}  # requests by number of clients; each is answered from the cache
 ENDURANCE = 10_000
-SMALL = {"n_samples": 50, "n_certify": 0, "k": 4}  # of the endurance run: the server is what is measured
-N_SMALL = 240  # different ones: more than the cache holds, so that some are always computed anew
+SMALL = {
+    "n_samples": 50,
+    "n_certify": 0,
+    "k": 4,
+}  # settings of the endurance run, which measures the server and not the search
+N_SMALL = 240  # more different requests than the cache holds, so that some are always computed
 CACHE_ENTRIES = 200
-MAX_SECONDS = 600  # of one measurement
+MAX_SECONDS = 600  # per measurement
 
 
 def load_explainer(data: Path) -> Explainer:
-    """Gradient boosting on the table of adults: the same in both processes."""
+    """Return an explainer of gradient boosting on Adult, which is the same in both processes."""
     task = load_task(data, ADULT)
     return Explainer(task.model, Table(task.frame))
 
 
 def serve(data: Path) -> None:
-    """The server's process."""
+    """Run the server."""
     from anchorline.studio.limits import StudioLimits
     from anchorline.studio.server import prepare
 
@@ -55,7 +63,7 @@ def serve(data: Path) -> None:
 
 @contextmanager
 def served(data: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A server process, and its port."""
+    """Start a server process; yield it and its port."""
     command = [sys.executable, "-m", "benchmarks.studio", str(data), "--serve"]
     environment = os.environ | {
         "ANCHORLINE_STUDIO_TOKEN": TOKEN,
@@ -65,9 +73,9 @@ def served(data: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     try:
-        found = re.search(r":(\d+)/", process.stdout.readline())
-        assert found is not None, "the server did not start"
-        yield process, int(found[1])
+        address = re.search(r":(\d+)/", process.stdout.readline())
+        assert address is not None, "the server did not start"
+        yield process, int(address[1])
     finally:
         process.kill()
         process.stdout.close()
@@ -76,13 +84,13 @@ def served(data: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 @dataclass(slots=True)
 class Connection:
-    """One client: a connection that is kept, and the requests sent over it."""
+    """One client, with a connection that it keeps open for all its requests."""
 
     port: int
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, path: str, body: Any = None) -> tuple[int, bytes]:
-        """Status and content of the answer."""
+        """Send a request; return the status and the content of the answer."""
         if self.streams is None:
             self.streams = await asyncio.open_connection("127.0.0.1", self.port)
         reader, writer = self.streams
@@ -95,14 +103,14 @@ class Connection:
         return int(head.split(" ", 2)[1]), content
 
     def close(self) -> None:
-        """Leave."""
+        """Close the connection."""
         if self.streams is not None:
             self.streams[1].close()
             self.streams = None
 
 
 def request_bytes(path: str, body: Any = None) -> bytes:
-    """A whole request with the token."""
+    """Return the bytes of a complete request with the token."""
     content = b"" if body is None else json.dumps(body).encode()
     method = "GET" if body is None else "POST"
     head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
@@ -112,69 +120,69 @@ def request_bytes(path: str, body: Any = None) -> bytes:
 
 @dataclass(slots=True)
 class Tally:
-    """What came of many requests."""
+    """The outcomes of many requests."""
 
     wrong: int = 0
     refused: int = 0
     lost: int = 0
     seconds: list[float] = field(default_factory=list)
 
-    def row(self, what: str, clients: int, took: float, **more: Any) -> dict[str, Any]:
-        """A row of the results; all rows have the same columns."""
-        told = {"what": what, "clients": clients, "requests": len(self.seconds) + self.lost}
-        told |= {"wrong": self.wrong, "refused": self.refused, "lost": self.lost}
-        told["per_second"] = len(self.seconds) / took if self.seconds else None
+    def row(self, what: str, clients: int, duration: float, **more: Any) -> dict[str, Any]:
+        """Return a row of the results; all rows have the same columns."""
+        row = {"what": what, "clients": clients, "requests": len(self.seconds) + self.lost}
+        row |= {"wrong": self.wrong, "refused": self.refused, "lost": self.lost}
+        row["per_second"] = len(self.seconds) / duration if self.seconds else None
         for name, share in (("p50_ms", 0.5), ("p99_ms", 0.99)):
-            told[name] = 1000 * float(np.quantile(self.seconds, share)) if self.seconds else None
-        rest = {"memory_before_mb": None, "memory_after_mb": None, "seconds": took}
-        return told | rest | more
+            row[name] = 1000 * float(np.quantile(self.seconds, share)) if self.seconds else None
+        rest = {"memory_before_mb": None, "memory_after_mb": None, "seconds": duration}
+        return row | rest | more
 
 
-async def load(port: int, clients: int, todo: Sequence[tuple[Any, str]]) -> tuple[Tally, float]:
-    """So many clients share the requests; each answer is compared with the text expected of it."""
-    tally, waiting = Tally(), iter(todo)
+async def load(port: int, clients: int, requests: Sequence[tuple[Any, str]]) -> tuple[Tally, float]:
+    """Distribute the requests over the clients, and compare each answer with the expected text."""
+    tally, waiting = Tally(), iter(requests)
 
     async def work() -> None:
         connection = Connection(port)
         for body, expected in waiting:
-            began = time.perf_counter()
+            start = time.perf_counter()
             try:
                 status, content = await connection.ask("/explain", body)
             except (OSError, asyncio.IncompleteReadError):
                 tally.lost += 1
                 connection.close()
                 continue
-            tally.seconds.append(time.perf_counter() - began)
+            tally.seconds.append(time.perf_counter() - start)
             tally.refused += status == 429
             tally.wrong += status not in (200, 429) or (status == 200 and content.decode() != expected)
         connection.close()
 
-    began = time.perf_counter()
+    start = time.perf_counter()
     async with asyncio.timeout(MAX_SECONDS):
         await asyncio.gather(*(work() for _ in range(clients)))
-    return tally, time.perf_counter() - began
+    return tally, time.perf_counter() - start
 
 
-def expected_of(explainer: Explainer, bodies: Sequence[dict[str, Any]]) -> list[tuple[Any, str]]:
-    """The library's own answers, one by one, in this process."""
+def expected_answers(explainer: Explainer, bodies: Sequence[dict[str, Any]]) -> list[tuple[Any, str]]:
+    """Return each request with the library's answer, computed in this process."""
     return [
         (body, explainer.explain(body["row"], **{key: body[key] for key in body if key != "row"}).to_json())
         for body in bodies
     ]
 
 
-async def memory_of(port: int) -> float:
-    """Resident memory of the server, in megabytes."""
+async def resident_memory(port: int) -> float:
+    """Return the resident memory of the server, in megabytes."""
     connection = Connection(port)
     _, content = await connection.ask("/metrics")
     connection.close()
-    found = re.search(rb"process_resident_memory_bytes (\S+)", content)
-    return float(found[1]) / 1e6 if found else float("nan")
+    match = re.search(rb"process_resident_memory_bytes ([0-9.e+]+)", content)
+    return float(match[1]) / 1e6 if match else float("nan")
 
 
-async def misbehave(port: int) -> list[asyncio.StreamWriter]:
-    """Clients that send half a request, ask and leave at once, or ask for much and read nothing."""
-    kept = []
+async def start_bad_clients(port: int) -> list[asyncio.StreamWriter]:
+    """Start clients that send half a request, disconnect early or read nothing; return the open connections."""
+    connections = []
     for number in range(60):
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         body = {"row": number, "seed": 7000 + number}
@@ -187,83 +195,84 @@ async def misbehave(port: int) -> list[asyncio.StreamWriter]:
             continue
         else:
             writer.write(request_bytes("/rows?limit=200") * 20)
-        kept.append(writer)
-    return kept
+        connections.append(writer)
+    return connections
 
 
 def under_load(port: int, explainer: Explainer) -> Iterator[dict[str, Any]]:
-    """Answers computed one by one, then the same from the cache, for 1, 8 and 64 clients."""
+    """Measure computed answers, then answers from the cache, for 1, 8 and 64 clients."""
     first = 0
     for clients, n in COMPUTED.items():
-        todo = expected_of(explainer, [{"row": row} for row in range(first, first + n)])
+        requests = expected_answers(explainer, [{"row": row} for row in range(first, first + n)])
         first += n
-        tally, took = asyncio.run(load(port, clients, todo))
-        yield tally.row("computed", clients, took)
-    for clients, n in KEPT.items():
-        repeated = [todo[i % len(todo)] for i in range(n)]  # the last ones are in the cache
-        tally, took = asyncio.run(load(port, clients, repeated))
-        yield tally.row("from the cache", clients, took)
+        tally, duration = asyncio.run(load(port, clients, requests))
+        yield tally.row("computed", clients, duration)
+    for clients, n in CACHED.items():
+        repeated = [requests[i % len(requests)] for i in range(n)]  # the last requests are in the cache
+        tally, duration = asyncio.run(load(port, clients, repeated))
+        yield tally.row("from the cache", clients, duration)
 
 
 def endurance(port: int, small: Sequence[tuple[Any, str]]) -> dict[str, Any]:
-    """Memory after a first part of 10,000 requests, and at their end."""
+    """Measure the memory after the first part of 10,000 requests, and after all of them."""
     order = np.random.default_rng(0).integers(0, len(small), ENDURANCE)
-    todo = [small[i] for i in order]
-    warm, _ = asyncio.run(load(port, 8, todo[: ENDURANCE // 5]))
-    before = asyncio.run(memory_of(port))
-    tally, took = asyncio.run(load(port, 8, todo[ENDURANCE // 5 :]))
-    after = asyncio.run(memory_of(port))
+    requests = [small[i] for i in order]
+    warm, _ = asyncio.run(load(port, 8, requests[: ENDURANCE // 5]))
+    before = asyncio.run(resident_memory(port))
+    tally, duration = asyncio.run(load(port, 8, requests[ENDURANCE // 5 :]))
+    after = asyncio.run(resident_memory(port))
     tally.wrong, tally.lost = tally.wrong + warm.wrong, tally.lost + warm.lost
     return tally.row(
-        "10,000 small ones", 8, took, requests=ENDURANCE, memory_before_mb=before, memory_after_mb=after
+        "10,000 small requests", 8, duration, requests=ENDURANCE, memory_before_mb=before, memory_after_mb=after
     )
 
 
-def among_others(port: int, small: Sequence[tuple[Any, str]]) -> dict[str, Any]:
-    """Ordinary clients beside slow ones and ones that leave."""
+def beside_bad_clients(port: int, small: Sequence[tuple[Any, str]]) -> dict[str, Any]:
+    """Measure ordinary clients beside slow clients and clients that disconnect."""
 
     async def run() -> tuple[Tally, float]:
-        kept = await misbehave(port)
-        found = await load(port, 4, small[:200])
-        for writer in kept:
+        connections = await start_bad_clients(port)
+        outcome = await load(port, 4, small[:200])
+        for writer in connections:
             writer.close()
-        return found
+        return outcome
 
-    tally, took = asyncio.run(run())
-    return tally.row("beside 60 slow or leaving clients", 4, took)
+    tally, duration = asyncio.run(run())
+    return tally.row("beside 60 slow or disconnecting clients", 4, duration)
 
 
-def ending(process: "subprocess.Popen[str]", port: int, explainer: Explainer) -> dict[str, Any]:
-    """SIGTERM while requests run: they are answered, and the process ends."""
-    todo = expected_of(explainer, [{"row": row, "seed": 99} for row in range(4)])
+def shut_down(process: "subprocess.Popen[str]", port: int, explainer: Explainer) -> dict[str, Any]:
+    """Send SIGTERM while requests run; the server answers them, and its process ends."""
+    requests = expected_answers(explainer, [{"row": row, "seed": 99} for row in range(4)])
 
     async def run() -> tuple[Tally, float, float]:
-        under_way = asyncio.ensure_future(load(port, 4, todo))
+        running = asyncio.ensure_future(load(port, 4, requests))
         await asyncio.sleep(0.3)
         process.send_signal(signal.SIGTERM)
         sent = time.perf_counter()
-        return *(await under_way), sent
+        return *(await running), sent
 
-    tally, took, sent = asyncio.run(run())
+    tally, duration, sent = asyncio.run(run())
     code = process.wait(10)
-    ended = time.perf_counter() - sent
-    return tally.row(f"SIGTERM with 4 under way: exit {code}", 4, took, seconds=ended, per_second=None)
+    seconds = time.perf_counter() - sent
+    what = f"SIGTERM during 4 requests: exit {code}"
+    return tally.row(what, 4, duration, seconds=seconds, per_second=None)
 
 
 def measure(data: Path) -> Iterator[dict[str, Any]]:
-    """Every row of the section."""
+    """Yield every row of the section."""
     explainer = load_explainer(data)
     with served(data) as (process, port):
         yield from under_load(port, explainer)
-        small = expected_of(explainer, [{"row": row, **SMALL} for row in range(N_SMALL)])
+        small = expected_answers(explainer, [{"row": row, **SMALL} for row in range(N_SMALL)])
         yield endurance(port, small)
-        yield among_others(port, small)
-        yield ending(process, port, explainer)
+        yield beside_bad_clients(port, small)
+        yield shut_down(process, port, explainer)
     yield from sliders()
 
 
 def sliders() -> Iterator[dict[str, Any]]:
-    """From a slider's event to the picture, on the demo model; nothing where there is no browser."""
+    """Measure the time from a slider's event to the picture; yield nothing if there is no browser."""
     try:
         from playwright.sync_api import sync_playwright
     except ModuleNotFoundError:
@@ -282,8 +291,8 @@ def sliders() -> Iterator[dict[str, Any]]:
             page = browser.new_page()
             page.goto(f"{link}&case=1")
             page.wait_for_selector("#others li", timeout=60_000)
-            yield _moved(page, "k", [str(1 + i % 9) for i in range(4, 40)])
-            yield _moved(page, "sigma", [str(0.25 * i) for i in (*range(5, 17), *range(3, -1, -1))])
+            yield _move_slider(page, "k", [str(1 + i % 9) for i in range(4, 40)])
+            yield _move_slider(page, "sigma", [str(0.25 * i) for i in (*range(5, 17), *range(3, -1, -1))])
             browser.close()
     finally:
         process.kill()
@@ -291,28 +300,29 @@ def sliders() -> Iterator[dict[str, Any]]:
         process.wait()
 
 
-def _moved(page: Any, name: str, values: Sequence[str]) -> dict[str, Any]:
-    """Move one slider through new positions, each time until the picture is drawn."""
-    tally, began = Tally(), time.perf_counter()
+def _move_slider(page: Any, name: str, values: Sequence[str]) -> dict[str, Any]:
+    """Move one slider to new positions, and wait after each until the picture is drawn."""
+    tally, start = Tally(), time.perf_counter()
     count = "performance.getEntriesByName('slider-to-picture').length"
     page.evaluate("performance.clearMeasures()")
-    for seen, value in enumerate(values):
+    for n_measured, value in enumerate(values):
         page.evaluate(
             "([name, value]) => { const slider = document.getElementById(name); slider.value = value; "
             "slider.dispatchEvent(new Event('input', { bubbles: true })); }",
             [name, value],
         )
-        while page.evaluate(count) <= seen:
+        while page.evaluate(count) <= n_measured:
             page.wait_for_timeout(5)
-    found = page.evaluate("performance.getEntriesByName('slider-to-picture').map((entry) => entry.duration)")
-    tally.seconds = [milliseconds / 1000 for milliseconds in found]
+    durations = page.evaluate("performance.getEntriesByName('slider-to-picture').map((entry) => entry.duration)")
+    tally.seconds = [milliseconds / 1000 for milliseconds in durations]
     page.wait_for_selector("#trust:not(.stale)", timeout=60_000)
-    took = time.perf_counter() - began
-    return tally.row(f"slider {name} to picture", 1, took, per_second=None, p50_ms=statistics.median(found))
+    duration = time.perf_counter() - start
+    median = statistics.median(durations)
+    return tally.row(f"slider {name} to picture", 1, duration, per_second=None, p50_ms=median)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and write the figures; or serve."""
+    """Measure and write the results; or, with --serve, run the server."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.studio", description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--serve", action="store_true")

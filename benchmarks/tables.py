@@ -1,4 +1,4 @@
-"""Raw tables with a gradient-boosting pipeline: our explanations and LIME's, side by side on one model."""
+"""Raw tables with a gradient-boosting pipeline: explanations by anchorline and by LIME of the same model."""
 
 import statistics
 import time
@@ -19,13 +19,13 @@ from benchmarks.tasks import N_INSTANCES, SEED
 
 TABLES = (179, 40536, 42352, 44024, 46328, 29)  # adult, speed dating, student, California, Seoul, credit approval
 K = 5
-N_QUERIES = 10_001  # of ours: the row, 5,000 to search, 5,000 to certify; LIME draws as many
+N_QUERIES = 10_001  # the row, 5,000 to search, 5,000 to certify; LIME draws the same number
 N_MEASURED = 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawTask:
-    """A frame, a fitted pipeline on it, and positions of rows to explain."""
+    """A frame, a pipeline fitted to it, and the positions of the rows to explain."""
 
     name: str
     frame: Any
@@ -35,9 +35,9 @@ class RawTask:
 
 
 def load_task(data: Path, dataset_id: int) -> RawTask:
-    """Train the pipeline on the whole raw table; rows are chosen among those without a missing number.
+    """Train the pipeline on the whole raw table, and choose rows without a missing number.
 
-    LIME cannot take missing numbers; our side could.
+    LIME does not accept missing numbers, although anchorline does.
     """
     dataset = _with_dates(read_dataset(data, dataset_id))
     frame, is_classifier = dataset.frame, dataset.kind == "classification"
@@ -48,7 +48,7 @@ def load_task(data: Path, dataset_id: int) -> RawTask:
 
 
 def _with_dates(dataset: Dataset) -> Dataset:
-    """Dates that the file tells as texts, as dates."""
+    """Convert dates that the file holds as text."""
     import pandas as pd
 
     frame = dataset.frame.copy()
@@ -63,7 +63,7 @@ def _number_columns(frame: Any) -> list[str]:
 
 
 def _pipeline(frame: Any, is_classifier: bool) -> Any:
-    """Categories one-hot, dates as days, numbers as they are, holes left to the trees."""
+    """Return a pipeline: categories one-hot, dates as days, numbers unchanged; the trees handle missing values."""
     from sklearn.compose import ColumnTransformer
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from sklearn.pipeline import make_pipeline
@@ -87,7 +87,7 @@ def _days(frame: Any) -> Any:
 
 
 def compare_on_tables(data: Path, ids: Sequence[int] = TABLES) -> Iterator[dict[str, Any]]:
-    """One row a table: what our explanations and LIME's are worth by our own assessment, and what they cost."""
+    """Yield one row per table: the errors of anchorline and of LIME by our assessment, and their cost."""
     present = {row.id for row in available(data)}
     for dataset_id in ids:
         if dataset_id in present:
@@ -96,29 +96,30 @@ def compare_on_tables(data: Path, ids: Sequence[int] = TABLES) -> Iterator[dict[
 
 def _compare(task: RawTask) -> dict[str, Any]:
     space = Table(task.frame)
-    lime = _LimeSide(task)
-    rows = [_one(task, space, lime, position) for position in task.positions]
-    told: dict[str, Any] = {"table": task.name, "attributes": task.frame.shape[1], "rows": len(rows)}
-    told["proven"] = sum(row["proven"] for row in rows)
+    lime = _LimeOnTable(task)
+    rows = [_compare_row(task, space, lime, position) for position in task.positions]
+    result: dict[str, Any] = {"table": task.name, "attributes": task.frame.shape[1], "rows": len(rows)}
+    result["proven"] = sum(row["proven"] for row in rows)
     for name in rows[0]:
         values = [row[name] for row in rows if row[name] is not None]
         if name != "proven":
-            told[f"median_{name}"] = statistics.median(values) if values else None
-    told["median_overhead_ratio"] = statistics.median(row["lime_overhead"] / row["overhead"] for row in rows)
-    return told
+            result[f"median_{name}"] = statistics.median(values) if values else None
+    result["median_overhead_ratio"] = statistics.median(row["lime_overhead"] / row["overhead"] for row in rows)
+    return result
 
 
-def _one(task: RawTask, space: Table, lime: "_LimeSide", position: int) -> dict[str, Any]:
-    """Explain one row by both, each timed, then measure both on the same fresh neighbors."""
+def _compare_row(task: RawTask, space: Table, lime: "_LimeOnTable", position: int) -> dict[str, Any]:
+    """Explain one row with both and time them, then measure both on the same fresh neighbors."""
     ask = resolve(task.model).ask
     watch = Stopwatch(ask)
     explainer = Explainer(watch, space, **_options(task))
-    explainer.explain(position, n_samples=100)  # learns the range of a regressor, imports on first use
+    # The first use learns the range of a regressor and imports packages, which is not measured.
+    explainer.explain(position, n_samples=100)
     watch.seconds, start = 0.0, time.perf_counter()
     explanation = explainer.explain(position, k=K)
     overhead, ours_in_model = time.perf_counter() - start - watch.seconds, watch.seconds
     column, row = explanation.parameters["column"], task.frame.iloc[[position]]
-    lime_watch = Stopwatch(lambda coded: ask(lime.decoded(coded)))  # decoding is not LIME's fault
+    lime_watch = Stopwatch(lambda coded: ask(lime.decoded(coded)))  # the time of decoding does not count as LIME's
     start = time.perf_counter()
     weights, intercept = lime.explain(row, lime_watch, column)
     lime_overhead = time.perf_counter() - start - lime_watch.seconds
@@ -149,8 +150,11 @@ def _options(task: RawTask) -> dict[str, Any]:
     return {"classes": list(task.model.classes_)} if task.is_classifier else {"task": "number"}
 
 
-class _LimeSide:
-    """LIME at its defaults on the same frame: categories coded, numbers filled, both undone for the model."""
+class _LimeOnTable:
+    """LIME with its default settings on the same frame.
+
+    Categories are coded and missing numbers filled for LIME; codes are decoded for the model.
+    """
 
     def __init__(self, task: RawTask) -> None:
         from lime.lime_tabular import LimeTabularExplainer
@@ -177,9 +181,9 @@ class _LimeSide:
         self._is_classifier = task.is_classifier
 
     def explain(self, row: Any, ask: Any, column: int | None) -> tuple[dict[str, float], float]:
-        """Weights by column name and the intercept; k - 1 features, as many queries as ours."""
+        """Return the weights by column name, and the intercept; k - 1 features, the same number of queries."""
         labels = {"labels": (column,)} if self._is_classifier else {}
-        found = self._explainer.explain_instance(
+        explanation = self._explainer.explain_instance(
             self._coded(row)[0],
             ask,
             num_features=K - 1,
@@ -187,8 +191,8 @@ class _LimeSide:
             **labels,
         )
         label = column if self._is_classifier else 1
-        weights = {self._names[j]: float(weight) for j, weight in found.local_exp[label]}
-        return weights, float(found.intercept[label])
+        weights = {self._names[j]: float(weight) for j, weight in explanation.local_exp[label]}
+        return weights, float(explanation.intercept[label])
 
     def _coded(self, frame: Any) -> np.ndarray:
         columns = []
@@ -203,7 +207,7 @@ class _LimeSide:
         return np.column_stack(columns)
 
     def decoded(self, coded: np.ndarray) -> Any:
-        """Coded rows as the frame that the model was trained on."""
+        """Convert coded rows to a frame like that on which the model was trained."""
         import pandas as pd
 
         columns: dict[str, Any] = {}

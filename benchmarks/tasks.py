@@ -1,6 +1,6 @@
 """The paper's black boxes: encoded tables, trained networks, and the instances to explain.
 
-``python -m benchmarks.tasks --data DIR`` trains all of them once, into a cache.
+``python -m benchmarks.tasks --data DIR`` trains all networks and stores them in a cache.
 """
 
 import argparse
@@ -33,11 +33,11 @@ CORRELATED = "synthetic-correlated-1652"
 TANH = "tanh-network-1652"
 SYNTHETIC = (CORRELATED, TANH)
 
-# Part of every cache key: change it with anything that changes a trained model or its instances.
+# Part of every cache key: change it whenever a trained model or its instances change.
 PROTOCOL = "k4-split80-mlp-1"
 
-#: "paper" explains rows of a test set; "code", like the authors' scripts, trains on the whole table and
-#: explains rows of it.
+#: "paper" explains rows of a test set. "code" trains on the whole table and explains rows of the same table, like
+#: the authors' scripts.
 Protocol = Literal["paper", "code"]
 
 Rows = NDArray[np.float64]
@@ -45,23 +45,23 @@ Rows = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class LabelPredictor:
-    """A classifier of the labels -1 and +1, as a function to floats."""
+    """A classifier with the labels -1 and +1, as a function that returns floats."""
 
     model: Any
 
     def __call__(self, rows: Rows) -> Rows:
-        """Predict rows (n, d) to labels (n,)."""
+        """Return the labels (n,) of rows (n, d)."""
         return np.asarray(self.model.predict(rows), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class ClippedPredictor:
-    """A regressor, its outputs clipped to [-1, +1]."""
+    """A regressor whose outputs are clipped to [-1, +1]."""
 
     model: Any
 
     def __call__(self, rows: Rows) -> Rows:
-        """Predict rows (n, d) to numbers (n,)."""
+        """Return the outputs (n,) for rows (n, d)."""
         return np.clip(np.asarray(self.model.predict(rows), dtype=np.float64), -1.0, 1.0)
 
 
@@ -77,7 +77,7 @@ class TanhNetwork:
     outputs: Rows
 
     def __call__(self, rows: Rows) -> Rows:
-        """Predict rows (n, d) to numbers (n,)."""
+        """Return the outputs (n,) for rows (n, d)."""
         return np.asarray(np.tanh(np.tanh(rows @ self.weights.T + self.biases) @ self.outputs))
 
 
@@ -88,11 +88,11 @@ class Benchmark:
     Parameters
     ----------
     predict
-        Rows (n, d) to numbers (n,) in [-1, +1].
+        A function from rows (n, d) to outputs (n,) in [-1, +1].
     instances
         Shape (10, d), read-only.
     names
-        What +1 says, for each of the d columns.
+        The meaning of +1, for each of the d columns.
     """
 
     name: str
@@ -115,18 +115,18 @@ class Benchmark:
 def load_benchmark(
     data: Path | None, dataset_id: int, *, cache: Path = CACHE, seed: int = SEED, protocol: Protocol = "paper"
 ) -> Benchmark:
-    """Return one benchmark of the paper, trained now or before; ``data`` None: from OpenML.
+    """Return one benchmark of the paper, from the cache or newly trained; ``data`` is None for OpenML.
 
-    The key of the cache holds a hash of the file, so that a changed table is trained anew.
+    The key in the cache contains a hash of the file, so that a changed table is trained again.
     """
     row = published(dataset_id)
     return _benchmark(row.name, row.kind, _trained(data, dataset_id, cache, seed, protocol))
 
 
-def load_own(
+def load_custom(
     dataset: Dataset, key: str, *, cache: Path = CACHE, seed: int = SEED, protocol: Protocol = "paper"
 ) -> Benchmark:
-    """Return a benchmark on a table of one's own, trained now or before under this key."""
+    """Return a benchmark on any table, from the cache under this key or newly trained."""
     trained = _cached(cache, f"{key}-{protocol}", seed, lambda: _train(dataset, seed, protocol))
     return _benchmark(dataset.name, dataset.kind, trained)
 
@@ -134,7 +134,7 @@ def load_own(
 def load_correlated(*, cache: Path = CACHE, seed: int = SEED) -> Benchmark:
     """Return the paper's regressor on 413 correlated attributes of 475 rows: d = 1652.
 
-    It stands in for Cancer Drug Response Methylation, of the same shape after encoding.
+    It has the shape of Cancer Drug Response Methylation after encoding.
     """
     return _benchmark(CORRELATED, "regression", _trained_correlated(cache, seed))
 
@@ -142,8 +142,8 @@ def load_correlated(*, cache: Path = CACHE, seed: int = SEED) -> Benchmark:
 def load_tanh(*, seed: int = SEED, dimension: int = 1652, n_units: int = 100) -> Benchmark:
     """Return a random tanh network and ten random instances.
 
-    Every unit's input has variance 1 over the hypercube, and the output weights are scaled so that the
-    output moves over most of [-1, +1] in a neighborhood: standard deviation about 0.6 at sigma = 1.
+    The input of every unit has variance 1 over the hypercube. The output weights are scaled so that the output
+    covers most of [-1, +1] in a neighborhood; its standard deviation is about 0.6 at sigma = 1.
 
     >>> benchmark = load_tanh(dimension=20)
     >>> benchmark.instances.shape, benchmark.predict(benchmark.instances).shape
@@ -160,7 +160,7 @@ def load_tanh(*, seed: int = SEED, dimension: int = 1652, n_units: int = 100) ->
 
 
 def load_benchmarks(data: Path, *, cache: Path = CACHE, seed: int = SEED) -> Iterator[Benchmark]:
-    """Return every benchmark whose file is in ``data``, in the paper's order, then the synthetic ones."""
+    """Yield every benchmark whose file is in ``data``, in the paper's order, then the synthetic ones."""
     for row in available(data):
         yield load_benchmark(data, row.id, cache=cache, seed=seed)
     yield load_correlated(cache=cache, seed=seed)
@@ -168,36 +168,36 @@ def load_benchmarks(data: Path, *, cache: Path = CACHE, seed: int = SEED) -> Ite
 
 
 def correlated_dataset(seed: int = SEED, n_rows: int = 475, n_attributes: int = 413) -> Dataset:
-    r"""Draw correlated numeric attributes from latent factors, and a target from the attributes.
+    r"""Draw correlated numeric attributes from latent factors, and a target that depends on the attributes.
 
     .. math:: X = G L + \varepsilon, \qquad y = X_S a + X_i X_j + \tfrac12 \varepsilon'
 
-    with 20 factors G, a set S of 25 attributes that matter, and i, j in S. Two attributes correlate by
-    0.15 on average in absolute value, by 0.70 at most (seed 48).
+    with 20 factors G, a set S of 25 relevant attributes, and i, j in S. The absolute correlation of two attributes
+    is 0.15 on average and at most 0.70 (seed 48).
     """
     rng = np.random.default_rng(seed)
     factors = rng.normal(size=(n_rows, 20))
     table = factors @ rng.normal(size=(20, n_attributes)) / np.sqrt(20)
     table += 0.5 * rng.normal(size=table.shape)
-    matter = rng.choice(n_attributes, size=min(25, n_attributes), replace=False)
-    target = table[:, matter] @ rng.normal(size=matter.size)
-    target += table[:, matter[0]] * table[:, matter[-1]] + 0.5 * rng.normal(size=n_rows)
+    relevant = rng.choice(n_attributes, size=min(25, n_attributes), replace=False)
+    target = table[:, relevant] @ rng.normal(size=relevant.size)
+    target += table[:, relevant[0]] * table[:, relevant[-1]] + 0.5 * rng.normal(size=n_rows)
     return Dataset(0, CORRELATED, "regression", table, target)
 
 
 def _train(dataset: Dataset, seed: int, protocol: Protocol = "paper") -> dict[str, Any]:
-    """Encode, split, fit: plain values only, so that the cache does not depend on our classes."""
-    encoder, rows, target = encoded(dataset)
+    """Encode, split and fit; return plain values only, so that the cache does not depend on our classes."""
+    encoder, rows, target = encode_dataset(dataset)
     train_rows, test_rows, train_target, test_target = rows, rows, target, target
     if protocol == "paper":
         train_rows, test_rows, train_target, test_target = train_test_split(
             rows, target, test_size=TEST_SHARE, random_state=seed
         )
     start = time.perf_counter()
-    model = fitted(dataset.kind, train_rows, train_target, seed)
+    model = train_network(dataset.kind, train_rows, train_target, seed)
     seconds = time.perf_counter() - start
     chosen = np.random.default_rng(seed).choice(len(test_rows), size=N_INSTANCES, replace=False)
-    gaps = test_target - predictor_of(dataset.kind, model)(test_rows)
+    gaps = test_target - as_predictor(dataset.kind, model)(test_rows)
     return {
         "model": model,
         "instances": test_rows[chosen],
@@ -207,19 +207,19 @@ def _train(dataset: Dataset, seed: int, protocol: Protocol = "paper") -> dict[st
     }
 
 
-def encoded(dataset: Dataset) -> tuple[Binarizer, Rows, NDArray[Any]]:
-    """The fitted encoder, the table as rows (n, d) of -1 and +1, and the target on the scale [-1, +1]."""
+def encode_dataset(dataset: Dataset) -> tuple[Binarizer, Rows, NDArray[Any]]:
+    """Return the fitted encoder, the table as rows (n, d) of -1 and +1, and the target scaled to [-1, +1]."""
     encoder = Binarizer(n_bins=N_BINS).fit(dataset.frame)
     return encoder, np.ascontiguousarray(encoder.transform(dataset.frame)), _scaled_target(dataset)
 
 
-def fitted(kind: Kind, rows: Rows, target: NDArray[Any], seed: int = SEED) -> Any:
+def train_network(kind: Kind, rows: Rows, target: NDArray[Any], seed: int = SEED) -> Any:
     """Train the paper's network on encoded rows (n, d) and scaled targets (n,)."""
-    model = _untrained(kind, seed)
+    model = _new_network(kind, seed)
     with warnings.catch_warnings():
-        # The paper's limits of 200 and 500 iterations are part of the protocol, converged or not.
+        # The paper's limits of 200 and 500 iterations are part of the protocol, whether training converges or not.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # Interrupted, scikit-learn would only warn, and a half-trained network would go into the cache for good.
+        # On an interrupt scikit-learn only warns, and a half-trained network would be stored in the cache.
         warnings.filterwarnings("error", message="Training interrupted by user")
         try:
             model.fit(rows, target)
@@ -229,7 +229,7 @@ def fitted(kind: Kind, rows: Rows, target: NDArray[Any], seed: int = SEED) -> An
 
 
 def _scaled_target(dataset: Dataset) -> NDArray[Any]:
-    """Map labels to -1 and +1 (the majority), or numbers linearly onto [-1, +1]."""
+    """Map labels to -1 and +1 (the majority class), or numbers linearly to [-1, +1]."""
     if dataset.kind == "classification":
         labels, counts = np.unique(dataset.target, return_counts=True)
         if labels.size != 2:
@@ -238,24 +238,24 @@ def _scaled_target(dataset: Dataset) -> NDArray[Any]:
     target = np.asarray(dataset.target, dtype=np.float64)
     low, high = target.min(), target.max()
     if not low < high:
-        raise ParameterError(f"The target of {dataset.name} is always {low}; needed one that varies.")
+        raise ParameterError(f"The target of {dataset.name} is always {low}; needed a target that varies.")
     return np.asarray(2 * (target - low) / (high - low) - 1)
 
 
-def _untrained(kind: Kind, seed: int) -> Any:
+def _new_network(kind: Kind, seed: int) -> Any:
     if kind == "classification":
         return MLPClassifier(random_state=seed)
     return MLPRegressor(hidden_layer_sizes=(150, 100, 50), max_iter=500, random_state=seed)
 
 
-def predictor_of(kind: Kind, model: Any) -> Callable[[Rows], Rows]:
-    """The trained network as a function to [-1, +1]."""
+def as_predictor(kind: Kind, model: Any) -> Callable[[Rows], Rows]:
+    """Return the trained network as a function with outputs in [-1, +1]."""
     return LabelPredictor(model) if kind == "classification" else ClippedPredictor(model)
 
 
 def _benchmark(name: str, kind: Kind, trained: dict[str, Any]) -> Benchmark:
     names = tuple(trained["names"])
-    return Benchmark(name, len(names), predictor_of(kind, trained["model"]), trained["instances"], names)
+    return Benchmark(name, len(names), as_predictor(kind, trained["model"]), trained["instances"], names)
 
 
 def _trained(
@@ -275,23 +275,23 @@ def _cached(cache: Path, key: str, seed: int, train: Callable[[], dict[str, Any]
         return dict(joblib.load(file))
     trained = train()
     file.parent.mkdir(parents=True, exist_ok=True)
-    # Written aside and renamed: a reader, or a second trainer, never sees half a file.
-    aside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    # Written to a temporary file and renamed, so that another process never reads an incomplete file.
+    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     try:
-        joblib.dump(trained, aside)
-        os.replace(aside, file)
+        joblib.dump(trained, temporary)
+        os.replace(temporary, file)
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     return trained
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train every benchmark that is not in the cache, and tell what each took."""
+    """Train every benchmark that is not in the cache, and print the time and the loss of each."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tasks", description=main.__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="directory of <id>-<name>.csv.gz files")
-    parser.add_argument("--cache", type=Path, default=CACHE, help="where trained models go (%(default)s)")
+    parser.add_argument("--data", type=Path, required=True, help="folder with files named <id>-<name>.csv.gz")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="folder of the trained models (%(default)s)")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--only", type=int, nargs="*", help="OpenML ids; all of them if left out")
+    parser.add_argument("--only", type=int, nargs="*", help="OpenML ids; all of them by default")
     chosen = parser.parse_args(arguments)
     print(f"{'benchmark':<26} {'paper':>5} {'d':>5} {'seconds':>8} {'test loss':>9}", flush=True)
     for row in available(chosen.data):
@@ -304,8 +304,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _line(name: str, dimension: int, trained: dict[str, Any]) -> str:
-    encoded, seconds, loss = len(trained["names"]), trained["seconds"], trained["test_loss"]
-    return f"{name:<26} {dimension:>5} {encoded:>5} {seconds:>8.1f} {loss:>9.4f}"
+    n_literals, seconds, loss = len(trained["names"]), trained["seconds"], trained["test_loss"]
+    return f"{name:<26} {dimension:>5} {n_literals:>5} {seconds:>8.1f} {loss:>9.4f}"
 
 
 if __name__ == "__main__":

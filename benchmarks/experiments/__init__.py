@@ -1,1 +1,1 @@
-"""The paper's experiments, repeated: protocol, explainers, metrics, a resumable run, tables, figures, a page."""
+"""The paper's experiments, repeated: protocol, explainers, metrics, resumable runs, tables, figures, a page."""

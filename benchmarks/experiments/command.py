@@ -1,4 +1,4 @@
-"""What ``anchorline bench paper`` does: run the experiments, then write tables, figures and the page."""
+"""``anchorline bench paper``: runs the experiments, then writes tables, figures and the page."""
 
 import sys
 from collections.abc import Sequence
@@ -28,31 +28,31 @@ def repeat_paper(
     workers: int = 2,
     report_only: bool = False,
 ) -> bool:
-    """Repeat the paper's experiments; a run that was stopped goes on where it was.
+    """Repeat the paper's experiments; a run that was stopped continues.
 
-    Returns whether there is a report and nothing failed. What failed is told, and tried again next time.
+    Returns True if a report was written and no unit failed. Failures are printed; the next run tries them again.
     """
     require(READING | PEERS | SOLVERS)
     scale, cache = QUICK if quick else FULL, cache or CACHE
-    if page is None:  # what is asked for somewhere else stays there
+    if page is None:  # with --out, the page goes to the same folder
         page = out / "paper.md" if out else cache / "paper-quick" / "paper.md" if quick else Path("docs/paper.md")
     out = out or (cache / "paper-quick" if quick else Path("benchmarks/paper"))
-    units = list(Plan.of(data, scale, PROTOCOLS[protocol or ("paper" if quick else "both")]))
+    units = list(Plan.from_data(data, scale, PROTOCOLS[protocol or ("paper" if quick else "both")]))
     store, failed = Store(cache / "paper"), {}
     if not report_only:
         if data is None:
-            fetch_dataset(units[0].dataset_id)  # without a network, say so once and not for every unit
+            fetch_dataset(units[0].dataset_id)  # without a network, fail once and not in every unit
         failed = run(units, store, data, cache, workers=workers)
-    for unit, why in failed.items():
-        print(f"not measured: {unit.title}: {why}", file=sys.stderr)
+    for unit, reason in failed.items():
+        print(f"not measured: {unit.title}: {reason}", file=sys.stderr)
     return report(units, store, out, page, scale) and not failed
 
 
 def report(units: Sequence[Unit], store: Store, out: Path, page: Path, scale: Scale) -> bool:
-    """Write results, tables, figures and the page from whatever units are finished; False if none is."""
-    results = Results.of(store.rows(units))
+    """Write results, tables, figures and the page from the finished units; return False if there are none."""
+    results = Results.from_rows(store.rows(units))
     if not results.protocols:
-        print("Nothing is measured yet: no tables, no figures, no page.", file=sys.stderr)
+        print("Nothing is measured yet, so tables, figures and the page are not written.", file=sys.stderr)
         return False
     results.write(out)
     tables = all_tables(results)
@@ -61,5 +61,5 @@ def report(units: Sequence[Unit], store: Store, out: Path, page: Path, scale: Sc
     figures = draw_all(results, out / "figures")
     write_index(out, results, scale)
     write_page(page, out, results, tables, figures, scale, store.coverage(units))
-    print(f"{len(results.frame):,} rows in {out}, the page in {page}", file=sys.stderr)
+    print(f"Wrote {len(results.frame):,} rows to {out} and the page to {page}.", file=sys.stderr)
     return True

@@ -1,4 +1,4 @@
-"""The paper's five figures and three of ours, as SVG and PNG: colours that colour-blind readers tell apart."""
+"""The paper's five figures and three of ours, as SVG and PNG, in colors for color-blind readers."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from benchmarks.experiments.results import Results, write
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a method is drawn: colour (Okabe and Ito), marker and line, so that grey print tells them apart too."""
+    """How a method is drawn: color (Okabe and Ito), marker and line, which also differ in a gray print."""
 
     label: str
     color: str
@@ -36,12 +36,12 @@ STYLES = {
     "direct": Style("direct relevance", "#56B4E9", "P", "-"),
 }
 FAMILIES = (("classification", "Classification"), ("regression", "Regression"))
-_CLOSED = 1e-4  # where gaps end in the figure of the search
+_CLOSED = 1e-4  # closed gaps are drawn at this height in the figure of the search
 SWEPT_LABELS = {"sweep_k": "terms k", "sweep_sigma": "concentration sigma", "sweep_m": "neighbors m"}
 
 
 def draw_all(results: Results, directory: Path) -> list[str]:
-    """Draw every figure for every protocol; return the names of the files, without suffix."""
+    """Draw every figure for every protocol; return the names of the files without suffix."""
     drawings: dict[str, Callable[[Results, str], Any]] = {
         "figure-1-anchoring": anchoring,
         "figure-2-runtime": runtime,
@@ -63,7 +63,7 @@ def draw_all(results: Results, directory: Path) -> list[str]:
 
 
 def advantages(results: Results, protocol: str) -> Any:
-    """LIME's relative fidelity advantage over exact and its anchoring gap, one row a task."""
+    """Return LIME's relative fidelity advantage over exact and its anchoring gap, one row per task."""
     lime, exact = results.method("lime", protocol), results.method("exact", protocol)
     joined = lime[["anchoring_gap", "empirical_fidelity", "d"]].join(
         exact["empirical_fidelity"].rename("exact"), how="inner"
@@ -74,16 +74,16 @@ def advantages(results: Results, protocol: str) -> Any:
 
 
 def anchoring(results: Results, protocol: str) -> Any:
-    """Figure 1: LIME's advantage against its anchoring gap, coloured by d."""
+    """Draw Figure 1: LIME's advantage against its anchoring gap, colored by d."""
     from matplotlib.colors import LogNorm
 
     figure, axes = _subplots(1, 2, (10, 4.2), sharey=True)
-    points, shown = advantages(results, protocol), None
+    points, scatter = advantages(results, protocol), None
     for axis, (kind, title) in zip(axes, FAMILIES, strict=True):
         chosen = points[points["kind"] == kind]
         axis.axhline(0, color="0.6", linewidth=0.8)
         if len(chosen):
-            shown = axis.scatter(
+            scatter = axis.scatter(
                 chosen["anchoring_gap"],
                 chosen["advantage"],
                 c=chosen["d"],
@@ -93,23 +93,23 @@ def anchoring(results: Results, protocol: str) -> Any:
                 linewidth=0.4,
             )
         axis.set_title(f"{title}: {len(chosen)} tasks, r = {correlation(chosen):.2f}")
-        _say_without(axis, results, kind)
+        _list_missing(axis, results, kind)
         axis.set_xlabel("LIME's anchoring gap |w.x - f(x)|")
     axes[0].set_ylabel("LIME's relative fidelity advantage")
-    if shown is not None:
-        figure.colorbar(shown, ax=axes, label="literals d", ticks=[12, 40, 150, 640], format="%d")
+    if scatter is not None:
+        figure.colorbar(scatter, ax=axes, label="literals d", ticks=[12, 40, 150, 640], format="%d")
     return figure
 
 
 def correlation(points: Any) -> float:
-    """Pearson's r of gap and advantage; NaN for fewer than three tasks."""
+    """Return Pearson's r of gap and advantage; NaN for fewer than three tasks."""
     if len(points) < 3:
         return float("nan")
     return float(np.corrcoef(points["anchoring_gap"], points["advantage"])[0, 1])
 
 
 def runtime(results: Results, protocol: str) -> Any:
-    """Figure 2: seconds an explanation against d on log axes, a least-squares line for every method."""
+    """Draw Figure 2: seconds per explanation against d on log axes, with a least-squares line per method."""
     figure, axes = _subplots(1, 2, (10, 4.6), sharey=True)
     for axis, (kind, title) in zip(axes, FAMILIES, strict=True):
         for name, style in STYLES.items():
@@ -119,13 +119,13 @@ def runtime(results: Results, protocol: str) -> Any:
             if len(by_dataset):
                 _log_line(axis, by_dataset["d"].to_numpy(), by_dataset["cpu_seconds"].to_numpy(), style)
         axis.set(xscale="log", yscale="log", xlabel="literals d", title=title)
-        _say_without(axis, results, kind)
+        _list_missing(axis, results, kind)
         axis.set_xticks(
             [t for t in (10, 20, 50, 100, 200, 500, 1000) if axis.get_xlim()[0] <= t <= axis.get_xlim()[1]]
         )
         axis.xaxis.set_major_formatter("{x:g}")
         axis.xaxis.set_minor_formatter("")
-    axes[0].set_ylabel("processor seconds an explanation")
+    axes[0].set_ylabel("processor seconds per explanation")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False)
     return figure
@@ -140,7 +140,7 @@ def _log_line(axis: Any, x: np.ndarray, y: np.ndarray, style: Style) -> None:
 
 
 def sweep(results: Results, protocol: str, series: str) -> Any:
-    """Figures 3 to 5: relevance error along one parameter, with the standard error over instances."""
+    """Draw Figure 3, 4 or 5: the relevance error against one parameter, with the standard error over instances."""
     from matplotlib.patches import Patch
 
     figure, axes = _subplots(2, 2, (9, 6.4))
@@ -150,7 +150,7 @@ def sweep(results: Results, protocol: str, series: str) -> Any:
         axis.set_title(published(dataset_id).name)
         here = rows[rows["dataset_id"] == dataset_id]
         if here.empty:
-            _say_missing(axis, "not in this run")
+            _write_note(axis, "not in this run")
             continue
         for name in ("exact", "iht", "lime"):
             style, grouped = STYLES[name], here[here["method"] == name].groupby(column)["relevance"]
@@ -169,21 +169,23 @@ def sweep(results: Results, protocol: str, series: str) -> Any:
 
 
 def anchoring_by_dataset(results: Results, protocol: str) -> Any:
-    """Figure 1 again, one panel a data set."""
+    """Draw Figure 1 with one panel per data set."""
     points = advantages(results, protocol)
 
     def draw(axis: Any, dataset_id: int) -> bool:
         chosen = points[points.index.get_level_values("dataset_id") == dataset_id]
         axis.axhline(0, color="0.6", linewidth=0.8)
         axis.plot(chosen["anchoring_gap"], chosen["advantage"], "o", color=STYLES["lime"].color, markersize=4)
-        axis.set_xlim(left=-0.04 * chosen["anchoring_gap"].max() if len(chosen) else 0)  # marks at zero stay whole
+        axis.set_xlim(
+            left=-0.04 * chosen["anchoring_gap"].max() if len(chosen) else 0
+        )  # leaves room for the marks at zero
         return len(chosen) > 0
 
-    return _sixteen(draw, "LIME's anchoring gap |w.x - f(x)|", "LIME's relative fidelity advantage")
+    return _panel_per_dataset(draw, "LIME's anchoring gap |w.x - f(x)|", "LIME's relative fidelity advantage")
 
 
 def convergence(results: Results, protocol: str) -> Any:
-    """The ratio of IHT's fidelity error to the optimum's (without box, as IHT has none) against sigma."""
+    """Draw the ratio of IHT's fidelity error to that of the optimum against sigma; both without the box."""
     rows = results.series("convergence", protocol)
     keys = ["dataset_id", "instance", "sigma"]
     iht, exact = (
@@ -199,14 +201,14 @@ def convergence(results: Results, protocol: str) -> Any:
         axis.plot(worst.index, worst, ".:", color=STYLES["exact"].color, label="largest")
         return len(mean) > 0
 
-    figure = _sixteen(draw, "concentration sigma", "IHT / optimum, empirical fidelity error")
+    figure = _panel_per_dataset(draw, "concentration sigma", "IHT / optimum, empirical fidelity error")
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
     return figure
 
 
 def anytime(results: Results) -> Any:
-    """How far the exact solver is from a proof after so many nodes: the relative gap, a dot where it is closed."""
+    """Draw the relative gap of the exact solver against the number of nodes, with a mark where it is closed."""
     rows = results.series("anytime", synthetic=True)
     names = list(dict.fromkeys(rows["dataset"])) if len(rows) else ["no data set of this run"]
     n_columns = min(3, len(names))
@@ -219,7 +221,7 @@ def anytime(results: Results) -> Any:
             if len(rows):
                 _anytime_lines(axis, rows[(rows["dataset"] == name) & (rows["k"] == k)], k, style)
         axis.set(xscale="log", yscale="log", ylim=(_CLOSED / 2, 1.5))
-        axis.set(xlabel="nodes of the search", ylabel="relative gap left")
+        axis.set(xlabel="nodes of the search", ylabel="remaining relative gap")
         axis.set_yticks([_CLOSED, 1e-3, 1e-2, 1e-1, 1], ["closed", "0.001", "0.01", "0.1", "1"])
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
@@ -227,7 +229,7 @@ def anytime(results: Results) -> Any:
 
 
 def _anytime_lines(axis: Any, rows: Any, k: int, style: Style) -> None:
-    """One line an instance; a gap too small for the axis, or closed, is drawn at its foot."""
+    """Draw one line per instance; a closed gap, or one too small for the axis, is drawn at its lower end."""
     for i, (_, run) in enumerate(rows[rows["node_limit"] > 0].groupby("instance")):
         gaps = (run["empirical_fidelity"] - run["lower_bound"]) / run["empirical_fidelity"].iloc[-1]
         gaps, label = gaps.clip(_CLOSED, 1), f"k = {k}" if i == 0 else None
@@ -236,19 +238,19 @@ def _anytime_lines(axis: Any, rows: Any, k: int, style: Style) -> None:
             axis.plot(run["n_nodes"].iloc[-1], _CLOSED, style.marker, color=style.color, markersize=4)
 
 
-def _sixteen(draw: Callable[[Any, int], bool], xlabel: str, ylabel: str) -> Any:
-    """One panel for each of the paper's data sets; those without rows say so."""
+def _panel_per_dataset(draw: Callable[[Any, int], bool], xlabel: str, ylabel: str) -> Any:
+    """Draw one panel per data set of the paper; a panel without rows has a note."""
     figure, axes = _subplots(4, 4, (11, 9))
     for axis, row in zip(axes.flat, PUBLISHED, strict=True):
         axis.set_title(row.name, fontsize=9)
         if not draw(axis, row.id):
-            _say_missing(axis, f"OpenML {row.id}:\nnot among the data of this run")
+            _write_note(axis, f"OpenML {row.id}:\nnot among the data of this run")
     figure.supxlabel(xlabel)
     figure.supylabel(ylabel)
     return figure
 
 
-def _say_missing(axis: Any, text: str) -> None:
+def _write_note(axis: Any, text: str) -> None:
     title, size = axis.get_title(), axis.title.get_fontsize()
     axis.clear()
     axis.set(xticks=[], yticks=[])
@@ -256,8 +258,8 @@ def _say_missing(axis: Any, text: str) -> None:
     axis.text(0.5, 0.5, text, ha="center", va="center", transform=axis.transAxes, color="0.35", fontsize=9)
 
 
-def _say_without(axis: Any, results: Results, kind: str) -> None:
-    """Name what is missing in the corner that these figures leave empty."""
+def _list_missing(axis: Any, results: Results, kind: str) -> None:
+    """List the missing data sets in the corner that these figures leave empty."""
     names = [row.name for row in results.missing if row.kind == kind]
     if names:
         text = f"without {', '.join(names) if len(names) <= 2 else f'{len(names)} data sets'}"
@@ -266,21 +268,21 @@ def _say_without(axis: Any, results: Results, kind: str) -> None:
 
 def _save(figure: Any, stem: Path) -> None:
     for suffix, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 110})):
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format=suffix, **options)
-        write(stem.with_suffix(f".{suffix}"), drawn.getvalue())
+        content = io.BytesIO()
+        figure.savefig(content, format=suffix, **options)
+        write(stem.with_suffix(f".{suffix}"), content.getvalue())
 
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """The same bytes every time, and axes without boxes."""
+    """Set the style of the axes, and make the bytes of the files reproducible."""
     settings = {"svg.hashsalt": "anchorline", "axes.spines.top": False, "axes.spines.right": False, "font.size": 9}
     with _matplotlib().rc_context(settings):
         yield
 
 
 def _subplots(n_rows: int, n_columns: int, size: tuple[float, float], **options: Any) -> tuple[Any, Any]:
-    """A figure and its axes, without pyplot: nothing global is touched, and no window can open."""
+    """Return a figure and its axes without pyplot, which would change global state and could open a window."""
     _matplotlib()
     from matplotlib.figure import Figure
 

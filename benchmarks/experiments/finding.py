@@ -1,4 +1,4 @@
-"""What a check found in the results."""
+"""The outcome of a check of a claim."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,29 +12,30 @@ N_RESAMPLES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Our figure in words, and whether it agrees with the published one; None: nothing to compare with."""
+    """Our figure as text, and whether it agrees with the published one; None if there is nothing to compare."""
 
     text: str
     agrees: bool | None
 
     @property
     def verdict(self) -> str:
-        """Agrees, disagrees, or neither."""
+        """The verdict: "agrees", "disagrees", or "-" if there is nothing to compare."""
         return {True: "agrees", False: "disagrees", None: "-"}[self.agrees]
 
 
-def interval(samples: Sequence[np.ndarray], statistic: Callable[[np.ndarray], float]) -> str:
-    """How far ten instances pin a figure down: its 95% interval when instances are drawn again from those at hand.
+def bootstrap_interval(samples: Sequence[np.ndarray], statistic: Callable[[np.ndarray], float]) -> str:
+    """Return the 95% bootstrap interval of a statistic, with instances resampled from the measured ones.
 
-    A sample (n, c) has a row for each instance of a data set and a column for each thing averaged; the
-    statistic is of their means (n samples, c). Few instances with long tails: rather too narrow than too wide.
+    Each sample (n, c) has one row per instance of a data set and one column per averaged quantity; the statistic
+    is computed from the means (number of samples, c). With few instances and long tails, the interval tends to be
+    too narrow.
     """
-    rng, found = np.random.default_rng(SEED), []
+    rng, values = np.random.default_rng(SEED), []
     with np.errstate(divide="ignore", invalid="ignore"):
         for _ in range(N_RESAMPLES):
-            again = [sample[rng.integers(0, len(sample), len(sample))].mean(axis=0) for sample in samples]
-            found.append(statistic(np.array(again)))
-    low, high = np.nanquantile(found, [0.025, 0.975])
+            means = [sample[rng.integers(0, len(sample), len(sample))].mean(axis=0) for sample in samples]
+            values.append(statistic(np.array(means)))
+    low, high = np.nanquantile(values, [0.025, 0.975])
     return f"{low:.1f} to {high:.1f}"
 
 

@@ -1,7 +1,7 @@
-"""MAPLE, written after Plumb, Molitor and Talwalkar, "Model Agnostic Supervised Local Explanations" (2018).
+"""MAPLE, implemented after Plumb, Molitor and Talwalkar, "Model Agnostic Supervised Local Explanations" (2018).
 
-A random forest says which training rows are near a point; the local explanation is a ridge regression
-on these rows, restricted to the features that the forest's trees split first.
+A random forest determines which training rows are near a point. The local explanation is a ridge regression on
+these rows, restricted to the features that the trees of the forest split first.
 """
 
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ MAX_POINTS = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Maple:
-    """A forest, the rows it was grown on, and how many of the ranked features local models use.
+    """A forest, its training rows, and the number of ranked features that local models use.
 
     Parameters
     ----------
     leaves
         The leaf of every row in every tree, shape (n, trees).
     ranking
-        All features, the one with the largest impurity decrease at the roots first.
+        All features, ordered by decreasing impurity decrease at the roots.
     n_kept
-        How many of them a local model uses.
+        The number of features that a local model uses.
     """
 
     forest: Any
@@ -42,7 +42,7 @@ class Maple:
     n_kept: int
 
     def explain(self, point: Floats) -> tuple[Floats, float]:
-        """Coefficients (d,) and intercept of the local model at a point (d,)."""
+        """Return the coefficients (d,) and the intercept of the local model at a point (d,)."""
         kept = self.ranking[: self.n_kept]
         moments = Moments.at(self, point, kept)
         values, intercept = moments.ridge(self.n_kept)
@@ -53,7 +53,7 @@ class Maple:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """Weighted moments of some features around a point: enough for every nested ridge regression."""
+    """Weighted moments of some features around a point, which suffice for every nested ridge regression."""
 
     center: Floats
     output: float
@@ -62,7 +62,7 @@ class Moments:
 
     @classmethod
     def at(cls, maple: Maple, point: Floats, features: NDArray[np.intp]) -> "Moments":
-        """Read them off the rows that share leaves with the point. Cost n d^2."""
+        """Compute the moments of the rows that share leaves with the point. Cost n d^2."""
         weights = leaf_weights(maple.leaves, maple.forest.apply(point[None])[0])
         near = np.flatnonzero(weights)
         weights, rows, outputs = weights[near], maple.rows[np.ix_(near, features)], maple.outputs[near]
@@ -72,7 +72,7 @@ class Moments:
         return cls(center, output, centered.T @ weighted, weighted.T @ (outputs - output))
 
     def ridge(self, size: int) -> tuple[Floats, float]:
-        r"""Coefficients of the first ``size`` features and the free intercept.
+        r"""Return the coefficients of the first ``size`` features and the unpenalized intercept.
 
         .. math:: \min_{\beta, b} \textstyle\sum_i w_i (y_i - b - \beta^\top z_i)^2 + 0.001\,\|\beta\|^2
         """
@@ -82,59 +82,59 @@ class Moments:
 
 
 def fit_maple(rows: Floats, outputs: Floats, seed: int) -> Maple:
-    """Grow the forest and choose the number of features on at most 8 rows held out.
+    """Fit the forest, and choose the number of features on at most 8 held-out rows.
 
     Parameters
     ----------
     rows
         Shape (n, d).
     outputs
-        What the model says of them, shape (n,).
+        The model's outputs for these rows, shape (n,).
     """
     from sklearn.ensemble import RandomForestRegressor
 
     n, d = rows.shape
     order = np.random.default_rng(seed).permutation(n)
     n_points = max(1, min(MAX_POINTS, n // 5))
-    held, train = order[:n_points], order[n_points:]
+    held_out, train = order[:n_points], order[n_points:]
     forest = RandomForestRegressor(
         N_TREES, max_features=MAX_FEATURES, min_samples_leaf=MIN_LEAF, random_state=seed
     ).fit(rows[train], outputs[train])
     ranking = np.argsort(-root_decreases(forest, d), kind="stable")
     maple = Maple(forest, rows[train], outputs[train], forest.apply(rows[train]), ranking, d)
-    n_kept = _best_size(maple, rows[held], outputs[held])
+    n_kept = _best_size(maple, rows[held_out], outputs[held_out])
     return Maple(forest, maple.rows, maple.outputs, maple.leaves, ranking, n_kept)
 
 
 def leaf_weights(leaves: NDArray[np.int64], own: NDArray[np.int64]) -> Floats:
-    r"""How near each row is: the mean over trees of "same leaf as the point", each leaf sharing weight 1.
+    r"""Return the weight of each row: the mean over trees of "same leaf as the point", divided by the leaf's size.
 
     .. math:: w_i = \frac1T \sum_t \frac{[\,\ell_t(i) = \ell_t(x)\,]}{|\ell_t(x)|}
 
-    ``leaves`` (n, T) of the rows, ``own`` (T,) of the point. They add up to 1.
+    ``leaves`` (n, T) are the leaves of the rows, ``own`` (T,) those of the point. The weights sum to 1.
     """
     same = leaves == own
     return np.asarray((same / same.sum(axis=0)).mean(axis=1))
 
 
 def root_decreases(forest: Any, n_features: int) -> Floats:
-    """Impurity decrease at the root of every tree, added up for the feature split there, shape (d,)."""
+    """Return the impurity decrease at the roots of all trees, summed per split feature, shape (d,)."""
     decreases = np.zeros(n_features)
-    for tree in (grown.tree_ for grown in forest.estimators_):
+    for tree in (estimator.tree_ for estimator in forest.estimators_):
         feature, left, right = tree.feature[0], tree.children_left[0], tree.children_right[0]
-        if feature >= 0:  # a tree that is a single leaf splits nothing
+        if feature >= 0:  # a tree with a single leaf has no split
             shares = tree.weighted_n_node_samples[[left, right]] / tree.weighted_n_node_samples[0]
             decreases[feature] += tree.impurity[0] - shares @ tree.impurity[[left, right]]
     return decreases
 
 
 def candidate_sizes(n_features: int) -> list[int]:
-    """At most 16 numbers of features from 1 to d, evenly spaced on a log scale."""
+    """Return at most 16 numbers of features from 1 to d, evenly spaced on a log scale."""
     return [int(size) for size in np.unique(np.rint(np.geomspace(1, n_features, MAX_SIZES)))]
 
 
 def _best_size(maple: Maple, points: Floats, outputs: Floats) -> int:
-    """The number of features whose local models err least on points held out; the smaller one of equals."""
+    """Return the number of features with the smallest error on held-out points; the smaller number on a tie."""
     sizes = candidate_sizes(maple.rows.shape[1])
     errors = np.zeros(len(sizes))
     for point, output in zip(points, outputs, strict=True):

@@ -1,4 +1,4 @@
-"""What anyone's answer is worth, by the formulas and draws of `anchorline.search.assess`: one code for all."""
+"""Metrics of an answer by any method, with the formulas and draws of `anchorline.search.assess`."""
 
 import math
 from dataclasses import dataclass, field
@@ -18,25 +18,25 @@ from anchorline.search.sampling import (
 from benchmarks.experiments.explainers import Answer, Task
 from benchmarks.experiments.protocol import NON_ZERO, VIOLATED
 
-STREAM = "assess"  # fresh neighbors: none of them was searched
+STREAM = "assess"  # fresh neighbors, which the search did not use
 
 
 @dataclass(eq=False)
-class Meter:
-    """Measures answers on one task; draws that several answers need are asked once.
+class Evaluator:
+    """Computes the metrics of answers to one task; draws that several answers need are queried once.
 
-    The draws are those of `anchorline.search.assess.assess` with stream "assess" and the same seed, so the
-    figures are the same to the last bit.
+    The draws are those of `anchorline.search.assess.assess` with stream "assess" and the same seed, so the values
+    are the same to the last bit.
     """
 
     task: Task
     n_draws: int
-    _everywhere: tuple[np.ndarray, np.ndarray] | None = None
-    _inside: dict[bytes, float] = field(default_factory=dict)
+    _fresh_sample: tuple[np.ndarray, np.ndarray] | None = None
+    _event_errors: dict[bytes, float] = field(default_factory=dict)
 
     def row(self, answer: Answer, *, generalization: bool = True) -> dict[str, Any]:
-        """All metrics of one answer; out-of-sample fidelity costs ``n_draws`` queries once a task."""
-        task, contributions = self.task, _pruned(answer.contributions)
+        """Return all metrics of one answer; out-of-sample fidelity costs ``n_draws`` queries, once per task."""
+        task, contributions = self.task, _without_negligible(answer.contributions)
         signed_gap = answer.intercept + float(answer.contributions.sum()) - task.prediction
         n_literals = int(np.count_nonzero(contributions))
         row: dict[str, Any] = {
@@ -54,50 +54,50 @@ class Meter:
             "support": " ".join(map(str, np.flatnonzero(contributions))) if n_literals <= MAX_PATTERNS else "",
         }
         if generalization:
-            row["fidelity"] = fidelity(*self._wide(), answer.contributions, signed_gap)
+            row["fidelity"] = fidelity(*self._fresh(), answer.contributions, signed_gap)
         return row | self._relevance(contributions)
 
     def _relevance(self, contributions: np.ndarray) -> dict[str, Any]:
-        """By the definition, and on the subcube of the support; not for sums nobody could hold in mind."""
+        """Return the relevance error by the definition and on the support's subcube; NaN for too many literals."""
         if np.count_nonzero(contributions) > MAX_PATTERNS:
             return dict.fromkeys(("relevance", "relevance_subcube", "event_probability", "lemma"), math.nan)
         p = self.task.case.settings.flip_probability
         event = cancelling_event(contributions, p)
         none_flipped = Event(
             event.support, event.patterns[:1], np.ones(1), (1 - p) ** len(event.support)
-        )  # the first pattern is "nothing flipped"
+        )  # in the first pattern, no literal is flipped
         return {
-            "relevance": self._within(event, contributions),
-            "relevance_subcube": self._within(none_flipped, contributions),
+            "relevance": self._conditional_error(event, contributions),
+            "relevance_subcube": self._conditional_error(none_flipped, contributions),
             "event_probability": event.probability,
             "lemma": relevance_factor(self.task.setting.sigma, self.task.setting.k),
         }
 
-    def _wide(self) -> tuple[np.ndarray, np.ndarray]:
-        """Flips and drops of fresh neighbors, asked once."""
-        if self._everywhere is None:
+    def _fresh(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the flips and drops of fresh neighbors, which are queried once."""
+        if self._fresh_sample is None:
             _, rows = gather(self.task.case, self.task.case.stream(f"{STREAM}/all", self.n_draws), keep=True)
-            assert rows is not None  # kept
-            self._everywhere = rows.flips, rows.drops
-        return self._everywhere
+            assert rows is not None  # because of keep=True
+            self._fresh_sample = rows.flips, rows.drops
+        return self._fresh_sample
 
-    def _within(self, event: Event, contributions: np.ndarray) -> float:
-        """Mean squared drop given the event; asked once for every event."""
-        name = event.support.tobytes() + event.patterns.tobytes()
-        if name not in self._inside:
+    def _conditional_error(self, event: Event, contributions: np.ndarray) -> float:
+        """Return the mean squared drop given the event, which is queried once per event."""
+        key = event.support.tobytes() + event.patterns.tobytes()
+        if key not in self._event_errors:
             case = self.task.case
-            free, key = case.stream(f"{STREAM}/event", self.n_draws), case.stream_key(f"{STREAM}/pattern")
-            measured = measure(case, ConditionalFlips(free, event, key), contributions)
-            self._inside[name] = float(np.mean(measured.drops**2))
-        return self._inside[name]
+            free, pattern_key = case.stream(f"{STREAM}/event", self.n_draws), case.stream_key(f"{STREAM}/pattern")
+            measured = measure(case, ConditionalFlips(free, event, pattern_key), contributions)
+            self._event_errors[key] = float(np.mean(measured.drops**2))
+        return self._event_errors[key]
 
 
 def fidelity(flips: np.ndarray, drops: np.ndarray, contributions: np.ndarray, gap: float) -> float:
-    r"""Mean of :math:`(t - F u + g/2)^2` over rows: the fidelity error, anchored (g = 0) or not."""
+    r"""Return the mean of :math:`(t - F u + g/2)^2` over rows, the fidelity error with anchoring gap g."""
     losses = (drops - flipped_sums(flips, contributions) + gap / 2) ** 2
     return float(losses.mean())
 
 
-def _pruned(contributions: np.ndarray) -> np.ndarray:
-    """The contributions that count; the others are zero."""
+def _without_negligible(contributions: np.ndarray) -> np.ndarray:
+    """Replace negligible contributions by zero."""
     return np.where(np.abs(contributions) > NON_ZERO, contributions, 0.0)

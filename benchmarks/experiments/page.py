@@ -1,4 +1,4 @@
-"""The page: every claim of the paper, published and ours, with what disagrees and why; made from the results."""
+"""The page that compares every claim of the paper with our results, and explains the disagreements."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,14 @@ from benchmarks.tasks import CORRELATED
 
 FIGURES = {
     "figure-1-anchoring": "LIME's fidelity advantage against its anchoring gap (the paper's Figure 1)",
-    "figure-2-runtime": "Seconds an explanation against d, log axes (the paper's Figure 2)",
+    "figure-2-runtime": "Seconds per explanation against d, log axes (the paper's Figure 2)",
     "figure-3-terms": "Relevance error against k (the paper's Figure 3)",
     "figure-4-locality": "Relevance error against sigma (the paper's Figure 4)",
     "figure-5-samples": "Relevance error against m (the paper's Figure 5)",
-    "anchoring-by-data-set": "Figure 1, one panel a data set",
-    "convergence": "IHT over the optimum, against sigma",
-    "anytime": "The exact solver stopped early: the gap left after so many nodes, a mark where it is closed",
+    "anchoring-by-data-set": "Figure 1, one panel per data set",
+    "convergence": "IHT divided by the optimum, against sigma",
+    "anytime": "The exact solver stopped early: the remaining gap against the number of nodes, with a mark where "
+    "it is closed",
 }
 PROBES = "python -m benchmarks.experiments.probes --data DIR"
 
@@ -37,7 +38,7 @@ def write_page(
     scale: Scale,
     coverage: Coverage,
 ) -> None:
-    """Write the page; its links to tables and figures are relative to where it stands."""
+    """Write the page; its links to tables and figures are relative to its folder."""
     folder = os.path.relpath(out, page.parent)
     parts = [
         _head(results, scale),
@@ -49,7 +50,7 @@ def write_page(
         *(f"### {table.title}\n\n{table.note}\n\n{table.to_markdown()}\n" for table in tables),
         "## Figures\n",
         *(_figure(name, folder) for name in figures),
-        "## What was read, and what was chosen\n",
+        "## Data and choices\n",
         *(f"- {text}" for text in (*DATA, *CHOICES)),
         "",
     ]
@@ -57,20 +58,20 @@ def write_page(
 
 
 def write_index(out: Path, results: Results, scale: Scale) -> None:
-    """Say beside the results what they are, and which command made them."""
+    """Write a README beside the results that describes them and names the command."""
     series = ", ".join(f"`{name}.csv`" for name in sorted(set(results.frame["series"])))
     text = f"""# Results of the paper's experiments
 
-Made by
+These files are written by
 
     anchorline bench paper --data DIR{_quick(scale)}
 
-`results.parquet` holds every row of every series, with its seed; {series} the same, a series each. `tables/` has
-Markdown and LaTeX, `figures/` SVG and PNG. {len(results.frame):,} rows, {len(results.measured)} data sets,
-protocols: {" and ".join(results.protocols)}.
+`results.parquet` holds every row of every series, with its seed. {series} hold the same rows, one file per series.
+`tables/` has the tables in Markdown and LaTeX, and `figures/` the figures as SVG and PNG. The results have
+{len(results.frame):,} rows, {len(results.measured)} data sets and the protocols {" and ".join(results.protocols)}.
 {
         f'''
-`probes.csv`, small experiments behind the reasons on the page, is made by
+`probes.csv` holds small experiments that support the reasons on the page. It is written by
 
     {PROBES}
 '''
@@ -86,49 +87,52 @@ def _quick(scale: Scale) -> str:
 
 def _head(results: Results, scale: Scale) -> str:
     missing = ", ".join(f"{row.name} (OpenML {row.id})" for row in results.missing if row.id in scale.ids)
-    asked = "of the paper's 16" if scale.name == "full" else f"of the {len(scale.ids)} chosen for a quick look"
+    planned = "of the paper's 16" if scale.name == "full" else f"of the {len(scale.ids)} in a quick run"
     table = results.series("table")
     n_tasks = {protocol: len(results.method("exact", protocol)) for protocol in results.protocols}
     synthetic = SYNTHETIC_ID in set(results.series("table", synthetic=True)["dataset_id"])
-    beside = (
-        f" `{CORRELATED}`, a synthetic task of the same d, stands beside it under its own name, in no claim."
-        if synthetic
-        else ""
+    synthetic_note = (
+        f" `{CORRELATED}`, a synthetic task with the same d, is shown beside it under its own name and is not "
+        "part of any claim."
     )
+    tasks = " and ".join(f"{n} tasks by protocol {protocol}" for protocol, n in n_tasks.items())
+    seeds = ", ".join(str(seed) for seed in sorted(set(table["seed"])))
     return "\n".join(
         [
             "# The paper's experiments, repeated\n",
-            "Made from the results by",
+            "This page shows which claims of the paper anchorline reproduces, and why some differ.",
+            "It is written by",
             "",
             f"    anchorline bench paper --data DIR{_quick(scale)}",
             "",
-            f"which resumes where it was stopped. {len(results.measured)} data sets {asked} were at hand; missing "
-            f"and never faked: {missing or 'none'}.{beside}",
+            f"A stopped run continues when the command is repeated. {len(results.measured)} data sets {planned} "
+            "were available. Missing, and not replaced by made-up data: "
+            f"{missing or 'none'}.{synthetic_note if synthetic else ''}",
             "",
-            f"Tasks at the common point (k = 5, m = 5000, sigma = 1): "
-            f"{', '.join(f'{n} by protocol {protocol}' for protocol, n in n_tasks.items())}; "
-            f"seed {', '.join(str(seed) for seed in sorted(set(table['seed'])))}; {scale.n_draws:,} fresh draws "
-            f"behind every F and R. Protocol `paper` explains rows of a test set; `code`, like the authors' "
-            f"scripts, trains on the whole table and explains rows of it. Every row of the results, with its "
-            f"seed, is in `results.parquet` and in one CSV a series.",
+            f"There are {tasks} at the common point (k = 5, m = 5000, sigma = 1), with seed {seeds} and "
+            f"{scale.n_draws:,} fresh draws per F and R. Protocol `paper` explains rows of a test set. Protocol "
+            "`code` trains on the whole table and explains rows of the same table, like the authors' scripts. "
+            "Every row of the results, with its seed, is in `results.parquet` and in one CSV file per series.",
             "",
         ]
     )
 
 
 def _coverage(coverage: Coverage) -> str:
-    """What was measured and what was not: a claim on the latter has no figure."""
+    """List the unfinished series; claims about series without rows have no figure."""
     left = {key: counts for key, counts in coverage.items() if counts[0] < counts[1]}
     n_done, n_planned = (sum(counts[i] for counts in coverage.values()) for i in (0, 1))
     lines = [
-        f"{n_done:,} of {n_planned:,} units of work are finished" + (":" if left else ", so nothing is left."),
+        f"{n_done:,} of {n_planned:,} units of work are finished" + (". These are not:" if left else "."),
         "",
     ]
     if left:
         lines += ["| Series | Explainers | Protocol | Finished |", "|---|---|---|---|"]
         lines += [f"| {a} | {b} | {c} | {done} of {planned} |" for (a, b, c), (done, planned) in left.items()]
-        told = "All other series are complete. Figures on these rest on what is done; the command does the rest."
-        lines += ["", told, ""]
+        note = (
+            "All other series are complete. Figures of these use the finished units; the command does the others."
+        )
+        lines += ["", note, ""]
     return "\n".join(lines)
 
 
@@ -144,43 +148,53 @@ def _claims(results: Results) -> str:
         ours = [finding.text for finding in findings.values()]
         cells = [claim.statement, claim.published, *ours, claim.agrees_if, verdict]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    total = f"{counts['agrees']} agree, {counts['in part']} agree in part, {counts['disagrees']} disagree"
+    total = f"{counts['agrees']} agree, {counts['disagrees']} disagree and {counts['in part']} agree in part"
     beyond = sum(claim.published == "-" for claim in CLAIMS)
-    told = f"Of {len(CLAIMS)} claims, {beyond} of them beyond the paper, {total}. In part: by one protocol only."
-    return "\n".join([*lines, "", told, ""])
+    note = f"Of {len(CLAIMS)} claims, {beyond} of them beyond the paper, {total} (by one protocol only)."
+    return "\n".join([*lines, "", note, ""])
 
 
 def findings_of(claim: Claim, results: Results) -> dict[str, Finding]:
-    """What a claim's check finds under every protocol."""
+    """Return the finding of a claim's check for every protocol."""
     return {protocol: claim.check(results, protocol) for protocol in results.protocols}
 
 
 def verdict_of(findings: dict[str, Finding]) -> str:
-    """One word for all protocols."""
-    known = {finding.agrees for finding in findings.values() if finding.agrees is not None}
-    if not known:
+    """Return one verdict for all protocols."""
+    verdicts = {finding.agrees for finding in findings.values() if finding.agrees is not None}
+    if not verdicts:
         return "-"
-    return "in part" if len(known) == 2 else "agrees" if known == {True} else "disagrees"
+    return "in part" if len(verdicts) == 2 else "agrees" if verdicts == {True} else "disagrees"
 
 
 def _reasons(results: Results, scale: Scale) -> str:
-    lines = ["## What disagrees, and why\n"]
+    lines = ["## Disagreements and their reasons\n"]
     if scale.name != "full":
-        lines.append("The reasons are those of the full run on the tables described below.\n")
+        lines.append("The reasons refer to the full run on the tables described below.\n")
     for claim in CLAIMS:
         if verdict_of(findings_of(claim, results)) in ("disagrees", "in part"):
-            why = REASONS.get(claim.name, "No reason is known; the figures stand as measured.")
-            lines.append(f"- **{claim.statement}.** {why}")
+            reason = REASONS.get(claim.name, "The reason is not known.")
+            lines.append(f"- **{_capitalized(claim.statement)}.** {reason}")
     return "\n".join([*lines, ""])
 
 
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _probes(file: Path) -> str:
-    """The experiments behind the reasons, where they were made."""
+    """Return the section on the experiments that support the reasons; "" if they were not run."""
     if not file.exists():
         return ""
     import pandas as pd
 
-    lines = ["## Experiments behind these reasons\n", "Made by", "", f"    {PROBES}", ""]
+    lines = [
+        "## Experiments that support these reasons\n",
+        "Their results are written by",
+        "",
+        f"    {PROBES}",
+        "",
+    ]
     return "\n".join([*lines, *(f"- {text}" for text in summary(pd.read_csv(file))), ""])
 
 

@@ -1,4 +1,4 @@
-"""What is measured: settings, units of work, and the order in which they are done."""
+"""The plan of the experiments: settings, units of work, and their order."""
 
 import hashlib
 import json
@@ -11,32 +11,32 @@ from pathlib import Path
 from benchmarks.datasets import PUBLISHED, require_any, source_digest
 from benchmarks.tasks import CORRELATED, N_INSTANCES, SEED, Protocol
 
-#: Part of every unit's key: change it with anything that changes what a unit measures.
+#: Part of every unit's key: change it whenever the content of a unit changes.
 VERSION = "paper-2"
-NON_ZERO = 1e-5  # a coefficient counts from here on
-VIOLATED = 1e-3  # anchoring is violated from here on
-TIME_LIMIT = 120.0  # seconds, of every solver that takes one
+NON_ZERO = 1e-5  # smaller coefficients count as zero
+VIOLATED = 1e-3  # anchoring is violated if the gap is larger
+TIME_LIMIT = 120.0  # seconds, for every solver that accepts a limit
 SWEPT = (42192, 179, 44024, 42352)  # COMPAS, Adult, California Housing, Student Performance
 ANYTIME = (1486, 40536, 1116, 46132, 46286, 0)  # d >= 149, where the paper's solver proved 2 of 60
-SYNTHETIC_ID = 0  # stands beside 46139, never for it
+SYNTHETIC_ID = 0  # shown beside 46139, never instead of it
 
-# What is asked of which explainers together; a group is one unit of work, so that each resumes alone.
+# Explainers that run together; each group is a unit of work of its own, so that groups resume independently.
 GROUPS = {
     "core": ("exact", "iht", "relaxation", "direct", "lime"),
     "maple": ("maple",),
     "referees": ("gurobi", "scip"),
     "beyond": ("shap", "slise"),
 }
-MAX_LITERALS = {"gurobi": 99, "scip": 69}  # Gurobi's wheel has a licence up to 99
+MAX_LITERALS = {"gurobi": 99, "scip": 69}  # the license in Gurobi's wheel allows up to 99
 SWEEPS = {"sweep_k": ("exact", "iht", "lime"), "sweep_sigma": ("exact", "iht", "lime")}
 SWEEPS["sweep_m"] = SWEEPS["sweep_k"]
-UNDRAWN = ("convergence", "anytime", "folds")  # series that measure nothing on fresh neighbors
+WITHOUT_DRAWS = ("convergence", "anytime", "folds")  # series that do not use fresh neighbors
 _PACKAGES = ("numpy", "scikit-learn", "lime", "shap", "slise", "cvxpy", "clarabel", "pyscipopt", "gurobipy")
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One point of the experiments: terms, concentration, neighbors."""
+    """One point of the experiments: number of terms, concentration, number of neighbors."""
 
     k: int = 5
     sigma: float = 1.0
@@ -45,7 +45,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much of everything: the paper's grids, or a quick look at the whole shape."""
+    """The size of a run: the paper's grids, or smaller ones for a quick run."""
 
     name: str = "full"
     n_instances: int = N_INSTANCES
@@ -60,7 +60,7 @@ class Scale:
     synthetic: bool = True
 
     def settings(self, series: str) -> list[Setting]:
-        """The points of one series."""
+        """Return the points of one series."""
         return {
             "sweep_k": [Setting(k=k) for k in self.ks],
             "sweep_sigma": [Setting(sigma=sigma) for sigma in self.sigmas],
@@ -88,9 +88,9 @@ QUICK = Scale(
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One piece of work that is done or not: a series, a group of explainers, a data set, an instance.
+    """One unit of work: a series, a group of explainers, a data set and an instance.
 
-    ``digest`` tells the version of the table; in the series "folds", ``instance`` is the fold.
+    ``digest`` identifies the version of the table. In the series "folds", ``instance`` is the fold.
     """
 
     series: str
@@ -104,27 +104,27 @@ class Unit:
 
     @property
     def key(self) -> str:
-        """Hash of everything that determines the unit's rows, and of nothing else."""
+        """A hash of exactly the values that determine the rows of the unit."""
         scale = self.scale
-        asked: dict[str, object] = {
+        content: dict[str, object] = {
             "version": VERSION,
             "unit": [self.series, self.group, self.protocol, self.dataset_id, self.instance, self.seed],
             "digest": self.digest,
             "settings": [asdict(setting) for setting in scale.settings(self.series)],
-            "n_draws": None if self.series in UNDRAWN else scale.n_draws,
+            "n_draws": None if self.series in WITHOUT_DRAWS else scale.n_draws,
             "nodes": scale.nodes if self.series == "anytime" else None,
             "packages": {name: version(name) for name in _PACKAGES},
         }
-        return hashlib.blake2b(json.dumps(asked, sort_keys=True).encode(), digest_size=12).hexdigest()
+        return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=12).hexdigest()
 
     @property
     def title(self) -> str:
-        """How the unit is called in the log."""
+        """The name of the unit in the log."""
         return f"{self.series} {self.group} {self.protocol} {dataset_name(self.dataset_id)} #{self.instance}"
 
     @property
     def cost(self) -> float:
-        """Rough seconds, only to tell the time left; measured once on one core."""
+        """Approximate seconds on one core, used only to estimate the remaining time."""
         d = dimension_of(self.dataset_id)
         return {
             "core": 1.5 + d / 20,
@@ -139,30 +139,30 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All units of a run, in order: by protocol, the tables first, then the sweeps."""
+    """All units of a run, in order: by protocol, first the tables, then the sweeps."""
 
     scale: Scale
     protocols: tuple[Protocol, ...]
     digests: dict[int, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, data: Path | None, scale: Scale, protocols: Sequence[Protocol]) -> "Plan":
-        """Plan what the data at hand allow."""
-        at_hand = require_any(data, scale.ids)
-        return cls(scale, tuple(protocols), {row.id: source_digest(data, row.id) for row in at_hand})
+    def from_data(cls, data: Path | None, scale: Scale, protocols: Sequence[Protocol]) -> "Plan":
+        """Return the plan for the available data sets."""
+        rows = require_any(data, scale.ids)
+        return cls(scale, tuple(protocols), {row.id: source_digest(data, row.id) for row in rows})
 
     def __iter__(self) -> Iterator[Unit]:
-        at_hand = tuple(self.digests)
+        available = tuple(self.digests)
         swept = tuple(i for i in SWEPT if i in self.digests)
         hard = tuple(i for i in ANYTIME if i in self.digests)
         for protocol in self.protocols:
             for group in GROUPS:
-                yield from self._units("table", group, protocol, at_hand, self.scale.n_instances)
-            if protocol == self.protocols[0]:  # the table's loss does not depend on the instances
-                yield from self._units("folds", "model", "paper", at_hand, self.scale.n_folds)
+                yield from self._units("table", group, protocol, available, self.scale.n_instances)
+            if protocol == self.protocols[0]:  # the loss in Table 1 does not depend on the instances
+                yield from self._units("folds", "model", "paper", available, self.scale.n_folds)
             for series in SWEEPS:
                 yield from self._units(series, "sweep", protocol, swept, self.scale.n_instances)
-            yield from self._units("convergence", "solvers", protocol, at_hand, self.scale.n_instances)
+            yield from self._units("convergence", "solvers", protocol, available, self.scale.n_instances)
         yield from self._units("anytime", "solvers", "paper", hard, self.scale.n_anytime)
         if self.scale.synthetic:
             yield from self._units("anytime", "solvers", "paper", (SYNTHETIC_ID,), self.scale.n_anytime)
@@ -171,10 +171,10 @@ class Plan:
     def _units(
         self, series: str, group: str, protocol: Protocol, ids: tuple[int, ...], n_instances: int
     ) -> Iterator[Unit]:
-        """Every data set's first instance before any second one: a run cut short has seen them all."""
-        # A group of solvers with limits is no unit beyond the largest of these; single ones are left out later.
-        most = max((MAX_LITERALS.get(name, math.inf) for name in GROUPS.get(group, ())), default=math.inf)
-        kept = [dataset_id for dataset_id in ids if dimension_of(dataset_id) <= most]
+        """Yield the first instance of every data set before any second one, so that a short run covers all."""
+        # A group is skipped beyond the largest limit of its solvers; a single solver is skipped later.
+        max_literals = max((MAX_LITERALS.get(name, math.inf) for name in GROUPS.get(group, ())), default=math.inf)
+        kept = [dataset_id for dataset_id in ids if dimension_of(dataset_id) <= max_literals]
         for instance in range(n_instances):
             for dataset_id in kept:
                 digest = self.digests.get(dataset_id, "synthetic")
@@ -182,10 +182,10 @@ class Plan:
 
 
 def dataset_name(dataset_id: int) -> str:
-    """The paper's name of a data set, or that of the synthetic task."""
+    """Return the paper's name of a data set, or the name of the synthetic task."""
     return next((row.name for row in PUBLISHED if row.id == dataset_id), CORRELATED)
 
 
 def dimension_of(dataset_id: int) -> int:
-    """The published d, which a file may miss by a little."""
+    """Return the published d; the d of a file may differ a little."""
     return next((row.dimension for row in PUBLISHED if row.id == dataset_id), 1652)

@@ -1,4 +1,4 @@
-"""The published figures: the paper's three tables and the numbers in its text, as printed there."""
+"""The published figures: the paper's three tables, as printed."""
 
 from dataclasses import dataclass
 
@@ -81,10 +81,10 @@ GENERALIZATION: dict[int, tuple[tuple[Mean, ...], tuple[Mean, ...]]] = {
 
 
 def cell(method: str, dataset_id: int) -> Mean | None:
-    """Table 2's entry of a method, or None where the paper has none."""
+    """Return the entry of a method in Table 2; None if the paper has none."""
     return FIDELITY[dataset_id][TABLE_2.index(method)] if method in TABLE_2 else None
 
 
 def relevance(method: str, dataset_id: int) -> Mean | None:
-    """Table 3's relevance error of a method, or None where the paper has none."""
+    """Return the relevance error of a method in Table 3; None if the paper has none."""
     return GENERALIZATION[dataset_id][1][TABLE_3.index(method)] if method in TABLE_3 else None

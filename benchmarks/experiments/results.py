@@ -1,4 +1,4 @@
-"""All rows of a run in one frame, and the few ways in which tables, figures and claims look at it."""
+"""All rows of a run in one frame, and the selections that tables, figures and claims use."""
 
 import contextlib
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ class Results:
     frame: Any
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> "Results":
-        """Gather rows, whatever columns each series has."""
+    def from_rows(cls, rows: Sequence[Row]) -> "Results":
+        """Collect rows, whatever columns each series has."""
         return cls(_pandas().DataFrame(list(rows)))
 
     def write(self, directory: Path) -> None:
-        """Everything as Parquet, and a CSV for every series."""
+        """Write all rows as Parquet, and one CSV file per series."""
         write(directory / "results.parquet", self.frame.to_parquet(index=False))
         for series, rows in self.frame.groupby("series"):
             table = rows.dropna(axis="columns", how="all")
             write(directory / f"{series}.csv", table.to_csv(index=False, float_format="%.9g"))
 
     def series(self, name: str, protocol: str | None = None, *, synthetic: bool = False) -> Any:
-        """Rows of one series; the synthetic task only where asked for."""
+        """Return the rows of one series; those of the synthetic task only with ``synthetic=True``."""
         if self.frame.empty:
             return _pandas().DataFrame(columns=["series", "protocol", "dataset_id", "method"])
         chosen = self.frame[self.frame["series"] == name]
@@ -41,33 +41,33 @@ class Results:
         return chosen if synthetic else chosen[chosen["dataset_id"] != SYNTHETIC_ID]
 
     def method(self, name: str, protocol: str, series: str = "table") -> Any:
-        """Rows of one method in one series, indexed by data set and instance, so that methods align."""
+        """Return the rows of one method in one series, indexed by data set and instance."""
         rows = self.series(series, protocol)
         return rows[rows["method"] == name].set_index(["dataset_id", "instance"]).sort_index()
 
     def of_kind(self, name: str, protocol: str, kind: str) -> Any:
-        """`method`, classification or regression only."""
+        """Return the rows of `method` for classification or for regression only."""
         rows = self.method(name, protocol)
         ids = rows.index.get_level_values("dataset_id")
         return rows[ids.isin([row.id for row in PUBLISHED if row.kind == kind])]
 
     def shared_by(self, names: Sequence[str], protocol: str) -> "Results":
-        """The rows of the tables whose instance was explained by all of these methods that have any row."""
-        found = [each for each in (self.method(name, protocol) for name in names) if not each.empty]
-        shared = set.intersection(*(set(each.index) for each in found)) if found else set()
+        """Return the table rows of the instances that every one of these methods with any row explained."""
+        frames = [each for each in (self.method(name, protocol) for name in names) if not each.empty]
+        shared = set.intersection(*(set(each.index) for each in frames)) if frames else set()
         table = self.series("table", protocol)
         keys = zip(table["dataset_id"], table["instance"], strict=True)
         return Results(table[[key in shared for key in keys]])
 
     def means(self, name: str, column: str, protocol: str) -> Any:
-        """Mean of a column over instances at the common point, by data set."""
+        """Return the mean of a column over instances at the common point, per data set."""
         return self.method(name, protocol).groupby(level="dataset_id")[column].mean()
 
     def curve(self, dataset_id: int, method: str, series: str, protocol: str) -> Any:
-        """Mean relevance error of a method along a sweep, by the swept value."""
+        """Return the mean relevance error of a method along a sweep, per swept value."""
         rows, column = self.series(series, protocol), series.removeprefix("sweep_")
         rows = rows[(rows["dataset_id"] == dataset_id) & (rows["method"] == method)]
-        if rows.empty:  # then the column of the swept value may not be there
+        if rows.empty:  # then the column of the swept value may be missing
             return _pandas().Series(dtype=float)
         return rows.groupby(column)["relevance"].mean()
 
@@ -84,14 +84,14 @@ class Results:
 
     @property
     def protocols(self) -> list[str]:
-        """The protocols by which the exact solver has rows in the tables, the paper's first."""
+        """The protocols for which the exact solver has rows in the tables, "paper" first."""
         table = self.series("table")
         return sorted(set(table["protocol"][table["method"] == "exact"]), reverse=True)
 
 
 def write(file: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all, and its folder if there is none."""
-    with contextlib.suppress(OSError):  # what is wrong with the folder is told of the file
+    """Write a file atomically, and create its folder if necessary."""
+    with contextlib.suppress(OSError):  # writing the file reports the problem of the folder
         file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, content)
 

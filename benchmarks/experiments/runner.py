@@ -1,4 +1,4 @@
-"""A run that survives a kill: every finished unit is a file, and a restart does only what is not there."""
+"""A run that survives a kill: every finished unit is stored in a file, and a restart skips finished units."""
 
 import json
 import multiprocessing
@@ -18,28 +18,28 @@ from benchmarks.experiments.series import Row, run_unit
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Finished units, one small file each, named by the unit's key."""
+    """Finished units, one small file per unit, named by the unit's key."""
 
     directory: Path
 
     def has(self, unit: Unit) -> bool:
-        """Whether the unit was finished before."""
+        """Return whether the unit is finished."""
         return self._file(unit).exists()
 
     def write(self, unit: Unit, rows: Sequence[Row]) -> None:
-        """Keep the rows for good, whatever happens next."""
+        """Store the rows of a finished unit."""
         write(self._file(unit), json.dumps({"unit": unit.title, "rows": list(rows)}))
 
     def rows(self, units: Iterable[Unit]) -> list[Row]:
-        """The rows of those units that are finished, in the units' order."""
-        found: list[Row] = []
+        """Return the rows of the finished units, in the order of the units."""
+        rows: list[Row] = []
         for unit in units:
             if self.has(unit):
-                found += json.loads(self._file(unit).read_text(encoding="utf-8"))["rows"]
-        return found
+                rows += json.loads(self._file(unit).read_text(encoding="utf-8"))["rows"]
+        return rows
 
     def coverage(self, units: Iterable[Unit]) -> dict[tuple[str, str, str], tuple[int, int]]:
-        """How many units are finished and planned, by series, group and protocol."""
+        """Count the finished and the planned units by series, group and protocol."""
         counts: dict[tuple[str, str, str], tuple[int, int]] = {}
         for unit in units:
             done, planned = counts.get((unit.series, unit.group, unit.protocol), (0, 0))
@@ -51,8 +51,8 @@ class Store:
 
 
 @dataclass
-class Progress:
-    """Tells how far the run is, at what rate, and how long it will take, from the units' rough costs."""
+class RunProgress:
+    """Prints the progress of a run, its rate and the remaining time, estimated from the costs of the units."""
 
     n_units: int
     cost: float
@@ -61,15 +61,16 @@ class Progress:
     done: float = 0.0
     start: float = field(default_factory=time.monotonic)
 
-    def tell(self, unit: Unit, seconds: float, failure: str | None) -> None:
-        """Write one line about a unit that ended."""
+    def report(self, unit: Unit, seconds: float, failure: str | None) -> None:
+        """Print one line about a unit that has ended."""
         self.n_done, self.done = self.n_done + 1, self.done + unit.cost
         elapsed = time.monotonic() - self.start
         left = elapsed * (self.cost - self.done) / self.done
         rate = 60 * self.n_done / max(elapsed, 1e-9)
-        ended = f"{seconds:.1f} s" if failure is None else f"FAILED: {failure}"
+        outcome = f"{seconds:.1f} s" if failure is None else f"FAILED: {failure}"
         print(
-            f"[{self.n_done}/{self.n_units}] {rate:.0f} units/min, {_clock(left)} left: {unit.title}, {ended}",
+            f"[{self.n_done}/{self.n_units}] {rate:.0f} units/min, {_format_duration(left)} left: "
+            f"{unit.title}, {outcome}",
             file=self.stream,
             flush=True,
         )
@@ -78,36 +79,38 @@ class Progress:
 def run(
     units: Sequence[Unit], store: Store, data: Path | None, cache: Path, *, workers: int = 2
 ) -> dict[Unit, str]:
-    """Do every unit that is not in the store; return what failed, and why.
+    """Run every unit that is not in the store; return the failed units with their errors.
 
-    A unit that fails is told and left out, so that one bad table does not cost the whole run.
+    A failed unit is printed and skipped, so that one bad table does not end the whole run.
     """
     todo = [unit for unit in units if not store.has(unit)]
-    progress = Progress(len(todo), sum(unit.cost for unit in todo))
-    print(f"{len(units) - len(todo)} of {len(units)} units were done before.", file=progress.stream, flush=True)
+    progress = RunProgress(len(todo), sum(unit.cost for unit in todo))
+    print(
+        f"{len(units) - len(todo)} of {len(units)} units were finished before.", file=progress.stream, flush=True
+    )
     failed: dict[Unit, str] = {}
-    for unit, rows, failure, seconds in _done(todo, data, cache, workers):
+    for unit, rows, failure, seconds in _outcomes(todo, data, cache, workers):
         if failure is None:
             store.write(unit, rows)
         else:
             failed[unit] = failure
-        progress.tell(unit, seconds, failure)
+        progress.report(unit, seconds, failure)
     return failed
 
 
-Done = tuple[Unit, list[Row], str | None, float]
+Outcome = tuple[Unit, list[Row], str | None, float]
 
 
-def _done(units: Sequence[Unit], data: Path | None, cache: Path, workers: int) -> Iterator[Done]:
-    """Units as they are finished, in this process (one worker) or in others."""
+def _outcomes(units: Sequence[Unit], data: Path | None, cache: Path, workers: int) -> Iterator[Outcome]:
+    """Yield the outcome of each unit when it ends; the units run in this process (one worker) or in others."""
     if workers <= 1:
         yield from (_attempt(unit, data, cache) for unit in units)
         return
-    # Spawned, not forked: a fork of a process with BLAS threads may hang.
+    # Workers are spawned, because a fork of a process with BLAS threads may hang.
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         waiting = iter(units)
         running: set[Future[Any]] = set()
-        # A short queue: an interrupt then waits for what runs, not for all that was ever handed out.
+        # The queue is short, so that an interrupt waits only for the running units.
         running |= {pool.submit(_attempt, unit, data, cache) for unit in islice(waiting, workers + 1)}
         while running:
             finished, running = wait(running, return_when=FIRST_COMPLETED)
@@ -115,15 +118,15 @@ def _done(units: Sequence[Unit], data: Path | None, cache: Path, workers: int) -
             yield from (future.result() for future in finished)
 
 
-def _attempt(unit: Unit, data: Path | None, cache: Path) -> Done:
+def _attempt(unit: Unit, data: Path | None, cache: Path) -> Outcome:
     start = time.perf_counter()
     try:
         rows, failure = run_unit(unit, data, cache), None
-    except Exception as error:  # told, counted, and left to be done again
+    except Exception as error:  # reported; the next run tries the unit again
         rows, failure = [], f"{type(error).__name__}: {error}"
     return unit, rows, failure, time.perf_counter() - start
 
 
-def _clock(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

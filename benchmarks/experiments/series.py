@@ -1,4 +1,4 @@
-"""From a unit of work to its rows: every series of the experiments, one function each."""
+"""The functions that compute the rows of a unit of work, one function per series of the experiments."""
 
 import functools
 import time
@@ -12,16 +12,16 @@ import numpy as np
 from anchorline.optimize import solve
 from benchmarks.datasets import load_dataset
 from benchmarks.experiments.explainers import Task, ask, can_solve, iht_step
-from benchmarks.experiments.metrics import Meter
+from benchmarks.experiments.metrics import Evaluator
 from benchmarks.experiments.protocol import GROUPS, SWEEPS, SYNTHETIC_ID, Setting, Unit, dataset_name
 from benchmarks.tasks import (
     Benchmark,
     Protocol,
-    encoded,
-    fitted,
+    as_predictor,
+    encode_dataset,
     load_benchmark,
     load_correlated,
-    predictor_of,
+    train_network,
 )
 
 Row = dict[str, Any]
@@ -29,8 +29,8 @@ N_FOLDS = 5
 
 
 def run_unit(unit: Unit, data: Path | None, cache: Path) -> list[Row]:
-    """Measure a unit; every row says where it comes from, its seed included."""
-    about = {
+    """Measure a unit and return its rows; every row names its origin and its seed."""
+    origin = {
         "series": unit.series,
         "protocol": unit.protocol,
         "dataset_id": unit.dataset_id,
@@ -38,28 +38,28 @@ def run_unit(unit: Unit, data: Path | None, cache: Path) -> list[Row]:
         "instance": unit.instance,
         "seed": unit.seed,
     }
-    return [about | row for row in _SERIES[unit.series](unit, data, cache)]
+    return [origin | row for row in _SERIES[unit.series](unit, data, cache)]
 
 
 def _table(unit: Unit, data: Path | None, cache: Path) -> Iterator[Row]:
-    """The common point k = 5, sigma = 1, m = 5000: what Tables 2 and 3 and two figures are made of."""
+    """Measure at the common point k = 5, sigma = 1, m = 5000, for Tables 2 and 3 and two figures."""
     task = _task(unit, Setting(), data, cache)
-    meter = Meter(task, unit.scale.n_draws)
+    evaluator = Evaluator(task, unit.scale.n_draws)
     for method in GROUPS[unit.group]:
-        yield from _answers(method, task, meter)
+        yield from _answers(method, task, evaluator)
 
 
 def _sweep(unit: Unit, data: Path | None, cache: Path) -> Iterator[Row]:
-    """One parameter over its grid, the same instance and the same seed at every point."""
-    known: dict[float, dict[bytes, float]] = {}  # events already measured, by sigma
+    """Vary one parameter over its grid, with the same instance and seed at every point."""
+    event_errors: dict[float, dict[bytes, float]] = {}  # relevance errors of measured events, by sigma
     for setting in unit.scale.settings(unit.series):
         task = _task(unit, setting, data, cache)
-        meter = Meter(task, unit.scale.n_draws, _inside=known.setdefault(setting.sigma, {}))
+        evaluator = Evaluator(task, unit.scale.n_draws, _event_errors=event_errors.setdefault(setting.sigma, {}))
         for method in SWEEPS[unit.series]:
-            yield from _answers(method, task, meter, generalization=False)
+            yield from _answers(method, task, evaluator, generalization=False)
 
 
-def _answers(method: str, task: Task, meter: Meter, *, generalization: bool = True) -> Iterator[Row]:
+def _answers(method: str, task: Task, evaluator: Evaluator, *, generalization: bool = True) -> Iterator[Row]:
     if not can_solve(method, len(task.instance)):
         return
     timed = ask(method, task)
@@ -72,55 +72,55 @@ def _answers(method: str, task: Task, meter: Meter, *, generalization: bool = Tr
             "model_seconds": timed.model_seconds,
             "sample_seconds": task.sample_seconds,
             "n_queries": timed.n_queries,
-            **meter.row(answer, generalization=generalization),
+            **evaluator.row(answer, generalization=generalization),
         }
 
 
 def _convergence(unit: Unit, data: Path | None, cache: Path) -> Iterator[Row]:
-    """IHT against the optimum, in the box and without it, for every sigma."""
+    """Compare IHT with the optimum, with and without the box, for every sigma."""
     for setting in unit.scale.settings(unit.series):
         task = _task(unit, setting, data, cache)
         unboxed = replace(task.problem, box=None)
-        for name, found in (
+        for name, solution in (
             ("exact", solve(task.problem, "exact")),
             ("exact without box", solve(unboxed, "exact")),
             ("iht", solve(task.problem, "iht", step=iht_step(setting.sigma))),
         ):
-            row = {"method": name, "empirical_fidelity": found.objective, "status": found.status.name}
+            row = {"method": name, "empirical_fidelity": solution.objective, "status": solution.status.name}
             yield _point(task) | row
 
 
 def _anytime(unit: Unit, data: Path | None, cache: Path) -> Iterator[Row]:
-    """The exact solver stopped after so many nodes: what it has and what it has proven by then."""
+    """Stop the exact solver at increasing node limits; yield its objective and its bound at each limit."""
     for setting in unit.scale.settings(unit.series):
         task = _task(unit, setting, data, cache)
         for n_nodes in unit.scale.nodes:
             start = time.perf_counter()
-            found = solve(task.problem, "exact", node_limit=n_nodes)
+            solution = solve(task.problem, "exact", node_limit=n_nodes)
             yield {
                 **_point(task),
                 "method": "exact",
                 "node_limit": n_nodes,
-                "n_nodes": found.n_nodes,
+                "n_nodes": solution.n_nodes,
                 "seconds": time.perf_counter() - start,
-                "empirical_fidelity": found.objective,
-                "lower_bound": found.lower_bound,
-                "status": found.status.name,
+                "empirical_fidelity": solution.objective,
+                "lower_bound": solution.lower_bound,
+                "status": solution.status.name,
             }
-            if found.status.name == "OPTIMAL":
+            if solution.status.name == "OPTIMAL":
                 break
 
 
 def _folds(unit: Unit, data: Path | None, _: Path) -> Iterator[Row]:
-    """One fold of the 5-fold loss of Table 1, with the table's shape."""
+    """Measure one fold of the 5-fold loss in Table 1, and the shape of the data set."""
     from sklearn.model_selection import KFold
 
     dataset, encoder, rows, target = _encoded(data, unit.dataset_id)
     splits = list(KFold(N_FOLDS, shuffle=True, random_state=unit.seed).split(rows))
     train, test = splits[unit.instance]
     start = time.perf_counter()
-    model = fitted(dataset.kind, rows[train], target[train], unit.seed)
-    gaps = target[test] - predictor_of(dataset.kind, model)(rows[test])
+    model = train_network(dataset.kind, rows[train], target[train], unit.seed)
+    gaps = target[test] - as_predictor(dataset.kind, model)(rows[test])
     kept = set(encoder.attributes_)
     numeric = [
         name
@@ -152,7 +152,7 @@ _SERIES: dict[str, Callable[[Unit, Path | None, Path], Iterator[Row]]] = {
 
 def _task(unit: Unit, setting: Setting, data: Path | None, cache: Path) -> Task:
     benchmark = _benchmark(unit.dataset_id, unit.protocol, data, cache, unit.seed)
-    return Task.of(benchmark, benchmark.instances[unit.instance], setting, unit.seed)
+    return Task.from_benchmark(benchmark, benchmark.instances[unit.instance], setting, unit.seed)
 
 
 def _point(task: Task) -> Row:
@@ -170,4 +170,4 @@ def _benchmark(dataset_id: int, protocol: Protocol, data: Path | None, cache: Pa
 @functools.lru_cache(maxsize=4)
 def _encoded(data: Path | None, dataset_id: int) -> tuple[Any, Any, np.ndarray, np.ndarray]:
     dataset = load_dataset(data, dataset_id)
-    return dataset, *encoded(dataset)
+    return dataset, *encode_dataset(dataset)

@@ -1,4 +1,4 @@
-"""The paper's three tables and ours beside them, as Markdown and as LaTeX."""
+"""The paper's three tables with our results, and tables of our own, in Markdown and LaTeX."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ MISSING = "missing"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells of text under a header; ``note`` stands above, ``name`` is its file's."""
+    """A table of text cells; ``note`` is printed above it, and ``name`` is the name of its file."""
 
     name: str
     title: str
@@ -40,13 +40,13 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def to_markdown(self) -> str:
-        """As a Markdown table."""
+        """Return the table in Markdown."""
         lines = ["| " + " | ".join(cells) + " |" for cells in (self.header, *self.rows)]
         lines.insert(1, "|---" * len(self.header) + "|")
         return "\n".join(lines)
 
     def to_latex(self) -> str:
-        """As a LaTeX table (booktabs)."""
+        """Return the table in LaTeX (booktabs)."""
         body = [" & ".join(map(_latex, cells)) + r" \\" for cells in self.rows]
         return "\n".join(
             [
@@ -66,14 +66,14 @@ class Table:
         )
 
     def write(self, directory: Path) -> None:
-        """Write both forms."""
+        """Write the table in both formats."""
         text = f"# {self.title}\n\n{self.note}\n\n{self.to_markdown()}\n"
         for suffix, content in ((".md", text), (".tex", self.to_latex())):
             write(directory / f"{self.name}{suffix}", content)
 
 
 def all_tables(results: Results) -> list[Table]:
-    """Every table that the results allow, the paper's first."""
+    """Return every table that the results allow, starting with the paper's."""
     tables = [datasets_table(results)]
     for protocol in results.protocols:
         tables += [
@@ -87,7 +87,7 @@ def all_tables(results: Results) -> list[Table]:
 
 
 def datasets_table(results: Results) -> Table:
-    """Table 1: the data sets and their 5-fold loss."""
+    """Return Table 1: the data sets and their 5-fold loss."""
     folds = results.series("folds")
     rows = []
     for row in [*results.measured, *results.missing]:
@@ -97,21 +97,21 @@ def datasets_table(results: Results) -> Table:
         if ours.empty:
             cells = [f"{MISSING} [{value}]" for value in printed] + [f"{MISSING} [{paper.loss:.3f}]"]
         else:
-            found = [int(ours[name].iloc[0]) for name in names]
-            cells = [_beside(str(a), str(b)) for a, b in zip(found, printed, strict=True)]
+            values = [int(ours[name].iloc[0]) for name in names]
+            cells = [_beside(str(a), str(b)) for a, b in zip(values, printed, strict=True)]
             cells.append(f"{ours['loss'].mean():.3f} [{paper.loss:.3f}]")
         rows.append((row.name, str(row.id), *cells))
     return Table(
         "table-1",
         "Table 1: data sets",
-        "Ours, and in brackets the published figure where it differs; the loss is the mean over five folds.",
+        "Our values, with the published value in brackets where it differs. The loss is the mean over five folds.",
         ("Data set", "OpenML id", "Instances", "Cat", "Num", "Raw", "d", "CV loss"),
         tuple(rows),
     )
 
 
 def fidelity_table(results: Results, protocol: str) -> Table:
-    """Table 2: empirical fidelity error."""
+    """Return Table 2: empirical fidelity error."""
 
     def cells(row: Published) -> list[str]:
         return [
@@ -122,8 +122,8 @@ def fidelity_table(results: Results, protocol: str) -> Table:
     return Table(
         f"table-2-{protocol}",
         f"Table 2: empirical fidelity error, protocol {protocol}",
-        "k = 5, m = 5000, sigma = 1; mean and standard deviation over instances, the published ones in brackets. "
-        "Relaxation and MAPLE do not keep to five terms.",
+        "k = 5, m = 5000, sigma = 1. Mean and standard deviation over instances, with the published values in "
+        "brackets. Relaxation and MAPLE may have more than five terms.",
         ("Data set", *(LABELS[name] for name in TABLE_2)),
         tuple((row.name, *cells(row)) for row in [*results.measured, *results.missing])
         + _synthetic(results, protocol, TABLE_2, ("empirical_fidelity",)),
@@ -131,7 +131,7 @@ def fidelity_table(results: Results, protocol: str) -> Table:
 
 
 def generalization_table(results: Results, protocol: str) -> Table:
-    """Table 3: out-of-sample fidelity and relevance error."""
+    """Return Table 3: out-of-sample fidelity and relevance error."""
 
     def cells(row: Published) -> list[str]:
         return [
@@ -143,7 +143,8 @@ def generalization_table(results: Results, protocol: str) -> Table:
     return Table(
         f"table-3-{protocol}",
         f"Table 3: out-of-sample fidelity error F and relevance error R, protocol {protocol}",
-        "k = 5, m = 5000, sigma = 1; 100,000 fresh draws each in the full run; published figures in brackets.",
+        "k = 5, m = 5000, sigma = 1. The full run uses 100,000 fresh draws per value; published values are in "
+        "brackets.",
         ("Data set", *(f"{letter} {LABELS[name]}" for letter in "FR" for name in TABLE_3)),
         tuple((row.name, *cells(row)) for row in [*results.measured, *results.missing])
         + _synthetic(results, protocol, TABLE_3, ("fidelity", "relevance")),
@@ -151,29 +152,29 @@ def generalization_table(results: Results, protocol: str) -> Table:
 
 
 def admissibility_table(results: Results, protocol: str) -> Table:
-    """Where each explainer lands: terms, anchoring, largest coefficient."""
+    """Return the terms, the anchoring and the largest coefficient of every explainer."""
     rows = []
     for name, label in LABELS.items():
-        found = results.method(name, protocol)
-        if not found.empty:
-            gaps, terms = found.groupby(level="dataset_id")["anchoring_gap"].mean(), found["n_terms"]
+        explained = results.method(name, protocol)
+        if not explained.empty:
+            gaps, terms = explained.groupby(level="dataset_id")["anchoring_gap"].mean(), explained["n_terms"]
             rows.append(
                 (
                     label,
-                    str(len(found)),
+                    str(len(explained)),
                     f"{terms.mean():.1f} ({terms.min():.0f} to {terms.max():.0f})",
-                    f"{100 * found['violated'].mean():.0f}%",
+                    f"{100 * explained['violated'].mean():.0f}%",
                     f"{gaps.min():.3f} to {gaps.max():.3f}",
-                    f"{found['anchoring_gap'].max():.3f}",
-                    f"{found['largest'].max():.3f}",
-                    f"{(found['status'] == 'OPTIMAL').sum()}",
+                    f"{explained['anchoring_gap'].max():.3f}",
+                    f"{explained['largest'].max():.3f}",
+                    f"{(explained['status'] == 'OPTIMAL').sum()}",
                 )
             )
     return Table(
         f"admissibility-{protocol}",
         f"Admissibility, protocol {protocol}",
-        "All instances at k = 5, m = 5000, sigma = 1. Anchoring is violated from a gap of 0.001 on; the mean gap "
-        "is over the instances of a data set. Proven: the explainer's own claim of optimality.",
+        "All instances at k = 5, m = 5000, sigma = 1. Anchoring is violated if the gap is above 0.001. The mean "
+        "gap is over the instances of a data set. Proven counts the explainer's own claims of optimality.",
         (
             "Explainer",
             "Tasks",
@@ -189,15 +190,16 @@ def admissibility_table(results: Results, protocol: str) -> Table:
 
 
 def relevance_table(results: Results, protocol: str) -> Table:
-    """Relevance error of every explainer short enough to be read."""
+    """Return the relevance error of every sparse explainer."""
     names = ("exact", "direct", "iht", "lime", "shap", "slise anchored")
-    shared = results.shared_by(names, protocol)  # a run cut short has asked some of fewer instances
+    shared = results.shared_by(names, protocol)  # in an unfinished run, some methods have fewer instances
     return Table(
         f"relevance-{protocol}",
         f"Relevance error of every sparse explainer, protocol {protocol}",
         "k = 5, sigma = 1. Exact, IHT and SLISE share 5000 neighbors, LIME draws its own 5000, direct relevance "
-        "20,000 and 10,000 to choose, KernelSHAP 20 (2 d + 2048). KernelSHAP's is the same re-anchored: it "
-        "depends on the literals alone. Means are over the instances that all of them explained.",
+        "draws 20,000 and 10,000 to choose, and KernelSHAP 20 (2 d + 2048). Re-anchoring does not change the "
+        "value of KernelSHAP, because it depends only on the literals. Means are over the instances that all of "
+        "them explained.",
         ("Data set", *(LABELS[name] for name in names)),
         tuple(
             (row.name, *(_mean(shared, name, "relevance", protocol, row.id, None) for name in names))
@@ -208,13 +210,13 @@ def relevance_table(results: Results, protocol: str) -> Table:
 
 
 def runtime_table(results: Results, protocol: str) -> Table:
-    """Seconds an explanation."""
+    """Return the seconds per explanation."""
     names = ("exact", "iht", "direct", "relaxation", "gurobi", "scip", "lime", "maple", "shap", "slise")
     return Table(
         f"runtime-{protocol}",
-        f"Seconds an explanation, protocol {protocol}",
-        "Mean processor seconds over instances, one thread. The shared sample (its own column) is not counted in "
-        "the others; LIME, KernelSHAP and direct relevance ask the model themselves.",
+        f"Seconds per explanation, protocol {protocol}",
+        "Mean processor seconds over instances, with one thread. The shared sample has its own column and is not "
+        "counted in the others. LIME, KernelSHAP and direct relevance query the model themselves.",
         ("Data set", "Sample", *(LABELS[name] for name in names)),
         tuple(
             (
@@ -230,25 +232,25 @@ def runtime_table(results: Results, protocol: str) -> Table:
 def _synthetic(
     results: Results, protocol: str, names: Sequence[str], columns: Sequence[str]
 ) -> tuple[tuple[str, ...], ...]:
-    """The synthetic d = 1652 task beside the missing data set, under its own name."""
+    """Return the row of the synthetic task with d = 1652, under its own name."""
     rows = results.series("table", protocol, synthetic=True)
     rows = rows[rows["dataset_id"] == SYNTHETIC_ID]
     if rows.empty:
         return ()
-    cells = [_spread(rows[rows["method"] == name][column]) for column in columns for name in names]
+    cells = [_mean_and_deviation(rows[rows["method"] == name][column]) for column in columns for name in names]
     return ((f"({CORRELATED}, beside 46139)", *(cell or "-" for cell in cells)),)
 
 
 def _mean(results: Results, name: str, column: str, protocol: str, dataset_id: int, paper: Mean | None) -> str:
-    found = results.method(name, protocol)
-    ours = _spread(found[found.index.get_level_values("dataset_id") == dataset_id][column])
+    rows = results.method(name, protocol)
+    ours = _mean_and_deviation(rows[rows.index.get_level_values("dataset_id") == dataset_id][column])
     if paper is None:
         return ours or ("-" if dataset_id in {row.id for row in results.measured} else MISSING)
     return f"{ours or MISSING} [{paper[0]:.3f} ± {paper[1]:.3f}]"
 
 
-def _spread(values: Any) -> str:
-    """Mean and standard deviation of what was measured, or nothing."""
+def _mean_and_deviation(values: Any) -> str:
+    """Return the mean and the standard deviation of the measured values; "" if there are none."""
     values = values.dropna()
     return f"{values.mean():.3f} ± {values.std():.3f}" if len(values) else ""
 

@@ -32,7 +32,7 @@ _ON_FIRST_USE = {"Binarizer": "anchorline.spaces.binarizer", "Table": "anchorlin
 _links.link(
     {
         "batch.explain_many": "anchorline.batch.local:explain_many",
-        "batch.plan": "anchorline.batch.local:Plan",
+        "batch.plan": "anchorline.batch.local:ExecutionPlan",
         "certificate.details": "anchorline.render.text:details_text",
         "certificate.text": "anchorline.render.text:certificate_text",
         "clipped_outputs_text": "anchorline.render.text:clipped_outputs_text",

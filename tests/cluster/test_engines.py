@@ -1,4 +1,4 @@
-"""The same bytes from Dask, Ray and Spark, whole and with a worker killed in the middle; each is started once."""
+"""Dask, Ray and Spark return the same bytes, also after a worker was killed; each engine starts once."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from helpers.batch_models import DIES, FAILS, Trouble, people
 TRAIN = people(120)
 ROWS = people(24, seed=1).assign(id=[f"row {i}" for i in range(24)])
 ROWS.loc[3, "age"] = FAILS
-ROWS.loc[17, "age"] = DIES  # where a model that was told so kills its worker, the first time
+ROWS.loc[17, "age"] = DIES  # where `Trouble` kills its worker, the first time
 SHUFFLED = ROWS.sample(frac=1, random_state=0)
 CHEAP = {"k": 3, "n_samples": 60}
 HOME = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -24,28 +24,31 @@ HOME = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
     pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
-    pytest.mark.filterwarnings("ignore:The copy keyword is deprecated"),  # Spark's own calls of pandas 3
-    pytest.mark.filterwarnings("ignore:The inplace keyword in"),  # Dask's own
+    pytest.mark.filterwarnings("ignore:The copy keyword is deprecated"),  # raised by Spark's calls of pandas 3
+    pytest.mark.filterwarnings("ignore:The inplace keyword in"),  # raised by Dask
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of workers that were killed
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of killed workers
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _by_value():
-    """The model of this test is no module that a worker could import."""
+    """Send the models by value, because the workers cannot import their module."""
     cloudpickle.register_pickle_by_value(batch_models)
     yield
     cloudpickle.unregister_pickle_by_value(batch_models)
 
 
 @pytest.fixture(autouse=True)
-def _nobody_is_left():
+def _no_process_is_left():
+    """Fail if a test leaves a child process behind."""
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     yield
     left = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
-    left = [child for child in left if "resource_tracker" not in " ".join(child.cmdline())]  # Python's own
+    left = [
+        child for child in left if "resource_tracker" not in " ".join(child.cmdline())
+    ]  # started by Python itself
     _, alive = psutil.wait_procs(left, timeout=10)
     assert not alive
 
@@ -56,14 +59,14 @@ def explainer_of(model):
 
 @pytest.fixture(scope="module")
 def expected():
-    """Explanation and kind of error by id, of one process of this machine, where nothing dies."""
+    """The key, the explanation and the kind of error of every id, computed in one process where no worker dies."""
     never = explainer_of(Trouble(once=os.devnull))
     records = never.explain_many(ROWS, errors="keep", **CHEAP).records
     return {id: (r["key"], r["explanation"], r["error_type"]) for id, r in zip(ROWS["id"], records, strict=True)}
 
 
-def found_in(frame):
-    """The same of an engine's answer, and that no row is there twice."""
+def outcomes(frame):
+    """Return the same for the result of an engine, and check that no row occurs twice."""
     assert frame["id"].is_unique
     names = ("key", "explanation", "error_type")
     columns = [[None if pd.isna(value) else value for value in frame[name]] for name in names]
@@ -87,11 +90,11 @@ def test_dask(expected, tmp_path, monkeypatch):
     ):
         assert len({*client.run(os.getpid).values(), os.getpid()}) == 3
         frame = dd.from_pandas(SHUFFLED.reset_index(drop=True), npartitions=4).repartition(npartitions=3)
-        assert found_in(explain(frame, explainer_of(Trouble(os.devnull)), id="id", **CHEAP).compute()) == expected
+        assert outcomes(explain(frame, explainer_of(Trouble(os.devnull)), id="id", **CHEAP).compute()) == expected
 
         marker = tmp_path / "killed"
         answer = explain(frame, explainer_of(Trouble(once=str(marker))), id="id", **CHEAP)
-        assert found_in(answer.compute()) == expected
+        assert outcomes(answer.compute()) == expected
         assert marker.exists()
         with pytest.raises(ParameterError, match="id is 'name'"):
             explain(frame, explainer_of(Trouble()), id="name", **CHEAP)
@@ -127,12 +130,12 @@ def test_what_dask_wrote_is_read_back(tmp_path):
     assert al.Explanations.from_parquet(tmp_path / "why") == expected
     assert al.Explanations.from_parquet(tmp_path / "why" / "part.0.parquet") == expected[:2]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FormatError, match=r"has no file called .parquet"):
+    with pytest.raises(FormatError, match=r"has no file whose name ends in \.parquet"):
         al.Explanations.from_parquet(tmp_path / "empty")
 
 
 def read_back(folder):
-    """Explanation and kind of error by key."""
+    """Return the key, the explanation and the kind of error of every row in the files of a folder."""
     records = al.Explanations.from_parquet(folder).records
     assert [record["row"] for record in records] == list(range(len(ROWS)))
     return {(record["key"], record["explanation"], record["error_type"]) for record in records}
@@ -155,16 +158,16 @@ def test_ray(expected, tmp_path, monkeypatch):
     try:
         data = ray.data.from_pandas(SHUFFLED).repartition(3)
         answer = explain(data, explainer_of(Trouble(os.devnull)), id="id", batch_size=5, **CHEAP)
-        assert found_in(answer.to_pandas()) == expected
+        assert outcomes(answer.to_pandas()) == expected
         answer.write_parquet(str(tmp_path / "why"))
         assert read_back(tmp_path / "why") == {*expected.values()}
 
         marker = tmp_path / "killed"
         answer = explain(data, explainer_of(Trouble(once=str(marker))), id="id", batch_size=5, **CHEAP)
-        assert found_in(answer.to_pandas()) == expected
+        assert outcomes(answer.to_pandas()) == expected
         assert marker.exists()
         named = ray.data.from_pandas(ROWS.rename(columns={"id": "key"}))
-        for id, match in {"name": "id is 'name'; the frame has 'age'", "key": "Rename yours"}.items():
+        for id, match in {"name": "id is 'name'; the frame has 'age'", "key": "Rename your column"}.items():
             with pytest.raises(ParameterError, match=match):
                 explain(named, explainer_of(Trouble()), id=id, **CHEAP)
         with pytest.raises(ParameterError, match=r"Got a pandas DataFrame; needed a Ray Dataset. Type ray"):
@@ -199,20 +202,20 @@ def test_spark(expected, tmp_path, monkeypatch):
     try:
         frame = session.createDataFrame(SHUFFLED).repartition(3)
         answer = explain(frame, explainer_of(Trouble(os.devnull)), id="id", **CHEAP)
-        assert found_in(answer.toPandas()) == expected
+        assert outcomes(answer.toPandas()) == expected
         answer.write.parquet(str(tmp_path / "why"))
         assert read_back(tmp_path / "why") == {*expected.values()}
 
         marker = tmp_path / "killed"
         answer = explain(frame, explainer_of(Trouble(once=str(marker))), id="id", **CHEAP)
-        assert found_in(answer.toPandas()) == expected
+        assert outcomes(answer.toPandas()) == expected
         assert marker.exists()
         with pytest.raises(ParameterError, match="id is 'name'"):
             explain(frame, explainer_of(Trouble()), id="name", **CHEAP)
         odd = frame.selectExpr("named_struct('a b', id) as id", *(n for n in frame.columns if n != "id"))
         assert explain(odd, explainer_of(Trouble()), id="id", **CHEAP).columns[0] == "id"
         for named in ("key", "Key", "ROW"):
-            with pytest.raises(ParameterError, match=f"id is '{named}'.*Rename yours"):
+            with pytest.raises(ParameterError, match=f"id is '{named}'.*Rename your column"):
                 explain(frame.withColumnRenamed("id", named), explainer_of(Trouble()), id=named, **CHEAP)
         with pytest.raises(
             ParameterError, match=r"Got a pandas DataFrame; needed a Spark DataFrame. Type session"

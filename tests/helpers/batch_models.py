@@ -1,4 +1,4 @@
-"""A table, and models of it that are quick and can be told to misbehave at some rows."""
+"""A table, and fast models of it that misbehave at chosen rows."""
 
 import os
 import re
@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-FAILS, DIES, HANGS, HANGS_IN_C = 99, 98, 97, 96  # ages at which a model that was told so does
+FAILS, DIES, HANGS, HANGS_IN_C = 99, 98, 97, 96  # ages at which `Trouble` misbehaves
 
 
 def people(n, seed=0):
-    """A table of numbers, whole numbers and categories."""
+    """Return a table of whole numbers, decimal numbers and categories."""
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
         {
@@ -26,7 +26,7 @@ def people(n, seed=0):
 
 
 def score(frame):
-    """A number in [-1, 1]."""
+    """Return one number in [-1, 1] per row."""
     age, income = np.asarray(frame["age"], dtype=float), np.asarray(frame["income"], dtype=float)
     in_lens = np.asarray([town == "Lens" for town in frame["town"]])
     return 0.7 * np.tanh((age - 45) / 30 - (income - 50) / 40) + 0.2 * in_lens
@@ -34,7 +34,10 @@ def score(frame):
 
 @dataclass
 class Trouble:
-    """`score`, that fails, dies or hangs at the ages above; ``once`` names a file: it dies only if it made it."""
+    """`score`, which fails, dies or hangs at the ages above.
+
+    ``once`` names a file: the model dies only if it has just created that file.
+    """
 
     once: str | None = None
 
@@ -47,7 +50,7 @@ class Trouble:
         if age == HANGS:
             time.sleep(1000)
         if age == HANGS_IN_C:
-            re.match(r"(a+)+$", "a" * 60 + "b")  # never ends, and never gives the interpreter back
+            re.match(r"(a+)+$", "a" * 60 + "b")  # never ends and never releases the interpreter
         return score(frame)
 
     def _first_time(self):
@@ -62,49 +65,49 @@ class Trouble:
 
 @dataclass
 class Ends:
-    """`score`, that raises what is no `Exception` where somebody is of the age that fails; a new one each time."""
+    """`score`, which raises a new exception of the given kind for people of the age that fails."""
 
     kind: type[BaseException]
-    told: tuple = ()
+    arguments: tuple = ()
 
     def __call__(self, frame):
         if (np.asarray(frame["age"]) == FAILS).any():
-            raise self.kind(*self.told)
+            raise self.kind(*self.arguments)
         return score(frame)
 
 
 @dataclass
 class Seats:
-    """`Trouble`, that can be unpacked only so often, as by a licence of so many seats."""
+    """`Trouble`, which can be unpacked only ``n_seats`` times, like a model with a limited license."""
 
     folder: str
-    most: int
+    n_seats: int
 
     def __setstate__(self, state):
         self.__dict__ |= state
-        if len(os.listdir(self.folder)) >= self.most:
+        if len(os.listdir(self.folder)) >= self.n_seats:
             raise MemoryError("no seat left")
         Path(self.folder, str(os.getpid())).touch()
-        self.elsewhere = True
+        self.was_unpacked = True
 
     def __call__(self, frame):
-        return Trouble()(frame) if hasattr(self, "elsewhere") else score(frame)
+        return Trouble()(frame) if hasattr(self, "was_unpacked") else score(frame)
 
 
 def rate(z):
-    """A number for every corner of a cube."""
+    """Return one number per corner of a cube."""
     return np.tanh(0.4 * z[:, 0] - 0.3 * z[:, 1] * z[:, 2] + 0.2 * z[:, -1])
 
 
 def ends_its_process(z):
-    """`rate`, of one corner only."""
+    """`rate`, which ends its process if it gets more than one corner."""
     if len(z) > 1:
         os._exit(1)
     return rate(z)
 
 
 class Unpackable:
-    """`score`, by a model that stays where it is."""
+    """`score`, as a model that cannot be packed."""
 
     def __call__(self, frame):
         return score(frame)
@@ -114,7 +117,7 @@ class Unpackable:
 
 
 class Unopenable:
-    """`score`, by a model that goes, and cannot be opened there."""
+    """`score`, as a model that can be packed but not unpacked in another process."""
 
     def __call__(self, frame):
         return score(frame)
@@ -125,12 +128,12 @@ class Unopenable:
 
 def _refuse(made_in):
     if os.getpid() != made_in:
-        raise OSError("no licence on this machine")
+        raise OSError("no license on this machine")
     return Unopenable()
 
 
 class Threads:
-    """Answers with the number of BLAS and OpenMP threads."""
+    """Returns the number of BLAS and OpenMP threads, divided by 100."""
 
     def __call__(self, frame):
         from threadpoolctl import threadpool_info
@@ -139,7 +142,7 @@ class Threads:
 
 
 class Counting:
-    """`score`, that counts its calls and rows."""
+    """`score`, which counts its calls and rows."""
 
     def __init__(self):
         self.calls, self.rows = 0, 0
@@ -150,7 +153,7 @@ class Counting:
         return score(frame)
 
 
-# For the command line: helpers.batch_models:trouble, and so on.
+# The command line loads these by name, for example helpers.batch_models:trouble.
 trouble = Trouble()
 exits = Ends(SystemExit, (0,))
 unpackable = Unpackable()

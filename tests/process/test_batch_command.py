@@ -1,4 +1,4 @@
-"""``anchorline batch`` as a process that is killed, starved of disk and given bad models: nothing is lost."""
+"""``anchorline batch`` as a process that is killed, runs out of disk space or gets bad models: no row is lost."""
 
 import os
 import random
@@ -20,7 +20,8 @@ from helpers import batch_models
 from helpers.batch_models import DIES, FAILS, HANGS, people
 
 TESTS = Path(batch_models.__file__).parents[1]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+PYTHONPATH = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+ENVIRONMENT = {**os.environ, "PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 N_KILLS, N_ROWS = 20, 150
 
 
@@ -72,12 +73,12 @@ def test_killed_at_twenty_moments_it_ends_with_the_same_bytes(tables, undisturbe
     n_done, orphans = 0, []
     for kill in range(N_KILLS):
         process = subprocess.Popen(
-            command(tables, out, "--jobs", str(1 + kill % 2), "--resume"),  # as many workers as one likes
+            command(tables, out, "--jobs", str(1 + kill % 2), "--resume"),  # the number of workers may change
             env=ENVIRONMENT,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        # Some die at any moment at all, most in the middle of rows, wherever the journal then is.
+        # A quarter of the processes is killed at any moment, the others while they explain rows.
         patience = moments.uniform(0, 2.5) if kill % 4 == 0 else 60
         target, end = n_done + moments.randint(1, 7), time.monotonic() + patience
         while time.monotonic() < end and process.poll() is None and lines_in(journal) < target:
@@ -90,11 +91,11 @@ def test_killed_at_twenty_moments_it_ends_with_the_same_bytes(tables, undisturbe
         n_done = lines_in(journal)
     assert 0 < n_done <= N_ROWS
     _, alive = psutil.wait_procs(orphans, timeout=10)
-    assert not alive, "workers outlive the command"
+    assert not alive, "workers outlived the command"
 
     done = run(tables, out, "--jobs", "2", "--resume")
     assert done.returncode == 0, done.stderr
-    assert "rows were finished before" in done.stderr
+    assert "rows were finished by an earlier run" in done.stderr
     assert out.read_bytes() == undisturbed
     assert os.listdir(tmp_path) == ["why.parquet"]
     assert [record["row"] for record in Explanations.from_parquet(out).records] == list(range(N_ROWS))
@@ -111,8 +112,8 @@ def test_rows_that_fail_kill_and_hang(tables, tmp_path):
         14: "RowTimeout",
     }
     assert len(many.explained) == 17
-    told = ["17 of 20 rows explained", "3 rows failed", "nobody is that old", "started again", "no row was lost"]
-    assert not [text for text in told if text not in done.stderr]
+    texts = ["17 of 20 rows explained", "3 rows failed", "nobody is that old", "restarted", "no row was lost"]
+    assert not [text for text in texts if text not in done.stderr]
 
 
 def test_a_model_that_exits_does_not_end_the_batch(tables, tmp_path):
@@ -124,7 +125,7 @@ def test_a_model_that_exits_does_not_end_the_batch(tables, tmp_path):
 
 
 def test_fail_fast_stops_and_another_batch_is_refused(tables, tmp_path):
-    """Data, training table, model, parameters: each has to be the one it began with."""
+    """A batch resumes only with the rows, the training table, the model and the settings it began with."""
     out, journal = tmp_path / "why.parquet", tmp_path / "why.parquet.journal"
     done = run(tables, out, "--fail-fast", rows="bad.csv", model="trouble")
     assert done.returncode == 4
@@ -132,26 +133,26 @@ def test_fail_fast_stops_and_another_batch_is_refused(tables, tmp_path):
     assert os.listdir(tmp_path) == ["why.parquet.journal"]
     assert lines_in(journal) == 4
 
-    kept, other = journal.read_bytes(), tmp_path / "other"
+    content, other = journal.read_bytes(), tmp_path / "other"
     shutil.copytree(tables, other)
     people(120, seed=5).to_csv(other / "train.csv", index=False)
     same = {"rows": "bad.csv", "model": "trouble"}
     refusals = {
-        "exists: go on with resume": command(tables, out, **same),
+        "exists. Continue with resume": command(tables, out, **same),
         "settings k was 3, is 2": command(tables, out, "--resume", "-k", "2", **same),
         "data was": command(tables, out, "--resume", model="trouble"),
         "table was": command(other, out, "--resume", **same),
         "model was": command(tables, out, "--resume", rows="bad.csv"),
     }
-    for told, words in refusals.items():
+    for message, words in refusals.items():
         ended = CliRunner().invoke(app, words[3:])
         assert ended.exit_code == 3
-        assert told in " ".join(ended.stderr.split())
-    assert journal.read_bytes() == kept
+        assert message in " ".join(ended.stderr.split())
+    assert journal.read_bytes() == content
 
 
 def invoke(*arguments, **options):
-    """The exit code and the message, without a process."""
+    """Run the command in this process; return the exit code and the message."""
     ended = CliRunner().invoke(app, command(*arguments, **options)[3:])
     return ended.exit_code, " ".join(ended.stderr.split())
 
@@ -165,13 +166,13 @@ def test_what_a_batch_is_made_from_is_not_written_over(tables, tmp_path, monkeyp
     absolute = str(tmp_path / "rows.parquet")
     for out in (absolute, "rows.parquet", "../" + tmp_path.name + "/train.csv", "link", "hard"):
         for more in ((), ("--overwrite",), ("--resume",)):
-            code, told = invoke(tmp_path, out, *more)
+            code, message = invoke(tmp_path, out, *more)
             assert code == 2
-            assert "which would be lost" in told
+            assert "which would be lost" in message
     for out in ("why.CSV", "why.pdf", "why.parquet.gz"):
-        code, told = invoke(tmp_path, out)
+        code, message = invoke(tmp_path, out)
         assert code == 2
-        assert "needed a name that ends in .parquet" in told
+        assert "needed a name that ends in .parquet" in message
     assert not list(tmp_path.glob("why*"))
     assert {path: path.read_bytes() for path in before} == before
 
@@ -179,14 +180,15 @@ def test_what_a_batch_is_made_from_is_not_written_over(tables, tmp_path, monkeyp
 def test_a_bad_option_does_not_block_the_corrected_command(tables, tmp_path):
     out = tmp_path / "why.parquet"
     assert invoke(tables, out, "-j", "0")[0] == 2
-    assert invoke(tables, "", "-j", "1") == (2, "anchorline: --out is ''; needed the name of the file to write.")
+    message = "anchorline: --out is ''; needed the name of the file to write, such as why.parquet."
+    assert invoke(tables, "", "-j", "1") == (2, message)
     assert os.listdir(tmp_path) == []
 
 
 def test_a_disk_that_fills_up(tables, undisturbed, tmp_path):
-    """A file system of 200 kB, in a name space of its own; then it grows, and the batch goes on."""
+    """The disk has 200 kB, in a mount namespace of its own; after it has grown, the batch continues."""
     if os.geteuid() != 0 or shutil.which("unshare") is None:
-        pytest.skip("needs the right to mount")
+        pytest.skip("needs the permission to mount")
     disk, kept = tmp_path / "disk", tmp_path / "kept"
     disk.mkdir()
     batch = " ".join(f"'{word}'" for word in command(tables, disk / "why.parquet"))
@@ -214,7 +216,7 @@ def test_a_disk_that_fills_up(tables, undisturbed, tmp_path):
 
 
 def test_a_file_that_may_not_grow(tables, undisturbed, tmp_path):
-    """The last file is refused too, and leaves nothing behind; the journal has it all."""
+    """The result file cannot be written either and leaves nothing behind; the journal holds all finished rows."""
     out = tmp_path / "why.parquet"
     limit = 64 * 2**10
     done = subprocess.run(
@@ -245,10 +247,10 @@ def test_signals_leave_the_journal_and_no_workers(tables, tmp_path, number, code
         time.sleep(0.01)
     workers = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(number)
-    _, told = process.communicate(timeout=30)
+    _, message = process.communicate(timeout=30)
     assert process.returncode == code
-    goes_on = "Finished rows are kept: go on with --resume."
-    assert told == f"anchorline: {word}; nothing was left half-written. {goes_on}\n"
+    hint = "Finished rows are kept. Continue with --resume."
+    assert message == f"anchorline: {word}; nothing was left half-written. {hint}\n"
     _, alive = psutil.wait_procs(workers, timeout=10)
     assert not alive
     assert lines_in(tmp_path / "why.parquet.journal") >= 3

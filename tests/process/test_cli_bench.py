@@ -25,13 +25,13 @@ def test_python_m_benchmarks_runs_bench_paper(environment):
     done = subprocess.run(
         command, env=environment, cwd=CHECKOUT, capture_output=True, text=True, check=False, timeout=60
     )
-    assert "No data set of the paper is in 'none'" in error_line(done, Code.INPUT)
+    assert "The folder 'none' holds no data set of the paper" in error_line(done, Code.INPUT)
 
 
 @both_commands
 def test_a_checkout_runs_its_benchmarks_from_any_folder(run, tmp_path, command):
     done = run("bench", command, "--data", "none", cwd=tmp_path)
-    assert "No data set of the paper is in 'none'" in error_line(done, Code.INPUT)
+    assert "The folder 'none' holds no data set of the paper" in error_line(done, Code.INPUT)
 
 
 def test_a_checkout_is_added_to_the_path_once(monkeypatch):

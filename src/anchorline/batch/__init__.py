@@ -1,7 +1,8 @@
-"""Many rows: worker processes, checkpoints, Dask, Ray and Spark, all over one function of a frame.
+"""Explain many rows: worker processes, checkpoints, and the engines Dask, Ray and Spark.
 
-A row's explanation depends on the seed, the row, the training table, the model and the settings; never on
-the batch, the order, the number of workers or the engine.
+One function of a frame, `explain_partition`, does the work everywhere. The explanation of a row depends on the
+seed, the row, the training table, the model and the settings; it does not depend on the batch, the order of the
+rows, the number of workers or the engine. May import: every room except `cli` and `studio`.
 """
 
 from anchorline.batch.partition import Work, explain_partition

@@ -1,4 +1,7 @@
-"""One BLAS thread while rows are explained: a model's last bits may depend on their number."""
+"""Limit BLAS to one thread while rows are explained.
+
+The last bits of a model's answers may depend on the number of threads.
+"""
 
 import contextlib
 import threading
@@ -6,21 +9,22 @@ from collections.abc import Iterator
 from typing import Any
 
 _lock = threading.Lock()
-_within: list[Any] = []  # the limits set by the threads that are inside; the number is the whole process's
+_active_limits: list[Any] = []  # one per caller inside the context; the thread count belongs to the whole process
 
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread; the last one out, of several that are inside, puts back what the first one met."""
+    """Limit BLAS to one thread; when several callers overlap, the last to leave restores the original limit."""
     from threadpoolctl import threadpool_limits  # noqa: PLC0415  comes with scikit-learn
 
     with _lock:
-        _within.append(threadpool_limits(1, user_api="blas"))  # each: a library may have been loaded since
+        # Every caller sets the limit, because a BLAS library may have been loaded since the last one did.
+        _active_limits.append(threadpool_limits(1, user_api="blas"))
     try:
         yield
     finally:
         with _lock:
-            if len(_within) > 1:
-                _within.pop()  # not the first, whose limits were those of before
+            if len(_active_limits) > 1:
+                _active_limits.pop()  # the first entry stays, because it remembers the original limits
             else:
-                _within.pop().restore_original_limits()
+                _active_limits.pop().restore_original_limits()

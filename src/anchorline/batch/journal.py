@@ -1,7 +1,7 @@
-r"""The journal of a batch: one line a finished row, appended, each with its own checksum.
+r"""The journal of a batch: one appended line per finished row, each with its own checksum.
 
-The first line says what the batch is made of. A process that is killed leaves at worst a torn last line, which
-is dropped when the batch goes on. ``CRC JSON\n``, in ASCII.
+The first line holds the identity of the batch. A process that is killed leaves at worst an incomplete last line,
+which is dropped when the batch is resumed. Each line is ``CRC JSON\n``, in ASCII.
 """
 
 import contextlib
@@ -18,12 +18,12 @@ from anchorline.io.files import reason_of
 from anchorline.result.explanations import Record
 
 FORMAT = "anchorline batch journal 1"
-_KEPT = " Nothing finished is lost: when this is mended, go on with resume (--resume)."
-_SYNC_SECONDS = 2.0  # how much work a power cut may cost; a killed process costs none of what was written
+_RESUME_HINT = " Finished rows are not lost. Fix the cause, then continue with resume (--resume)."
+_SYNC_SECONDS = 2.0  # work that a power cut may cost; if only the process is killed, no written row is lost
 
 
 class Journal:
-    """An open journal; `append` rows, in order, and `tick` now and then to bring them to the disk."""
+    """An open journal; call `append` with each row, in order, and `tick` regularly to sync the file to disk."""
 
     def __init__(self, path: Path, descriptor: int, n_rows: int, dropped: int = 0) -> None:
         self.path, self.n_rows, self.dropped = path, n_rows, dropped
@@ -31,8 +31,8 @@ class Journal:
 
     @classmethod
     def begin(cls, path: Path, identity: Mapping[str, Any]) -> "Journal":
-        """A new journal; what the batch is made of stands in its first line."""
-        with _told(path, promise=""):
+        """Create a journal whose first line holds the identity of the batch."""
+        with _output_errors(path, hint=""):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         journal = cls(path, descriptor, 0)
         _lock(descriptor, path)
@@ -42,21 +42,21 @@ class Journal:
 
     @classmethod
     def resume(cls, path: Path, identity: Mapping[str, Any]) -> "Journal":
-        """Go on with a journal of the very same batch; a torn end is cut off."""
-        with _told(path):
+        """Open the journal of the same batch and cut off an incomplete end."""
+        with _output_errors(path):
             descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
         try:
             _lock(descriptor, path)
-            began_with, n_rows, end = _survey(path)
-            if began_with is None:  # killed while its first line was written
-                with _told(path):
+            saved_identity, n_rows, end = _scan(path)
+            if saved_identity is None:  # the process was killed while it wrote the first line
+                with _output_errors(path):
                     dropped = os.fstat(descriptor).st_size
                     os.ftruncate(descriptor, 0)
                 journal = cls(path, descriptor, 0, dropped)
                 journal._write({"format": FORMAT, "identity": identity})
                 return journal
-            check_identity(began_with, identity, str(path))
-            with _told(path):
+            check_identity(saved_identity, identity, str(path))
+            with _output_errors(path):
                 dropped = os.fstat(descriptor).st_size - end
                 os.ftruncate(descriptor, end)
                 os.lseek(descriptor, end, os.SEEK_SET)
@@ -67,25 +67,25 @@ class Journal:
 
     @classmethod
     def lock_only(cls, path: Path) -> "Journal":
-        """Hold a journal so that nobody else works on it, whatever is in it."""
+        """Lock a journal, whatever its content, so that no other process works on it."""
         descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
         _lock(descriptor, path)
         return cls(path, descriptor, 0)
 
     def append(self, record: Record) -> None:
-        """Write the next row's record; it survives the death of this process from here on."""
+        """Write the record of the next row; from then on it survives the death of this process."""
         if record["row"] != self.n_rows:
-            raise JournalError(f"Row {record['row']} came where row {self.n_rows} was due.")
+            raise JournalError(f"Got row {record['row']}; needed row {self.n_rows}. Rows must come in order.")
         self._write(record)
         self.n_rows += 1
 
     def tick(self) -> None:
-        """Bring what was written to the disk, if it is time."""
+        """Sync the file to disk if the last sync is long enough ago."""
         if self._is_dirty and time.monotonic() - self._synced >= _SYNC_SECONDS / 2:
             self._sync()
 
     def close(self) -> None:
-        """Bring all to the disk and let go of the file."""
+        """Sync the file to disk and close it."""
         try:
             if self._is_dirty:
                 self._sync()
@@ -95,56 +95,58 @@ class Journal:
     def _write(self, entry: Mapping[str, Any]) -> None:
         text = json.dumps(entry, separators=(",", ":"), allow_nan=False).encode("ascii")
         line = b"%08x %b\n" % (zlib.crc32(text), text)
-        with _told(self.path):
+        with _output_errors(self.path):
             while line:
                 line = line[os.write(self._descriptor, line) :]
         self._is_dirty = True
 
     def _sync(self) -> None:
-        with _told(self.path):
+        with _output_errors(self.path):
             os.fsync(self._descriptor)
         self._synced, self._is_dirty = time.monotonic(), False
 
 
-def records(path: Path) -> Iterator[Record]:
-    """The rows of a journal, one at a time."""
+def read_records(path: Path) -> Iterator[Record]:
+    """Yield the records of a journal, one row at a time."""
     for n, (entry, _) in enumerate(_entries(path)):
         if n:
             yield entry
 
 
-def check_identity(began_with: Mapping[str, Any], identity: Mapping[str, Any], where: str) -> None:
-    """Refuse to go on with anything but the very same batch, and say what is different."""
-    now = json.loads(json.dumps(identity))
-    names = [name for name in {**began_with, **now} if began_with.get(name) != now.get(name)]
-    if names:
-        told = "; ".join(_difference(name, began_with.get(name), now.get(name)) for name in names)
+def check_identity(saved: Mapping[str, Any], identity: Mapping[str, Any], name: str) -> None:
+    """Raise `JournalError`, which lists the differences, unless the saved identity is that of this batch."""
+    current = json.loads(json.dumps(identity))
+    keys = [key for key in {**saved, **current} if saved.get(key) != current.get(key)]
+    if keys:
+        differences = "; ".join(_difference(key, saved.get(key), current.get(key)) for key in keys)
         raise JournalError(
-            f"{where!r} belongs to another batch: {told}. Give back what it began with, or begin anew with "
-            "overwrite (--overwrite)."
+            f"{name!r} belongs to another batch: {differences}. Use the original inputs and settings, or start "
+            "again with overwrite (--overwrite)."
         )
 
 
-def _difference(name: str, before: Any, now: Any) -> str:
-    if isinstance(before, dict) and isinstance(now, dict):
-        changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
-        return ", ".join(f"{name} {key} was {before.get(key)!r:.40}, is {now.get(key)!r:.40}" for key in changed)
-    return f"{name} was {before!r:.40}, is {now!r:.40}"
+def _difference(name: str, saved: Any, current: Any) -> str:
+    if isinstance(saved, dict) and isinstance(current, dict):
+        keys = [key for key in {**saved, **current} if saved.get(key) != current.get(key)]
+        return ", ".join(f"{name} {key} was {saved.get(key)!r:.40}, is {current.get(key)!r:.40}" for key in keys)
+    return f"{name} was {saved!r:.40}, is {current!r:.40}"
 
 
-def _survey(path: Path) -> tuple[dict[str, Any] | None, int, int]:
-    """What the batch began with, the number of whole lines of rows, and where they end."""
+def _scan(path: Path) -> tuple[dict[str, Any] | None, int, int]:
+    """Return the identity of the batch, the number of complete rows, and the position where they end."""
     identity, n_rows, end = None, -1, 0
     for entry, stop in _entries(path):
         if identity is None:
             if entry.get("format") != FORMAT or not isinstance(entry.get("identity"), dict):
-                raise JournalError(f"{str(path)!r} is no journal of a batch of this release. Remove or rename it.")
+                raise JournalError(
+                    f"{str(path)!r} is not a batch journal of this version of anchorline. Remove or rename it."
+                )
             identity = entry["identity"]
         elif entry.get("row") != n_rows:
-            break  # not ours, or out of order: what follows is explained again
+            break  # a foreign line, or one out of order: the rows from here on are explained again
         n_rows, end = n_rows + 1, stop
     if identity is None and path.stat().st_size and not _begins_like_a_journal(path):
-        raise JournalError(f"{str(path)!r} is no journal of a batch. Remove or rename it.")
+        raise JournalError(f"{str(path)!r} is not a batch journal. Remove or rename it.")
     return identity, max(0, n_rows), end
 
 
@@ -156,9 +158,9 @@ def _begins_like_a_journal(path: Path) -> bool:
 
 
 def _entries(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
-    """Every whole line and where it ends, up to the first that is torn or changed."""
+    """Yield every complete line and the position where it ends, up to the first incomplete or changed line."""
     end = 0
-    with _told(path), path.open("rb") as file:
+    with _output_errors(path), path.open("rb") as file:
         for line in file:
             end += len(line)
             if len(line) < 10 or not line.endswith(b"\n") or line[:9] != b"%08x " % zlib.crc32(line[9:-1]):
@@ -167,7 +169,7 @@ def _entries(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
 
 
 def _lock(descriptor: int, path: Path) -> None:
-    """Nobody else writes here; the lock goes with the process, however it ends."""
+    """Lock the file for this process; the system releases the lock when the process ends, in whatever way."""
     try:
         import fcntl  # noqa: PLC0415  not on Windows
     except ImportError:
@@ -175,20 +177,23 @@ def _lock(descriptor: int, path: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise JournalError(f"Another process is working on {str(path)!r}. Wait for it, or end it.") from None
+        raise JournalError(
+            f"Another process is using {str(path)!r}. Wait until it has finished, or end it."
+        ) from None
     except OSError:
-        return  # a file system without locks
+        return  # the file system has no locks
     try:
         same = os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         same = False
-    if not same:  # opened while its owner finished and removed it
-        raise JournalError(f"Another process has just finished with {str(path)!r}. Start again.")
+    if not same:  # the owner finished and removed the file while this process opened it
+        raise JournalError(f"Another process has just finished with {str(path)!r}. Start the command again.")
 
 
 @contextlib.contextmanager
-def _told(path: Path, promise: str = _KEPT) -> Iterator[None]:
+def _output_errors(path: Path, hint: str = _RESUME_HINT) -> Iterator[None]:
+    """Turn an `OSError` into an `OutputFileError` that names the file."""
     try:
         yield
     except OSError as error:
-        raise OutputFileError(f"{str(path)!r} cannot be written: {reason_of(error)}.{promise}") from error
+        raise OutputFileError(f"{str(path)!r} cannot be written: {reason_of(error)}.{hint}") from error

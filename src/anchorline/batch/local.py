@@ -1,4 +1,4 @@
-"""Many rows on one machine: worker processes, or threads, or this very process; answers in order."""
+"""Many rows on one machine, in worker processes, in threads or in this process; records come in order."""
 
 import contextlib
 import logging
@@ -12,37 +12,40 @@ from numbers import Integral
 from typing import Any, Unpack
 
 from anchorline.batch.blas import one_blas_thread
-from anchorline.batch.partition import FrameRows, Work, key_of, packed, rows_of
-from anchorline.batch.progress import Meter, Progress
-from anchorline.batch.workers import Crew, explain_rows, learn
+from anchorline.batch.partition import FrameRows, Work, failed_row_key, pack_work, rows_of
+from anchorline.batch.progress import Progress, ProgressReporter
+from anchorline.batch.workers import WorkerPool, explain_rows, learn_ranges_in_worker
 from anchorline.errors import ParameterError, RowError, UnpackableError, WorkerError
 from anchorline.explainer import Explainer, Ranges
 from anchorline.result.explanations import Explanations, Failure, Record, failed_record
 from anchorline.settings import Keywords
 
 _log = logging.getLogger(__name__)
-_CHUNK_SECONDS = 0.25  # of work sent at once: less costs messages, more is lost when a worker dies
-_MAX_ROWS = 16
-_CHUNKS_A_WORKER = 3  # begun and not yet taken: keeps workers busy, bounds memory
+_CHUNK_SECONDS = 0.25  # work per message: less costs more messages, more is lost when a worker dies
+_MAX_CHUNK_ROWS = 16
+_CHUNKS_PER_WORKER = 3  # sent and not yet collected: enough to keep workers busy, few enough to limit memory
 _TICK_SECONDS = 1.0
-_MAX_EMPTY_DEATHS = 3  # workers that die before any row: something else is wrong
+_MAX_EARLY_DEATHS = 3  # workers that die before they start a row; more means that rows are not the cause
 
 
 @dataclass
-class Events:
-    """What happened on the way: worker processes started again, rows that took too long, rows that killed."""
+class RunEvents:
+    """What happened during a run: restarts of workers, rows that took too long, and rows that killed a worker.
+
+    ``threads_reason`` is the reason why threads replaced processes; None if they did not.
+    """
 
     restarts: int = 0
     timeouts: list[int] = field(default_factory=list)
     deaths: list[int] = field(default_factory=list)
-    threads: str | None = None
+    threads_reason: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """How rows are worked off: so many workers, each row within so many seconds, from some row on.
+class ExecutionPlan:
+    """How rows are processed: the number of workers, the seconds allowed per row, and the first row.
 
-    ``isolate`` asks for worker processes also where one would do, so that a crash of the model is survived.
+    ``isolate`` requests worker processes even for ``n_jobs=1``, so that the run survives a crash of the model.
     ``tick`` is called at least every second.
     """
 
@@ -56,7 +59,7 @@ class Plan:
 def explain_many(
     explainer: Explainer,
     frame: Any,
-    plan: Plan,
+    plan: ExecutionPlan,
     progress: Callable[[Progress], None] | bool | None = None,
     *,
     errors: str = "raise",
@@ -68,48 +71,48 @@ def explain_many(
         raise ParameterError(f"errors is {errors!r}; needed 'raise' or 'keep'.")
     rows = rows_of(frame, explainer)
     work = Work.from_keywords(explainer, share_calls=share_calls, **keywords)
-    meter = Meter(len(rows), progress)
+    reporter = ProgressReporter(len(rows), progress)
     records = []
-    with contextlib.closing(stream(rows, work, plan, Events())) as found:
-        for place, record in found:
-            meter.count(record["error_type"] is not None)
+    with contextlib.closing(stream(rows, work, plan, RunEvents())) as numbered_records:
+        for place, record in numbered_records:
+            reporter.count(record["error_type"] is not None)
             if errors == "raise" and record["error_type"] is not None:
                 failure = Failure(place, record["error"], record["error_type"])
-                raise RowError(f"{failure} Pass errors='keep' to go on without it.")
+                raise RowError(f"{failure} Pass errors='keep' to continue without it.")
             records.append({"row": place} | record)
     return Explanations.from_records(records)
 
 
-def stream(rows: FrameRows, work: Work, plan: Plan, events: Events) -> Generator[tuple[int, Record]]:
-    """Every row's place and record, in order, as they come."""
+def stream(rows: FrameRows, work: Work, plan: ExecutionPlan, events: RunEvents) -> Generator[tuple[int, Record]]:
+    """Yield the place and the record of every row, in order, as soon as they are available."""
     check_plan(plan, work)
     n_jobs = effective_jobs(plan.n_jobs)
     if n_jobs == 1 and plan.row_timeout is None and not plan.isolate:
         yield from _in_process(rows, work.with_ranges(), plan)
         return
-    most = -(-(len(rows) - plan.start) // work.share)  # more workers than pieces of work would only wait
-    plan = replace(plan, n_jobs=max(1, min(n_jobs, most)))
+    max_workers = -(-(len(rows) - plan.start) // work.share)  # further workers would have nothing to do
+    plan = replace(plan, n_jobs=max(1, min(n_jobs, max_workers)))
     done = plan.start
     try:
-        for place, record in _Foreman(rows, packed(work), work, plan, events).work_off():
+        for place, record in _Dispatcher(rows, pack_work(work), work, plan, events).run():
             done = place + 1
             yield place, record
     except UnpackableError as error:
-        events.threads = str(error)
-        warnings.warn(f"{error} Threads are used instead{_loses(plan)}.", RuntimeWarning, stacklevel=2)
+        events.threads_reason = str(error)
+        warnings.warn(f"{error} Threads are used instead{_timeout_caveat(plan)}.", RuntimeWarning, stacklevel=2)
         yield from _in_threads(rows, work, replace(plan, start=done))
 
 
-def check_plan(plan: Plan, work: Work) -> None:
-    """Refuse, before anything is done, a plan that cannot be followed."""
+def check_plan(plan: ExecutionPlan, work: Work) -> None:
+    """Raise `ParameterError`, before any work is done, if the plan is not valid."""
     effective_jobs(plan.n_jobs)
     _check_timeout(plan.row_timeout, work)
 
 
 def effective_jobs(n_jobs: int) -> int:
-    """So many workers; -1 all cores, -2 all but one."""
+    """Return the number of workers for ``n_jobs``; -1 means all cores, -2 all cores but one."""
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise ParameterError(f"n_jobs is {n_jobs!r}; needed a whole number, -1 for all cores.")
+        raise ParameterError(f"n_jobs is {n_jobs!r}; needed a whole number other than 0. Type -1 for all cores.")
     if n_jobs > 0:
         return int(n_jobs)
     from joblib import cpu_count  # noqa: PLC0415  heavy
@@ -121,42 +124,47 @@ def _check_timeout(seconds: Any, work: Work) -> None:
     if seconds is None:
         return
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e6:
-        raise ParameterError(f"row_timeout is {seconds!r}; needed a number of seconds, or None.")
+        raise ParameterError(
+            f"row_timeout is {seconds!r}; needed a number of seconds above 0 and below 1,000,000, or None."
+        )
     if work.share > 1:
-        raise ParameterError("Rows that share calls cannot be timed one by one: leave row_timeout out.")
+        raise ParameterError(
+            f"row_timeout is {seconds!r} and share_calls is True, but rows that share calls cannot be timed "
+            "one by one. Omit row_timeout or share_calls."
+        )
 
 
-def _loses(plan: Plan) -> str:
+def _timeout_caveat(plan: ExecutionPlan) -> str:
     return ", which row_timeout cannot end" if plan.row_timeout is not None else ""
 
 
-def _in_process(rows: FrameRows, work: Work, plan: Plan) -> Iterator[tuple[int, Record]]:
-    size = max(_MAX_ROWS, work.share)
+def _in_process(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Iterator[tuple[int, Record]]:
+    size = max(_MAX_CHUNK_ROWS, work.share)
     for start in range(plan.start, len(rows), size):
-        some = rows.take(start, start + size)
-        with one_blas_thread():  # anew for every few rows: the first may load a library
-            records = work.records(some) if work.share > 1 else map(work.record, some)
+        chunk = rows.take(start, start + size)
+        with one_blas_thread():  # set again for every chunk, because the first row may load a BLAS library
+            records = work.records(chunk) if work.share > 1 else map(work.record, chunk)
             for place, record in enumerate(records, start):
                 plan.tick()
                 yield place, record
 
 
-def _in_threads(rows: FrameRows, work: Work, plan: Plan) -> Iterator[tuple[int, Record]]:
+def _in_threads(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Iterator[tuple[int, Record]]:
     size = work.share
-    with _threads(plan.n_jobs) as threads, one_blas_thread():
+    with _thread_pool(plan.n_jobs) as threads, one_blas_thread():
         _wait(threads.submit(work.with_ranges), plan)  # not in the main thread: see `model.exits`
         window: deque[tuple[int, Future[list[Record]]]] = deque()
         for start in range(plan.start, len(rows), size):
             window.append((start, threads.submit(work.records, rows.take(start, start + size))))
-            if len(window) >= plan.n_jobs * _CHUNKS_A_WORKER:
-                yield from _taken(window, plan)
+            if len(window) >= plan.n_jobs * _CHUNKS_PER_WORKER:
+                yield from _next_records(window, plan)
         while window:
-            yield from _taken(window, plan)
+            yield from _next_records(window, plan)
 
 
 @contextlib.contextmanager
-def _threads(n_threads: int) -> Iterator[ThreadPoolExecutor]:
-    """So many threads; after an interrupt, what was not begun is not begun."""
+def _thread_pool(n_threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Provide a pool of threads that starts no further task after an interrupt."""
     threads = ThreadPoolExecutor(n_threads)
     try:
         yield threads
@@ -164,12 +172,14 @@ def _threads(n_threads: int) -> Iterator[ThreadPoolExecutor]:
         threads.shutdown(cancel_futures=True)
 
 
-def _taken(window: deque[tuple[int, Future[list[Record]]]], plan: Plan) -> Iterator[tuple[int, Record]]:
+def _next_records(
+    window: deque[tuple[int, Future[list[Record]]]], plan: ExecutionPlan
+) -> Iterator[tuple[int, Record]]:
     start, future = window.popleft()
     yield from enumerate(_wait(future, plan), start)
 
 
-def _wait(future: Future[Any], plan: Plan) -> Any:
+def _wait(future: Future[Any], plan: ExecutionPlan) -> Any:
     while not wait([future], timeout=_TICK_SECONDS).done:
         plan.tick()
     plan.tick()
@@ -178,7 +188,7 @@ def _wait(future: Future[Any], plan: Plan) -> Any:
 
 @dataclass(eq=False)
 class _Chunk:
-    """Rows sent to a worker together, and what is to come back."""
+    """Consecutive rows; those at the places ``sent`` were sent to a worker, whose answer is ``future``."""
 
     first: int
     stop: int
@@ -186,30 +196,32 @@ class _Chunk:
     future: Future[tuple[list[Record], float]] | None = None
 
 
-class _Foreman:
-    """Hands out rows to a crew, in order; when it breaks, finds the row at fault and goes on with a new one."""
+class _Dispatcher:
+    """Sends rows to a worker pool, in order; when the pool breaks, finds the row at fault and starts another."""
 
-    def __init__(self, rows: FrameRows, payload: bytes, work: Work, plan: Plan, events: Events) -> None:
+    def __init__(
+        self, rows: FrameRows, payload: bytes, work: Work, plan: ExecutionPlan, events: RunEvents
+    ) -> None:
         self._rows, self._payload, self._work, self._plan, self._events = rows, payload, work, plan, events
-        self._crew = self._new_crew(plan.n_jobs)
-        self._settled: dict[int, Record] = {}
-        self._blamed: dict[int, int] = {}  # how often a row ended its worker, where that is certain
+        self._pool = self._new_pool(plan.n_jobs)
+        self._retried: dict[int, Record] = {}  # records of rows that were explained alone
+        self._n_deaths: dict[int, int] = {}  # how often a row certainly ended its worker
         self._ranges: Ranges = None
-        self._seconds, self._size, self._n_empty = 0.0, work.share, 0
+        self._seconds, self._size, self._n_early_deaths = 0.0, work.share, 0
 
-    def _new_crew(self, n_workers: int) -> Crew:
-        return Crew(self._payload, n_workers, self._plan.row_timeout)
+    def _new_pool(self, n_workers: int) -> WorkerPool:
+        return WorkerPool(self._payload, n_workers, self._plan.row_timeout)
 
-    def work_off(self) -> Iterator[tuple[int, Record]]:
-        """All rows, in order."""
+    def run(self) -> Iterator[tuple[int, Record]]:
+        """Yield the place and the record of every row, in order."""
         window: deque[_Chunk] = deque()
-        nxt, n = self._plan.start, len(self._rows)
+        next_row, n = self._plan.start, len(self._rows)
         try:
-            self._learn()
-            while window or nxt < n:
-                while nxt < n and len(window) < self._plan.n_jobs * _CHUNKS_A_WORKER:
-                    window.append(_Chunk(nxt, min(n, nxt + self._next_size(n - nxt))))
-                    nxt = window[-1].stop
+            self._learn_ranges()
+            while window or next_row < n:
+                while next_row < n and len(window) < self._plan.n_jobs * _CHUNKS_PER_WORKER:
+                    window.append(_Chunk(next_row, min(n, next_row + self._next_size(n - next_row))))
+                    next_row = window[-1].stop
                     self._send(window[-1])
                 records = self._result(window[0])
                 if records is None:
@@ -217,33 +229,33 @@ class _Foreman:
                     continue
                 yield from enumerate(records, window.popleft().first)
         finally:
-            self._crew.close()
+            self._pool.close()
 
     def _next_size(self, n_left: int) -> int:
-        """Rows to send next: fewer towards the end, so that no worker waits long for the last one."""
+        """Return the rows of the next chunk: fewer near the end, so that workers finish at about the same time."""
         if self._work.share > 1:
             return self._size
         return min(self._size, max(1, n_left // (2 * self._plan.n_jobs)))
 
-    def _learn(self) -> None:
-        """Ask for output ranges once, in a worker: a model that crashes there does no harm here."""
+    def _learn_ranges(self) -> None:
+        """Learn the output ranges once, in a worker, so that a crash of the model does not end this process."""
         try:
-            self._ranges = _wait(self._crew.submit(learn), self._plan)
+            self._ranges = _wait(self._pool.submit(learn_ranges_in_worker), self._plan)
         except BrokenProcessPool:
-            self._renew()
+            self._restart(self._plan.n_jobs)
 
     def _send(self, chunk: _Chunk) -> None:
-        with contextlib.suppress(BrokenProcessPool):  # found out when its result is asked for
+        with contextlib.suppress(BrokenProcessPool):  # `_result` handles a broken pool
             chunk.future = None
             rows = dict(enumerate(self._rows.take(chunk.first, chunk.stop), chunk.first))
-            chunk.sent = tuple(place for place in rows if place not in self._settled)
+            chunk.sent = tuple(place for place in rows if place not in self._retried)
             if chunk.sent:
-                todo = [rows[place] for place in chunk.sent]
-                chunk.future = self._crew.submit(explain_rows, chunk.sent, todo, self._ranges)
+                sent_rows = [rows[place] for place in chunk.sent]
+                chunk.future = self._pool.submit(explain_rows, chunk.sent, sent_rows, self._ranges)
 
     def _result(self, chunk: _Chunk) -> list[Record] | None:
-        """The chunk's records; None if the crew broke."""
-        found: dict[int, Record] = {}
+        """Return the records of the chunk; None if the pool broke."""
+        received: dict[int, Record] = {}
         if chunk.sent:
             if chunk.future is None:
                 return None
@@ -251,81 +263,82 @@ class _Foreman:
                 records, seconds = _wait(chunk.future, self._plan)
             except BrokenProcessPool:
                 return None
-            found = dict(zip(chunk.sent, records, strict=True))
-            self._adapt(seconds / len(records))
-            self._n_empty = 0
+            received = dict(zip(chunk.sent, records, strict=True))
+            self._adapt_size(seconds / len(records))
+            self._n_early_deaths = 0
         places = range(chunk.first, chunk.stop)
-        return [found[place] if place in found else self._settled.pop(place) for place in places]
+        return [received[place] if place in received else self._retried.pop(place) for place in places]
 
-    def _adapt(self, seconds: float) -> None:
-        """Send as many rows at once as make a fraction of a second."""
-        self._seconds = seconds if self._seconds == 0 else 0.8 * self._seconds + 0.2 * seconds
+    def _adapt_size(self, seconds_per_row: float) -> None:
+        """Choose the chunk size so that a chunk takes a fraction of a second."""
+        old = self._seconds
+        self._seconds = seconds_per_row if old == 0 else 0.8 * old + 0.2 * seconds_per_row
         if self._work.share == 1:
-            self._size = max(1, min(_MAX_ROWS, int(_CHUNK_SECONDS / max(self._seconds, 1e-6))))
+            self._size = max(1, min(_MAX_CHUNK_ROWS, int(_CHUNK_SECONDS / max(self._seconds, 1e-6))))
 
     def _recover(self, window: deque[_Chunk]) -> None:
-        """Try the rows that workers were at alone, one by one; send the others again."""
-        lost = [chunk for chunk in window if not _has_come(chunk.future)]
+        """Explain each row that a worker was processing alone; send the other rows again."""
+        lost = [chunk for chunk in window if not _has_result(chunk.future)]
         places = {place for chunk in lost for place in range(chunk.first, chunk.stop)}
-        suspects = {place: late for place, late in sorted(self._crew.in_flight().items()) if place in places}
-        self._n_empty = 0 if suspects else self._n_empty + 1
-        if self._n_empty >= _MAX_EMPTY_DEATHS:
-            raise WorkerError("Worker processes die before they begin a row: out of memory, or killed.")
-        alone = len(suspects) == 1
-        for place, late in suspects.items():
-            self._blame(place, late, certain=late or alone)
-        _log.warning("A worker process died; rows it may have died of: %s", list(suspects))
-        self._crew.close()
-        self._crew = self._new_crew(1)
-        self._events.restarts += 1
+        in_progress = sorted(self._pool.rows_in_progress().items())
+        suspects = {place: timed_out for place, timed_out in in_progress if place in places}
+        self._n_early_deaths = 0 if suspects else self._n_early_deaths + 1
+        if self._n_early_deaths >= _MAX_EARLY_DEATHS:
+            raise WorkerError(
+                "Worker processes die before they start a row, because memory is exhausted or something kills "
+                "them. Free memory, or use fewer workers (n_jobs)."
+            )
+        is_only_suspect = len(suspects) == 1
+        for place, timed_out in suspects.items():
+            self._count_death(place, timed_out, certain=timed_out or is_only_suspect)
+        _log.warning("A worker process died; rows that may have killed it: %s", list(suspects))
+        self._restart(1)
         for place in suspects:
-            self._settle(place)
+            self._retry_alone(place)
         if self._plan.n_jobs > 1:
-            self._crew.close()
-            self._crew = self._new_crew(self._plan.n_jobs)
+            self._pool.close()
+            self._pool = self._new_pool(self._plan.n_jobs)
         for chunk in lost:
             self._send(chunk)
 
-    def _renew(self) -> None:
-        self._crew.close()
-        self._crew = self._new_crew(self._plan.n_jobs)
+    def _restart(self, n_workers: int) -> None:
+        self._pool.close()
+        self._pool = self._new_pool(n_workers)
         self._events.restarts += 1
 
-    def _blame(self, place: int, late: bool, certain: bool) -> None:
-        self._blamed[place] = self._blamed.get(place, 0) + certain
-        if late:
+    def _count_death(self, place: int, timed_out: bool, certain: bool) -> None:
+        self._n_deaths[place] = self._n_deaths.get(place, 0) + certain
+        if timed_out:
             self._events.timeouts.append(place)
         elif certain:
             self._events.deaths.append(place)
 
-    def _settle(self, place: int) -> None:
-        """Explain one row with a worker to itself; after two certain deaths the row is given up."""
+    def _retry_alone(self, place: int) -> None:
+        """Explain one row in a worker of its own; give the row up after it has certainly ended two workers."""
         while True:
-            if self._blamed.get(place, 0) >= 2:
-                self._settled[place] = self._given_up(place)
+            if self._n_deaths.get(place, 0) >= 2:
+                self._retried[place] = self._death_record(place)
                 return
             try:
-                future = self._crew.submit(explain_rows, (place,), self._rows.take(place, place + 1), self._ranges)
-                self._settled[place] = _wait(future, self._plan)[0][0]
+                future = self._pool.submit(explain_rows, (place,), self._rows.take(place, place + 1), self._ranges)
+                self._retried[place] = _wait(future, self._plan)[0][0]
                 return
             except BrokenProcessPool:
-                late = self._crew.in_flight().get(place)
-                self._blame(place, bool(late), certain=True)
-                self._crew.close()
-                self._crew = self._new_crew(1)
-                self._events.restarts += 1
+                timed_out = self._pool.rows_in_progress().get(place)
+                self._count_death(place, bool(timed_out), certain=True)
+                self._restart(1)
 
-    def _given_up(self, place: int) -> Record:
-        late = self._events.timeouts.count(place) >= 2
-        kind, told = (
+    def _death_record(self, place: int) -> Record:
+        kind, message = (
             "WorkerError",
-            "Its worker process died twice: killed, out of memory, or crashed.",
+            "The worker process of this row died twice: it was killed, ran out of memory, or crashed.",
         )
-        if late:
-            kind, told = "RowTimeout", f"No explanation within {self._plan.row_timeout:g} seconds, twice."
+        if self._events.timeouts.count(place) >= 2:
+            limit = f"{self._plan.row_timeout:g}"
+            kind, message = "RowTimeout", f"The row was not explained within {limit} seconds, in two attempts."
         row = self._rows.take(place, place + 1)[0]
-        return failed_record(key_of(self._work.explainer, row), kind, told)
+        return failed_record(failed_row_key(self._work.explainer, row), kind, message)
 
 
-def _has_come(future: Future[Any] | None) -> bool:
+def _has_result(future: Future[Any] | None) -> bool:
     return future is not None and future.done() and future.exception() is None

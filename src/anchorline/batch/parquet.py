@@ -1,4 +1,4 @@
-"""Explanations as Parquet files: written row group by row group, whole or not at all, the same bytes always."""
+"""Explanations as Parquet files: written one row group at a time, atomically, and with reproducible bytes."""
 
 import itertools
 import json
@@ -12,29 +12,30 @@ from anchorline.errors import FormatError, MissingDependencyError
 from anchorline.io.files import open_atomically
 from anchorline.result.explanations import COLUMNS, Record
 
-ROWS_A_GROUP = 256  # fixed, for the same bytes; few, so that memory does not grow with long explanations
+ROWS_PER_GROUP = 256  # fixed for reproducible bytes, and small so that long explanations need little memory
 _IDENTITY = b"anchorline.batch"
 
 
 def write_parquet(
     path: str | PathLike[str], records: Iterable[Mapping[str, Any]], identity: Mapping[str, Any] | None = None
 ) -> None:
-    """Write records, as they come, beside the place; then rename. `OutputFileError` says what went wrong."""
+    """Write records, as they arrive, to a file that then replaces ``path``; raise `OutputFileError` on failure."""
     pa, pq = _arrow()
     schema = _schema(pa, identity)
-    told = [name for name in schema.names if name != "explanation"]  # no two are alike: nothing to sum up
-    layout = {"compression": "zstd", "write_statistics": told, "use_dictionary": told}
+    # Explanations all differ, so neither statistics nor a dictionary would be of use for them.
+    summarized = [name for name in schema.names if name != "explanation"]
+    layout = {"compression": "zstd", "write_statistics": summarized, "use_dictionary": summarized}
     with open_atomically(path) as file, pq.ParquetWriter(file, schema, **layout) as writer:
         remaining = iter(records)
-        while group := list(itertools.islice(remaining, ROWS_A_GROUP)):
+        while group := list(itertools.islice(remaining, ROWS_PER_GROUP)):
             columns = [pa.array([record[field.name] for record in group], field.type) for field in schema]
-            writer.write_table(pa.table(columns, schema=schema), row_group_size=ROWS_A_GROUP)
+            writer.write_table(pa.table(columns, schema=schema), row_group_size=ROWS_PER_GROUP)
 
 
 def read_parquet(path: str | PathLike[str]) -> Iterator[Record]:
-    """The records of a file, a row group at a time; or of all files of a folder, as clusters write them.
+    """Yield the records of a file, or of all files of a folder, as clusters write them, one row group at a time.
 
-    Where no column ``row`` tells a row's place, it is counted, in the order of the files' numbers.
+    Records without a column ``row`` are numbered in the order of the numbers in the file names.
     """
     records = itertools.chain.from_iterable(map(_records, _files(Path(path))))
     return ({"row": place} | record for place, record in enumerate(records))
@@ -43,14 +44,16 @@ def read_parquet(path: str | PathLike[str]) -> Iterator[Record]:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(path.glob("*.parquet"), key=_numbered)
+    files = sorted(path.glob("*.parquet"), key=_natural_key)
     if not files:
-        raise FormatError(f"{str(path)!r} has no file called .parquet: it does not hold explanations.")
+        raise FormatError(
+            f"The folder {str(path)!r} has no file whose name ends in .parquet. Name a folder with explanations."
+        )
     return files
 
 
-def _numbered(file: Path) -> list[str | int]:
-    """To sort part.10 behind part.9: texts and numbers take turns."""
+def _natural_key(file: Path) -> list[str | int]:
+    """Return a sort key that puts part.10 after part.9: texts and numbers alternate."""
     return [int(text) if text.isdecimal() else text for text in re.split(r"([0-9]+)", file.name)]
 
 
@@ -61,7 +64,10 @@ def _records(path: Path) -> Iterator[Record]:
             names = file.schema_arrow.names
             missing = [name for name in COLUMNS if name not in names]
             if missing:
-                raise FormatError(f"{str(path)!r} has no column {missing[0]!r}: it does not hold explanations.")
+                raise FormatError(
+                    f"{str(path)!r} lacks the column {missing[0]!r}, so it does not hold explanations. Name a "
+                    "file that `anchorline batch` or `to_parquet` wrote."
+                )
             wanted = [name for name in ("row", *COLUMNS) if name in names]
             for i in range(file.num_row_groups):
                 yield from file.read_row_group(i, columns=wanted).to_pylist()
@@ -69,12 +75,12 @@ def _records(path: Path) -> Iterator[Record]:
         raise FormatError(f"{str(path)!r} cannot be read: {error}") from error
 
 
-def identity_of(path: Path) -> dict[str, Any] | None:
-    """What the batch that wrote this file was made of; None if no batch did."""
+def read_identity(path: Path) -> dict[str, Any] | None:
+    """Return the identity of the batch that wrote this file; None if a batch did not write it."""
     pa, pq = _arrow()
     try:
-        kept = (pq.read_schema(path).metadata or {}).get(_IDENTITY)
-        return None if kept is None else dict(json.loads(kept))
+        stored = (pq.read_schema(path).metadata or {}).get(_IDENTITY)
+        return None if stored is None else dict(json.loads(stored))
     except (OSError, ValueError, pa.ArrowException):
         return None
 
@@ -82,8 +88,8 @@ def identity_of(path: Path) -> dict[str, Any] | None:
 def _schema(pa: Any, identity: Mapping[str, Any] | None) -> Any:
     types = {"text": pa.string(), "number": pa.float64()}
     fields = [("row", pa.int64()), *((name, types[kind]) for name, kind in COLUMNS.items())]
-    kept = None if identity is None else {_IDENTITY: json.dumps(identity, sort_keys=True).encode()}
-    return pa.schema(fields, metadata=kept)
+    metadata = None if identity is None else {_IDENTITY: json.dumps(identity, sort_keys=True).encode()}
+    return pa.schema(fields, metadata=metadata)
 
 
 def _arrow() -> tuple[Any, Any]:

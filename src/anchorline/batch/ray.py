@@ -1,8 +1,8 @@
-"""Ray Data: every batch explained by the one partition function."""
+"""Ray Data: every batch is explained by `explain_partition`."""
 
 from typing import Any, Unpack
 
-from anchorline.batch.partition import PackedWork, Work, check_id, wrong_frame
+from anchorline.batch.partition import PackedWork, Work, check_id, wrong_frame_error
 from anchorline.errors import MissingDependencyError
 from anchorline.explainer import Explainer
 from anchorline.settings import Keywords
@@ -17,18 +17,19 @@ def explain(
     batch_size: int | None = 64,
     **keywords: Unpack[Keywords],
 ) -> Any:
-    """A lazy Ray Dataset of explanations; see `explain_partition`.
+    """Return a lazy Ray Dataset of explanations; see `explain_partition`.
 
-    The explainer is put into the object store once. A worker that dies is Ray's to replace: its batch is
-    computed again, and gives the same bytes.
+    The explainer is put into the object store once. If a worker dies, Ray replaces it and computes its batch
+    again, with the same bytes as result.
     """
     try:
         import ray.data  # noqa: PLC0415  heavy
     except ImportError:
         raise MissingDependencyError.for_package("ray[data]", "ray") from None
     if not isinstance(dataset, ray.data.Dataset):
-        raise wrong_frame(dataset, "a Ray Dataset", "ray.data.from_pandas(frame)")
-    if columns := dataset.columns(fetch_if_missing=False):  # else only its rows can tell, and are asked later
+        raise wrong_frame_error(dataset, "a Ray Dataset", "ray.data.from_pandas(frame)")
+    # Ray may not know the columns before the dataset is computed; then each batch checks the id.
+    if columns := dataset.columns(fetch_if_missing=False):
         check_id(id, columns)
     stored = ray.put(PackedWork(Work.from_keywords(explainer, share_calls=share_calls, **keywords).with_ranges()))
 

@@ -1,4 +1,4 @@
-"""A batch from a file to a file: checkpoints, going on after a crash, a report of what happened."""
+"""A batch that writes a Parquet file: checkpoints, resuming after a crash, and a report of the run."""
 
 import contextlib
 import hashlib
@@ -13,27 +13,28 @@ from typing import Any
 import numpy as np
 
 from anchorline._version import __version__
-from anchorline.batch.journal import Journal, check_identity, records
-from anchorline.batch.local import Events, Plan, check_plan, stream
-from anchorline.batch.parquet import identity_of, read_parquet, write_parquet
+from anchorline.batch.journal import Journal, check_identity, read_records
+from anchorline.batch.local import ExecutionPlan, RunEvents, check_plan, stream
+from anchorline.batch.parquet import read_identity, read_parquet, write_parquet
 from anchorline.batch.partition import FrameRows, Work
-from anchorline.batch.progress import Meter, Progress, check_progress, clock
+from anchorline.batch.progress import Progress, ProgressReporter, check_progress, format_duration
 from anchorline.errors import JournalError, OutputFileError, RowError
 from anchorline.io.files import reason_of
 from anchorline.result.explanations import Failure, Record
 
-JOURNAL = ".journal"  # the ending of a journal's name, after the whole name of the file it becomes
+JOURNAL_SUFFIX = ".journal"  # appended to the whole name of the result file
 _BLOCK = 1 << 20
-_MAX_FAILURES_TOLD = 5
+_MAX_LISTED_FAILURES = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a batch came to.
+    """The outcome of a batch.
 
-    ``resumed`` rows were finished before; ``dropped`` bytes of a torn journal were thrown away; ``failures``
-    count the rows without explanation by their kind, ``first_failures`` are the first of them. ``threads``: why
-    no processes were used, of which a warning told.
+    ``n_resumed`` rows were finished by an earlier run. ``dropped`` is the number of bytes of an incomplete line
+    that were removed from the journal. ``failures`` counts the rows without explanation by kind of error, and
+    ``first_failures`` holds the first of them. ``threads_reason`` is the reason why threads replaced processes,
+    which a warning reported; None if they did not.
     """
 
     n_rows: int
@@ -43,36 +44,36 @@ class Report:
     restarts: int
     timeouts: int
     dropped: int
-    threads: str | None
+    threads_reason: str | None
     seconds: float
 
     @property
     def n_failed(self) -> int:
-        """Rows without an explanation."""
+        """The number of rows without an explanation."""
         return sum(self.failures.values())
 
     def lines(self) -> list[str]:
-        """The report, for people."""
+        """Return the report as lines of text."""
         n_new = self.n_rows - self.n_resumed
-        rate = f", {n_new / self.seconds:.1f} a second" if n_new and self.seconds > 0 else ""
+        rate = f", {n_new / self.seconds:.1f} per second" if n_new and self.seconds > 0 else ""
         n_good = self.n_rows - self.n_failed
-        told = [f"{n_good:,} of {self.n_rows:,} rows explained in {clock(self.seconds)}{rate}."]
+        lines = [f"{n_good:,} of {self.n_rows:,} rows explained in {format_duration(self.seconds)}{rate}."]
         if self.n_resumed:
-            torn = f" ({self.dropped:,} bytes of a torn line were dropped)" if self.dropped else ""
-            told.append(f"{self.n_resumed:,} rows were finished before{torn}.")
+            dropped = f" ({self.dropped:,} bytes of an incomplete line were dropped)" if self.dropped else ""
+            lines.append(f"{self.n_resumed:,} rows were finished by an earlier run{dropped}.")
         if self.n_failed:
             kinds = ", ".join(f"{name} {count:,}" for name, count in self.failures.items())
-            told.append(f"{self.n_failed:,} rows failed ({kinds}); their errors are in the file.")
-            told += [f"  {failure}"[:300] for failure in self.first_failures]
+            lines.append(f"{self.n_failed:,} rows failed ({kinds}); their errors are in the file.")
+            lines += [f"  {failure}"[:300] for failure in self.first_failures]
         if self.restarts:
-            late = f", {self.timeouts:,} times because a row took too long" if self.timeouts else ""
-            told.append(f"Worker processes were started again {self.restarts:,} times{late}; no row was lost.")
-        return told
+            timeouts = f", {self.timeouts:,} times because a row took too long" if self.timeouts else ""
+            lines.append(f"Worker processes were restarted {self.restarts:,} times{timeouts}; no row was lost.")
+        return lines
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunChoices:
-    """How a batch is run; none of it changes a byte of the result."""
+class RunOptions:
+    """How a batch is run; only ``row_timeout`` can change the result, where a row takes longer."""
 
     n_jobs: int = 1
     resume: bool = False
@@ -82,36 +83,36 @@ class RunChoices:
     progress: Callable[[Progress], None] | bool | None = None
 
 
-def run_batch(rows: FrameRows, work: Work, out: Path, made_of: Mapping[str, Any], choices: RunChoices) -> Report:
-    """Explain all rows into the Parquet file ``out``; ``made_of`` tells the model and the data.
+def run_batch(rows: FrameRows, work: Work, out: Path, sources: Mapping[str, Any], options: RunOptions) -> Report:
+    """Explain all rows into the Parquet file ``out``; ``sources`` identifies the model and the data.
 
-    A journal beside the file, called like it with ``.journal``, keeps every finished row until the file is
-    whole. After a crash, the same call with ``resume`` goes on and ends with the same bytes.
+    A journal beside the file, with ``.journal`` appended to its name, holds every finished row until the file is
+    complete. After a crash, the same call with ``resume`` continues and produces the same bytes.
     """
     start = time.monotonic()
-    plan = Plan(n_jobs=choices.n_jobs, row_timeout=choices.row_timeout, isolate=True)
+    plan = ExecutionPlan(n_jobs=options.n_jobs, row_timeout=options.row_timeout, isolate=True)
     check_plan(plan, work)
-    check_progress(choices.progress)
-    identity = identity_for(rows, work, made_of, choices)
-    journal_path = Path(f"{out}{JOURNAL}")
-    _check_places(out, journal_path)
+    check_progress(options.progress)
+    identity = batch_identity(rows, work, sources, options)
+    journal_path = Path(f"{out}{JOURNAL_SUFFIX}")
+    _check_paths(out, journal_path)
     failures: Counter[str] = Counter()
     first: list[Failure] = []
-    if _is_finished(out, journal_path, identity, choices):
-        for _ in _counted(read_parquet(out), failures, first, len(rows)):
+    if _is_finished(out, journal_path, identity, options):
+        for _ in _count_failures(read_parquet(out), failures, first, len(rows)):
             pass
-        return _report(failures, first, Events(), n_rows=len(rows), n_resumed=len(rows), dropped=0, start=start)
-    journal = _open(out, journal_path, identity, choices)
-    events, n_resumed = Events(), journal.n_rows
+        return _report(failures, first, RunEvents(), n_rows=len(rows), n_resumed=len(rows), dropped=0, start=start)
+    journal = _open_journal(journal_path, identity, options)
+    events, n_resumed = RunEvents(), journal.n_rows
     try:
-        meter = Meter(len(rows), choices.progress, n_resumed)
-        found = stream(rows, work, replace(plan, start=n_resumed, tick=journal.tick), events)
-        _work_off(found, journal, meter, choices.fail_fast)
-        write_parquet(out, _counted(records(journal_path), failures, first, len(rows)), identity)
-        removed = _removed(journal_path)  # still locked: nobody else's
+        reporter = ProgressReporter(len(rows), options.progress, n_resumed)
+        records = stream(rows, work, replace(plan, start=n_resumed, tick=journal.tick), events)
+        _append_all(records, journal, reporter, options.fail_fast)
+        write_parquet(out, _count_failures(read_records(journal_path), failures, first, len(rows)), identity)
+        removed = _removed(journal_path)  # while the lock is held, so that the file cannot be another process's
     finally:
         journal.close()
-    if not removed:  # Windows removes no open file
+    if not removed:  # Windows does not remove an open file
         _removed(journal_path)
     return _report(
         failures, first, events, n_rows=len(rows), n_resumed=n_resumed, dropped=journal.dropped, start=start
@@ -119,6 +120,7 @@ def run_batch(rows: FrameRows, work: Work, out: Path, made_of: Mapping[str, Any]
 
 
 def _removed(path: Path) -> bool:
+    """Remove a file; return whether that worked."""
     try:
         path.unlink()
     except OSError:
@@ -126,11 +128,11 @@ def _removed(path: Path) -> bool:
     return True
 
 
-def identity_for(rows: FrameRows, work: Work, made_of: Mapping[str, Any], choices: RunChoices) -> dict[str, Any]:
-    """All that decides the bytes of the result."""
+def batch_identity(rows: FrameRows, work: Work, sources: Mapping[str, Any], options: RunOptions) -> dict[str, Any]:
+    """Return everything that determines the bytes of the result."""
     explainer = work.explainer
     return {
-        **made_of,
+        **sources,
         "rows": len(rows),
         "table": explainer.space.fingerprint,
         "settings": work.settings.to_dict(),
@@ -143,94 +145,105 @@ def identity_for(rows: FrameRows, work: Work, made_of: Mapping[str, Any], choice
             "threshold": explainer.threshold,
             "input": explainer.target.input,
         },
-        "row_timeout": choices.row_timeout,
+        "row_timeout": options.row_timeout,
         "shared_calls": work.share > 1,
         "versions": {"anchorline": __version__, "numpy": np.__version__},
     }
 
 
-def _check_places(*places: Path) -> None:
-    """Refuse, before any work, names that no file can have."""
-    for place in places:
+def _check_paths(*paths: Path) -> None:
+    """Raise `OutputFileError`, before any work is done, for a name that a file cannot have."""
+    for path in paths:
         try:
-            is_folder = place.is_dir()
+            is_folder = path.is_dir()
         except OSError as error:
-            raise OutputFileError(f"{str(place)!r} cannot be written: {reason_of(error)}.") from error
+            raise OutputFileError(f"{str(path)!r} cannot be written: {reason_of(error)}.") from error
         if is_folder:
-            raise OutputFileError(f"{str(place)!r} is a folder; needed the name of a file.")
+            raise OutputFileError(f"{str(path)!r} is a folder; needed the name of a file.")
 
 
-def _is_finished(out: Path, journal: Path, identity: Mapping[str, Any], choices: RunChoices) -> bool:
-    """Whether there is nothing to go on with, because the file is there; `JournalError` where it may not be."""
-    if choices.resume and choices.overwrite:
-        raise JournalError("Either go on (--resume) or begin anew (--overwrite), not both.")
-    if choices.overwrite:
+def _is_finished(out: Path, journal: Path, identity: Mapping[str, Any], options: RunOptions) -> bool:
+    """Return whether an earlier run completed the file; raise `JournalError` if a file is in the way."""
+    if options.resume and options.overwrite:
+        raise JournalError("Got resume and overwrite; needed one of them. Type --resume or --overwrite.")
+    if options.overwrite:
         return False
-    if not choices.resume:
-        for there in (out, journal):
-            if there.exists():
-                hint = "go on with resume (--resume), or" if there == journal else ""
-                raise JournalError(f"{str(there)!r} exists: {hint} begin anew with overwrite (--overwrite).")
+    if not options.resume:
+        for path in (out, journal):
+            if path.exists():
+                hint = "Continue with resume (--resume), or start" if path == journal else "Start"
+                raise JournalError(f"{str(path)!r} exists. {hint} again with overwrite (--overwrite).")
         return False
     if journal.exists() or not out.exists():
         return False
-    began_with = identity_of(out)
-    if began_with is None:
-        raise JournalError(f"{str(out)!r} exists, and no batch wrote it. Begin anew with overwrite (--overwrite).")
-    check_identity(began_with, identity, str(out))
+    saved_identity = read_identity(out)
+    if saved_identity is None:
+        raise JournalError(
+            f"{str(out)!r} exists, but a batch did not write it, so it cannot be resumed. Start again with "
+            "overwrite (--overwrite)."
+        )
+    check_identity(saved_identity, identity, str(out))
     return True
 
 
-def _open(out: Path, path: Path, identity: Mapping[str, Any], choices: RunChoices) -> Journal:
-    if choices.overwrite and path.exists():
-        # Locked first: a batch that is running is not thrown away.
+def _open_journal(path: Path, identity: Mapping[str, Any], options: RunOptions) -> Journal:
+    if options.overwrite and path.exists():
+        # The lock comes first, so that a running batch is not deleted.
         with contextlib.suppress(OSError), contextlib.closing(Journal.lock_only(path)):
             path.unlink()
-    if choices.resume and path.exists():
+    if options.resume and path.exists():
         return Journal.resume(path, identity)
     return Journal.begin(path, identity)
 
 
-def _work_off(found: Generator[tuple[int, Record]], journal: Journal, meter: Meter, fail_fast: bool) -> None:
-    with contextlib.closing(found):
-        for place, record in found:
+def _append_all(
+    numbered_records: Generator[tuple[int, Record]], journal: Journal, reporter: ProgressReporter, fail_fast: bool
+) -> None:
+    with contextlib.closing(numbered_records):
+        for place, record in numbered_records:
             if fail_fast and record["error_type"] is not None:
                 failure = Failure(place, record["error"], record["error_type"])
-                raise RowError(f"{failure} Stopped there, as asked (--fail-fast); --resume tries it again.")
+                raise RowError(
+                    f"{failure} The batch stopped here (--fail-fast). Type --resume to try the row again."
+                )
             journal.append({"row": place} | record)
-            meter.count(record["error_type"] is not None)
+            reporter.count(record["error_type"] is not None)
 
 
-def _counted(
-    found: Iterator[Record], failures: Counter[str], first: list[Failure], n_rows: int
+def _count_failures(
+    records: Iterator[Record], failures: Counter[str], first: list[Failure], n_rows: int
 ) -> Iterator[Record]:
-    """The records as they pass, failures counted; an error if any were missing."""
+    """Yield the records unchanged and count their failures; raise `OutputFileError` if records are missing."""
     n = 0
-    for record in found:
+    for record in records:
         n += 1
         if record["error_type"] is not None:
             failures[record["error_type"]] += 1
-            if len(first) < _MAX_FAILURES_TOLD:
+            if len(first) < _MAX_LISTED_FAILURES:
                 first.append(Failure(record["row"], record["error"], record["error_type"]))
         yield record
     if n != n_rows:
-        raise OutputFileError(f"The journal holds {n} of {n_rows} rows: it was changed. Go on with --resume.")
+        raise OutputFileError(
+            f"The journal holds {n} of {n_rows} rows, so another program has changed it. Continue with --resume."
+        )
 
 
-def _report(failures: Counter[str], first: list[Failure], events: Events, *, start: float, **told: int) -> Report:
+def _report(
+    failures: Counter[str], first: list[Failure], events: RunEvents, *, start: float, **counts: int
+) -> Report:
     return Report(
         failures=dict(failures.most_common()),
         first_failures=tuple(first),
         restarts=events.restarts,
         timeouts=len(events.timeouts),
-        threads=events.threads,
+        threads_reason=events.threads_reason,
         seconds=time.monotonic() - start,
-        **told,
+        **counts,
     )
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
-    """SHA-256 of a file's bytes."""
+    """Return the SHA-256 digest of a file, in hexadecimal."""
     digest = hashlib.sha256()
     with Path(path).open("rb") as file:
         while block := file.read(_BLOCK):

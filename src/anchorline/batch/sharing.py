@@ -12,11 +12,11 @@ import numpy as np
 
 from anchorline.explainer import Explainer
 
-_TICK_SECONDS = 1.0  # Polars keeps Ctrl-C from a thread that waits without end
+_TICK_SECONDS = 1.0  # with Polars loaded, Ctrl-C does not reach a thread that waits without a timeout
 
 
 @dataclass(eq=False)
-class _Question:
+class _Query:
     inputs: Any
     n_rows: int
     answer: Any = None
@@ -25,81 +25,81 @@ class _Question:
 
 
 class SharedModel:
-    """A model asked by several threads: once all of them wait, their inputs go to it together.
+    """A model that several threads query: once all of them wait, their inputs go to the model in one call.
 
-    At most ``width`` threads ask, each for at most 4,096 rows: so much is held in memory, and no more.
-    Where a mixed call fails, every question is asked alone, so that only the row at fault fails.
+    At most ``width`` threads query, each with at most 4,096 rows, which limits the memory. If a shared call
+    fails, each query is sent separately, so that only the row at fault fails.
     """
 
     def __init__(self, ask: Callable[[Any], Any]) -> None:
-        self._ask, self._turn = ask, threading.Condition()
-        self._waiting: list[_Question] = []
-        self._n_asking = 0
+        self._ask, self._condition = ask, threading.Condition()
+        self._waiting: list[_Query] = []
+        self._n_threads = 0
         self.n_calls = 0
 
     def enter(self) -> None:
-        """One thread more will ask."""
-        with self._turn:
-            self._n_asking += 1
+        """Register one more thread that will query."""
+        with self._condition:
+            self._n_threads += 1
 
     def leave(self) -> None:
-        """One thread less: those that wait need not wait for it."""
-        with self._turn:
-            self._n_asking -= 1
+        """Unregister one thread, so that the waiting threads stop waiting for it."""
+        with self._condition:
+            self._n_threads -= 1
             self._answer_if_all_wait()
 
     def __call__(self, inputs: Any) -> Any:
-        """The model's answer to these inputs, once all threads have asked."""
-        question = _Question(inputs, len(inputs))
-        with self._turn:
-            self._waiting.append(question)
+        """Return the model's answer to these inputs, after every registered thread has sent its query."""
+        query = _Query(inputs, len(inputs))
+        with self._condition:
+            self._waiting.append(query)
             self._answer_if_all_wait()
-            while not question.is_answered:
-                self._turn.wait()
-        if question.error is not None:
-            raise question.error
-        return question.answer
+            while not query.is_answered:
+                self._condition.wait()
+        if query.error is not None:
+            raise query.error
+        return query.answer
 
     def _answer_if_all_wait(self) -> None:
-        if not self._waiting or len(self._waiting) < self._n_asking:
+        if not self._waiting or len(self._waiting) < self._n_threads:
             return
-        questions, self._waiting = self._waiting, []
+        queries, self._waiting = self._waiting, []
         try:
-            self._answer(questions)
+            self._answer(queries)
         finally:
-            self._turn.notify_all()
+            self._condition.notify_all()
 
-    def _answer(self, questions: list[_Question]) -> None:
+    def _answer(self, queries: list[_Query]) -> None:
         try:
             self.n_calls += 1
-            answers = np.asarray(self._ask(_together([question.inputs for question in questions])))
-            ends = np.cumsum([question.n_rows for question in questions])
+            answers = np.asarray(self._ask(_concatenate([query.inputs for query in queries])))
+            ends = np.cumsum([query.n_rows for query in queries])
             if len(answers) != ends[-1]:
                 raise ValueError(f"{len(answers)} answers to {ends[-1]} rows")
-            for question, part in zip(questions, np.split(answers, ends[:-1]), strict=True):
-                question.answer, question.is_answered = part, True
-        except BaseException:  # also where a model tries to end the process: the others wait for an answer
-            for question in questions:
-                self._answer_alone(question)
+            for query, part in zip(queries, np.split(answers, ends[:-1]), strict=True):
+                query.answer, query.is_answered = part, True
+        except BaseException:  # even if the model tries to end the process, the other threads need an answer
+            for query in queries:
+                self._answer_alone(query)
 
-    def _answer_alone(self, question: _Question) -> None:
+    def _answer_alone(self, query: _Query) -> None:
         try:
             self.n_calls += 1
-            answer = self._ask(question.inputs)
-            # A model may write its next answer into the same memory.
-            question.answer = answer.copy() if hasattr(answer, "copy") else answer
+            answer = self._ask(query.inputs)
+            # The model may write its next answer into the same memory.
+            query.answer = answer.copy() if hasattr(answer, "copy") else answer
         except BaseException as error:
-            question.error = error
-        question.is_answered = True
+            query.error = error
+        query.is_answered = True
 
 
 def share_calls(
     explainer: Explainer, explain: Callable[[Explainer, Any], Any], rows: Sequence[Any], width: int
 ) -> list[Any]:
-    """Explain rows, up to ``width`` at a time in threads that share their model calls; answers in order."""
+    """Explain rows in up to ``width`` threads that share their model calls; return the answers in order."""
     shared = SharedModel(explainer.target.ask)
-    together = copy.copy(explainer)
-    together.target = replace(explainer.target, ask=shared)
+    sharing_explainer = copy.copy(explainer)
+    sharing_explainer.target = replace(explainer.target, ask=shared)
     results: list[Any] = [None] * len(rows)
     places = deque(range(len(rows)))
     lock = threading.Lock()
@@ -112,27 +112,27 @@ def share_calls(
                     if not places:
                         return
                     place = places.popleft()
-                results[place] = explain(together, rows[place])
+                results[place] = explain(sharing_explainer, rows[place])
         finally:
             shared.leave()
 
     for _ in range(n_threads):
-        shared.enter()  # before any starts: the first would else be alone
+        shared.enter()  # all register before any starts, or the first thread would not wait for the others
     with ThreadPoolExecutor(max(1, n_threads)) as threads:
         try:
-            working = [threads.submit(work) for _ in range(n_threads)]
-            while wait(working, timeout=_TICK_SECONDS).not_done:
+            futures = [threads.submit(work) for _ in range(n_threads)]
+            while wait(futures, timeout=_TICK_SECONDS).not_done:
                 pass
-            for done in working:
-                done.result()
+            for future in futures:
+                future.result()
         finally:
             with lock:
-                places.clear()  # after an interrupt, what was not begun is not begun
+                places.clear()  # after an interrupt, the threads do not start another row
     return results
 
 
-def _together(parts: list[Any]) -> Any:
-    """Model inputs of the same kind, one after the other."""
+def _concatenate(parts: list[Any]) -> Any:
+    """Concatenate model inputs of the same kind."""
     if len(parts) == 1:
         return parts[0]
     if isinstance(parts[0], np.ndarray):

@@ -1,9 +1,9 @@
-"""Spark DataFrames: every batch of rows explained by the one partition function (``mapInPandas``)."""
+"""Spark DataFrames: every batch of rows is explained by `explain_partition`, through ``mapInPandas``."""
 
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from anchorline.batch.partition import TAKEN, PackedWork, Work, check_id, wrong_frame
+from anchorline.batch.partition import RESERVED_NAMES, PackedWork, Work, check_id, wrong_frame_error
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.result.explanations import COLUMNS
@@ -18,34 +18,35 @@ def explain(
     share_calls: bool = False,
     **keywords: Unpack[Keywords],
 ) -> Any:
-    """A lazy Spark DataFrame of explanations; see `explain_partition`.
+    """Return a lazy Spark DataFrame of explanations; see `explain_partition`.
 
-    A Python worker that dies is Spark's to replace, as often as ``spark.task.maxFailures`` says (in local mode:
-    ``local[cores, failures]``): its task is done again, and gives the same bytes.
+    If a Python worker dies, Spark runs its task again, with the same bytes as result. The setting
+    ``spark.task.maxFailures`` limits the number of attempts (in local mode: ``local[cores, failures]``).
     """
-    if not hasattr(frame, "mapInPandas"):  # its class is another one where Spark is far away
-        raise wrong_frame(frame, "a Spark DataFrame", "session.createDataFrame(frame)")
+    if not hasattr(frame, "mapInPandas"):  # the class differs with Spark Connect, so it is not compared
+        raise wrong_frame_error(frame, "a Spark DataFrame", "session.createDataFrame(frame)")
     schema = _schema(frame, id)
-    parcel = PackedWork(Work.from_keywords(explainer, share_calls=share_calls, **keywords).with_ranges())
+    packed_work = PackedWork(Work.from_keywords(explainer, share_calls=share_calls, **keywords).with_ranges())
 
     def explain_batches(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
-            yield parcel.explain(batch, id)
+            yield packed_work.explain(batch, id)
 
     return frame.mapInPandas(explain_batches, schema)
 
 
 def _schema(frame: Any, id: str | None) -> Any:
-    """The columns of the answer, as Spark wants to be told beforehand."""
+    """Return the schema of the result, which Spark needs in advance."""
     from pyspark.sql.types import DoubleType, StringType, StructField, StructType  # noqa: PLC0415  heavy
 
     types = {"text": StringType(), "number": DoubleType()}
-    told = [StructField(name, types[kind]) for name, kind in COLUMNS.items()]
+    fields = [StructField(name, types[kind]) for name, kind in COLUMNS.items()]
     if id is None:
-        return StructType(told)
+        return StructType(fields)
     check_id(id, frame.columns)
-    if id.lower() in TAKEN:
+    if id.lower() in RESERVED_NAMES:
         raise ParameterError(
-            f"id is {id!r}: Spark takes it for {id.lower()!r}, a column of the answer. Rename yours."
+            f"id is {id!r}, which Spark does not distinguish from {id.lower()!r}, a column of the result. "
+            "Rename your column."
         )
-    return StructType([StructField(id, frame.schema[id].dataType), *told])
+    return StructType([StructField(id, frame.schema[id].dataType), *fields])

@@ -1,4 +1,4 @@
-"""Parts of one large sample: only those of the explanation that is asked for are put together."""
+"""Parts of one large sample: only parts of the same explanation are combined."""
 
 import pytest
 
@@ -16,8 +16,8 @@ def explainer(**keywords):
     return al.Explainer(rate, al.Hypercube(), **keywords)
 
 
-def gathered(row=HERE, asked=None, **keywords):
-    return [gather_part(asked or explainer(), row, *cut, **{**KEYWORDS, **keywords}) for cut in parts_of(N, 2)]
+def gathered(row=HERE, chosen=None, **keywords):
+    return [gather_part(chosen or explainer(), row, *cut, **{**KEYWORDS, **keywords}) for cut in parts_of(N, 2)]
 
 
 OTHERS = {
@@ -25,8 +25,8 @@ OTHERS = {
     "seed": lambda: gathered(seed=9),
     "sigma": lambda: gathered(sigma=3),
     "k": lambda: gathered(k=5),
-    "range": lambda: gathered(asked=explainer(output_range=(-2, 2))),
-    "names": lambda: gathered(asked=al.Explainer(rate, al.Hypercube([f"fact {j}" for j in range(20)]))),
+    "range": lambda: gathered(chosen=explainer(output_range=(-2, 2))),
+    "names": lambda: gathered(chosen=al.Explainer(rate, al.Hypercube([f"fact {j}" for j in range(20)]))),
 }
 
 
@@ -41,7 +41,7 @@ def test_parts_of_something_else_are_refused(other):
 
 
 def test_parts_know_each_other_however_often_they_are_gathered():
-    first, second = gathered()[0], gathered(asked=explainer())[1]
+    first, second = gathered()[0], gathered(chosen=explainer())[1]
     assert explain_parts(explainer(), HERE, [second, first], **KEYWORDS) == explainer().explain(HERE, **KEYWORDS)
 
 
@@ -61,7 +61,7 @@ def test_a_model_that_cannot_be_opened_there_is_told():
         def __call__(self, z):
             return rate(z)
 
-    with pytest.raises(UnpackableError, match=r"cannot be unpacked in another process .*no licence"):
+    with pytest.raises(UnpackableError, match=r"cannot be unpacked in another process .*no license"):
         explain_split(al.Explainer(Here(), al.Hypercube()), HERE, n_jobs=2, **KEYWORDS)
 
 

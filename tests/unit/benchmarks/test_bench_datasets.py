@@ -1,3 +1,5 @@
+"""Reading the paper's data sets, and training the benchmarks on small generated files."""
+
 import dataclasses
 import gzip
 import pickle
@@ -20,14 +22,14 @@ def write(directory, file_name, frame):
 
 @pytest.fixture
 def data(tmp_path):
-    """Two tiny files in the layout of the real ones, and a third that is none of the paper's."""
+    """Two small files in the layout of the real ones, and a third that is not one of the paper's data sets."""
     rng = np.random.default_rng(5)
     n = 80
     score = rng.normal(size=n).round(3)
     frame = pd.DataFrame(
         {
             "score": score,
-            "colour": rng.choice(["red", "NA", "blue"], size=n),  # NA is a word here, not a missing value
+            "color": rng.choice(["red", "NA", "blue"], size=n),  # here NA is a text, not a missing value
             "gone": np.where(np.arange(n) == 3, np.nan, 1.0 * np.arange(n)),
         }
     )
@@ -56,15 +58,15 @@ def test_reads_what_is_there_in_the_papers_order(data):
     first, second = read_datasets(data)
     assert (first.id, first.name, first.kind) == (29, "Credit Approval", "classification")
     assert (second.id, second.name, second.kind) == (44962, "Forest Fires", "regression")
-    assert list(first.frame.columns) == ["score", "colour", "gone"]
+    assert list(first.frame.columns) == ["score", "color", "gone"]
     assert set(first.target) == {"+", "-"}
     assert second.target.dtype == np.float64
 
 
 def test_only_an_empty_field_is_missing(data):
     frame = read_dataset(data, 29).frame
-    assert "NA" in set(frame["colour"])
-    assert frame.isna().sum().to_dict() == {"score": 0, "colour": 0, "gone": 1}
+    assert "NA" in set(frame["color"])
+    assert frame.isna().sum().to_dict() == {"score": 0, "color": 0, "gone": 1}
 
 
 def test_datasets_are_frozen(data):
@@ -76,7 +78,7 @@ def test_datasets_are_frozen(data):
 
 
 def test_refusals_say_what_to_type(data):
-    with pytest.raises(ParameterError, match="7 is no data set of the paper; needed one of 29, 42192"):
+    with pytest.raises(ParameterError, match="7 is not a data set of the paper; needed one of 29, 42192"):
         read_dataset(data, 7)
     with pytest.raises(ParameterError, match=r"COMPAS needs one file named 42192-.* found none.*--data DIR"):
         read_dataset(data, 42192)
@@ -102,8 +104,8 @@ def test_files_without_a_proper_target_are_refused(data):
 def test_classification_benchmark(data, tmp_path):
     benchmark = tasks.load_benchmark(data, 29, cache=tmp_path / "cache")
     assert benchmark.name == "Credit Approval"
-    assert benchmark.dimension == 7  # four bins and three colours; `gone` is dropped
-    assert benchmark.names[4:] == ("colour = NA", "colour = blue", "colour = red")
+    assert benchmark.dimension == 7  # four bins and three colors; `gone` is dropped
+    assert benchmark.names[4:] == ("color = NA", "color = blue", "color = red")
     assert benchmark.instances.shape == (10, 7)
     assert set(np.unique(benchmark.instances)) == {-1.0, 1.0}
     answers = benchmark.predict(np.random.default_rng(0).choice([-1.0, 1.0], size=(200, 7)))
@@ -112,7 +114,7 @@ def test_classification_benchmark(data, tmp_path):
     dataset = read_dataset(data, 29)
     assert (dataset.target == "-").mean() > 0.5
     low, high = [1.0, -1, -1, -1, 1, -1, -1], [-1.0, -1, -1, 1, 1, -1, -1]
-    assert benchmark.predict(np.array([low, high])).tolist() == [1, -1]  # the majority "-" is +1
+    assert benchmark.predict(np.array([low, high])).tolist() == [1, -1]  # +1 is the majority label "-"
 
 
 def test_regression_benchmark(data, tmp_path):
@@ -161,7 +163,7 @@ def test_the_seed_decides(data):
 def test_second_load_does_not_train(data, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     first = tasks.load_benchmark(data, 29, cache=cache)
-    (file,) = cache.iterdir()  # and nothing half-written beside it
+    (file,) = cache.iterdir()  # the only file: no temporary file is left
     assert file.name.startswith("29-")
     assert "seed48" in file.name
     assert tasks.PROTOCOL in file.name
@@ -197,9 +199,9 @@ def test_convergence_warnings_are_silenced_there_only(data):
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tasks._train(read_dataset(data, 29), 48)  # 200 iterations do not suffice for 64 rows
+        tasks._train(read_dataset(data, 29), 48)  # 200 iterations are too few for 64 rows
         assert caught == []
-        warnings.warn("still heard", ConvergenceWarning, stacklevel=1)
+        warnings.warn("still shown", ConvergenceWarning, stacklevel=1)
     assert len(caught) == 1
 
 

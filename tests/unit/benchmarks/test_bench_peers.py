@@ -1,4 +1,4 @@
-"""The race against LIME and KernelSHAP: equal queries, ratios, and a page; real peers, small models."""
+"""The comparison with LIME and KernelSHAP: equal queries, ratios and a page, with small models."""
 
 import json
 
@@ -27,12 +27,12 @@ def benchmark(predict=bent, d=10):
 
 @pytest.fixture(scope="module")
 def row():
-    (found,) = peers.race_peers([benchmark()], n_queries=1000, n_instances=2)
-    return found
+    (result,) = peers.race_peers([benchmark()], n_queries=1000, n_instances=2)
+    return result
 
 
 def test_all_sides_ask_the_same(row):
-    assert 900 <= row["queries"] <= 1000  # more than one number would have been refused
+    assert 900 <= row["queries"] <= 1000  # different numbers of queries would raise an error
     assert (row["instances"], row["seed"], row["d"]) == (2, 48, 10)
 
 
@@ -45,14 +45,16 @@ def test_ratios_are_theirs_over_ours(row):
 
 
 def test_sides_that_ask_differently_are_refused():
-    laps = {name: [peers.Lap(1.0, 1.0, n, 0.1)] for name, n in (("ours", 10), ("lime", 11), ("shap", 10))}
+    runs = {
+        name: [peers.TimedExplanation(1.0, 1.0, n, 0.1)] for name, n in (("ours", 10), ("lime", 11), ("shap", 10))
+    }
     with pytest.raises(AssertionError, match="same number of queries"):
-        peers._row(benchmark(), laps, 48)
+        peers._row(benchmark(), runs, 48)
 
 
 def test_a_perfect_explanation_has_no_ratio():
-    laps = {name: [peers.Lap(1.0, 1.0, 10, 0.0)] for name in ("ours", "lime", "shap")}
-    assert peers._row(benchmark(), laps, 48)["lime_relevance_ratio"] is None
+    runs = {name: [peers.TimedExplanation(1.0, 1.0, 10, 0.0)] for name in ("ours", "lime", "shap")}
+    assert peers._row(benchmark(), runs, 48)["lime_relevance_ratio"] is None
 
 
 def test_too_few_queries_for_kernel_shap():
@@ -74,9 +76,9 @@ def test_the_command_writes_its_section(tmp_path, monkeypatch):
 
 
 def test_the_race_against_lime_counts_every_query():
-    (found,) = engine.race_lime([benchmark()], n_queries=1000, repeats=1)  # it refuses unequal numbers
-    assert found["queries"] == 1000
-    assert found["overhead_ratio"] > 0
+    (result,) = engine.race_lime([benchmark()], n_queries=1000, repeats=1)  # unequal numbers raise an error
+    assert result["queries"] == 1000
+    assert result["overhead_ratio"] > 0
 
 
 def test_a_stopwatch_is_asked_itself():
@@ -86,13 +88,13 @@ def test_a_stopwatch_is_asked_itself():
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
-        (["--data", "nowhere"], "No data set of the paper is in 'nowhere'"),
+        (["--data", "nowhere"], "The folder 'nowhere' holds no data set of the paper"),
         (["--data", ".", "--only", "nosuch"], "invalid choice: 'nosuch'"),
     ],
 )
-def test_the_benchmarks_say_what_is_wrong_before_they_measure(words, told, capsys):
+def test_the_benchmarks_say_what_is_wrong_before_they_measure(arguments, message, capsys):
     with pytest.raises(SystemExit):
-        main(words)
-    assert told in capsys.readouterr().err
+        main(arguments)
+    assert message in capsys.readouterr().err

@@ -1,3 +1,5 @@
+"""MAPLE: leaf weights, the ranking of features, local ridge regressions and the choice of their size."""
+
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
@@ -9,7 +11,7 @@ from benchmarks.experiments.maple import Moments, candidate_sizes, fit_maple, le
 
 @pytest.fixture(scope="module")
 def sample():
-    """A step in column 0 and a slope in column 1; columns 2 to 5 say nothing."""
+    """Rows with a large effect of column 0 and a small effect of column 1; columns 2 to 5 have no effect."""
     rng = np.random.default_rng(3)
     rows = rng.choice([-1.0, 1.0], size=(600, 6))
     return rows, 0.6 * rows[:, 0] + 0.2 * rows[:, 1] + 0.01 * rng.normal(size=600)
@@ -80,13 +82,15 @@ def test_at_most_sixteen_sizes_from_one_to_all(d):
 
 def test_size_is_the_one_that_errs_least_on_held_out_rows(sample):
     rows, outputs = sample
-    held = np.random.default_rng(48).permutation(len(rows))[:8]
+    held_out = np.random.default_rng(48).permutation(len(rows))[:8]
     fitted = fit_maple(rows, outputs, seed=48)
     errors = []
     for size in candidate_sizes(6):
         trial = maple.Maple(fitted.forest, fitted.rows, fitted.outputs, fitted.leaves, fitted.ranking, size)
-        answers = [trial.explain(rows[i]) for i in held]
-        errors.append(sum((w @ rows[i] + b - outputs[i]) ** 2 for i, (w, b) in zip(held, answers, strict=True)))
+        answers = [trial.explain(rows[i]) for i in held_out]
+        errors.append(
+            sum((w @ rows[i] + b - outputs[i]) ** 2 for i, (w, b) in zip(held_out, answers, strict=True))
+        )
     assert fitted.n_kept == candidate_sizes(6)[int(np.argmin(errors))]
 
 
