@@ -40,7 +40,7 @@ def explanations(rng, d):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_extraction(seed):
-    """The event of w is a disjoint union of subcubes whose errors average to its error, so one error is at most as large.
+    """The event of w is a disjoint union of subcubes; their errors average to its error, so one is not larger.
 
     Under the uniform law the average has equal weights, as the paper states. Under any other law it is weighted,
     and one subcube is still no worse.

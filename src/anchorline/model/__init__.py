@@ -1,4 +1,10 @@
-"""The black box: what is asked of a model, its checked answers, models that try to exit, and loaders of models.
+"""The black box: which number of a model is explained, its checked answers, and loaders of model files.
 
-May import: errors.
+Models that try to end the process are contained here too. May import: errors, grid.
 """
+
+from anchorline.model.outputs import resolve
+from anchorline.model.predictor import Answer, Predictor
+from anchorline.model.target import Target
+
+__all__ = ["Answer", "Predictor", "Target", "resolve"]

@@ -1,7 +1,7 @@
 """The optimizer: it finds contributions from flips and drops, and never touches models or tables.
 
 Evidence, the problem, its solvers, their bounds and the audit of their answers live here.
-May import: errors.
+May import: errors, grid.
 """
 
 from typing import Any

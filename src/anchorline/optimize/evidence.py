@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from anchorline.errors import SampleError
+from anchorline.grid import DROP_GRID
 
-GRID = 2.0**26  # drops on multiples of 1 / GRID have exact float64 sums, in any order, up to 2^27 rows
 WEIGHT_GRID = 2.0**50  # weights that add up to at most 8, and their products, have exact sums on this grid
 _MIN_WEIGHT = 2.0**-30  # mean weight per row at which rounding may have moved a millionth of the weight
 _ROWS_PER_PRODUCT = 2**14  # bounds the memory; float32 counts rows exactly up to 2^24
@@ -66,7 +66,7 @@ class Evidence:
             weights, table = _round_to_grid(weights), flips.astype(np.float64)
             pair_sums, weight = table.T @ (table * weights[:, None]), float(weights.sum())
             weighted_drops, squares = _round_to_grid(weights * drops), _round_to_grid(weights * drops * drops)
-        coarse = np.rint(squares * GRID) / GRID
+        coarse = np.rint(squares * DROP_GRID) / DROP_GRID
         return cls(
             n_rows=len(drops),
             weight=weight,

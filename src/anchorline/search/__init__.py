@@ -1,4 +1,11 @@
-"""From an instance and a model to findings: flips, queries, evidence, solution, assessment.
+"""From a case to findings: flips, queries, evidence, solution, assessment; the two sides meet here.
 
-May import: errors, settings, and the rooms that meet here: model, spaces, optimize, guarantees.
+May import: errors, grid, settings, model, spaces, optimize, guarantees.
 """
+
+from anchorline.search.assess import Assessment
+from anchorline.search.case import Case
+from anchorline.search.investigate import Findings, investigate
+from anchorline.search.trace import trace
+
+__all__ = ["Assessment", "Case", "Findings", "investigate", "trace"]

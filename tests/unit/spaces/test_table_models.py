@@ -137,7 +137,7 @@ def test_scores_that_are_none_of_the_models_classes_are_not_taken_for_labels():
     parameters = {"loss_function": "Logloss", "iterations": 5, "verbose": 0, "allow_writing_files": False}
     inputs = FRAME[["age", "hours"]].fillna(0.0)
     model = CatBoost(parameters).fit(inputs, (YES == "yes").astype(int))
-    with pytest.raises(ParameterError, match=r"classes are \[0, 1\].*none of them.*task='number'"):
+    with pytest.raises(ParameterError, match=r"classes are \[0, 1\].*it answers.*task='number'"):
         al.Explainer(model, inputs).explain(0, **OPTIONS)
     scored = al.Explainer(model, inputs, task="number").explain(0, **OPTIONS)
     assert scored.prediction == pytest.approx(float(model.predict(inputs[:1])[0]))
@@ -235,7 +235,7 @@ def test_a_constant_regressor():
 def test_several_outputs_need_a_column():
     model = LinearRegression().fit(NUMBERS, np.c_[LEVEL, -3 * LEVEL])
     table = al.Table(NUMBERS)
-    with pytest.raises(ParameterError, match=r"2 numbers a row. Pass column="):
+    with pytest.raises(ParameterError, match=r"2 numbers per row. Pass column="):
         al.Explainer(model, table).explain(0)
     explanation = al.Explainer(model, table, column=1).explain(0, **OPTIONS)
     assert explanation.output == "output 1"
@@ -334,9 +334,9 @@ def test_a_function_with_classes():
 
     explanation = al.Explainer(ask, table, output="good", classes=["bad", "good"]).explain(0, **OPTIONS)
     check(explanation, ask, table, model.predict_proba(NUMBERS[:1])[0, 1])
-    with pytest.raises(ParameterError, match=r"which of the model's 2 columns.*classes=.*column="):
+    with pytest.raises(ParameterError, match=r"2 columns without names.*classes=.*column="):
         al.Explainer(ask, table, output="good").explain(0)
-    with pytest.raises(ParameterError, match="3 classes were given; the model answers with 2 columns"):
+    with pytest.raises(ParameterError, match="3 classes were given, but the model answers with 2 columns"):
         al.Explainer(ask, table, classes=["a", "b", "c"]).explain(0)
 
 
@@ -351,7 +351,7 @@ def test_a_classifier_without_probabilities_explains_its_label(target):
     label = model.predict(NUMBERS[:1])[0]
     assert explanation.label == label
     assert type(explanation.label) is type(label.item() if hasattr(label, "item") else label)
-    with pytest.raises(ParameterError, match=r"a class; but labels are explained as they are predicted"):
+    with pytest.raises(ParameterError, match=r"which is a class, but labels are explained as they are predicted"):
         al.Explainer(model, table, output=model.classes_[1])
 
 
@@ -363,7 +363,7 @@ def test_texts_are_labels_and_integers_are_asked_about():
     def codes(rows):
         return rows["age"].to_numpy() // 10
 
-    with pytest.raises(PredictorOutputError, match=r"labels or numbers\? .*task='label', else task='number'"):
+    with pytest.raises(PredictorOutputError, match=r"labels or numbers\? .*task='label', otherwise task='number'"):
         al.Explainer(codes, table).explain(0)
     assert al.Explainer(codes, table, task="label").explain(0, **OPTIONS).label == NUMBERS["age"][0] // 10
     numbers = al.Explainer(codes, table, task="number").explain(0, **OPTIONS)

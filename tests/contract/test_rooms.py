@@ -1,0 +1,64 @@
+"""Rooms introduce themselves, tests mirror them, and no constructor queries a model."""
+
+import importlib
+import pathlib
+
+import numpy as np
+import pytest
+
+import anchorline as al
+from anchorline.model.predictor import Predictor
+from anchorline.model.target import Target
+from anchorline.search.case import Case
+from anchorline.settings import Settings
+
+ROOT = pathlib.Path(al.__file__).parent
+TESTS = pathlib.Path(__file__).parents[1]
+ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
+MAX_TEST_LINES = 500
+# Rooms whose tests start processes, browsers or servers, and lie in folders of their own.
+ELSEWHERE = {"cli": "process", "studio": "studio"}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_says_what_lives_in_it_and_what_it_may_import(room):
+    assert "May import: " in " ".join(importlib.import_module(f"anchorline.{room}").__doc__.split())
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_tests_mirror_the_rooms(room):
+    folder = TESTS / ELSEWHERE[room] if room in ELSEWHERE else TESTS / "unit" / room
+    assert list(folder.rglob("test_*.py"))
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: str(path.relative_to(TESTS)))
+def test_test_files_are_short(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_TEST_LINES
+
+
+def test_constructors_query_nothing():
+    """Explainer, predictor and case are built without a query; opening the case takes one."""
+    sizes = []
+
+    class Model:
+        """A model that provides its labels only with its answers, as MLflow servers do."""
+
+        def __call__(self, rows):
+            sizes.append(len(rows))
+            return np.column_stack([rows[:, 0], 1 - rows[:, 0]])
+
+        def classes_for(self, rows):
+            self(rows)
+            return ["no", "yes"]
+
+    model, table = Model(), al.Table(np.linspace(0, 1, 20).reshape(-1, 1))
+    before = dict(vars(model))
+    explainer = al.Explainer(model, table, output="yes")
+    case = Case(table.at(3), Predictor(Target(model)), Settings(), table.fingerprint)
+    assert sizes == []
+    case.open()
+    assert sizes == [1]
+    assert explainer.target.column == 1
+    assert explainer.prepare(3, Settings()).predictor.column == 1
+    assert sizes == [1, 1, 1]
+    assert vars(model) == before
