@@ -9,8 +9,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 HABITS = {
     "write 'is not a' or 'has no'": r"(?<!there )\b(is|are|was|were) no (?!longer\b|more\b|less\b|fewer\b)",
     "write 'per'": r"\b(one|ones|numbers?|values?|rows?|terms?|labels?|ms|queries|seconds|files?|"
-    r"milliseconds|outputs?|times|points?) an? (row|literal|second|column|term|process|request|case|class|neighbor|"
-    r"k|task|coordinate|page|picture|minute|name|line|fact|machine|cell|node|level|call|batch)\b",
+    r"milliseconds|outputs?|times|points?) an? (row|literal|second|column|term|process|request|case|class|"
+    r"neighbor|k|task|coordinate|page|picture|minute|name|line|fact|machine|cell|node|level|call|batch)\b",
     "name the actor and a technical verb": r"\b(told|tells|telling)\b",
     "American spelling": r"\b\w*(neighbour|colour|behaviour|favour|honour)\w*|\b(optimi[s]e|optimi[s]es|"
     r"optimi[s]er|minimi[s]e|minimi[s]es|maximi[s]e|summari[s]e|standardi[s]e|normali[s]e|recogni[s]e|seriali[s]e|"
