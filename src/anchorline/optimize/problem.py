@@ -9,9 +9,7 @@ from anchorline.errors import CertificateError, InfeasibleError, NotOptimalError
 from anchorline.grid import DROP_GRID
 from anchorline.optimize.evidence import Evidence
 
-_NEGLIGIBLE = (
-    2 / DROP_GRID
-)  # drops are rounded to 1 / DROP_GRID, so a term this small is only rounding
+_NEGLIGIBLE = 2 / DROP_GRID  # drops are rounded to 1 / DROP_GRID, so a term this small is only rounding
 _RCOND = 1e-12  # singular values below this share of the largest one are noise in the moments
 _SLACK = 1e-12  # a value outside a bound by at most this much counts as on the bound
 _STEEP = 1e-12  # releasing a bound whose multiplier has the wrong sign but is smaller than this gains nothing
