@@ -1,15 +1,17 @@
-# Every target sets up what it needs, in its own virtual environment; only Python >= 3.11 and make are assumed.
+# Every target installs the Python packages that it needs in its own virtual environment. Needed beforehand: Python
+# 3.11 or newer and make; for the tests also Chromium and Java 17 (see CONTRIBUTING.md).
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/datasets
 N ?= 50000
 CHROMIUM ?= /usr/bin/chromium
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help demo test check docs bench soak format clean
+.PHONY: help demo quick test test-oldest test-wheel check docs bench soak format clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anchorline needs Python >= 3.11; set PYTHON=...")'
@@ -38,8 +40,24 @@ demo: $(VENV)/.demo  ## train a model, explain one of its answers, write report.
 	$(BIN)/anchorline demo
 	@echo "(that command is $(BIN)/anchorline serve --demo)"
 
-test: $(VENV)/.dev $(CHROMIUM)  ## everything, from nothing, to green
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+# The fast tests: no browser, no cluster, no child processes, no proofs on generated problems by the thousand.
+QUICK := tests/contract tests/unit tests/agreement -m 'not generated' \
+	--ignore=tests/contract/test_site.py --ignore=tests/contract/test_documents.py \
+	--ignore=tests/contract/test_examples.py
+
+quick: $(VENV)/.dev  ## lint, contract tests and fast unit tests, for every commit: under 2 minutes
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --dist worksteal $(QUICK)
+
+test: $(VENV)/.dev $(CHROMIUM)  ## all tests, with coverage
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term
+
+test-oldest: $(BIN)/python  ## the tests with the oldest declared version of every dependency
+	$(BIN)/python .ci/oldest.py
+
+test-wheel: $(BIN)/python $(CHROMIUM)  ## the tests on the wheel, installed in another folder
+	$(BIN)/python .ci/wheel.py
 
 check: $(VENV)/.dev  ## lint, format, strict types, import directions, doctests
 	$(BIN)/ruff check .
@@ -49,10 +67,10 @@ check: $(VENV)/.dev  ## lint, format, strict types, import directions, doctests
 	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' src README.md docs -p no:cacheprovider
 
 bench: $(VENV)/.dev  ## figures to benchmarks/results/*.json and a page
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks --data $(DATA)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks --data $(DATA)
 
 soak: $(VENV)/.dev  ## the generated-problem tests for longer: make soak N=100000
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 ANCHORLINE_SOAK=$(N) $(BIN)/python -m pytest -n 2 -m generated tests
+	$(ONE_THREAD) ANCHORLINE_SOAK=$(N) $(BIN)/python -m pytest -n 2 -m generated tests
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
