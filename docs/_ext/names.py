@@ -84,7 +84,7 @@ def _find(
 
 
 def _shorten(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None) -> None:
-    """Remove the links from source pages to entries: if a module has entries on two pages, some would be broken."""
+    """Remove links from source pages to entries: if a module has entries on two pages, some would be broken."""
     if page.startswith("_modules/"):
         context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
 
