@@ -1,4 +1,4 @@
-"""The command line's own help, as the reference of the command line."""
+"""The directive ``command-help``: the help texts of the command line, as its reference."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,22 +11,22 @@ _WIDTH = 100
 
 
 class CommandHelp(SphinxDirective):
-    """What ``anchorline --help`` prints, then a section for each command."""
+    """The text that ``anchorline --help`` prints, and one section per command."""
 
     def run(self) -> list[nodes.Node]:
-        """Ask the application itself, so that nothing here can grow old."""
-        from typer.main import get_command  # noqa: PLC0415  an extra
+        """Return the help texts, taken from the application itself so that they are always up to date."""
+        from typer.main import get_command  # noqa: PLC0415  typer is an extra
 
         from anchorline.cli.app import app  # noqa: PLC0415
 
         command: Any = get_command(app)
         settings: dict[str, Any] = {"terminal_width": _WIDTH, "max_content_width": _WIDTH}
         top = command.make_context("anchorline", [], resilient_parsing=True, **settings)
-        shown: list[nodes.Node] = [self._literal(command.get_help(top))]
-        return [*shown, *self._sections(command, top, settings)]
+        help_text: list[nodes.Node] = [self._literal(command.get_help(top))]
+        return [*help_text, *self._sections(command, top, settings)]
 
     def _sections(self, group: Any, above: Any, settings: dict[str, Any]) -> Iterator[nodes.Node]:
-        """A section for each command of a group, and for those below it."""
+        """Yield one section per command of a group, including the commands of its subgroups."""
         for name in group.list_commands(above):
             below = group.get_command(above, name)
             context = below.make_context(name, [], parent=above, resilient_parsing=True, **settings)

@@ -1,6 +1,6 @@
-"""Formulas as MathML, made when the site is built: no script, no pictures, nothing to load.
+"""Formulas as MathML, converted when the site is built, so that pages need no script and no pictures.
 
-Docutils converts. A formula that it does not understand is a warning, and so an error in a strict build.
+Docutils converts the formulas. A formula that it cannot convert causes a warning, which fails a strict build.
 """
 
 import re
@@ -16,12 +16,12 @@ from sphinx.util import logging
 _log = logging.getLogger(__name__)
 _NAMESPACE = "{http://www.w3.org/1998/Math/MathML}"
 ElementTree.register_namespace("", _NAMESPACE[1:-1])
-# What TeX reads as it should and the converter does not.
+# Notation that TeX reads correctly and the converter does not.
 _BEFORE = (
-    (re.compile(r"\\textstyle\s*(\\[a-z]+)"), r"{\\textstyle\1}"),  # a style that begins half way
+    (re.compile(r"\\textstyle\s*(\\[a-z]+)"), r"{\\textstyle\1}"),  # a style that begins inside a group
     (re.compile(r"\\([td]?frac)\s*([0-9a-z])\s*([0-9a-z])"), r"\\\1{\2}{\3}"),  # \frac12
 )
-# What browsers stretch, shrink or space as nobody would by hand.
+# Symbols that browsers stretch, shrink or space badly.
 _AFTER = (
     (re.compile("<mo>([{}‖])</mo>"), r'<mo stretchy="false">\1</mo>'),
     (re.compile(r"<mo>\|</mo>"), '<mo stretchy="false" lspace="0" rspace="0">|</mo>'),
@@ -31,7 +31,7 @@ _AFTER = (
 
 
 def mathml(formula: str, *, block: bool, where: nodes.Node | None = None) -> str:
-    r"""The formula in MathML.
+    r"""Return the formula in MathML.
 
     >>> "".join(mathml(r"\frac12", block=False).split())
     '<mathxmlns="http://www.w3.org/1998/Math/MathML"><mfrac><mn>1</mn><mn>2</mn></mfrac></math>'
@@ -49,7 +49,7 @@ def mathml(formula: str, *, block: bool, where: nodes.Node | None = None) -> str
 
 
 def _accented(text: str) -> str:
-    """An accent belongs to its letter, and the letter's index below both: not one above and one under it."""
+    """Put an accent directly above its letter and the index next to both, where the converter stacks all three."""
     tree = ElementTree.fromstring(text)
     for stack in tree.iter(f"{_NAMESPACE}munderover"):
         letter, index, accent = stack
@@ -76,7 +76,7 @@ def _block(translator: Any, node: nodes.math_block) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the renderer and choose it."""
+    """Register the renderer and select it."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.config.html_math_renderer = "mathml"
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

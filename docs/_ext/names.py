@@ -1,6 +1,6 @@
-"""Names in docstrings, such as `InstanceError` or `optimize.certify.check`, lead to their one entry.
+"""Links from short names in docstrings, such as `InstanceError` or `optimize.audit.check`, to their entries.
 
-A name that a public package lists in ``__all__`` has its entry there, and not in the modules behind it.
+A name that a public package lists in ``__all__`` has its only entry there, and none in the module that defines it.
 """
 
 import importlib
@@ -17,7 +17,7 @@ from sphinx.util.nodes import make_refnode
 
 import anchorline
 
-# How autodoc spells NumPy's two great unions, and how people do.
+# Two long NumPy types as autodoc spells them, and as people write them.
 _SPELLINGS = (
     (re.compile(r"_?Buffer \| _SupportsArray\[.*?complex \| bytes \| str\]"), "ArrayLike"),
     (
@@ -29,13 +29,13 @@ _SPELLINGS = (
 
 @cache
 def public() -> dict[str, tuple[str, ...]]:
-    """The public names of every module right below anchorline that has ``__all__``, and of itself."""
-    found = {"anchorline": tuple(anchorline.__all__)}
+    """Return the public names of anchorline, and of every module directly below it that has ``__all__``."""
+    names_of = {"anchorline": tuple(anchorline.__all__)}
     for below in pkgutil.iter_modules(anchorline.__path__, "anchorline."):
         if not below.name.startswith("anchorline._"):
             module = importlib.import_module(below.name)
-            found[below.name] = tuple(getattr(module, "__all__", ()))
-    return {name: names for name, names in found.items() if names}
+            names_of[below.name] = tuple(getattr(module, "__all__", ()))
+    return {name: names for name, names in names_of.items() if names}
 
 
 @cache
@@ -45,13 +45,13 @@ def _public_objects() -> frozenset[int]:
 
 
 def _skip(app: Sphinx, what: str, name: str, value: Any, skipped: bool, options: Any) -> bool | None:
-    """On the page of the inside: what has its entry elsewhere."""
+    """Skip, on the page api/inside, the objects whose entry is on another page."""
     inside = what == "module" and app.env.docname == "api/inside"
     return True if inside and id(value) in _public_objects() else None
 
 
 def plain(text: str) -> str:
-    """A signature with types as people write them.
+    """Return a signature with types as people write them.
 
     >>> plain("(x: ~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.float64]])")
     '(x: ndarray)'
@@ -70,27 +70,27 @@ def _spell(
 def _find(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
 ) -> nodes.reference | None:
-    """The only entry whose name ends so; of several at different depths, the one with the shortest name."""
+    """Link to the only entry whose name ends with the target; of several, to the one with the fewest parts."""
     if node.get("refdomain") != "py":
         return None
     target = node["reftarget"].removeprefix("al.").removesuffix("()")
     objects = env.domains["py"].data["objects"]
-    found = sorted((name.count("."), name) for name in objects if name == target or name.endswith(f".{target}"))
-    if not found or (len(found) > 1 and found[0][0] == found[1][0]):
+    matches = sorted((name.count("."), name) for name in objects if name == target or name.endswith(f".{target}"))
+    if not matches or (len(matches) > 1 and matches[0][0] == matches[1][0]):
         return None
-    name = found[0][1]
+    name = matches[0][1]
     entry = objects[name]
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, name)
 
 
 def _shorten(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None) -> None:
-    """Source pages without links back: where a module has entries on two pages, some would lead nowhere."""
+    """Remove links from source pages to entries: if a module has entries on two pages, some would be broken."""
     if page.startswith("_modules/"):
         context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Ask here where Sphinx itself finds nothing."""
+    """Register the search for names that Sphinx itself does not find."""
     app.connect("missing-reference", _find)
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-signature", _spell)

@@ -1,8 +1,9 @@
-"""Every page is in the navigation, and links that lead out of docs/ stay inside the site.
+"""Puts every page into the navigation, and keeps links to files outside docs/ inside the site.
 
-A page that no list of its folder's index.md names joins the list that says "(others)". Pages are read on their
-own, too: links there lead to files, such as ``../CONTRIBUTING.md`` or ``../src/anchorline/optimize/exact.py``. In
-the site they lead to the page that shows the file. The empty line that ends an example for doctest is left out.
+A page that no list in the index.md of its folder names is added to the list that contains "(others)". Pages are
+also read outside the site, where links lead to files such as ``../CONTRIBUTING.md`` or
+``../src/anchorline/optimize/exact.py``. In the site, these links lead to the page that shows the file. The empty
+line at the end of an example, which doctest needs, is removed.
 """
 
 import posixpath
@@ -25,7 +26,7 @@ _MODULE = re.compile(r"src/(anchorline/.*)\.py")
 
 
 def completed(text: str, page: str, pages: set[str]) -> str:
-    r"""The lists, with the pages of the same folder that they leave out where one of them says "(others)".
+    r"""Return the text with "(others)" replaced by the pages of the same folder that no list names.
 
     >>> print(completed("```{toctree}\ntutorial\n(others)\n```", "index", {"index", "tutorial", "batch"}))
     ```{toctree}
@@ -41,14 +42,14 @@ def completed(text: str, page: str, pages: set[str]) -> str:
 
 
 def kept_inside(text: str, page: str) -> str:
-    """Links to files of the repository as links to the pages that show them.
+    """Return the text with links to files of the repository replaced by links to the pages that show them.
 
     >>> kept_inside("[a](../CHANGELOG.md), [b](../src/anchorline/optimize/exact.py)", "engine")
     '[a](project/changelog.md), [b](#anchorline.optimize.exact)'
     """
     folder = posixpath.dirname(f"docs/{page}")
 
-    def shown(link: re.Match[str]) -> str:
+    def replacement(link: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(folder, link[1]))
         module = _MODULE.fullmatch(path)
         if module:
@@ -56,7 +57,7 @@ def kept_inside(text: str, page: str) -> str:
         target = SHOWN.get(path)
         return f"]({posixpath.relpath('docs/' + target, folder)})" if target else link[0]
 
-    return _LINK.sub(shown, text)
+    return _LINK.sub(replacement, text)
 
 
 def _read(app: Sphinx, page: str, source: list[str]) -> None:
@@ -65,12 +66,12 @@ def _read(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _again(app: Sphinx, env: Any, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
-    """The lists are made anew where a page came or went."""
+    """Return the pages with lists, which change if a page was added or removed."""
     return ["index", "api/index"] if added or removed else []
 
 
 def _open_up(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """For readers without a mouse, or without sight: code scrolls by keyboard, captions have a level."""
+    """Let code scroll by keyboard, and give captions a heading level for screen readers."""
     for name, old, new in (
         ("body", "<pre>", '<pre tabindex="0">'),
         ("furo_navigation_tree", 'role="heading"', 'role="heading" aria-level="2"'),
@@ -80,7 +81,7 @@ def _open_up(app: Sphinx, page: str, template: str, context: dict[str, Any], tre
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """See to every page as it is read."""
+    """Register the functions that change pages."""
     app.connect("source-read", _read)
     app.connect("env-get-outdated", _again)
     app.connect("html-page-context", _open_up, priority=900)  # after the theme
