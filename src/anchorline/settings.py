@@ -144,7 +144,7 @@ class Settings:
 
     @property
     def n_fresh(self) -> int:
-        """Number of neighbors to certify with: as given, or as many as searched, within 10,000 and max_queries."""
+        """Number of neighbors to certify with, by default as many as searched, within 10,000 and max_queries."""
         if self.n_certify is not None or self.n_samples == "auto":
             return self.n_certify or 0
         most = min(self.n_samples, MAX_FRESH)
