@@ -104,6 +104,7 @@ class Explainer:
 
     @target.setter
     def target(self, target: Target) -> None:
+        """Explain another number of the same model, or query the model in another way."""
         self._target = target
 
     def explain(self, instance: Any, **keywords: Unpack[Keywords]) -> Explanation:
