@@ -80,6 +80,11 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module  # noqa: PLC0415
 
         return getattr(import_module(_ON_FIRST_USE[name]), name)
+    moved = _moved.new_path(f"anchorline.{name}")
+    if moved is not None:
+        from importlib import import_module  # noqa: PLC0415
+
+        return import_module(moved)
     raise AttributeError(f"module 'anchorline' has no attribute {name!r}")
 
 

@@ -12,7 +12,7 @@ from anchorline.errors import BudgetError, ParameterError
 from anchorline.model.outputs import resolve
 from anchorline.model.predictor import Predictor, ask, checked_range
 from anchorline.model.target import Target, checked_threshold
-from anchorline.result.assemble import assemble, assemble_frontier, assemble_neighbors
+from anchorline.result.assemble import assemble, assemble_frontier
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
 from anchorline.result.frontier import Frontier
@@ -20,6 +20,7 @@ from anchorline.result.neighbors import NeighborSample
 from anchorline.search.assess import Assessment, assess, scaled_sum
 from anchorline.search.case import Case, open_case
 from anchorline.search.investigate import investigate
+from anchorline.search.neighbors import look
 from anchorline.search.trace import trace
 from anchorline.settings import Keywords, Settings, show_keywords
 from anchorline.spaces.base import Space
@@ -86,7 +87,8 @@ class Explainer:
         self.threshold = checked_threshold(threshold)
         self.learned_ranges: Ranges = None
         self._choices = {"output": output, "column": column, "task": task, "classes": classes, "input": input}
-        self._target = None if self._classes_come_with_answers else resolve(model, **self._choices)
+        target = resolve(model, **self._choices)
+        self._target = None if self._classes_come_with_answers else target
 
     @property
     def _classes_come_with_answers(self) -> bool:
@@ -222,6 +224,7 @@ class Explainer:
         ``row_timeout`` seconds. ``progress`` is True or a function of `Progress`. ``share_calls`` allows rows to
         be mixed in one model call.
         """
+        _ = self.target  # a wrong output raises here, not once per row
         plan = call("batch.plan", n_jobs=n_jobs, row_timeout=row_timeout)
         choices = {"errors": errors, "share_calls": share_calls, **keywords}
         many: Explanations = call("batch.explain_many", self, frame, plan, progress, **choices)
@@ -233,8 +236,9 @@ class Explainer:
         """Return fresh neighbors of an explained instance, for `anchorline.render.plot.neighborhood`."""
         settings = replace(Settings.from_dict(explanation.parameters), max_queries=None)
         case = self.prepare(list(explanation.instance), settings)
-        flips = case.stream("look", n_neighbors)
-        return assemble_neighbors(case, flips, explanation.contributions, explanation.output)
+        n_flips, outputs, sums = look(case, n_neighbors, explanation.contributions)
+        prediction, output = case.predictor.prediction, explanation.output
+        return NeighborSample(n_flips=n_flips, outputs=outputs, sums=sums, prediction=prediction, output=output)
 
     def assess(
         self,

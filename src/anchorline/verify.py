@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import AnchorlineError, FormatError, PredictorError, TamperedError
+from anchorline.errors import AnchorlineError, FormatError, ParameterError, PredictorError, TamperedError
 from anchorline.explainer import Explainer
 from anchorline.model.outputs import classes_of
 from anchorline.model.predictor import plain_label
@@ -57,6 +57,8 @@ def verify(
     >>> e.verify(lambda z: 0.6 * z[:, 0]).outcome.value
     'does not hold'
     """
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+        raise ParameterError(f"seed is {seed!r}; needed a whole number >= 0, or None. Type seed=0.")
     if isinstance(explanation, str):
         try:
             explanation = Explanation.from_json(explanation)
@@ -98,7 +100,7 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
     if differing:
         names = ", ".join(sorted(differing))
         return Verification(Outcome.DOES_NOT_HOLD, (f"the model and the space do not give its {names}",))
-    again = explainer.explain_with(list(claimed.instance), settings, parameters)
+    again = _repeated(claimed, explainer, settings, now)
     differences = list(_differences(_claims(claimed, space is not None), _claims(again, space is not None)))
     if not differences:
         return _measure_afresh(claimed, explainer, settings, seed)
@@ -106,6 +108,31 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
     if doubt is not None:
         return Verification(Outcome.CANNOT_TELL, (doubt, *differences))
     return Verification(Outcome.DOES_NOT_HOLD, tuple(differences))
+
+
+def _repeated(
+    claimed: Explanation, explainer: Explainer, settings: Settings, now: Mapping[str, Any]
+) -> Explanation:
+    """Explain again with the recorded parameters, whose text decides the key of the checksum.
+
+    Other languages write the number 1.0 as 1. If the checksum differs, floats that such a writer may have changed
+    are restored: those that the explainer computes itself, then the box too.
+    """
+    recorded = dict(claimed.parameters)
+    restored = recorded | {name: now[name] for name in ("output_range", "threshold")}
+    box = recorded["box"]
+    attempts = [recorded, restored, restored | {"box": None if box is None else float(box)}]
+    checksum = claimed.certificate.answers_checksum
+    first: Explanation | None = None
+    for i, parameters in enumerate(attempts):
+        if repr(parameters) in map(repr, attempts[:i]):
+            continue
+        again = explainer.explain_with(list(claimed.instance), settings, parameters)
+        first = again if first is None else first
+        if abs(again.certificate.answers_checksum - checksum) <= _CHECKSUM_ROUNDING:
+            return again
+    assert first is not None  # the recorded parameters are always tried
+    return first
 
 
 def _doubt(claimed: Explanation, again: Explanation, explainer: Explainer, settings: Settings) -> str | None:

@@ -8,6 +8,7 @@ import pytest
 
 import anchorline
 from anchorline import _links
+from helpers.imports import imports_of
 
 ROOT = pathlib.Path(anchorline.__file__).parent
 BASE = {"errors", "grid"}
@@ -27,9 +28,10 @@ MAY_IMPORT = {
     "verify": BELOW | {"explainer"},
     "batch": BELOW | {"explainer", "io"},
     "compat": BELOW | {"explainer", "io", "render"},
+    "studio": BELOW | {"explainer", "io", "render", "samples", "verify"},
 }
 # These stand on top: they may import everything, and nothing imports them.
-TOP = {"__init__", "__main__", "cli", "studio"}
+TOP = {"__init__", "__main__", "cli"}
 
 FILES = sorted(ROOT.rglob("*.py"))
 
@@ -37,21 +39,6 @@ FILES = sorted(ROOT.rglob("*.py"))
 def module_of(path):
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(("anchorline", *parts[: -1 if parts[-1] == "__init__" else None]))
-
-
-def imports_of(tree):
-    """(line, dotted name inside anchorline) of every import of anchorline, wherever it stands."""
-    for node in ast.walk(tree):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"line {node.lineno}: write absolute imports"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        for name in names:
-            package, _, inside = name.partition(".")
-            if package == "anchorline":
-                yield node.lineno, inside
 
 
 def is_allowed(room, inside):

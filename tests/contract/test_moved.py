@@ -50,6 +50,12 @@ def test_old_paths_work_first_and_without_a_warning():
     assert done.stdout.strip() == "anchorline.result.explanation"
 
 
+def test_old_paths_are_attributes_too():
+    code = "import anchorline as al; print(al.predictor.Predictor.__module__, al.models.load_model.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["anchorline.model.predictor", "load_model"]
+
+
 def test_paths_that_never_were_are_still_errors():
     with pytest.raises(ModuleNotFoundError, match=r"anchorline\.nothing"):
         importlib.import_module("anchorline.nothing")

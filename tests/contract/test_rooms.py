@@ -1,5 +1,6 @@
 """Rooms introduce themselves, tests mirror them, and no constructor queries a model."""
 
+import ast
 import importlib
 import pathlib
 
@@ -11,6 +12,7 @@ from anchorline.model.predictor import Predictor
 from anchorline.model.target import Target
 from anchorline.search.case import Case
 from anchorline.settings import Settings
+from helpers.imports import imports_of
 
 ROOT = pathlib.Path(al.__file__).parent
 TESTS = pathlib.Path(__file__).parents[1]
@@ -21,8 +23,16 @@ ELSEWHERE = {"cli": "process", "studio": "studio"}
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_room_says_what_lives_in_it_and_what_it_may_import(room):
-    assert "May import: " in " ".join(importlib.import_module(f"anchorline.{room}").__doc__.split())
+def test_a_room_names_the_rooms_that_it_imports(room):
+    _, _, sentence = " ".join(importlib.import_module(f"anchorline.{room}").__doc__.split()).partition(
+        "May import: "
+    )
+    assert sentence, "the docstring does not say what the room may import"
+    files = (ROOT / room).rglob("*.py")
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in files]
+    imported = {inside.split(".")[0] for tree in trees for _, inside in imports_of(tree)} - {room}
+    if not sentence.startswith("every "):
+        assert not [name for name in imported if not name.startswith("_") and name not in sentence]
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -54,6 +64,8 @@ def test_constructors_query_nothing():
     model, table = Model(), al.Table(np.linspace(0, 1, 20).reshape(-1, 1))
     before = dict(vars(model))
     explainer = al.Explainer(model, table, output="yes")
+    with pytest.raises(al.AnchorlineError, match="task is 'lable'"):
+        al.Explainer(model, table, task="lable")
     case = Case(table.at(3), Predictor(Target(model)), Settings(), table.fingerprint)
     assert sizes == []
     case.open()

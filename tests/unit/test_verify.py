@@ -266,3 +266,10 @@ def test_the_answer_reads_well():
         "The explanation holds: every figure was reproduced, and fresh neighbors agree."
     )
     assert "prediction is stated as" in str(e.verify(lambda rows: 0.9 * smooth(rows)))
+
+
+@pytest.mark.parametrize("seed", [-1, 3.0, True, "7"])
+def test_a_wrong_seed_is_an_error_and_not_a_verdict(seed):
+    model, e = made("number")
+    with pytest.raises(al.AnchorlineError, match=r"seed is .*needed a whole number"):
+        e.verify(model, seed=seed)

@@ -96,12 +96,12 @@ class Predictor:
         answer = answer.clip(0, 1) if self.is_probability else answer
         self._decision = self._decide(answer)
         self.prediction = 1.0 if self.task == "label" else float(self._one(answer)[0])
-        self._check_labels()
+        self._check_answer()
         self._low, self._high = self._range()
         self._check_range()
         return self
 
-    def _check_labels(self) -> None:
+    def _check_answer(self) -> None:
         target, n_columns = self.target, self.n_columns
         if self.is_label and (self._threshold is not None or self._given_range not in (None, (-1.0, 1.0))):
             raise ParameterError(

@@ -2,6 +2,7 @@
 
 import enum
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -323,3 +324,6 @@ class Status(enum.Enum):
     RELAXED = "This is a lower bound and not an explanation, because it has more than k terms."
     INFEASIBLE = "No sum of at most k terms inside the box reaches the prediction; raise `k` or `box`."
     NUMERICAL = "The statistics are too ill-conditioned to decide; draw more samples."
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        return getattr, (Status, self.name)  # by name, so that pickles survive a reworded text

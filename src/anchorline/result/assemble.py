@@ -11,11 +11,9 @@ from anchorline.model.predictor import Predictor, plain_label
 from anchorline.result.certificate import Certificate
 from anchorline.result.explanation import Alternative, Explanation
 from anchorline.result.frontier import Frontier, FrontierPoint
-from anchorline.result.neighbors import NeighborSample
 from anchorline.search.assess import Assessment
 from anchorline.search.case import Case
 from anchorline.search.investigate import Findings
-from anchorline.search.sampling import DrawnFlips
 from anchorline.search.select import Rival
 from anchorline.search.trace import TracedPoint
 
@@ -71,16 +69,6 @@ def assemble_frontier(case: Case, traced: Sequence[TracedPoint]) -> Frontier:
         confidence=case.settings.confidence,
         n_clipped=case.predictor.n_clipped,
     )
-
-
-def assemble_neighbors(case: Case, flips: DrawnFlips, contributions: np.ndarray, output: str) -> NeighborSample:
-    """Query the model about the rows of flips; ``contributions`` (d,) are in the output's own units."""
-    prediction, parts = case.predictor.prediction, []
-    for batch in case.query(flips):
-        outputs = prediction - 2 * case.predictor.half_range * batch.answer.drops
-        parts.append((batch.flips.sum(axis=1), outputs, prediction - 2 * batch.flips @ contributions))
-    n_flips, outputs, sums = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return NeighborSample(n_flips=n_flips, outputs=outputs, sums=sums, prediction=prediction, output=output)
 
 
 def _point(point: TracedPoint, predictor: Predictor) -> FrontierPoint:

@@ -27,6 +27,9 @@ class Verdict(enum.Enum):
     UNRELIABLE = "The output often changes although the reasons stay. Do not rely on this explanation."
     UNKNOWN = "Not measured. Ask for a certificate (n_certify)."
 
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        return getattr, (Verdict, self.name)  # by name, so that pickles survive a reworded text
+
 
 # Most readers call a decision reliable if it stays in 19 of 20 cases, and a tendency if it stays in 4 of 5.
 TRUSTWORTHY_STABILITY, WEAK_STABILITY = 0.95, 0.80

@@ -196,7 +196,10 @@ class Explanation:
         return call("explanation.to_shap", self)
 
     def to_json(self) -> str:
-        """Canonical JSON: sorted keys, no NaN, floats that round-trip exactly, one SHA-256 over the rest."""
+        """Return JSON with sorted keys, no NaN, floats that round-trip exactly, and a seal.
+
+        The seal is the SHA-256 of all other members in the canonical form of RFC 8785.
+        """
         body = {
             "schema_version": SCHEMA_VERSION,
             "prediction": self.prediction,

@@ -30,8 +30,9 @@ class Case:
     """What every step of a search needs: where the instance lies, the model as seen from it, and the settings.
 
     Constructing a case queries nothing. `open` queries the model about the instance and ties the checksum of all
-    further answers to the parameters. ``space`` is the fingerprint of the space; ``recorded`` are the parameters
-    of an earlier explanation that is to be repeated, or None.
+    further answers to the parameters. A case serves one search, because its predictor counts the queries.
+    ``space`` is the fingerprint of the space; ``recorded`` are the parameters of an earlier explanation that is to
+    be repeated, or None.
     """
 
     neighborhood: Neighborhood

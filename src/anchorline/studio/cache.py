@@ -1,13 +1,12 @@
 """Caches of bounded size: the last answers as bytes, and the last objects that were expensive to build."""
 
 import hashlib
+import json
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from cachetools import LRUCache
-
-from anchorline.result.canonical import canonical_json
 
 Built = TypeVar("Built")
 
@@ -68,4 +67,4 @@ class ObjectCache:
 
 def request_key(route: str, request: Mapping[str, Any]) -> str:
     """Return the cache key of a request, which does not depend on the order of the request's keys."""
-    return hashlib.sha256(f"{route} {canonical_json(request)}".encode()).hexdigest()
+    return hashlib.sha256(f"{route} {json.dumps(request, sort_keys=True)}".encode()).hexdigest()

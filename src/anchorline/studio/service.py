@@ -18,7 +18,6 @@ from anchorline.model.predictor import plain_label
 from anchorline.render import html
 from anchorline.render.characters import printable
 from anchorline.result.assemble import assemble_frontier
-from anchorline.result.canonical import canonical_json
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier
 from anchorline.result.verification import Outcome, Verification
@@ -154,7 +153,7 @@ class ExplanationService:
     def _explanation(self, request: Any) -> Explanation:
         keywords, explainer = self._keywords(request), self._explainer_for(request.output)
         row = self._catalog.parse_row(request.row)
-        key = canonical_json({"row": row, "output": request.output, **keywords})
+        key = _key({"row": row, "output": request.output, **keywords})
         return self._explanations.get_or_build(key, lambda: explainer.explain(row, **keywords))
 
     def _explainer_for(self, output: str | None) -> Explainer:
@@ -182,7 +181,7 @@ class ExplanationService:
         row, explainer = self._catalog.parse_row(request.row), self._explainer_for(request.output)
         settings = Settings.from_keywords(**self._keywords(request))
         case: Case = self._prepared.get_or_build(
-            canonical_json({"row": row, "output": request.output}), lambda: explainer.prepare(row, settings)
+            _key({"row": row, "output": request.output}), lambda: explainer.prepare(row, settings)
         )
         # A copy, because a predictor counts its queries.
         return replace(case, predictor=copy.copy(case.predictor), settings=settings)
@@ -225,3 +224,8 @@ def _printable(text: str | None) -> str | None:
 
 def _json(content: dict[str, Any]) -> bytes:
     return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _key(request: dict[str, Any]) -> str:
+    """Return a text that identifies a request; 0.0 and -0.0, which a model may distinguish, stay different."""
+    return json.dumps(request, sort_keys=True)

@@ -78,6 +78,10 @@ def model(z):
     return 0.5 * z[:, 0] + 1e-7 * z[:, 1]
 
 
+def scores(rows):
+    return 3.0 + 0.5 * rows[:, 0] - 0.25 * rows[:, 1]
+
+
 def explanation():
     return al.explain(model, [1, -1, 1], k=3, names=["größe", "b", "\U0001f600"])
 
@@ -99,3 +103,14 @@ def test_seals_made_before_the_standard_was_adopted_still_hold():
     assert al.verify(text, model).holds
     with pytest.raises(TamperedError):
         al.Explanation.from_json(text.replace('"k": 3', '"k": 4'))
+
+
+@pytest.mark.parametrize("options", [{}, {"box": 1}, {"box": None}])
+def test_a_text_rewritten_by_another_language_still_verifies(options):
+    """Other languages write the number 1.0 as 1, also in the parameters that the checksum is tied to."""
+    explainer = al.Explainer(scores, al.Hypercube(), output_range=(2, 4), threshold=3)
+    text = explainer.explain([1, -1, 1], k=3, **options).to_json()
+    rewritten = canonical_json(json.loads(text))
+    assert rewritten != text
+    assert al.verify(rewritten, scores).holds
+    assert not al.verify(rewritten, lambda rows: scores(rows) + 0.01).holds

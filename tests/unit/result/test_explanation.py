@@ -155,3 +155,12 @@ def test_points_of_a_frontier_and_neighbors_stay_read_only():
     for kept in (sample, pickle.loads(pickle.dumps(sample))):
         with pytest.raises(ValueError, match="read-only"):
             kept.outputs[:] = 9
+
+
+def test_statuses_and_verdicts_pickle_by_name():
+    """Their values are texts for readers, which may be reworded."""
+    for member in (*al.Status, *al.Verdict):
+        pickled = pickle.dumps(member)
+        assert pickle.loads(pickled) is member
+        assert member.name.encode() in pickled
+        assert member.value.encode() not in pickled

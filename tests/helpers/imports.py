@@ -1,0 +1,18 @@
+"""Which modules of anchorline a module imports."""
+
+import ast
+
+
+def imports_of(tree):
+    """(line, dotted name inside anchorline) of every import of anchorline, wherever it stands."""
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: write absolute imports"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            package, _, inside = name.partition(".")
+            if package == "anchorline":
+                yield node.lineno, inside
