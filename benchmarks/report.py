@@ -27,46 +27,47 @@ TITLES = {
     "batch_memory": "Memory for many rows",
 }
 NOTES = {
-    "proven": "k = 5, m = 5000, sigma = 1, 10 instances per benchmark. The seconds are those of whole "
-    "explanations, including the model. Adult, Musk and Seoul Bike Sharing have other dimensions than "
-    "published, because the files are other versions of these tables.",
-    "nearby": "k = 8, or another sigma, or another m. Gaps are relative to the objective; the table shows the "
-    "largest remaining gap.",
+    "proven": "k = 5, m = 5000, sigma = 1, 10 instances per benchmark. Times cover whole explanations, "
+    "including the model. Adult, Musk and Seoul Bike Sharing have different dimensions from those published, "
+    "because the files are different versions of these tables.",
+    "nearby": "k = 8, or another sigma, or another m. Gaps are relative to the objective; the table shows "
+    "the largest remaining gap.",
     "beyond": "k = 8, sigma in {0, 2, 3}, m in {1000, 20000}, 60 s per task.",
     "race_lime": "The same model, the same number of queries, one BLAS thread for both, k = 5 (for LIME: 4 "
     "features and its intercept). The overhead is the total time minus the time inside the model. Ratios are "
-    "LIME's time divided by ours. In the certified columns, half of the queries are used for the certificate.",
+    "LIME's time divided by ours. In the certified columns, half of the queries are used for the "
+    "certificate.",
     "peers": "Measured by `anchorline bench peers`, with the same model, exactly the same number of queries, "
     "sigma = 1, k = 5 (for LIME and KernelSHAP: 4 literals and an intercept; 20 background rows) and one "
-    "thread, in processor seconds. The overhead is the time minus the time inside the model. Relevance errors "
-    "are estimated from 50,000 draws, by the definition. Ratios are the peer's value divided by ours: of "
-    "median times, and of mean relevance errors.",
+    "thread, in processor seconds. The overhead is the time minus the time inside the model. Relevance "
+    "errors are estimated from 50,000 draws, by the definition. Ratios are the peer's value divided by ours: "
+    "of median times, and of mean relevance errors.",
     "relevance": "k = 5, sigma = 1, 10 instances per benchmark. The mean relevance error is estimated from "
-    "50,000 conditional draws, by the definition. Exact, k literals (without intercept), IHT and LIME use 5000 "
-    "samples; direct relevance uses 20,000, and 10,000 to choose. The paired 95% interval of the difference "
-    "between direct and exact is Student's, over the instances.",
+    "50,000 conditional draws, by the definition. Exact, k literals (without intercept), IHT and LIME use "
+    "5000 samples; direct relevance uses 20,000, and another 10,000 to choose. The paired 95% interval of "
+    "the difference between direct and exact is Student's, over the instances.",
     "tables": "Gradient-boosting pipelines on raw frames, k = 5, 10 rows per table; the values are medians. "
-    "anchorline uses 5,000 samples and 5,000 to certify; LIME has its default settings, 4 features and the "
-    "same number of queries. Our assessment measures both on the same 20,000 fresh neighbors (errors and gaps "
-    "are on the scale [-1, +1]; LIME's indicators are converted to our basis). The overhead is the time "
+    "anchorline uses 5,000 samples and 5,000 to certify; LIME runs with its default settings, 4 features and "
+    "the same number of queries. Our assessment measures both on the same 20,000 fresh neighbors (errors and "
+    "gaps are on the scale [-1, +1]; LIME's indicators are converted to our basis). The overhead is the time "
     "outside the model, in seconds. The ratio is LIME's overhead divided by ours.",
-    "studio": "Server and clients are two processes on one machine, connected by loopback. The model is "
-    'gradient boosting on Adult (14 attributes), k = 5. Rows "computed" use 5,000 samples and 5,000 to certify '
-    "per request, with two workers. Every answer is compared byte by byte with the answer of the library in "
-    'the process of the clients; "wrong" counts the differences, and "refused" the answers with status 429. '
-    "Memory is the resident set of the server after the first 2,000 of 10,000 requests, and after all of them. "
-    "The slider rows measure the time from the event to the picture in Chromium, with the demo model.",
-    "frontier_cost": "The total time of k = 1..8 with certificates, compared with that of k = 8 alone with its "
-    "certificate.",
+    "studio": "Server and clients are two processes on one machine, connected over loopback. The model is "
+    'gradient boosting on Adult (14 attributes), k = 5. The "computed" rows use 5,000 samples and 5,000 to '
+    "certify per request, with two workers. Every answer is compared byte by byte with the library's answer "
+    'in the client process; "wrong" counts the differences, and "refused" the answers with status 429. '
+    "Memory is the resident set of the server after the first 2,000 of 10,000 requests, and after all of "
+    "them. The slider rows measure the time from the event to the picture in Chromium, with the demo model.",
+    "frontier_cost": "The total time for k = 1..8 with certificates, compared with the time for k = 8 alone "
+    "with its certificate.",
     "memory": "Peak resident memory of one explanation.",
     "import_time": "Medians over new processes.",
     "batch": "Gradient boosting (scikit-learn's histogram regressor, 100 trees) on a pandas frame, with the "
     "default settings: 5,000 samples and 5,000 to certify; one thread per process. Rates are measured in "
-    'worker processes from the first row to the last, as medians of three rounds. "Two apart" are two batches '
-    "of one process each at the same time, which shows the limit of the machine. Seconds per row are processor "
-    "time, as medians of 100 rows.",
-    "batch_memory": "A whole batch, including checkpoints and the file, with 2 worker processes; d = 4, a fast "
-    "model, 32 samples per row.",
+    'worker processes from the first row to the last, as medians of three rounds. "Two apart" means two '
+    "separate batches, each in one process, at the same time, which shows the limit of the machine. Seconds "
+    "per row are processor time, as medians of 100 rows.",
+    "batch_memory": "A whole batch, including checkpoints and the file, with 2 worker processes; d = 4, a "
+    "fast model, 32 samples per row.",
 }
 
 

@@ -67,14 +67,14 @@ class PredictorOutputError(AnchorlineError, ValueError):
             hint = "Pick one column: `lambda X: model.predict_proba(X)[:, 1]`."
         elif len(shape) == 2:
             hint = "Flatten it: `lambda X: model.predict(X).ravel()`."
-        return cls(f"The predictor returned shape {shape}; needed ({n},). {hint}")
+        return cls(f"The predictor returned shape {shape}; it must return ({n},). {hint}")
 
     @classmethod
     def not_numbers(cls, answer: Any) -> "PredictorOutputError":
         """Build the error for an answer whose values are not numbers."""
         return cls(
             f"The predictor returned {answer.dtype} values of shape {answer.shape}, for example "
-            f"{answer.flat[:1]}; needed numbers. If the model returns labels, pass task='label'."
+            f"{answer.flat[:1]}; it must return numbers. If the model returns labels, pass task='label'."
         )
 
 

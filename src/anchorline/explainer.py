@@ -167,7 +167,7 @@ class Explainer:
           2  0.0000                    0.0000                    x0 = +1, x1 = +1
         """
         if not isinstance(ks, Iterable):
-            raise ParameterError(f"ks is {ks!r}; needed a list of numbers of terms. Type ks=range(1, 9).")
+            raise ParameterError(f"ks is {ks!r}, but it must be a list of numbers of terms. Type ks=range(1, 9).")
         settings = Settings.from_keywords(**keywords)
         case = self.prepare(instance, settings)
         return assemble_frontier(case, trace(case, list(ks)))
@@ -260,7 +260,7 @@ class Explainer:
         settings = Settings.from_keywords(**keywords)
         case = self.prepare(instance, settings)
         if n_fresh < 2:
-            raise ParameterError(f"n_fresh is {n_fresh!r}; needed at least 2. Type n_fresh=10_000.")
+            raise ParameterError(f"n_fresh is {n_fresh!r}, but it must be at least 2. Type n_fresh=10_000.")
         scaled, gap = scaled_sum(contributions, intercept, case.predictor, case.n_literals)
         return assess(
             case,

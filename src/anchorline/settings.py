@@ -94,7 +94,9 @@ class Settings:
         self._cast()
         for name, known in (("objective", tuple(N_SAMPLES)), ("solver", METHODS), ("sampling", SAMPLINGS)):
             if getattr(self, name) not in known:
-                raise ParameterError(f"{name} is {getattr(self, name)!r}; needed one of {', '.join(known)}.")
+                raise ParameterError(
+                    f"{name} is {getattr(self, name)!r}, but it must be one of {', '.join(known)}."
+                )
         for name, least in (("k", 1), ("seed", 0), ("alternatives", 0), ("n_samples", 1)):
             if not (name == "n_samples" and self.n_samples == "auto"):
                 _check_whole(name, getattr(self, name), least)
@@ -105,12 +107,13 @@ class Settings:
             _check_share(name, getattr(self, name))
         if self.confidence > _MAX_CONFIDENCE:
             raise ParameterError(
-                f"confidence is {self.confidence!r}; needed at most 1 - 1e-9, because several limits share it."
+                f"confidence is {self.confidence!r}, but it must be at most 1 - 1e-9, because several limits "
+                "share it."
             )
         _check_optional("time_limit", self.time_limit, 0.0)
         _check_optional("box", self.box, 1e-9)
         if self.n_certify == 1:
-            raise ParameterError("n_certify is 1; needed 0, which skips the certificate, or at least 2.")
+            raise ParameterError("n_certify is 1, but it must be 0, which skips the certificate, or at least 2.")
         self._check_together()
 
     def _cast(self) -> None:
@@ -130,7 +133,8 @@ class Settings:
             raise ParameterError(f"objective={self.objective!r} needs a number for n_samples, and solver='exact'.")
         if self.alternatives and (self.objective != "fidelity" or self.n_samples == "auto"):
             raise ParameterError(
-                "alternatives compares fidelity errors; needed objective='fidelity' and a number for n_samples."
+                "alternatives compares fidelity errors, so it needs objective='fidelity' and a number for "
+                "n_samples."
             )
         if self.n_samples == "auto" and (self.n_certify is not None or self.solver != "exact"):
             raise ParameterError(
@@ -156,7 +160,7 @@ class Settings:
     def n_choose(self) -> int:
         """Number of neighbors on which the sums that the search found are compared."""
         if self.n_samples == "auto":
-            return 0  # drawn until the comparison is clear
+            return 0  # not fixed: neighbors are drawn until the comparison is clear
         half = -(-self.n_samples // 2)
         return half if self.objective == "relevance" or self.alternatives else 0
 
@@ -191,7 +195,8 @@ def flip_probability_of(sigma: float) -> float:
     number = isinstance(sigma, (int, float, np.number)) and not isinstance(sigma, bool)
     if not (number and math.isfinite(sigma) and sigma >= 0):
         raise ParameterError(
-            f"sigma is {sigma!r}; needed a finite number >= 0, where 0 is uniform, 3 very local. Type sigma=1.0."
+            f"sigma is {sigma!r}, but it must be a finite number >= 0, where 0 is uniform and 3 is very local. "
+            "Type sigma=1.0."
         )
     return max(math.exp(-sigma) / (1 + math.exp(-sigma)), _MIN_PROBABILITY)
 
@@ -216,13 +221,13 @@ def _check_whole(name: str, value: Any, least: int) -> None:
         also = ", or 'auto'" if name == "n_samples" else ""
         example = {"k": 5, "n_samples": 5000, "seed": 0}.get(name, max(least, 1))
         raise ParameterError(
-            f"{name} is {value!r}; needed a whole number >= {least}{also}. Type {name}={example}."
+            f"{name} is {value!r}, but it must be a whole number >= {least}{also}. Type {name}={example}."
         )
 
 
 def _check_share(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-        raise ParameterError(f"{name} is {value!r}; needed a number between 0 and 1.")
+        raise ParameterError(f"{name} is {value!r}, but it must be a number between 0 and 1.")
 
 
 def _check_optional(name: str, value: Any, least: float) -> None:
@@ -233,4 +238,4 @@ def _check_optional(name: str, value: Any, least: float) -> None:
         or not isinstance(value, (int, float))
         or not (math.isfinite(value) and value >= least)
     ):
-        raise ParameterError(f"{name} is {value!r}; needed a finite number >= {least:g}, or None.")
+        raise ParameterError(f"{name} is {value!r}, but it must be a finite number >= {least:g}, or None.")

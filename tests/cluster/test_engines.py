@@ -98,7 +98,7 @@ def test_dask(expected, tmp_path, monkeypatch):
         assert marker.exists()
         with pytest.raises(ParameterError, match="id is 'name'"):
             explain(frame, explainer_of(Trouble()), id="name", **CHEAP)
-        with pytest.raises(ParameterError, match=r"Got a pandas DataFrame; needed a Dask DataFrame. Type dask"):
+        with pytest.raises(ParameterError, match=r"Got a pandas DataFrame, not a Dask DataFrame. Type dask"):
             explain(ROWS, explainer_of(Trouble()), **CHEAP)
 
 
@@ -167,10 +167,13 @@ def test_ray(expected, tmp_path, monkeypatch):
         assert outcomes(answer.to_pandas()) == expected
         assert marker.exists()
         named = ray.data.from_pandas(ROWS.rename(columns={"id": "key"}))
-        for id, match in {"name": "id is 'name'; the frame has 'age'", "key": "Rename your column"}.items():
+        for id, match in {
+            "name": "id is 'name', but it must be the name of a column of the frame: 'age'",
+            "key": "Rename your column",
+        }.items():
             with pytest.raises(ParameterError, match=match):
                 explain(named, explainer_of(Trouble()), id=id, **CHEAP)
-        with pytest.raises(ParameterError, match=r"Got a pandas DataFrame; needed a Ray Dataset. Type ray"):
+        with pytest.raises(ParameterError, match=r"Got a pandas DataFrame, not a Ray Dataset. Type ray"):
             explain(ROWS, explainer_of(Trouble()), **CHEAP)
     finally:
         ray.shutdown()
@@ -217,9 +220,7 @@ def test_spark(expected, tmp_path, monkeypatch):
         for named in ("key", "Key", "ROW"):
             with pytest.raises(ParameterError, match=f"id is '{named}'.*Rename your column"):
                 explain(frame.withColumnRenamed("id", named), explainer_of(Trouble()), id=named, **CHEAP)
-        with pytest.raises(
-            ParameterError, match=r"Got a pandas DataFrame; needed a Spark DataFrame. Type session"
-        ):
+        with pytest.raises(ParameterError, match=r"Got a pandas DataFrame, not a Spark DataFrame. Type session"):
             explain(ROWS, explainer_of(Trouble()), **CHEAP)
     finally:
         gateway = SparkContext._gateway

@@ -172,7 +172,7 @@ def test_what_a_batch_is_made_from_is_not_written_over(tables, tmp_path, monkeyp
     for out in ("why.CSV", "why.pdf", "why.parquet.gz"):
         code, message = invoke(tmp_path, out)
         assert code == 2
-        assert "needed a name that ends in .parquet" in message
+        assert "it must be a name that ends in .parquet" in message
     assert not list(tmp_path.glob("why*"))
     assert {path: path.read_bytes() for path in before} == before
 
@@ -180,7 +180,7 @@ def test_what_a_batch_is_made_from_is_not_written_over(tables, tmp_path, monkeyp
 def test_a_bad_option_does_not_block_the_corrected_command(tables, tmp_path):
     out = tmp_path / "why.parquet"
     assert invoke(tables, out, "-j", "0")[0] == 2
-    message = "anchorline: --out is ''; needed the name of the file to write, such as why.parquet."
+    message = "anchorline: --out is '', but it must be the name of the file to write, such as why.parquet."
     assert invoke(tables, "", "-j", "1") == (2, message)
     assert os.listdir(tmp_path) == []
 

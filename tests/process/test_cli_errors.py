@@ -53,7 +53,7 @@ def test_does_not_hold(run, tmp_path):
     out.write_text(out.read_text().replace('"k":3', '"k":4'))
     done = run(*check, "--target", "approved")
     assert done.returncode == Code.DOES_NOT_HOLD
-    assert "The SHA-256 does not fit" in done.stdout
+    assert "The SHA-256 does not match" in done.stdout
 
 
 def test_cannot_tell(run, tmp_path):
@@ -61,7 +61,7 @@ def test_cannot_tell(run, tmp_path):
     assert run(*explain("scorer:score", "--row", 3, "--out", out)).returncode == 0
     done = run("verify", out, "scorer:broken", "--data=train.csv", "--target", "approved")
     assert (done.returncode, done.stderr) == (Code.CANNOT_TELL, "")
-    assert "could not be asked" in done.stdout
+    assert "could not be queried" in done.stdout
     assert len(done.stdout.splitlines()) == 1
 
 
@@ -104,7 +104,7 @@ def test_cannot_tell(run, tmp_path):
                 "--resume",
                 "--overwrite",
             ),
-            "Got --resume and --overwrite; needed one of them",
+            "Both --resume and --overwrite are given, but only one is allowed",
         ),
         (("frontier", "scorer:score", "--data=train.csv", "--row=0", "--format=png"), "a picture needs a file"),
         (("paint",), "No such command"),
@@ -132,11 +132,11 @@ def test_wrong_usage_of_the_process(run):
         (explain("scorer:none", "--row", 0), "has no 'none'"),
         (explain("scorer:score", "--row", 9999), "rows 0 to 119"),
         (explain("scorer:score", "--row", 0, "--target", "none"), "no column 'none'"),
-        (explain("model.txt", "--row", 0, "--target", "note"), "needs the columns 'note'"),
+        (explain("model.txt", "--row", 0, "--target", "note"), "lack 'note', which the model needs"),
         (("bench", "paper", "--data", "modules"), "The folder 'modules' holds no data set of the paper"),
         (("bench", "peers", "--data", "none"), "Type `--data DIR`"),
         (("verify", "none.json", "scorer:score", "--data=train.csv"), "No such file"),
-        (("verify", "train.csv", "scorer:score", "--data=train.csv"), "Not JSON"),
+        (("verify", "train.csv", "scorer:score", "--data=train.csv"), "not JSON"),
     ],
 )
 def test_input_that_cannot_be_used(run_here, arguments, match):

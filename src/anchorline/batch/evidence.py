@@ -68,7 +68,7 @@ def parts_of(n_samples: int, n_parts: int) -> list[tuple[int, int]]:
     """
     for name, value in (("n_samples", n_samples), ("n_parts", n_parts)):
         if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise ParameterError(f"{name} is {value!r}; needed a whole number, at least 1.")
+            raise ParameterError(f"{name} is {value!r}, but it must be a whole number of at least 1.")
     n_batches = -(-n_samples // BATCH_ROWS)
     ends = sorted({n_batches * i // n_parts * BATCH_ROWS for i in range(n_parts)} | {n_samples})
     return list(itertools.pairwise(ends))
@@ -80,12 +80,12 @@ def gather_part(explainer: Explainer, instance: Any, start: int, stop: int, **ke
     whole = isinstance(start, Integral) and isinstance(stop, Integral)
     if not whole or start % BATCH_ROWS or not 0 <= start < stop <= int(settings.n_samples):
         raise ParameterError(
-            f"The part goes from {start} to {stop} of {settings.n_samples}; needed cuts that "
+            f"The part goes from {start} to {stop} of {settings.n_samples}, but the cuts must be those that "
             f"`parts_of({settings.n_samples}, n_parts)` returns."
         )
     case = _prepared(explainer, instance, settings)
     predictor = case.predictor
-    predictor.n_queries = 1 + start  # the checksum weighs every answer by its place in the whole
+    predictor.n_queries = 1 + start  # the checksum weights every answer by its position in the whole sample
     evidence, _ = gather(case, case.stream("search", stop), start=start)
     return Part(
         of=predictor.checksum_key,
@@ -109,7 +109,10 @@ def explain_parts(
     for part in ordered[1:]:
         whole = whole + part
     if whole.stop != settings.n_samples:
-        raise SampleError(f"The parts end at {whole.stop}; n_samples is {settings.n_samples}.")
+        raise SampleError(
+            f"The parts end at neighbor {whole.stop}, but n_samples is {settings.n_samples}. Pass all the parts, "
+            "and the same n_samples as when they were gathered."
+        )
     case = _prepared(explainer, instance, settings)
     predictor = case.predictor
     _check_same(whole.of, predictor.checksum_key)

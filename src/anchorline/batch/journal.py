@@ -75,7 +75,7 @@ class Journal:
     def append(self, record: Record) -> None:
         """Write the record of the next row; from then on it survives the death of this process."""
         if record["row"] != self.n_rows:
-            raise JournalError(f"Got row {record['row']}; needed row {self.n_rows}. Rows must come in order.")
+            raise JournalError(f"Got row {record['row']} instead of row {self.n_rows}. Rows must come in order.")
         self._write(record)
         self.n_rows += 1
 

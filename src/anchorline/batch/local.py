@@ -68,7 +68,7 @@ def explain_many(
 ) -> Explanations:
     """Explain every row of a frame; see `anchorline.Explainer.explain_many`."""
     if errors not in ("raise", "keep"):
-        raise ParameterError(f"errors is {errors!r}; needed 'raise' or 'keep'.")
+        raise ParameterError(f"errors is {errors!r}, but it must be 'raise' or 'keep'.")
     rows = rows_of(frame, explainer)
     work = Work.from_keywords(explainer, share_calls=share_calls, **keywords)
     reporter = ProgressReporter(len(rows), progress)
@@ -112,7 +112,9 @@ def check_plan(plan: ExecutionPlan, work: Work) -> None:
 def effective_jobs(n_jobs: int) -> int:
     """Return the number of workers for ``n_jobs``; -1 means all cores, -2 all cores but one."""
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise ParameterError(f"n_jobs is {n_jobs!r}; needed a whole number other than 0. Type -1 for all cores.")
+        raise ParameterError(
+            f"n_jobs is {n_jobs!r}, but it must be a whole number other than 0. Type -1 for all cores."
+        )
     if n_jobs > 0:
         return int(n_jobs)
     from joblib import cpu_count  # noqa: PLC0415  heavy
@@ -125,7 +127,7 @@ def _check_timeout(seconds: Any, work: Work) -> None:
         return
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e6:
         raise ParameterError(
-            f"row_timeout is {seconds!r}; needed a number of seconds above 0 and below 1,000,000, or None."
+            f"row_timeout is {seconds!r}, but it must be a number of seconds above 0 and below 1,000,000, or None."
         )
     if work.share > 1:
         raise ParameterError(

@@ -157,7 +157,7 @@ def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
 
     given = to_narwhals(frame, ParameterError, eager_only=True)
     if not isinstance(given, nw.DataFrame):
-        raise ParameterError(f"Got a {type(frame).__name__}; needed a frame. Type explainer.explain_many(rows).")
+        raise ParameterError(f"Got a {type(frame).__name__}, not a frame. Type explainer.explain_many(rows).")
     check_id(id, given.columns)
     # A space without names reads values by position, so the id is removed, or it would be read as a value.
     by_name = hasattr(work.explainer.space, "names")
@@ -180,7 +180,9 @@ def check_id(id: str | None, columns: Sequence[str]) -> None:
     if id is None:
         return
     if id not in columns:
-        raise ParameterError(f"id is {id!r}; the frame has {', '.join(map(repr, columns))}. Name one of them.")
+        raise ParameterError(
+            f"id is {id!r}, but it must be the name of a column of the frame: {', '.join(map(repr, columns))}."
+        )
     if id in RESERVED_NAMES:
         raise ParameterError(f"id is {id!r}, the name of a column of the result. Rename your column.")
 
@@ -189,7 +191,7 @@ def wrong_frame_error(frame: Any, needed: str, call: str) -> ParameterError:
     """Return the error for an engine that got a frame of another kind; ``call`` creates the right kind."""
     kind = type(frame)
     return ParameterError(
-        f"Got a {kind.__module__.partition('.')[0]} {kind.__name__}; needed {needed}. Type {call}, or, to use "
+        f"Got a {kind.__module__.partition('.')[0]} {kind.__name__}, not {needed}. Type {call}, or, to use "
         "this machine only, explainer.explain_many(frame)."
     )
 
@@ -231,7 +233,9 @@ def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
     by_name = hasattr(explainer.space, "names")
     if isinstance(frame, np.ndarray):
         if frame.ndim != 2:
-            raise ParameterError(f"The array has shape {frame.shape}; needed (n, d). For one row, use `explain`.")
+            raise ParameterError(
+                f"The array has shape {frame.shape}; it must be (n, d). For one row, use `explain`."
+            )
         return FrameRows(frame, by_name)
     if isinstance(frame, list | tuple):
         return FrameRows(frame, by_name)
@@ -240,11 +244,11 @@ def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
     table = to_narwhals(frame, ParameterError)
     if isinstance(table, nw.LazyFrame):
         raise ParameterError(
-            f"Got a lazy {type(frame).__name__}; needed a frame with its rows. Collect it, or use "
+            f"Got a lazy {type(frame).__name__}, whose rows are not loaded. Collect it, or use "
             "anchorline.batch.dask, .ray or .spark."
         )
     if not isinstance(table, nw.DataFrame):
         raise ParameterError(
-            f"Got a {type(frame).__name__}; needed a pandas, Polars or Arrow frame, a 2-D array or a list of rows."
+            f"Got a {type(frame).__name__}. Pass a pandas, Polars or Arrow frame, a 2-D array or a list of rows."
         )
     return FrameRows(table, by_name)

@@ -59,7 +59,8 @@ def check_progress(progress: Any) -> None:
     """Raise `ParameterError` unless ``progress`` is a function, a bool or None."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise ParameterError(
-            f"progress is {progress!r}; needed True for a line on a terminal, a function of `Progress`, or None."
+            f"progress is {progress!r}, but it must be True for a line on a terminal, a function of `Progress`, "
+            "or None."
         )
 
 

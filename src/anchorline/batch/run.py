@@ -159,13 +159,15 @@ def _check_paths(*paths: Path) -> None:
         except OSError as error:
             raise OutputFileError(f"{str(path)!r} cannot be written: {reason_of(error)}.") from error
         if is_folder:
-            raise OutputFileError(f"{str(path)!r} is a folder; needed the name of a file.")
+            raise OutputFileError(f"{str(path)!r} is a folder. Type the name of a file.")
 
 
 def _is_finished(out: Path, journal: Path, identity: Mapping[str, Any], options: RunOptions) -> bool:
     """Return whether an earlier run completed the file; raise `JournalError` if a file is in the way."""
     if options.resume and options.overwrite:
-        raise JournalError("Got resume and overwrite; needed one of them. Type --resume or --overwrite.")
+        raise JournalError(
+            "Both resume and overwrite are given, but only one is allowed. Type --resume or --overwrite."
+        )
     if options.overwrite:
         return False
     if not options.resume:

@@ -142,12 +142,12 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
 
 
 def _make_folder(payload: bytes) -> Path:
-    """Create a folder for the workers' positions and their work, which would else be copied for every worker."""
+    """Create a folder for the workers' positions and work; otherwise the work would be copied for every worker."""
     folder = None
     try:
         folder = Path(tempfile.mkdtemp(prefix="anchorline-batch-"))
         (folder / _WORK).write_bytes(payload)
-    except BaseException as error:  # no room, or an interrupt
+    except BaseException as error:  # a full disk, or an interrupt
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         if not isinstance(error, OSError):

@@ -55,7 +55,8 @@ def batch(
     share_calls: Annotated[
         bool,
         typer.Option(
-            "--share-calls", help="Mix rows in one call, for a model whose answers do not depend on the batch."
+            "--share-calls",
+            help="Combine queries of several rows in one call, if the model's answers do not depend on the batch.",
         ),
     ] = False,
     target: opt.Target = None,
@@ -75,8 +76,8 @@ def batch(
     """
     if resume and overwrite:
         raise ParameterError(
-            "Got --resume and --overwrite; needed one of them. Type --resume to continue, or --overwrite to start "
-            "again."
+            "Both --resume and --overwrite are given, but only one is allowed. Type --resume to continue, or "
+            "--overwrite to start again."
         )
     _check_out(out, {"ROWS": rows, "--data": data, "--model": model})
     space = table_options.space(data, target)
@@ -117,7 +118,7 @@ def _resume_note() -> Iterator[None]:
 def _check_out(out: str, inputs: Mapping[str, str]) -> None:
     """Raise `ParameterError` if ``out`` is one of the inputs, under whatever name, or has the wrong suffix."""
     if not out:
-        raise ParameterError("--out is ''; needed the name of the file to write, such as why.parquet.")
+        raise ParameterError("--out is '', but it must be the name of the file to write, such as why.parquet.")
     for (name, path), place in itertools.product(inputs.items(), (out, f"{out}{JOURNAL_SUFFIX}")):
         if _are_same_file(place, path):
             raise ParameterError(
@@ -125,7 +126,7 @@ def _check_out(out: str, inputs: Mapping[str, str]) -> None:
             )
     if Path(out).suffix.lower() not in _SUFFIXES:
         raise ParameterError(
-            f"--out is {out!r}; needed a name that ends in .parquet, because a Parquet file is written."
+            f"--out is {out!r}, but it must be a name that ends in .parquet, because a Parquet file is written."
         )
 
 

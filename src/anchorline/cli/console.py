@@ -1,4 +1,4 @@
-"""Printing: results go to standard output, messages and logs to standard error, and no text is read as markup."""
+"""Printing: results go to standard output, messages and logs to standard error; no text is parsed as markup."""
 
 import atexit
 import contextlib

@@ -58,7 +58,7 @@ class OutputOptions:
     threshold: opt.Threshold = None
 
     def explainer(self, model: Any, space: Any) -> Explainer:
-        """Return an explainer of the chosen output."""
+        """Return an explainer for the chosen output."""
         return Explainer(
             model,
             space,

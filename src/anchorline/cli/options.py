@@ -166,7 +166,7 @@ ObjectiveOption = Annotated[
     Objective,
     typer.Option(
         "--objective",
-        help="Find the sum with the best fit (fidelity), or the facts that best keep the output (relevance).",
+        help="Find the sum with the best fit (fidelity), or the facts that best preserve the output (relevance).",
     ),
 ]
 MaxQueries = Annotated[int | None, typer.Option("--max-queries", help="Maximum number of rows sent to the model.")]

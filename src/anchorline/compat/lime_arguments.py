@@ -82,7 +82,7 @@ def categorical_columns(names: list[str], features: Any, value_names: Any) -> di
     """Return the names of the values of every categorical column, by column name."""
     if value_names is not None and not isinstance(value_names, Mapping):
         raise ParameterError(
-            f"categorical_names is a {type(value_names).__name__}, but it must be {{column: [names]}}."
+            f"categorical_names is a {type(value_names).__name__}, but it must be a dict {{column: [names]}}."
         )
     listed = [] if features is None else as_list(features, "categorical_features", "categorical_features=[0]")
     columns: dict[str, dict[Any, str]] = {_column_name(key, names): {} for key in listed}

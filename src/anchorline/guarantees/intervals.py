@@ -186,7 +186,7 @@ def binomial_interval(n_events: int, n_samples: int, confidence: float = 0.95) -
     n, x = checked_count("n_samples", n_samples), checked_count("n_events", n_events, minimum=0)
     if x > n:
         raise ParameterError(
-            f"n_events is {x} and n_samples is {n}, but there must be at most as many events as samples. "
+            f"n_events is {x} and n_samples is {n}, but n_events must not exceed n_samples. "
             "Type the arguments in the order n_events, n_samples."
         )
     confidence = checked_confidence(confidence)
@@ -315,7 +315,7 @@ def _check_limits(low: float, high: float, confidence: float) -> None:
 
 @functools.lru_cache(maxsize=64)
 def _bet_starts(n: int) -> NDArray[np.intp]:
-    """Return the positions where the bet is renewed: each of the first 32, then after every growth by 1/16."""
+    """Return the positions where the bet is renewed: each of the first 32, then at every increase by 1/16."""
     starts = [0]
     while (following := starts[-1] + max(1, starts[-1] // 16)) < n:
         starts.append(following)

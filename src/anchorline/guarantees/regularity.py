@@ -71,7 +71,7 @@ class Regularity:
 
     @property
     def centring(self) -> Verdict:
-        """Whether property (ii) holds at the tolerance of Assumption 1, which is always decided."""
+        """Whether property (ii) holds at the tolerance of Assumption 1; the answer is never undecided."""
         return "certified" if self.mean_norm <= self.mean_tolerance else "refuted"
 
     @property

@@ -32,9 +32,9 @@ def resolve(
     1
     """
     if task not in TASKS:
-        raise ParameterError(f"task is {task!r}; needed 'label', 'number' or None.")
+        raise ParameterError(f"task is {task!r}, but it must be 'label', 'number' or None.")
     if input not in INPUTS:
-        raise ParameterError(f"input is {input!r}; needed one of {', '.join(INPUTS)}.")
+        raise ParameterError(f"input is {input!r}, but it must be one of {', '.join(INPUTS)}.")
     model, given_task = _callable_model(model), task
     ask, task = _method(model, task)
     known = _known_classes(ask, task, classes if classes is not None else classes_of(model), classes is not None)
@@ -42,7 +42,7 @@ def resolve(
         ask, input = OfArrays(ask), "array"
     if column is not None and (isinstance(column, bool) or not isinstance(column, int | np.integer) or column < 0):
         raise ParameterError(
-            f"column is {column!r}; needed the number of a column of the answers, counted from 0."
+            f"column is {column!r}, but it must be the number of a column of the answers, counted from 0."
         )
     name = None if output is None else str(output)
     if known is not None and output is not None:
@@ -92,7 +92,7 @@ def _method(model: Any, task: str | None) -> tuple[Callable[[Any], Any], str | N
         if callable(model):
             return model, task
         raise ParameterError(
-            f"predict is a {type(model).__name__}, which is not callable; needed a fitted estimator, or a "
+            f"predict is a {type(model).__name__}, which is not callable. It must be a fitted estimator, or a "
             "function of a table of rows, for example `model.predict`."
         )
     if task != "label" and callable(getattr(model, "predict_proba", None)):
@@ -159,16 +159,19 @@ def as_array(inputs: Any) -> np.ndarray:
 def _known_classes(ask: Any, task: str | None, classes: Any, given: bool) -> tuple[Any, ...] | None:
     """Return the labels of the answers' columns; None if answers have no columns, or labels are not known."""
     if isinstance(classes, str) or (classes is not None and not isinstance(classes, Iterable)):
-        raise ParameterError(f"classes is {classes!r}; needed a list of labels, one per column of the answers.")
+        raise ParameterError(
+            f"classes is {classes!r}, but it must be a list of labels, one per column of the answers."
+        )
     if task == "label" or classes is None:
         return None
     labels = _labels(classes)
     if any(isinstance(label, list | tuple | np.ndarray) for label in labels):
         raise ParameterError(
-            "The model has several outputs; needed one. Wrap the model in a function that returns one of them."
+            "The model has several outputs, but it must have one. Wrap the model in a function that returns one "
+            "of them."
         )
     if len(set(map(str, labels))) < len(labels):
-        raise ParameterError(f"classes are {_listed(labels)}; needed labels that differ.")
+        raise ParameterError(f"classes are {_listed(labels)}, but all labels must differ.")
     method = getattr(ask, "__name__", "")
     one_number = method == "predict" or (method == "decision_function" and len(labels) == 2)
     return None if one_number and not given else tuple(labels)

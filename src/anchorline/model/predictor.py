@@ -71,11 +71,11 @@ class Predictor:
     ) -> None:
         if not callable(target.ask):
             raise ParameterError(
-                f"predict is a {type(target.ask).__name__}, which is not callable; needed a function of an (n, d) "
-                "array, for example `model.predict`."
+                f"predict is a {type(target.ask).__name__}, which is not callable. It must be a function of an "
+                "(n, d) array, for example `model.predict`."
             )
         if target.task not in TASKS:
-            raise ParameterError(f"task is {target.task!r}; needed 'label', 'number' or None.")
+            raise ParameterError(f"task is {target.task!r}, but it must be 'label', 'number' or None.")
         self.target, self.task, self._max_queries = target, target.task, max_queries
         self._given_range, self._learn = output_range, learn
         self._threshold = threshold
@@ -110,11 +110,12 @@ class Predictor:
             )
         if n_columns is not None and target.classes is not None and len(target.classes) != n_columns:
             raise ParameterError(
-                f"{len(target.classes)} classes were given, but the model answers with {n_columns} columns."
+                f"{len(target.classes)} classes were given, but the model returns {n_columns} columns. "
+                "Pass one class per column."
             )
         if n_columns is not None and target.classes is None and target.column is None and target.name is not None:
             raise ParameterError(
-                f"output is {target.name!r}, but the model answers with {n_columns} columns without names. Pass "
+                f"output is {target.name!r}, but the model returns {n_columns} columns without names. Pass "
                 "classes=[...] with the labels of all columns, or column= with the number of one."
             )
         if target.labels is not None and self.label not in target.labels:
@@ -154,14 +155,16 @@ class Predictor:
         if answer.ndim == 1:
             if column is not None:
                 raise ParameterError(
-                    f"column is {column}, but the model answers with one value per row. Leave column out."
+                    f"column is {column}, but the model returns one value per row. Leave column out."
                 )
             return None
         self.n_columns = answer.shape[1]
         if column is not None and column >= self.n_columns:
-            raise ParameterError(f"column is {column}; the model answers with {self.n_columns} columns from 0.")
+            raise ParameterError(
+                f"column is {column}, but the model returns {self.n_columns} columns, counted from 0."
+            )
         if column is None and self.task == "number":
-            raise ParameterError(f"The model answers with {self.n_columns} numbers per row. Pass column=.")
+            raise ParameterError(f"The model returns {self.n_columns} numbers per row. Pass column=.")
         return int(answer[0].argmax()) if column is None else column
 
     def _range(self) -> Range:
@@ -273,7 +276,7 @@ class Predictor:
     def _ask(self, inputs: Any, n_rows: int) -> np.ndarray:
         if self._max_queries is not None and self.n_queries + n_rows > self._max_queries:
             raise BudgetError(
-                f"{self.n_queries + n_rows} queries needed, max_queries is {self._max_queries}. "
+                f"{self.n_queries + n_rows} queries are needed, but max_queries is {self._max_queries}. "
                 "Lower n_samples or raise max_queries."
             )
         self.n_queries += n_rows
@@ -330,7 +333,8 @@ def checked_range(output_range: tuple[float, float]) -> tuple[float, float]:
     half = high / 2 - low / 2
     if not (np.isfinite([low, high, half]).all() and half > 1e-300 and np.isfinite(2 * half)):
         raise ParameterError(
-            f"output_range is {output_range!r}; needed two finite numbers, lowest first. Type output_range=(0, 1)."
+            f"output_range is {output_range!r}, but it must be two finite numbers, lowest first. "
+            "Type output_range=(0, 1)."
         )
     return low, high
 
@@ -338,7 +342,9 @@ def checked_range(output_range: tuple[float, float]) -> tuple[float, float]:
 def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
     """Return one finite number (or label) per row, or raise a `PredictorOutputError` that quotes the answer."""
     if answer is None:
-        raise PredictorOutputError(f"The predictor returned None; needed {n_rows} numbers. Add a `return`?")
+        raise PredictorOutputError(
+            f"The predictor returned None; it must return {n_rows} numbers. Add a `return`?"
+        )
     try:
         array = np.asarray(answer)
     except Exception as error:
@@ -350,7 +356,7 @@ def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
     if task == "label" or _is_text(array):
         if any(label != label for label in array.tolist()):  # noqa: PLR0124  only NaN differs from itself
             raise PredictorOutputError(
-                "The predictor returned NaN as a label; needed labels that equal themselves."
+                "The predictor returned NaN as a label. Every label must equal itself, which NaN does not."
             )
         return array
     if array.dtype.kind not in "fiub" or array.shape[1:] == (0,):
@@ -361,7 +367,8 @@ def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
         bad = np.flatnonzero(~np.isfinite(array.reshape(n_rows, -1)).all(axis=1))
         raise PredictorOutputError(
             f"The predictor returned {array[bad[0]]} for {bad.size} of {n_rows} rows (first: row {bad[0]}); "
-            "needed finite numbers. Look at `predict(x[None])`, or wrap it: `lambda X: np.nan_to_num(predict(X))`."
+            "it must return finite numbers. Look at `predict(x[None])`, or wrap it: "
+            "`lambda X: np.nan_to_num(predict(X))`."
         )
     return array
 

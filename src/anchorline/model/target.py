@@ -36,4 +36,6 @@ def checked_threshold(threshold: float | None) -> float | None:
         return None
     if isinstance(threshold, (int, float, np.number)) and np.isfinite(threshold):
         return float(threshold)
-    raise ParameterError(f"threshold is {threshold!r}; needed a finite number, or None. Type threshold=0.5.")
+    raise ParameterError(
+        f"threshold is {threshold!r}, but it must be a finite number, or None. Type threshold=0.5."
+    )

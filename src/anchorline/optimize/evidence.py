@@ -169,7 +169,7 @@ def _check_sample(
         raise SampleError(
             "Flips hold a value other than 0 and 1. Every flip must be 0 or 1. Type 1 for every broken literal."
         )
-    flips = np.asfortranarray(flips, dtype=bool)  # one type and one layout give one order of summation
+    flips = np.asfortranarray(flips, dtype=bool)  # a fixed type and layout fix the order of summation
     if not np.isfinite(drops).all():
         raise SampleError(
             "Drops hold NaN or infinite values. Every drop must be finite. Remove those rows from the sample."

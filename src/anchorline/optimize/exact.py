@@ -162,7 +162,7 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
     if shared is None:
         shared = Shared(Centered.from_evidence(problem.evidence))
     else:
-        attempts = [(False, max_nodes)]  # swaps rarely improve a guess that extends the one of a smaller k
+        attempts = [(False, max_nodes)]  # swaps rarely improve a guess that extends the guess for a smaller k
     n_nodes, proven = 0, 0.0
     for swap, until in attempts:
         open_nodes = _roots(problem, shared, pool, proven, swap=swap)

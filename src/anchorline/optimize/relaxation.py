@@ -71,7 +71,7 @@ class Polytope:
         return float(price * self.prediction - toll * self.radius + literals + intercept)
 
     def _multipliers(self, slopes: np.ndarray) -> tuple[float, float]:
-        """Price and toll from HiGHS; the program splits u and u_0 - center into positive and negative parts."""
+        """Return the price and toll from HiGHS; u and u_0 - center are split into positive and negative parts."""
         from scipy.optimize import linprog  # noqa: PLC0415  on first use only
 
         rises = np.append(np.full(self.n_literals, self.box), self.box - self.center)

@@ -167,7 +167,7 @@ class Explanation:
     def plot(self, kind: str = "waterfall", ax: Any = None) -> Any:
         """Draw a "waterfall", "bars" or "alternatives" on ``ax``, or on new Axes; return the Axes."""
         if kind not in _PLOTS:
-            raise ParameterError(f"kind is {kind!r}; needed one of {', '.join(_PLOTS)}.")
+            raise ParameterError(f"kind is {kind!r}, but it must be one of {', '.join(_PLOTS)}.")
         return call(f"plot.{kind}", self, ax)
 
     def to_html(self, frontier: Any = None) -> str:

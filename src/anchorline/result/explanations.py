@@ -146,7 +146,7 @@ class Explanations(Sequence["Explanation | Failure"]):
         if by == "row":
             return frame_of(self._records, ["row"], backend)
         if by != "term":
-            raise ParameterError(f"by is {by!r}; needed 'row' or 'term'.")
+            raise ParameterError(f"by is {by!r}, but it must be 'row' or 'term'.")
         terms = [
             (record["row"], record["key"], term.literal.name, term.literal.text, term.contribution)
             for record, entry in zip(self._records, self, strict=True)

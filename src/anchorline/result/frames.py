@@ -22,7 +22,7 @@ def frame_in(backend: Any, columns: Mapping[str, list[Any]], kinds: Mapping[str,
     except (AssertionError, TypeError, ValueError):
         library = known.UNKNOWN
     if library not in (known.PANDAS, known.POLARS, known.PYARROW, known.MODIN, known.CUDF):
-        raise ParameterError(f"backend is {backend!r}; needed 'pandas', 'polars' or 'pyarrow'.")
+        raise ParameterError(f"backend is {backend!r}, but it must be 'pandas', 'polars' or 'pyarrow'.")
     types = {"text": nw.String(), "number": nw.Float64(), "place": nw.Int64()}
     try:
         if library is known.PANDAS and kinds is not None:

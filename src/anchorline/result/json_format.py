@@ -30,9 +30,11 @@ def sealed(body: Mapping[str, Any]) -> str:
 def parsed(text: str) -> dict[str, Any]:
     """Read a sealed text; raise `FormatError` unless size, depth, keys, seal, schema and consistency are right."""
     if not isinstance(text, str):
-        raise FormatError(f"The input is of type {type(text).__name__}; needed the text that `to_json` returns.")
+        raise FormatError(
+            f"The input is of type {type(text).__name__}, but it must be the text that `to_json` returns."
+        )
     if len(text) > MAX_CHARACTERS:
-        raise FormatError(f"The text has {len(text)} characters; needed at most {MAX_CHARACTERS}.")
+        raise FormatError(f"The text has {len(text)} characters; the limit is {MAX_CHARACTERS}.")
     try:
         body = json.loads(text, object_pairs_hook=_without_repetition)
         if not isinstance(body, dict) or body.get("schema_version") != SCHEMA_VERSION:
@@ -84,11 +86,11 @@ def _check(value: Any, rules: Mapping[str, Any], where: str) -> None:
     types = rules.get("type", [])
     types = [types] if isinstance(types, str) else types
     if types and not any(_is(value, name) for name in types):
-        raise FormatError(f"{where} is {value!r:.60}; needed {' or '.join(types)}.")
+        raise FormatError(f"{where} is {value!r:.60}, but it must be {' or '.join(types)}.")
     if ("const" in rules and not _equal(value, rules["const"])) or (
         "enum" in rules and value not in rules["enum"]
     ):
-        raise FormatError(f"{where} is {value!r:.60}; needed {rules.get('const', rules.get('enum'))!r}.")
+        raise FormatError(f"{where} is {value!r:.60}, but it must be {rules.get('const', rules.get('enum'))!r}.")
     if _is(value, "number"):
         _check_limits(value, rules, where)
     if isinstance(value, dict):

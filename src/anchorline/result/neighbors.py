@@ -32,7 +32,8 @@ class NeighborSample:
         shapes = [getattr(self, name).shape for name in ("n_flips", "outputs", "sums")]
         if len(set(shapes)) > 1 or len(shapes[0]) != 1 or not shapes[0][0]:
             raise SampleError(
-                f"n_flips, outputs, sums have shapes {shapes}; needed three arrays of the same length, (n,)."
+                f"n_flips, outputs, sums have shapes {shapes}, but they must be three arrays of the same length, "
+                "(n,)."
             )
 
     def __reduce__(self) -> tuple[Any, ...]:  # by the constructor, so that arrays stay read-only

@@ -90,13 +90,15 @@ def scaled_sum(
         scaled = np.zeros(0)
     if scaled.shape != (n_literals,) or not np.isfinite(scaled).all():
         raise ParameterError(
-            f"contributions have shape {scaled.shape}; needed one finite number per literal, ({n_literals},)."
+            f"contributions have shape {scaled.shape}, but they must be one finite number per literal, "
+            f"({n_literals},)."
         )
     if intercept is None:
         return scaled, 0.0
     if not isinstance(intercept, Real) or not math.isfinite(intercept):
         raise ParameterError(
-            f"intercept is {intercept!r}; needed a finite number, or None to anchor the sum at the prediction."
+            f"intercept is {intercept!r}, but it must be a finite number, or None to anchor the sum at the "
+            "prediction."
         )
     total = float(intercept) / predictor.half_range + float(scaled.sum())
     return scaled, total + predictor.origin - predictor.scaled_prediction

@@ -286,7 +286,7 @@ def build_attribute(
 ) -> tuple[Attribute, np.ndarray]:
     """Return an attribute, and an order (n,) of the training rows in which rows with equal codes are adjacent."""
     parts = [encoding.codes(column) for encoding, column in zip(encodings, columns, strict=True)]
-    # Sorted by one column after the other, because sorting whole rows takes a hundred times as long. The smallest
+    # Sorted column by column, because sorting whole rows takes a hundred times as long. The smallest
     # integer types are sorted fastest.
     order = np.lexsort([part.astype(np.min_scalar_type(part.max())) for part in reversed(parts)])
     begins = np.zeros(len(order), dtype=bool)

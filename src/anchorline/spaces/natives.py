@@ -61,10 +61,10 @@ class Natives(Protocol):
     """A table in its own library; it can be pickled, so that other processes can explain rows."""
 
     def pick(self, j: int, rows: np.ndarray) -> Any:
-        """Return some rows of column j as a native column, which is a copy."""
+        """Return a copy of some rows of column j as a native column."""
 
     def row(self, i: int) -> tuple[Any, ...]:
-        """Return row i as native columns of one value each, which are copies."""
+        """Return a copy of row i as native columns of one value each."""
 
     def from_value(self, j: int, value: Any) -> Any:
         """Return a native column of one value with the type of column j, or raise any error.
@@ -147,7 +147,7 @@ class ArrayNatives:
         return numpy_from_value(value, self.table.dtype)
 
     def readable(self, column: np.ndarray) -> np.ndarray:
-        """Return the array, which can be read directly."""
+        """Return the array itself, because arrays can be read directly."""
         return column
 
     def categories(self, j: int) -> list[Any]:

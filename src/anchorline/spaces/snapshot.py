@@ -40,5 +40,5 @@ def _copy_arrow(table: Any) -> Any:
         with pa.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
         return pa.ipc.open_stream(sink.getvalue()).read_all()
-    except pa.ArrowException:  # rows of a type that Arrow cannot write cannot be taken either: refused later
+    except pa.ArrowException:  # Arrow cannot write this type; a later check refuses it
         return table

@@ -116,8 +116,8 @@ class Table:
             column, column_type = self._column(name), self.schema.types[self.names.index(name)]
             if column.kind == DATE:
                 raise ParameterError(
-                    f"categorical has {name!r}, which holds dates; it must name columns of numbers or categories. "
-                    f"Remove {name!r} from categorical."
+                    f"categorical includes {name!r}, which holds dates; it may name only columns of numbers or "
+                    f"categories. Remove {name!r} from categorical."
                 )
             given = categorical[name] if isinstance(categorical, Mapping) else {}
             if not isinstance(given, Mapping):

@@ -21,7 +21,7 @@ from anchorline.studio.limits import StudioLimits
 PORT = 8377
 TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
 _HEADER_SECONDS = 10.0  # a connection without a complete request head after this time is closed
-_FINISH_SECONDS = 3.0  # after a signal, running jobs have this long; then their clients receive a 503
+_FINISH_SECONDS = 3.0  # running jobs get this long to finish after a signal; then their clients get a 503
 _GRACE_SECONDS = 4  # after a signal, the process ends after this time in any case
 
 

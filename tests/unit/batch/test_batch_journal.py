@@ -48,7 +48,7 @@ def test_a_changed_line_and_all_after_it_are_dropped(journal):
 
 def test_rows_come_in_order(journal):
     opened = Journal.resume(journal, {"model": "m", "settings": {"k": 3}})
-    with pytest.raises(JournalError, match="Got row 4; needed row 3"):
+    with pytest.raises(JournalError, match="Got row 4 instead of row 3"):
         opened.append(record_of(4))
     opened.close()
 

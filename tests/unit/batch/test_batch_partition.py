@@ -30,7 +30,9 @@ def test_frame_in_frame_out(convert, alone):
 
 def test_ids_that_are_none():
     work = Work.from_keywords(explainer_of(), **CHEAP)
-    with pytest.raises(ParameterError, match="id is 'name'; the frame has 'age'"):
+    with pytest.raises(
+        ParameterError, match="id is 'name', but it must be the name of a column of the frame: 'age'"
+    ):
         explain_partition(ROWS[:1], work, id="name")
     with pytest.raises(ParameterError, match="Rename your column"):
         explain_partition(ROWS[:1].assign(error=1), work, id="error")
@@ -76,7 +78,7 @@ def test_an_index_called_like_an_answer_loses_its_name_only(name):
 def test_pieces_of_arrow_tables_are_partitions():
     batch = pa.RecordBatch.from_pydict({"a": [1, 1], "b": [1, -1]})
     assert explain_partition(batch, sign_work())["prediction"].to_pylist() == [0.75, 0.25]
-    with pytest.raises(ParameterError, match="Got a list; needed a frame"):
+    with pytest.raises(ParameterError, match="Got a list, not a frame"):
         explain_partition([[1, 1]], sign_work())
 
 

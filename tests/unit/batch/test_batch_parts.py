@@ -47,7 +47,7 @@ def test_parts_know_each_other_however_often_they_are_gathered():
 
 @pytest.mark.parametrize(("n_samples", "n_parts"), [(N, 0), (N, -1), (N, 2.5), (N, True), (0, 3)])
 def test_numbers_of_parts_that_are_none(n_samples, n_parts):
-    with pytest.raises(ParameterError, match="needed a whole number, at least 1"):
+    with pytest.raises(ParameterError, match="it must be a whole number of at least 1"):
         parts_of(n_samples, n_parts)
 
 
@@ -67,5 +67,5 @@ def test_a_model_that_cannot_be_opened_there_is_told():
 
 @pytest.mark.parametrize(("start", "stop"), [("a", 4096), (0.0, 4096.0), (4096, 4096), (1, 4096), (-4096, 0)])
 def test_cuts_that_are_none(start, stop):
-    with pytest.raises(ParameterError, match=r"needed cuts as of `parts_of"):
+    with pytest.raises(ParameterError, match=r"the cuts must be those that `parts_of"):
         gather_part(explainer(), HERE, start, stop, **KEYWORDS)

@@ -80,7 +80,7 @@ def test_shared_calls_change_no_byte_and_are_fewer(alone):
 def test_what_is_no_table_is_refused():
     explainer = explainer_of()
     twice = pd.concat([ROWS, ROWS[["age"]]], axis=1)
-    refused = [(np.zeros(3), r"needed \(n, d\)"), (pl.LazyFrame({"a": [1]}), "lazy"), (7, "Got a int")]
+    refused = [(np.zeros(3), r"it must be \(n, d\)"), (pl.LazyFrame({"a": [1]}), "lazy"), (7, "Got a int")]
     for rows, message in [*refused, (twice, "Column names must differ.*'age'.*Rename one")]:
         with pytest.raises(ParameterError, match=message):
             explainer.explain_many(rows)
@@ -90,7 +90,7 @@ def test_what_is_no_table_is_refused():
         explainer.explain_many(ROWS, n_job=2)
     with pytest.raises(ParameterError, match="row_timeout is 0"):
         explainer.explain_many(ROWS, row_timeout=0)
-    with pytest.raises(ParameterError, match="progress is 'yes'; needed True"):
+    with pytest.raises(ParameterError, match="progress is 'yes', but it must be True"):
         explainer.explain_many(ROWS, progress="yes")
     with pytest.raises(ParameterError, match="Omit row_timeout or share_calls"):
         explainer.explain_many(ROWS, row_timeout=1, share_calls=True)

@@ -84,7 +84,7 @@ def test_a_crash_after_the_last_row_is_mended(tmp_path, monkeypatch):
     with pytest.raises(OutputFileError):
         batch(out, rows=ROWS[:4])
     monkeypatch.undo()
-    with pytest.raises(JournalError, match="Got resume and overwrite; needed one of them"):
+    with pytest.raises(JournalError, match="Both resume and overwrite are given, but only one is allowed"):
         batch(out, rows=ROWS[:4], resume=True, overwrite=True)
     report = batch(out, rows=ROWS[:4], resume=True)
     assert report.n_resumed == 4
@@ -98,7 +98,7 @@ def test_a_crash_after_the_last_row_is_mended(tmp_path, monkeypatch):
     [
         ({"n_jobs": 0}, "n_jobs is 0"),
         ({"row_timeout": -1.0}, "row_timeout is -1"),
-        ({"progress": "yes"}, "progress is 'yes'; needed True"),
+        ({"progress": "yes"}, "progress is 'yes', but it must be True"),
     ],
 )
 def test_bad_choices_leave_nothing_behind(options, message, tmp_path):
@@ -111,7 +111,7 @@ def test_bad_choices_leave_nothing_behind(options, message, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("folder", "is a folder; needed the name of a file"),
+        ("folder", "is a folder. Type the name of a file"),
         ("kept", "kept.journal' is a folder"),
         ("x" * 300, "the name is too long"),
         ("x" * 250, "the name is too long"),

@@ -101,23 +101,23 @@ def test_column_and_class_must_agree():
 BAD = [
     ({"model": CLASSIFIER, "output": "maybe"}, "output is 'maybe'; the model's classes are 'no', 'yes'. Pick one"),
     ({"model": CLASSIFIER, "column": 2}, "column is 2; the model has 2 classes"),
-    ({"model": CLASSIFIER, "column": -1}, "column is -1; needed the number of a column"),
+    ({"model": CLASSIFIER, "column": -1}, "column is -1, but it must be the number of a column"),
     ({"model": CLASSIFIER, "column": True}, "column is True"),
     ({"model": CLASSIFIER, "column": "1"}, "column is '1'"),
     (
         {"model": CLASSIFIER, "task": "classification"},
-        "task is 'classification'; needed 'label', 'number' or None",
+        "task is 'classification', but it must be 'label', 'number' or None",
     ),
-    ({"model": CLASSIFIER, "input": "numpy"}, "input is 'numpy'; needed one of auto, frame, array"),
+    ({"model": CLASSIFIER, "input": "numpy"}, "input is 'numpy', but it must be one of auto, frame, array"),
     (
         {"model": MARGINS, "output": "yes"},
         "output is 'yes', which is a class, but labels are explained as they are predicted",
     ),
     ({"model": CLASSIFIER, "output": "no", "task": "label"}, "output is 'no', which is a class"),
-    ({"model": np.tanh, "classes": "yes"}, "classes is 'yes'; needed a list of labels"),
-    ({"model": np.tanh, "classes": 3}, "classes is 3; needed a list"),
-    ({"model": np.tanh, "classes": ["a", "a"]}, "classes are 'a', 'a'; needed labels that differ"),
-    ({"model": "model.pkl"}, "predict is a str, which is not callable; needed a fitted estimator"),
+    ({"model": np.tanh, "classes": "yes"}, "classes is 'yes', but it must be a list of labels"),
+    ({"model": np.tanh, "classes": 3}, "classes is 3, but it must be a list"),
+    ({"model": np.tanh, "classes": ["a", "a"]}, "classes are 'a', 'a', but all labels must differ"),
+    ({"model": "model.pkl"}, "predict is a str, which is not callable. It must be a fitted estimator"),
     ({"model": None}, "predict is a NoneType"),
 ]
 
@@ -130,7 +130,7 @@ def test_a_bad_question_is_named(arguments, words):
 
 def test_several_outputs_are_named():
     model = RandomForestClassifier(2).fit(ROWS, np.c_[ROWS[:, 0] > 3, ROWS[:, 1] > 3])
-    with pytest.raises(ParameterError, match="several outputs; needed one"):
+    with pytest.raises(ParameterError, match="several outputs, but it must have one"):
         resolve(model)
 
 

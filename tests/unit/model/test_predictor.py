@@ -338,7 +338,7 @@ def test_failed_calls_count_too():
     with pytest.raises(PredictorOutputError):
         drops_of(predictor, np.zeros((10, 3)))
     assert predictor.n_queries == 11
-    with pytest.raises(BudgetError, match="13 queries needed, max_queries is 12"):
+    with pytest.raises(BudgetError, match="13 queries are needed, but max_queries is 12"):
         drops_of(predictor, np.zeros((2, 3)))
 
 

@@ -104,16 +104,20 @@ def test_a_frame_of_terms(many):
     first = terms.filter(pl.col("row") == 0)
     assert first["literal"].to_list() == [term.literal.text for term in many[0].terms]
     assert first["contribution"].to_list() == [term.contribution for term in many[0].terms]
-    with pytest.raises(ParameterError, match="needed 'row' or 'term'"):
+    with pytest.raises(ParameterError, match="it must be 'row' or 'term'"):
         many.to_frame(by="literal")
 
 
 @pytest.mark.parametrize("backend", ["foo", 3, None, "dask"])
 @pytest.mark.parametrize("by", ["row", "term"])
 def test_backends_that_make_no_frame(many, backend, by):
-    with pytest.raises(ParameterError, match=f"backend is {backend!r}; needed 'pandas', 'polars' or 'pyarrow'"):
+    with pytest.raises(
+        ParameterError, match=f"backend is {backend!r}, but it must be 'pandas', 'polars' or 'pyarrow'"
+    ):
         many.to_frame(backend, by=by)
-    with pytest.raises(ParameterError, match=f"backend is {backend!r}; needed 'pandas', 'polars' or 'pyarrow'"):
+    with pytest.raises(
+        ParameterError, match=f"backend is {backend!r}, but it must be 'pandas', 'polars' or 'pyarrow'"
+    ):
         many[0].to_frame(backend)
 
 
@@ -154,7 +158,7 @@ def test_files_that_hold_no_explanations_are_refused(tmp_path):
     with pytest.raises(FormatError, match="cannot be read"):
         Explanations.from_parquet(tmp_path / "a.parquet")
     pq.write_table(pa.table({"row": [1]}), tmp_path / "b.parquet")
-    with pytest.raises(FormatError, match="no column 'key'"):
+    with pytest.raises(FormatError, match="lacks the column 'key'"):
         Explanations.from_parquet(tmp_path / "b.parquet")
 
 

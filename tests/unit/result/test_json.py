@@ -343,7 +343,7 @@ def test_other_things(thing):
 
 def test_texts_that_are_too_long_are_not_read():
     text = " " * (64 * 2**20 + 1)
-    with pytest.raises(FormatError, match="67108865 characters; needed at most 67108864"):
+    with pytest.raises(FormatError, match="67108865 characters; the limit is 67108864"):
         al.Explanation.from_json(text)
 
 

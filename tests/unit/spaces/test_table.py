@@ -184,7 +184,7 @@ BAD_OPTIONS = [
         {"cuts": {"workclass": [1]}},
         "'workclass', which holds categories; it must name columns of numbers or dates",
     ),
-    ({"categorical": ["date"]}, "categorical has 'date', which holds dates"),
+    ({"categorical": ["date"]}, "categorical includes 'date', which holds dates"),
     ({"categorical": {"age": {(1, 2): "x"}}}, r"categorical names \(1, 2\)"),
     ({"categorical": {"age": "x"}}, r"categorical\['age'\] is 'x'; it must be a mapping"),
     ({"groups": "age"}, "groups is 'age'; it must be a mapping or a list of lists. Type, say, groups="),

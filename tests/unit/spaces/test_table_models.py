@@ -336,7 +336,7 @@ def test_a_function_with_classes():
     check(explanation, ask, table, model.predict_proba(NUMBERS[:1])[0, 1])
     with pytest.raises(ParameterError, match=r"2 columns without names.*classes=.*column="):
         al.Explainer(ask, table, output="good").explain(0)
-    with pytest.raises(ParameterError, match="3 classes were given, but the model answers with 2 columns"):
+    with pytest.raises(ParameterError, match="3 classes were given, but the model returns 2 columns"):
         al.Explainer(ask, table, classes=["a", "b", "c"]).explain(0)
 
 

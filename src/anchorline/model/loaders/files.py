@@ -24,7 +24,7 @@ def read_head(path: Path) -> bytes:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
     except IsADirectoryError:
-        raise ModelFileError(f"{str(path)!r} is a folder; needed a model file.") from None
+        raise ModelFileError(f"{str(path)!r} is a folder. Type the name of a model file.") from None
     except (OSError, ValueError) as error:  # ValueError if the name holds a null character
         reason = getattr(error, "strerror", None) or error
         raise ModelFileError(f"The model {str(path)!r} cannot be read: {reason}.") from error
@@ -39,5 +39,5 @@ def read_whole(path: Path, max_bytes: int) -> bytes:
     with path.open("rb") as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
-        raise ModelFileError(f"The model {str(path)!r} is too large; needed at most {max_bytes:,} bytes.")
+        raise ModelFileError(f"The model {str(path)!r} is too large; the limit is {max_bytes:,} bytes.")
     return content

@@ -92,7 +92,7 @@ class HttpModel:
             return np.zeros(0)
         if len({answer.shape[1:] for answer in answers}) > 1:
             raise RemoteModelError(
-                f"{self.address} answered with different numbers of columns to different batches; needed the "
+                f"{self.address} returned different numbers of columns for different batches. It must return the "
                 "same number each time."
             )
         return np.concatenate(answers)
@@ -142,11 +142,13 @@ class HttpModel:
             raise RemoteModelError(f"The answer of {self.address} cannot be read: {reason}") from error
         if len(answer) != n_rows or answer.ndim not in (1, 2):
             raise RemoteModelError(
-                f"{self.address} answered with shape {answer.shape} to {n_rows} rows; needed one answer per row."
+                f"{self.address} returned shape {answer.shape} for {n_rows} rows; it must return one per row."
             )
         if answer.dtype.kind == "f" and not np.isfinite(answer).all():
             row = int(np.flatnonzero(~np.isfinite(answer).reshape(n_rows, -1).all(axis=1))[0])
-            raise RemoteModelError(f"{self.address} answered {answer[row]} to row {row}; needed finite numbers.")
+            raise RemoteModelError(
+                f"{self.address} returned {answer[row]} for row {row}; it must return finite numbers."
+            )
         if answer.ndim == 2 and self._protocol.labels:
             self.classes_ = list(self._protocol.labels)
         return answer
@@ -217,7 +219,9 @@ class HttpModel:
         deadline = time.monotonic() + self._limits.total_timeout
         with contextlib.closing(client.send(request, stream=True)) as response:
             if response.headers.get("content-encoding", "identity") != "identity":
-                raise RemoteModelError(f"{self.address} sent a compressed answer; needed an uncompressed one.")
+                raise RemoteModelError(
+                    f"{self.address} sent a compressed answer; it must send an uncompressed one."
+                )
             parts, size = [], 0
             for part in response.iter_raw():
                 size += len(part)
@@ -293,7 +297,7 @@ def _checked_address(address: str) -> str:
     except (ValueError, httpx.InvalidURL):
         has_host = False
     if not has_host or parts.scheme.lower() not in ("http", "https") or re.search(r"[\s\0]", address):
-        raise ModelFileError(f"{redact_address(address)!r} is not a valid address; needed http(s)://host/path.")
+        raise ModelFileError(f"{redact_address(address)!r} is not a valid address. Type http(s)://host/path.")
     if "@" in parts.netloc:
         raise ModelFileError(
             f"The address of {redact_address(address)} holds a user or password, which would appear in shell "
@@ -322,8 +326,8 @@ def _variable(name: str) -> str:
     value = os.environ.get(name, "").strip()
     if not re.fullmatch(r"[!-~]*", value):  # the message must not quote the value
         raise ParameterError(
-            f"The environment variable {name} holds a blank or a character beyond ASCII; needed printable ASCII "
-            "characters only."
+            f"The environment variable {name} contains a blank or a non-ASCII character. It must contain only "
+            "printable ASCII characters."
         )
     return value
 

@@ -53,4 +53,4 @@ class HttpLimits:
             zero_allowed = field.name in _MAY_BE_ZERO
             if not is_number or not (value > 0 or (value == 0 and zero_allowed)):
                 lowest = "a number that is not negative" if zero_allowed else "a number above 0"
-                raise ParameterError(f"{field.name} is {value!r}; needed {lowest}.")
+                raise ParameterError(f"{field.name} is {value!r}, but it must be {lowest}.")

@@ -124,7 +124,7 @@ class OpenInference:
         """Return the output whose name contains "prob" if there is one, and otherwise the first output."""
         outputs = body["outputs"]
         if not outputs:
-            raise ValueError("the answer holds no outputs")
+            raise ValueError("the answer has no outputs")
         chosen = next((part for part in outputs if "prob" in str(part.get("name", "")).lower()), outputs[0])
         values = _array(chosen["data"])
         if str(chosen.get("datatype", "")).startswith(("FP", "BF")):
@@ -165,7 +165,7 @@ def _column(rows: InputRows, position: int, name: str | None = None, kind: str =
     numbers = rows.numbers(position)
     if np.isinf(numbers).any():
         raise ModelInputError(
-            f"Column {name!r} holds an infinite number; needed finite numbers, because JSON has no others."
+            f"Column {name!r} holds an infinite number, but JSON can represent only finite numbers."
         )
     return Column(name, kind, [None if value != value else value for value in numbers.tolist()])  # noqa: PLR0124
 

@@ -75,9 +75,11 @@ def load_model(
     5.0
     """
     if isinstance(trust, str):
-        raise ParameterError(f"trust is the text {trust!r}; needed a list of names. Type trust=[{trust!r}].")
+        raise ParameterError(
+            f"trust is the text {trust!r}, but it must be a list of names. Type trust=[{trust!r}]."
+        )
     if kind is not None and kind not in KINDS:
-        raise ParameterError(f"kind is {kind!r}; needed one of {', '.join(map(repr, KINDS))}, or None.")
+        raise ParameterError(f"kind is {kind!r}, but it must be one of {', '.join(map(repr, KINDS))}, or None.")
     name = fspath(spec)
     kind = kind or _kind_of(name, is_path=not isinstance(spec, str))
     load: Callable[[str, str, Options], Any] = import_module(KINDS[kind]).load
@@ -98,8 +100,8 @@ def _kind_of(name: str, is_path: bool) -> str:
         kind = _kind_of_head(head)
     if kind is None:
         raise ModelFileError(
-            f"The kind of the model {name!r} is unknown; needed a file that ends in {', '.join(_BY_SUFFIX)}, a "
-            "name module:function, or an address http(s)://. If you know its kind, pass kind= (--kind on the "
+            f"The kind of the model {name!r} is unknown. It must be a file that ends in {', '.join(_BY_SUFFIX)}, "
+            "a name module:function, or an address http(s)://. If you know the kind, pass kind= (--kind on the "
             "command line)."
         )
     return kind

@@ -107,8 +107,8 @@ class OnnxModel:
         wide = [argument.name for argument in self._inputs if _width(argument) not in (None, 1)]
         if wide:
             raise ModelInputError(
-                f"The model has several inputs, and {list_names(wide)} take more than one column; needed one "
-                "column per input. Wrap the model in a function and pass module:function."
+                f"The model has several inputs, and {list_names(wide)} take more than one column. There must be "
+                "one column per input. Wrap the model in a function and pass module:function."
             )
         feed = {}
         for argument, position in zip(self._inputs, rows.positions(names, _identifier), strict=True):
@@ -127,7 +127,9 @@ def _width(argument: Any) -> int | None:
     if len(argument.shape) == 1:
         return 1
     if len(argument.shape) != 2:
-        raise ModelInputError(f"The model's input {argument.name!r} has shape {argument.shape}; needed a table.")
+        raise ModelInputError(
+            f"The model's input {argument.name!r} has shape {argument.shape}, but it must be a table."
+        )
     return argument.shape[1] if isinstance(argument.shape[1], int) else None
 
 
@@ -146,7 +148,7 @@ def _cast(rows: InputRows, position: int, kind: str) -> np.ndarray:
         return _narrowed(rows.integers(position), _INTEGERS[kind], position)
     if kind == "tensor(bool)":
         return _narrowed(rows.integers(position), np.dtype(bool), position)
-    raise ModelInputError(f"The model's input has type {kind}; needed numbers, booleans or texts.")
+    raise ModelInputError(f"The model's input has type {kind}, but it must take numbers, booleans or texts.")
 
 
 def _narrowed(values: np.ndarray, dtype: np.dtype[Any], position: int) -> np.ndarray:
@@ -175,7 +177,9 @@ def _choose_outputs(outputs: Sequence[Any], name: str) -> tuple[list[str], str]:
         return [next((o for o in numbers if "prob" in o.name.lower()), numbers[0]).name], "numbers"
     if outputs and outputs[0].type.startswith("tensor("):
         return [outputs[0].name], "labels"
-    raise ModelFileError(f"{name!r} has outputs {[output.type for output in outputs]}; needed numbers or labels.")
+    raise ModelFileError(
+        f"{name!r} has outputs of type {[output.type for output in outputs]}, but one must be numbers or labels."
+    )
 
 
 def _flat(answer: np.ndarray) -> np.ndarray:

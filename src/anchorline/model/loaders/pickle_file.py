@@ -28,6 +28,6 @@ def load(name: str, kind: str, options: Options) -> Any:
         raise ModelFileError(f"Unpickling {name!r} raised {type(error).__name__}: {error}") from error
     if not (callable(model) or hasattr(model, "predict")):
         raise ModelFileError(
-            f"{name!r} holds an object of type {type(model).__name__}; needed a model with `predict`."
+            f"{name!r} holds an object of type {type(model).__name__}; it must hold a model with `predict`."
         )
     return model

@@ -32,7 +32,7 @@ def load(name: str, kind: str, options: Options) -> Any:
             raise ModelFileError(f"Module {module_name!r} has no {inside!r}.") from error
     if not (callable(model) or hasattr(model, "predict")):
         raise ModelFileError(
-            f"{name!r} is an object of type {type(model).__name__}; needed a function of rows, or an object with "
-            "`predict`."
+            f"{name!r} is an object of type {type(model).__name__}. It must be a function of rows, or an object "
+            "with `predict`."
         )
     return model

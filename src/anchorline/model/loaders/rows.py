@@ -25,7 +25,9 @@ class InputRows:
             return
         array = np.asarray(inputs)
         if array.ndim != 2:
-            raise ModelInputError(f"The model got an array of shape {array.shape}; needed (rows, columns).")
+            raise ModelInputError(
+                f"The model got an array of shape {array.shape}, but the shape must be (rows, columns)."
+            )
         self._columns, self.n_rows = list(array.T), len(array)
 
     @property
@@ -46,7 +48,7 @@ class InputRows:
         if self.names is None:
             if self.n_columns != len(wanted):
                 raise ModelInputError(
-                    f"The model got {self.n_columns} columns; needed {len(wanted)}: {list_names(wanted)}."
+                    f"The model got {self.n_columns} columns, but it needs {len(wanted)}: {list_names(wanted)}."
                 )
             return list(range(len(wanted)))
         exact = {name: i for i, name in enumerate(self.names)}
@@ -75,8 +77,8 @@ class InputRows:
         if n_columns is not None and n_columns != self.n_columns:
             names = f" ({list_names(self.names)})" if self.names is not None else ""
             raise ModelInputError(
-                f"The model got {self.n_columns} columns{names}; needed {n_columns}. It identifies columns by "
-                "their order only, so pass exactly the columns that it was trained on."
+                f"The model got {self.n_columns} columns{names}, but it needs {n_columns}. It identifies columns "
+                "by their order only, so pass exactly the columns that it was trained on."
             )
         return list(range(self.n_columns))
 
@@ -145,8 +147,8 @@ class InputRows:
             place = places.get(_key(value), texts.get(plain_text(value), unknown))
             if place is None:
                 raise ModelInputError(
-                    f"Column {self.column_label(position)} holds {value!r:.60}; needed one of the categories that "
-                    f"the model was trained on: {list_names(map(str, categories))}."
+                    f"Column {self.column_label(position)} holds {value!r:.60}, but it must hold one of the "
+                    f"categories that the model was trained on: {list_names(map(str, categories))}."
                 )
             coded[i] = place
         return coded

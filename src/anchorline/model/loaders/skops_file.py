@@ -68,7 +68,9 @@ def load(name: str, kind: str, options: Options) -> Any:
     try:
         refused = [part for part in skops.io.get_untrusted_types(data=content) if part not in trusted]
     except Exception as error:
-        raise ModelFileError(f"{name!r} is a damaged skops file: {error}") from error
+        raise ModelFileError(
+            f"{name!r} is a damaged skops file: {error}. Save the model again with skops.io.dump."
+        ) from error
     if refused:
         flags = " ".join(f"--trust {part}" for part in refused)
         raise UntrustedError(
@@ -82,7 +84,7 @@ def load(name: str, kind: str, options: Options) -> Any:
     check_trees(model, name)
     if not hasattr(model, "predict"):
         raise ModelFileError(
-            f"{name!r} holds an object of type {type(model).__name__}; needed a fitted model with `predict`."
+            f"{name!r} holds an object of type {type(model).__name__}; it must hold a fitted model with `predict`."
         )
     return model
 
@@ -98,4 +100,4 @@ def _check_archive(content: bytes, name: str) -> None:
     if not has_schema:
         raise ModelFileError(f"{name!r} is not a skops file: it has no schema.json.")
     if size > MAX_BYTES:
-        raise ModelFileError(f"{name!r} unpacks to {size:,} bytes; needed at most {MAX_BYTES:,}.")
+        raise ModelFileError(f"{name!r} unpacks to {size:,} bytes; the limit is {MAX_BYTES:,} bytes.")

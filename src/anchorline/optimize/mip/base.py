@@ -92,7 +92,7 @@ def _unit(problem: Problem) -> float:
 
 
 def require_box(problem: Problem) -> float:
-    """Return the box, or raise `ParameterError`, because an invented bound would prove nothing."""
+    """Return the box; raise `ParameterError` if there is none, because an invented bound would prove nothing."""
     if problem.box is None:
         raise ParameterError(
             "box is None, but this solver needs a box, which bounds every term. "

@@ -55,7 +55,7 @@ def test_xgboost_columns_that_do_not_fit(tmp_path):
     ):
         model(NUMBERS)
     with pytest.raises(
-        errors.ModelInputError, match=r"'town' holds 'Paris'; needed one of the categories .*: 'Arras'"
+        errors.ModelInputError, match=r"'town' holds 'Paris', but it must hold one of the categories .*: 'Arras'"
     ):
         model(CATEGORIES.assign(town="Paris"))
     codes = CATEGORIES.assign(town=CATEGORIES["town"].cat.codes, level=CATEGORIES["level"].cat.codes)
@@ -66,7 +66,7 @@ def test_xgboost_columns_that_do_not_fit(tmp_path):
     assert model(codes.to_numpy(float)).shape == (N,)
     with pytest.raises(errors.ModelInputError, match=r"does not list the categories that it was trained on"):
         model(CATEGORIES)
-    with pytest.raises(errors.ModelInputError, match=r"got 2 columns \(.*\); needed 4"):
+    with pytest.raises(errors.ModelInputError, match=r"got 2 columns \(.*\), but it needs 4"):
         model(NUMBERS)
 
 
@@ -78,7 +78,7 @@ def test_xgboost_categories_beyond_ascii_are_right_or_refused(tmp_path):
     try:
         answers = load_model(tmp_path / "model.json")(CATEGORIES)
     except errors.ModelInputError as error:
-        if "needed one of the categories" not in str(error):
+        if "must hold one of the categories" not in str(error):
             raise
     else:
         np.testing.assert_allclose(answers, booster.predict(rows), atol=1e-6)
@@ -164,7 +164,7 @@ def test_lightgbm_files_that_do_not_fit(tmp_path):
     booster.save_model(path)
     model = load_model(path)
     np.testing.assert_array_equal(model(NUMBERS), booster.predict(NUMBERS.to_numpy(np.float64)))
-    with pytest.raises(errors.ModelInputError, match=r"got 3 columns \(.*\); needed 2"):
+    with pytest.raises(errors.ModelInputError, match=r"got 3 columns \(.*\), but it needs 2"):
         model(TABLE)
     text = path.read_text()
     path.write_text(text[: text.index("end of trees")])

@@ -155,11 +155,11 @@ def test_compressed_answers_are_refused(server, load):
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        ({"predictions": [1.0, 2.0]}, r"shape \(2,\) to 3 rows"),
-        ({"predictions": [1.0, 2.0, 3.0, 4.0]}, r"shape \(4,\) to 3 rows"),
-        (b'{"predictions": [1.0, NaN, 3.0]}', r"answered nan to row 1"),
-        (b'{"predictions": [1.0, Infinity, 3.0]}', r"answered inf to row 1"),
-        ({"predictions": [1.0, None, 3.0]}, r"answered nan to row 1"),
+        ({"predictions": [1.0, 2.0]}, r"shape \(2,\) for 3 rows"),
+        ({"predictions": [1.0, 2.0, 3.0, 4.0]}, r"shape \(4,\) for 3 rows"),
+        (b'{"predictions": [1.0, NaN, 3.0]}', r"returned nan for row 1"),
+        (b'{"predictions": [1.0, Infinity, 3.0]}', r"returned inf for row 1"),
+        ({"predictions": [1.0, None, 3.0]}, r"returned nan for row 1"),
         ({"predictions": [[0.5], [0.5, 0.5], [1]]}, "cannot be read"),
         ({"predictions": ["a", 1, "b"]}, "cannot be read: the answer mixes texts and numbers"),
         ({"predictions": [{"a": 1}, {"b": 1}, {"a": 1}]}, "do not all have the same labels"),
@@ -222,6 +222,6 @@ def test_the_default_budget_is_unlimited(server, load):
 def test_limits_are_numbers():
     with pytest.raises(errors.ParameterError, match="batch_rows is 0"):
         HttpLimits(batch_rows=0)
-    with pytest.raises(errors.ParameterError, match="read_timeout is None; needed a number above 0"):
+    with pytest.raises(errors.ParameterError, match="read_timeout is None, but it must be a number above 0"):
         HttpLimits(read_timeout=None)
     assert HttpLimits(max_retries=0).max_retries == 0

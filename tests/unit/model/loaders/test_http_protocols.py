@@ -133,7 +133,7 @@ def test_open_inference_matrix(server, load, path):
     assert infer == f"{about}/infer"
     tensor = {"name": "rows", "shape": [3, 2], "datatype": "FP32", "data": [0.5, 1.0, 1.5, 2.0, 2.5, 3.0]}
     assert body == {"inputs": [tensor]}
-    with pytest.raises(errors.ModelInputError, match=r"got 3 columns \(.*\); needed 2"):
+    with pytest.raises(errors.ModelInputError, match=r"got 3 columns \(.*\), but it needs 2"):
         model(FRAME)
 
 

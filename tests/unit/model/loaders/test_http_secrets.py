@@ -66,7 +66,7 @@ def test_user_and_password(server, load, monkeypatch):
 
 def test_a_token_that_is_not_valid(server, load, monkeypatch):
     monkeypatch.setenv("ANCHORLINE_HTTP_TOKEN", "two\nlines")
-    with pytest.raises(errors.ParameterError, match="ANCHORLINE_HTTP_TOKEN holds a blank") as raised:
+    with pytest.raises(errors.ParameterError, match="ANCHORLINE_HTTP_TOKEN contains a blank") as raised:
         load(f"{server.address}/invocations")(FRAME)
     assert "two" not in str(raised.value)
 

@@ -37,7 +37,7 @@ def test_a_function_by_name(tmp_path, monkeypatch):
     assert load_model("a_scorer:Kept.score")(np.ones((2, 1))).tolist() == [1, 1]
     for name, match in [
         ("a_scorer:none", "has no 'none'"),
-        ("a_scorer:number", "is an object of type int; needed a function"),
+        ("a_scorer:number", "is an object of type int. It must be a function"),
         ("a_broken_scorer:score", "Importing 'a_broken_scorer' failed: No module named 'no_such_thing_at_all'"),
         ("a_raising_scorer:score", "ZeroDivisionError"),
     ]:
@@ -109,7 +109,9 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(errors.ModelFileError, match="is empty"):
         load_model(tmp_path / "empty.onnx")
     (tmp_path / "model.xyz").write_text("what")
-    with pytest.raises(errors.ModelFileError, match=r"xyz' is unknown; needed a file that ends in .onnx, .skops"):
+    with pytest.raises(
+        errors.ModelFileError, match=r"xyz' is unknown. It must be a file that ends in .onnx, .skops"
+    ):
         load_model(tmp_path / "model.xyz")
     with pytest.raises(errors.ModelFileError, match="cannot be read"):
         load_model("a\0b.onnx")

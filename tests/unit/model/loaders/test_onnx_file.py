@@ -119,13 +119,15 @@ def test_onnx_columns_that_do_not_fit(fitted, tmp_path):
         model(NUMBERS)
     with pytest.raises(errors.ModelInputError, match=r"'children' holds 'x'; the model needs numbers there"):
         model(TABLE.assign(children="x"))
-    with pytest.raises(errors.ModelInputError, match=r"got 2 columns; needed 3: 'net_income', 'children', 'town'"):
+    with pytest.raises(
+        errors.ModelInputError, match=r"got 2 columns, but it needs 3: 'net_income', 'children', 'town'"
+    ):
         model(NUMBERS.to_numpy())
     rows = NUMBERS.to_numpy(np.float32)
     matrix = LogisticRegression().fit(rows, LABELS)
     path.write_bytes(to_onnx(matrix, rows[:1]).SerializeToString())
     with pytest.raises(
-        errors.ModelInputError, match=r"got 3 columns \('net income', 'children', 'town'\); needed 2"
+        errors.ModelInputError, match=r"got 3 columns \('net income', 'children', 'town'\), but it needs 2"
     ):
         load_model(path)(TABLE)
 
