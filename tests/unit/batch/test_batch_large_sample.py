@@ -44,9 +44,9 @@ def test_cuts_are_on_the_boundaries_of_model_calls(n_samples, n_parts):
 def test_parts_that_do_not_fit_are_refused():
     keywords = {"n_samples": 20_000, "k": 4}
     parts = [gather_part(BIG, POINT, start, stop, **keywords) for start, stop in parts_of(20_000, 3)]
-    with pytest.raises(SampleError, match="do not meet"):
+    with pytest.raises(SampleError, match="are not adjacent"):
         explain_parts(BIG, POINT, [parts[0], parts[2]], **keywords)
-    with pytest.raises(SampleError, match="do not meet"):
+    with pytest.raises(SampleError, match="are not adjacent"):
         explain_parts(BIG, POINT, [*parts, parts[1]], **keywords)
     with pytest.raises(SampleError, match="first part"):
         explain_parts(BIG, POINT, parts[1:], **keywords)

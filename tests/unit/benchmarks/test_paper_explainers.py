@@ -132,13 +132,10 @@ def test_metrics_are_those_of_the_assessment_to_the_last_bit(task):
         row = Evaluator(task, 3000).row(answer)
         gap = answer.intercept + float(answer.contributions.sum()) - task.prediction
         measured = assess(
-            task.neighborhood,
-            task.predictor,
+            task.case,
             answer.contributions,
             anchoring_gap=gap,
-            flip_probability=task.settings.flip_probability,
             n_samples=6000,
-            seed=task.seed,
             stream="assess",
         )
         assert row["fidelity"] == measured.fidelity_error.value
@@ -167,7 +164,7 @@ def test_the_two_readings_of_relevance_differ_where_contributions_cancel(task):
     contributions = np.zeros(12)
     contributions[[0, 1]] = [0.25, -0.25]
     row = Evaluator(task, 20_000).row(Answer(contributions, task.prediction))
-    assert row["event_probability"] > (1 - task.settings.flip_probability) ** 2
+    assert row["event_probability"] > (1 - task.case.settings.flip_probability) ** 2
     assert row["relevance"] != row["relevance_subcube"]
 
 

@@ -399,7 +399,7 @@ def test_many_neighbors_are_thinned_out_and_the_subtitle_states_it():
 
 
 def test_a_sample_that_does_not_fit_together_is_refused():
-    with pytest.raises(SampleError, match="one length"):
+    with pytest.raises(SampleError, match="same length"):
         plot.NeighborSample(n_flips=[1], outputs=[0.1, 0.2], sums=[0.1], prediction=0.5, output="y")
 
 
