@@ -135,4 +135,4 @@ def test_a_module_in_the_working_directory_is_not_run(run, place):
         ),
         3,
     )
-    assert "working directory is not looked in" in line
+    assert "working directory is not searched" in line
