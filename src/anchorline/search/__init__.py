@@ -5,7 +5,6 @@ May import: errors, grid, settings, model, spaces, optimize, guarantees.
 
 from anchorline.search.assess import Assessment
 from anchorline.search.case import Case
-from anchorline.search.investigate import Findings, investigate
-from anchorline.search.trace import trace
+from anchorline.search.investigate import Findings
 
-__all__ = ["Assessment", "Case", "Findings", "investigate", "trace"]
+__all__ = ["Assessment", "Case", "Findings"]
