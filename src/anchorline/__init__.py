@@ -42,6 +42,7 @@ _links.link(
         "explanation.sum": "anchorline.render.text:rule",
         "explanation.text": "anchorline.render.text:explanation_text",
         "explanation.to_shap": "anchorline.compat.shap:to_shap",
+        "parquet.ids": "anchorline.batch.parquet:read_ids",
         "parquet.read": "anchorline.batch.parquet:read_parquet",
         "parquet.write": "anchorline.batch.parquet:write_parquet",
         "plot.alternatives": "anchorline.render.plot:alternatives",

@@ -216,17 +216,18 @@ class Explainer:
         errors: str = "raise",
         row_timeout: float | None = None,
         share_calls: bool = False,
+        id: str | None = None,
         **keywords: Unpack[Keywords],
     ) -> Explanations:
         """Explain every row of a frame, array or list in ``n_jobs`` processes (-1: all cores); see docs/batch.md.
 
         With ``errors="keep"``, a row that fails becomes a `Failure`, for example one that takes more than
         ``row_timeout`` seconds. ``progress`` is True or a function of `Progress`. ``share_calls`` allows rows to
-        be mixed in one model call.
+        be mixed in one model call. ``id`` names a column that identifies the rows, which the result keeps.
         """
         _ = self.target  # a wrong output raises here, not once per row
         plan = call("batch.plan", n_jobs=n_jobs, row_timeout=row_timeout)
-        choices = {"errors": errors, "share_calls": share_calls, **keywords}
+        choices = {"errors": errors, "share_calls": share_calls, "id": id, **keywords}
         many: Explanations = call("batch.explain_many", self, frame, plan, progress, **choices)
         return many
 

@@ -12,12 +12,14 @@ from numbers import Integral
 from typing import Any, Unpack
 
 from anchorline.batch.blas import one_blas_thread
-from anchorline.batch.partition import FrameRows, Work, failed_row_key, pack_work, rows_of
+from anchorline.batch.ids import rows_with_ids
+from anchorline.batch.partition import FrameRows, Work, failed_row_key, pack_work
 from anchorline.batch.progress import Progress, ProgressReporter
 from anchorline.batch.workers import WorkerPool, explain_rows, learn_ranges_in_worker
 from anchorline.errors import ParameterError, RowError, UnpackableError, WorkerError
 from anchorline.explainer import Explainer, Ranges
 from anchorline.result.explanations import Explanations, Failure, Record, failed_record
+from anchorline.result.labels import index_of
 from anchorline.settings import Keywords
 
 _log = logging.getLogger(__name__)
@@ -64,12 +66,13 @@ def explain_many(
     *,
     errors: str = "raise",
     share_calls: bool = False,
+    id: str | None = None,
     **keywords: Unpack[Keywords],
 ) -> Explanations:
     """Explain every row of a frame; see `anchorline.Explainer.explain_many`."""
     if errors not in ("raise", "keep"):
         raise ParameterError(f"errors is {errors!r}, but it must be 'raise' or 'keep'.")
-    rows = rows_of(frame, explainer)
+    rows, ids = rows_with_ids(frame, explainer, id)
     work = Work.from_keywords(explainer, share_calls=share_calls, **keywords)
     reporter = ProgressReporter(len(rows), progress)
     records = []
@@ -77,10 +80,11 @@ def explain_many(
         for place, record in numbered_records:
             reporter.count(record["error_type"] is not None)
             if errors == "raise" and record["error_type"] is not None:
-                failure = Failure(place, record["error"], record["error_type"])
+                label = None if ids is None else ids.label(place)
+                failure = Failure(place, record["error"], record["error_type"], label)
                 raise RowError(f"{failure} Pass errors='keep' to continue without it.")
             records.append({"row": place} | record)
-    return Explanations.from_records(records)
+    return Explanations.from_records(records, ids, index_of(frame))
 
 
 def stream(rows: FrameRows, work: Work, plan: ExecutionPlan, events: RunEvents) -> Generator[tuple[int, Record]]:

@@ -11,25 +11,38 @@ from typing import Any
 from anchorline.errors import FormatError, MissingDependencyError
 from anchorline.io.files import open_atomically
 from anchorline.result.explanations import COLUMNS, Record
+from anchorline.result.labels import RowIds
 
 ROWS_PER_GROUP = 256  # fixed for reproducible bytes, and small so that long explanations need little memory
 _IDENTITY = b"anchorline.batch"
+_ID = b"anchorline.id"  # the name of the column that identifies rows
 
 
 def write_parquet(
-    path: str | PathLike[str], records: Iterable[Mapping[str, Any]], identity: Mapping[str, Any] | None = None
+    path: str | PathLike[str],
+    records: Iterable[Mapping[str, Any]],
+    identity: Mapping[str, Any] | None = None,
+    ids: RowIds | None = None,
 ) -> None:
-    """Write records, as they arrive, to a file that then replaces ``path``; raise `OutputFileError` on failure."""
+    """Write records, as they arrive, to a file that then replaces ``path``; raise `OutputFileError` on failure.
+
+    ``ids`` become the second column.
+    """
     pa, pq = _arrow()
-    schema = _schema(pa, identity)
+    schema = _schema(pa, identity, ids)
     # Explanations all differ, so neither statistics nor a dictionary would be of use for them.
     summarized = [name for name in schema.names if name != "explanation"]
     layout = {"compression": "zstd", "write_statistics": summarized, "use_dictionary": summarized}
     with open_atomically(path) as file, pq.ParquetWriter(file, schema, **layout) as writer:
-        remaining = iter(records)
+        remaining = iter(records if ids is None else _with_ids(records, ids))
         while group := list(itertools.islice(remaining, ROWS_PER_GROUP)):
             columns = [pa.array([record[field.name] for record in group], field.type) for field in schema]
             writer.write_table(pa.table(columns, schema=schema), row_group_size=ROWS_PER_GROUP)
+
+
+def _with_ids(records: Iterable[Mapping[str, Any]], ids: RowIds) -> Iterator[Record]:
+    padded = itertools.chain(ids.values, itertools.repeat(None))  # the records decide how many rows there are
+    return ({**record, ids.name: value} for record, value in zip(records, padded, strict=False))
 
 
 def read_parquet(path: str | PathLike[str]) -> Iterator[Record]:
@@ -75,6 +88,22 @@ def _records(path: Path) -> Iterator[Record]:
         raise FormatError(f"{str(path)!r} cannot be read: {error}") from error
 
 
+def read_ids(path: str | PathLike[str]) -> RowIds | None:
+    """Return the ids of the rows of a file, or of all files of a folder; None if it was written without ids."""
+    pa, pq = _arrow()
+    names, values = set(), list[Any]()
+    for file in _files(Path(path)):
+        try:
+            with pq.ParquetFile(file) as opened:
+                name = (opened.schema_arrow.metadata or {}).get(_ID, b"").decode()
+                values += opened.read(columns=[name]).column(0).to_pylist() if name else []
+        except (OSError, ValueError, IndexError, pa.ArrowException) as error:
+            raise FormatError(f"{str(file)!r} cannot be read: {error}") from error
+        names.add(name)
+    name, *others = names
+    return None if others or not name else RowIds.from_values(name, values)
+
+
 def read_identity(path: Path) -> dict[str, Any] | None:
     """Return the identity of the batch that wrote this file; None if a batch did not write it."""
     pa, pq = _arrow()
@@ -85,11 +114,15 @@ def read_identity(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _schema(pa: Any, identity: Mapping[str, Any] | None) -> Any:
+def _schema(pa: Any, identity: Mapping[str, Any] | None, ids: RowIds | None) -> Any:
     types = {"text": pa.string(), "number": pa.float64()}
     fields = [("row", pa.int64()), *((name, types[kind]) for name, kind in COLUMNS.items())]
-    metadata = None if identity is None else {_IDENTITY: json.dumps(identity, sort_keys=True).encode()}
-    return pa.schema(fields, metadata=metadata)
+    metadata = {} if identity is None else {_IDENTITY: json.dumps(identity, sort_keys=True).encode()}
+    if ids is not None:
+        found = pa.array(ids.values).type
+        fields.insert(1, (ids.name, pa.string() if pa.types.is_null(found) else found))
+        metadata[_ID] = ids.name.encode()
+    return pa.schema(fields, metadata=metadata or None)
 
 
 def _arrow() -> tuple[Any, Any]:

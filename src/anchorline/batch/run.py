@@ -21,6 +21,7 @@ from anchorline.batch.progress import Progress, ProgressReporter, check_progress
 from anchorline.errors import JournalError, OutputFileError, RowError
 from anchorline.io.files import reason_of
 from anchorline.result.explanations import Failure, Record
+from anchorline.result.labels import RowIds
 
 JOURNAL_SUFFIX = ".journal"  # appended to the whole name of the result file
 _BLOCK = 1 << 20
@@ -83,23 +84,31 @@ class RunOptions:
     progress: Callable[[Progress], None] | bool | None = None
 
 
-def run_batch(rows: FrameRows, work: Work, out: Path, sources: Mapping[str, Any], options: RunOptions) -> Report:
+def run_batch(
+    rows: FrameRows,
+    work: Work,
+    out: Path,
+    sources: Mapping[str, Any],
+    options: RunOptions,
+    ids: RowIds | None = None,
+) -> Report:
     """Explain all rows into the Parquet file ``out``; ``sources`` identifies the model and the data.
 
     A journal beside the file, with ``.journal`` appended to its name, holds every finished row until the file is
-    complete. After a crash, the same call with ``resume`` continues and produces the same bytes.
+    complete. After a crash, the same call with ``resume`` continues and produces the same bytes. ``ids`` become a
+    column of the file.
     """
     start = time.monotonic()
     plan = ExecutionPlan(n_jobs=options.n_jobs, row_timeout=options.row_timeout, isolate=True)
     check_plan(plan, work)
     check_progress(options.progress)
-    identity = batch_identity(rows, work, sources, options)
+    identity = batch_identity(rows, work, sources, options) | ({} if ids is None else {"id": ids.name})
     journal_path = Path(f"{out}{JOURNAL_SUFFIX}")
     _check_paths(out, journal_path)
     failures: Counter[str] = Counter()
     first: list[Failure] = []
     if _is_finished(out, journal_path, identity, options):
-        for _ in _count_failures(read_parquet(out), failures, first, len(rows)):
+        for _ in _count_failures(read_parquet(out), failures, first, len(rows), ids):
             pass
         return _report(failures, first, RunEvents(), n_rows=len(rows), n_resumed=len(rows), dropped=0, start=start)
     journal = _open_journal(journal_path, identity, options)
@@ -107,8 +116,9 @@ def run_batch(rows: FrameRows, work: Work, out: Path, sources: Mapping[str, Any]
     try:
         reporter = ProgressReporter(len(rows), options.progress, n_resumed)
         records = stream(rows, work, replace(plan, start=n_resumed, tick=journal.tick), events)
-        _append_all(records, journal, reporter, options.fail_fast)
-        write_parquet(out, _count_failures(read_records(journal_path), failures, first, len(rows)), identity)
+        _append_all(records, journal, reporter, options.fail_fast, ids)
+        finished = _count_failures(read_records(journal_path), failures, first, len(rows), ids)
+        write_parquet(out, finished, identity, ids)
         removed = _removed(journal_path)  # while the lock is held, so that the file cannot be another process's
     finally:
         journal.close()
@@ -199,12 +209,16 @@ def _open_journal(path: Path, identity: Mapping[str, Any], options: RunOptions) 
 
 
 def _append_all(
-    numbered_records: Generator[tuple[int, Record]], journal: Journal, reporter: ProgressReporter, fail_fast: bool
+    numbered_records: Generator[tuple[int, Record]],
+    journal: Journal,
+    reporter: ProgressReporter,
+    fail_fast: bool,
+    ids: RowIds | None,
 ) -> None:
     with contextlib.closing(numbered_records):
         for place, record in numbered_records:
             if fail_fast and record["error_type"] is not None:
-                failure = Failure(place, record["error"], record["error_type"])
+                failure = _failure(place, record, ids)
                 raise RowError(
                     f"{failure} The batch stopped here (--fail-fast). Type --resume to try the row again."
                 )
@@ -212,8 +226,13 @@ def _append_all(
             reporter.count(record["error_type"] is not None)
 
 
+def _failure(place: int, record: Record, ids: RowIds | None) -> Failure:
+    label = None if ids is None else ids.label(place)
+    return Failure(place, record["error"], record["error_type"], label)
+
+
 def _count_failures(
-    records: Iterator[Record], failures: Counter[str], first: list[Failure], n_rows: int
+    records: Iterator[Record], failures: Counter[str], first: list[Failure], n_rows: int, ids: RowIds | None
 ) -> Iterator[Record]:
     """Yield the records unchanged and count their failures; raise `OutputFileError` if records are missing."""
     n = 0
@@ -222,7 +241,7 @@ def _count_failures(
         if record["error_type"] is not None:
             failures[record["error_type"]] += 1
             if len(first) < _MAX_LISTED_FAILURES:
-                first.append(Failure(record["row"], record["error"], record["error_type"]))
+                first.append(_failure(record["row"], record, ids))
         yield record
     if n != n_rows:
         raise OutputFileError(

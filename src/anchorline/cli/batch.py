@@ -14,6 +14,7 @@ import typer
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
+from anchorline.batch.ids import unique_ids
 from anchorline.batch.partition import Work, rows_of
 from anchorline.batch.progress import Progress
 from anchorline.batch.run import JOURNAL_SUFFIX, RunOptions, file_digest, run_batch
@@ -27,7 +28,7 @@ from anchorline.model.loaders.http_endpoint import redact_address
 SUMMARY = "Explain every row of a table and write a file, with checkpoints."
 _SUFFIXES = ("", ".parquet", ".pq")
 EXAMPLES = """\
-anchorline batch declined.parquet --model model.skops --data train.parquet --out why.parquet
+anchorline batch declined.parquet --model model.skops --data train.parquet --id case --out why.parquet
 anchorline batch declined.csv --model model.onnx --data train.csv --target approved --out why.parquet --jobs -1
 anchorline batch declined.csv --model model.onnx --data train.csv --target approved --out why.parquet --resume
 anchorline batch new.csv --model mypackage.scoring:score --data train.csv --out why.parquet --row-timeout 60"""
@@ -41,6 +42,10 @@ def batch(
     ],
     data: opt.Data,
     out: Annotated[str, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")],
+    id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="A column of ROWS that identifies them, to keep in the file."),
+    ] = None,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Number of worker processes; -1 for one per core.")
     ] = 1,
@@ -82,6 +87,7 @@ def batch(
     _check_out(out, {"ROWS": rows, "--data": data, "--model": model})
     space = table_options.space(data, target)
     frame = rows_like(space, rows)
+    ids = unique_ids(frame, id, "--id")
     loaded = model_options.load(model)
     explainer = output_options.explainer(loaded, space)
     keywords: dict[str, Any] = keywords_of(
@@ -99,7 +105,7 @@ def batch(
             row_timeout=row_timeout,
             progress=progress,
         )
-        report = run_batch(rows_of(frame, explainer), work, Path(out), sources, options)
+        report = run_batch(rows_of(frame, explainer), work, Path(out), sources, options, ids)
     for line in report.lines():
         print_message(line)
     return Code.MODEL if report.n_failed == report.n_rows else Code.OK

@@ -1,15 +1,17 @@
 """Explanations: the answers for many rows, in order, with failures among them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, overload
 
 from anchorline._links import call
 from anchorline.errors import ParameterError
 from anchorline.result.explanation import Explanation
-from anchorline.result.frames import frame_in
+from anchorline.result.labels import RowIds, labeled_frame
 from anchorline.result.records import (
     COLUMNS,
+    TERM_COLUMNS,
     Failure,
     Record,
     content_key,
@@ -21,6 +23,7 @@ from anchorline.result.summary import AttributeSummary, Summary, summarize, wors
 
 __all__ = [
     "COLUMNS",
+    "TERM_COLUMNS",
     "AttributeSummary",
     "Explanations",
     "Failure",
@@ -40,7 +43,8 @@ class Explanations(Sequence["Explanation | Failure"]):
 
     Explanations that came from other processes are parsed when they are accessed, and kept if they are accessed
     by index. A slice is an `Explanations` object too; the ``row`` of a failure and of a frame is the row's place
-    in the whole.
+    in the whole. The index of a pandas frame and the column ``id`` of `anchorline.Explainer.explain_many` are
+    kept.
 
     Examples
     --------
@@ -55,6 +59,9 @@ class Explanations(Sequence["Explanation | Failure"]):
     'InstanceError'
     """
 
+    _ids: RowIds | None = None
+    _index: Any = None
+
     def __init__(self, entries: Iterable["Explanation | Failure"] = ()) -> None:
         entries = list(entries)
         rows = enumerate(entries)
@@ -64,10 +71,16 @@ class Explanations(Sequence["Explanation | Failure"]):
         }
 
     @classmethod
-    def from_records(cls, records: Iterable[Mapping[str, Any]]) -> "Explanations":
-        """Build from the records that workers and files hold: a row's place, and `COLUMNS`."""
+    def from_records(
+        cls, records: Iterable[Mapping[str, Any]], ids: RowIds | None = None, index: Any = None
+    ) -> "Explanations":
+        """Build from the records that workers and files hold: a row's place, and `COLUMNS`.
+
+        ``ids`` and ``index``, a pandas index, have one entry per record.
+        """
         many = cls()
         many._records = tuple(dict(record) for record in records)
+        many._ids, many._index = ids, index
         return many
 
     @property
@@ -87,10 +100,7 @@ class Explanations(Sequence["Explanation | Failure"]):
     def __getitem__(self, index: slice) -> "Explanations": ...
     def __getitem__(self, index: int | slice) -> "Explanation | Failure | Explanations":
         if isinstance(index, slice):
-            part = Explanations.from_records(self._records[index])
-            places = enumerate(range(*index.indices(len(self))))
-            part._read = {new: self._read[old] for new, old in places if old in self._read}
-            return part
+            return self._part(range(*index.indices(len(self))))
         place = range(len(self))[index]
         entry = self._entry(place)
         if isinstance(entry, Explanation):
@@ -103,11 +113,11 @@ class Explanations(Sequence["Explanation | Failure"]):
     def _entry(self, place: int) -> "Explanation | Failure":
         record = self._records[place]
         if record["error_type"] is not None:
-            return Failure(record["row"], record["error"], record["error_type"])
+            return self._failure(place)
         return self._read.get(place) or Explanation.from_json(record["explanation"])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Explanations) and self._records == other._records
+        return isinstance(other, Explanations) and (self._records, self._ids) == (other._records, other._ids)
 
     def __hash__(self) -> int:
         return hash(tuple(record["explanation"] or record["error"] for record in self._records))
@@ -124,17 +134,33 @@ class Explanations(Sequence["Explanation | Failure"]):
     @property
     def failures(self) -> tuple[Failure, ...]:
         """The rows that have no explanation, with their errors."""
-        failed = (record for record in self._records if record["error_type"] is not None)
-        return tuple(Failure(record["row"], record["error"], record["error_type"]) for record in failed)
+        return tuple(
+            self._failure(i) for i, record in enumerate(self._records) if record["error_type"] is not None
+        )
+
+    def _failure(self, place: int) -> Failure:
+        record, label = self._records[place], None if self._ids is None else self._ids.label(place)
+        return Failure(record["row"], record["error"], record["error_type"], label)
 
     def _where(self, wanted: Callable[[Record], bool]) -> "Explanations":
-        places = [i for i, record in enumerate(self._records) if wanted(record)]
-        part = Explanations.from_records(self._records[i] for i in places)
+        return self._part([i for i, record in enumerate(self._records) if wanted(record)])
+
+    def _part(self, places: Sequence[int]) -> "Explanations":
+        part = Explanations.from_records((self._records[i] for i in places), *self._labels(places))
         part._read = {new: self._read[old] for new, old in enumerate(places) if old in self._read}
         return part
 
+    def _labels(self, places: Sequence[int]) -> tuple[RowIds | None, Any]:
+        """Return the ids and the index of the rows at these places."""
+        ids = None if self._ids is None else self._ids.take(places)
+        return ids, None if self._index is None else self._index.take(list(places))
+
     def to_frame(self, backend: Any = "pandas", *, by: str = "row") -> Any:
         """Return a frame of the given backend: one row per explained case, or (``by="term"``) one row per term.
+
+        A pandas frame has the index of the frame that was explained. Other frames have it as a column, unless it
+        is the default index (0, 1, 2 and so on). The column ``id`` of `anchorline.Explainer.explain_many` follows
+        the column ``row``.
 
         Examples
         --------
@@ -144,26 +170,28 @@ class Explanations(Sequence["Explanation | Failure"]):
         [(0, 'a = +1', 0.5), (1, 'a = -1', -0.5)]
         """
         if by == "row":
-            return frame_of(self._records, ["row"], backend)
+            kinds = {"row": "place"} | COLUMNS
+            columns = {name: [record[name] for record in self._records] for name in kinds}
+            return labeled_frame(backend, columns, kinds, self._ids, self._index)
         if by != "term":
             raise ParameterError(f"by is {by!r}, but it must be 'row' or 'term'.")
         terms = [
-            (record["row"], record["key"], term.literal.name, term.literal.text, term.contribution)
-            for record, entry in zip(self._records, self, strict=True)
+            (place, record["row"], record["key"], term.literal.name, term.literal.text, term.contribution)
+            for place, (record, entry) in enumerate(zip(self._records, self, strict=True))
             if isinstance(entry, Explanation)
             for term in entry.terms
         ]
-        names = {"row": "place", "key": "text", "name": "text", "literal": "text", "contribution": "number"}
-        return frame_in(backend, {name: [term[j] for term in terms] for j, name in enumerate(names)}, names)
+        columns = {name: [term[j] for term in terms] for j, name in enumerate(TERM_COLUMNS, start=1)}
+        return labeled_frame(backend, columns, TERM_COLUMNS, *self._labels([term[0] for term in terms]))
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write `to_frame` as a Parquet file; a failure leaves no partial file."""
-        call("parquet.write", path, self._records)
+        """Write `to_frame` as a Parquet file, without its index; a failure leaves no partial file."""
+        call("parquet.write", path, self._records, ids=self._ids)
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str]) -> "Explanations":
         """Read a file written by `to_parquet` or ``anchorline batch``; raise `FormatError` for any other."""
-        return cls.from_records(call("parquet.read", path))
+        return cls.from_records(call("parquet.read", path), call("parquet.ids", path))
 
     def summary(self) -> Summary:
         """Summarize which attributes matter, how often, with which sign and size, and the least trustworthy rows.
@@ -179,4 +207,9 @@ class Explanations(Sequence["Explanation | Failure"]):
         income        3   100%   67%          0.50  income = +1 (2)
         debt          3   100%   33%          0.25  debt = +1 (2)
         """
-        return summarize(zip((record["row"] for record in self._records), self, strict=True))
+        rows = [record["row"] for record in self._records]
+        summary = summarize(zip(rows, self, strict=True))
+        if self._ids is None:
+            return summary
+        listed, ids = {row for row, _, _ in summary.least_trustworthy}, zip(rows, self._ids.values, strict=True)
+        return replace(summary, id=self._ids.name, ids={row: value for row, value in ids if row in listed})

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from anchorline._links import call
@@ -25,6 +25,8 @@ COLUMNS = {
     "error": "text",
     "explanation": "text",
 }
+# The columns of a frame with one row per term.
+TERM_COLUMNS = {"row": "place", "key": "text", "name": "text", "literal": "text", "contribution": "number"}
 Record = dict[str, Any]
 
 
@@ -35,9 +37,11 @@ class Failure:
     row: int
     error: str
     error_type: str = "Exception"
+    label: str | None = field(default=None, repr=False)  # the row's own id, such as "case 17"
 
     def __str__(self) -> str:
-        return f"Row {self.row} has no explanation. {self.error_type}: {self.error}"
+        row = f"Row {self.row}" if self.label is None else f"Row {self.row} ({self.label})"
+        return f"{row} has no explanation. {self.error_type}: {self.error}"
 
 
 def record_of(entry: Explanation | Failure) -> Record:
@@ -47,10 +51,10 @@ def record_of(entry: Explanation | Failure) -> Record:
     certificate = entry.certificate
     return {
         "key": content_key(entry.instance),
-        "output": _clean(entry.output),
+        "output": clean_text(entry.output),
         "prediction": entry.prediction,
         "intercept": entry.intercept,
-        "rule": _clean(call("explanation.sum", entry)),
+        "rule": clean_text(call("explanation.sum", entry)),
         "verdict": entry.verdict.name,
         "status": certificate.status.name,
         "relevance_error": None if certificate.relevance_error is None else certificate.relevance_error.value,
@@ -64,7 +68,7 @@ def record_of(entry: Explanation | Failure) -> Record:
 def failed_record(key: str | None, error_type: str, error: str) -> Record:
     """Return the record of a row that has no explanation."""
     record = dict.fromkeys(COLUMNS)
-    return record | {"key": key, "error_type": _clean(error_type), "error": _clean(error)}
+    return record | {"key": key, "error_type": clean_text(error_type), "error": clean_text(error)}
 
 
 def content_key(values: Iterable[Any]) -> str:
@@ -78,6 +82,6 @@ def frame_of(records: Sequence[Mapping[str, Any]], first: Sequence[str], backend
     return frame_in(backend, {name: [record[name] for record in records] for name in names}, names)
 
 
-def _clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return a text that every file can hold, with half surrogate pairs escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -3,8 +3,9 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
+from typing import Any
 
 from anchorline._links import call
 from anchorline.result.certificate import Certificate, Verdict
@@ -34,7 +35,8 @@ class Summary:
     """A summary of many explanations.
 
     ``least_trustworthy`` lists rows, the worst first: place, verdict, and how often or how far (as a share of the
-    output range) the output may change although the reasons stay, by the bad end of its interval.
+    output range) the output may change although the reasons stay, by the bad end of its interval. If the rows have
+    ids, ``id`` is the name of their column, and ``ids`` are the ids of the listed rows by place.
     """
 
     n_rows: int
@@ -42,6 +44,8 @@ class Summary:
     verdicts: Mapping[str, int]
     attributes: tuple[AttributeSummary, ...]
     least_trustworthy: tuple[tuple[int, str, float | None], ...]
+    id: str | None = None
+    ids: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def n_failed(self) -> int:
@@ -68,9 +72,13 @@ class Summary:
         lines += [f"... and {more} more"] if more > 0 else []
         worst = [entry for entry in self.least_trustworthy if entry[1] in ("UNRELIABLE", "WEAK")][:5]
         if worst:
-            rows = ", ".join(f"{row} ({verdict.lower()}, {figure:.0%})" for row, verdict, figure in worst)
-            lines.append(f"Least trustworthy rows: {rows}.")
+            rows = ", ".join(f"{self._shown(row)} ({name.lower()}, {figure:.0%})" for row, name, figure in worst)
+            of = "" if self.id is None else f" ({_printable(self.id)})"
+            lines.append(f"Least trustworthy rows{of}: {rows}.")
         return "\n".join(lines)
+
+    def _shown(self, row: int) -> str:
+        return _printable(f"{self.ids.get(row, row)!s:.60}")
 
 
 def summarize(entries: Iterable[tuple[int, Explanation | Failure]]) -> Summary:
