@@ -134,14 +134,60 @@ def test_values_read_well(people, figure, within):
     converted, texts = display_data(people, 5, within=within)
     assert texts["age"] == "missing"
     assert texts["job"] == people[0]["job"][5]
-    assert texts["red"] == "1"
-    assert texts["since"] == str(people[0]["since"][5].date())
+    assert texts["red"] == 1.0
+    assert texts["since"] == "2021-12-20\u200a"  # a hair space, because SHAP removes zeros from the end of texts
     assert math.isnan(converted.data[0])
     assert converted.data[5] == people[0]["x"][5]
     for plot in (shap.plots.waterfall, shap.plots.bar):
         figure.clear()
         plot(converted, show=False)
         assert "missing = age" in tick_texts(figure)
+
+
+@pytest.fixture(scope="module")
+def accounts():
+    """Return explanations of rows whose values end in zeros, or need more than three decimals."""
+    rng = np.random.default_rng(0)
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(2, 8, n) * 10,
+            "debt": rng.integers(1, 200, n) * 100,
+            "rate": rng.integers(1, 9, n) * 0.00012,
+            "income": rng.normal(45000, 9000, n),
+            "code": rng.choice(["100", "B20", "cook"], n),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "member": rng.random(n) < 0.4,
+        }
+    )
+    frame.loc[0] = [40, 12900, 0.00012, 51234.56789, "100", pd.Timestamp("2021-02-10"), True]
+    frame.loc[1, ["income", "code"]] = [np.nan, None]
+
+    def risk(frame):
+        old = frame["since"] > pd.Timestamp("2021-01-01")
+        points = frame["age"] / 20 - frame["debt"] / 6000 + frame["member"] + (frame["code"] == "100") + old
+        return 1 / (1 + np.exp(2 - points - frame["income"].fillna(0) / 30000 - 900 * frame["rate"]))
+
+    explainer = al.Explainer(risk, al.Table(frame), output="risk", output_range=(0, 1))
+    return explainer.explain_many(frame[:20], k=8, n_samples=200, n_certify=0)
+
+
+@pytest.mark.parametrize("plot", [shap.plots.waterfall, shap.plots.bar], ids=["waterfall", "bar"])
+def test_no_digit_of_a_value_is_lost(plot, accounts, figure):
+    plot(accounts[0].to_shap(), show=False)
+    read = {text.replace("\u200a", "") for text in tick_texts(figure)}
+    assert read >= {"40 = age", "12900 = debt", "0.00012 = rate", "51234.568 = income"}
+    assert read >= {"100 = code", "2021-02-10 = since", "True = member"}
+
+
+def test_numbers_are_floats_and_categories_texts(accounts):
+    one = accounts[0].to_shap()
+    assert one.data[:5].tolist() == [40.0, 12900.0, 0.00012, 51234.56789, "100"]
+    assert one.data[6] == 1.0
+    assert [type(value) for value in one.display_data] == [float, float, str, float, str, str, str]
+    large = al.Table(pd.DataFrame({"x": [1e20, 2e20, 3.5], "y": [1.0, 2.0, 3.0]}))
+    explainer = al.Explainer(lambda frame: frame["y"].to_numpy(), large, task="number", output="y")
+    assert explainer.explain(0, n_samples=50, n_certify=0).to_shap().display_data[0] == "1e+20\u200a"
 
 
 def test_grouped_and_fixed_columns(people, figure):
@@ -165,7 +211,7 @@ def test_an_attribute_that_never_changes_around_one_row_adds_nothing_there(figur
     assert [len(one.literals), len(other.literals)] == [1, 2]
     many = to_shap([one, other])
     assert many.feature_names == ["rare", "x"]
-    assert many.display_data.tolist() == [["(fixed)", "40"], ["3", "40"]]
+    np.testing.assert_array_equal(many.display_data.astype(float), [[np.nan, 40], [3, 40]])
     assert many.base_values + many.values.sum(axis=1) == pytest.approx([40, 40], abs=1e-9)
     shap.plots.beeswarm(many, show=False)
 
