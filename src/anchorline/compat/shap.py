@@ -9,11 +9,13 @@ import numpy as np
 
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.result.explanation import Explanation
+from anchorline.result.explanations import Explanations
 
 _SHARED = ("space", "output", "column", "task")  # parameters that must be equal in all explanations
 _MAX_LISTED = 10  # failed rows in an error message
 
 
+_INTERCEPT = "(intercept)"
 _LARGEST_PLAIN = 1e12  # SHAP writes all digits of a number, so larger numbers are passed as texts
 _HAIR_SPACE = "\u200a"
 
@@ -44,7 +46,7 @@ class _Cell(NamedTuple):
 _FIXED = _Cell(0.0, np.nan, "(fixed)", is_number=False)
 
 
-def to_shap(explanations: Explanation | Iterable[Explanation]) -> Any:
+def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *, common_base: bool = False) -> Any:
     """Return one explanation as a `shap.Explanation` of shape (d,), or several as one of shape (n, d).
 
     ``values`` are the contributions and ``base_values`` is the intercept, so that ``base_values +
@@ -61,11 +63,16 @@ def to_shap(explanations: Explanation | Iterable[Explanation]) -> Any:
     ----------
     explanations
         One explanation, or several that explain the same output on the same table.
+    common_base
+        Whether several rows get one base value, as ``shap.plots.decision`` and ``force`` require: the mean of the
+        intercepts. The feature "(intercept)" then holds how far the row's own intercept is from that mean, so
+        that the sums stay the same.
 
     Returns
     -------
     shap.Explanation
-        An object for ``shap.plots.waterfall``, ``bar`` and, with several rows, ``beeswarm``.
+        An object for ``shap.plots.waterfall``, ``bar`` and, with several rows, ``beeswarm``. The rows of an
+        `Explanations` object have their positions as ``instance_names``.
 
     Examples
     --------
@@ -79,23 +86,51 @@ def to_shap(explanations: Explanation | Iterable[Explanation]) -> Any:
     is_single = isinstance(explanations, Explanation)
     checked = [explanations] if isinstance(explanations, Explanation) else _check(explanations)
     rows = [_cells_by_attribute(explanation) for explanation in checked]
+    bases = np.array([explanation.intercept for explanation in checked])
     # The row with the most attributes comes first: its order is the table's, and it usually has all attributes.
     keys = list(dict.fromkeys(key for row in sorted(rows, key=len, reverse=True) for key in row))
+    if common_base and not is_single:
+        keys.append((_INTERCEPT, -1))
+        bases = _share_base(rows, bases)
     cells = [[row.get(key, _FIXED) for key in keys] for row in rows]
     values = np.array([[cell.contribution for cell in row] for row in cells])
     data, texts = _data_of_row(cells[0]) if is_single else _data_of_rows(cells)
-    intercepts = np.array([explanation.intercept for explanation in checked])
     converted = shap.Explanation(
         values=values[0] if is_single else values,
-        base_values=float(intercepts[0]) if is_single else intercepts,
+        base_values=float(bases[0]) if is_single else bases,
         data=data,
         display_data=texts,
         feature_names=[name for name, _ in keys],
+        instance_names=_positions(explanations),
     )
     # SHAP's constructor reads a single name as the name of a column, and for several rows as a list of names.
     if is_single:
         converted.output_names = checked[0].output
     return converted
+
+
+def many_to_shap(many: Explanations, *, common_base: bool = False) -> Any:
+    """Return the rows that have an explanation as one `shap.Explanation`; see `to_shap`."""
+    if len(many) and not len(many.explained):
+        raise ParameterError(
+            f"None of the {len(many)} rows has an explanation, but at least one is needed. {many.failures[0]}"
+        )
+    return to_shap(many.explained, common_base=common_base)
+
+
+def _share_base(rows: list[dict[tuple[str, int], _Cell]], intercepts: np.ndarray) -> np.ndarray:
+    """Add to every row how far its intercept is from the mean, and return the mean, once per row."""
+    base = float(np.mean(intercepts))
+    for row, intercept in zip(rows, intercepts.tolist(), strict=True):
+        row[_INTERCEPT, -1] = _Cell(intercept - base, intercept, f"{intercept:g}", is_number=True)
+    return np.full(len(rows), base)
+
+
+def _positions(explanations: Any) -> list[str] | None:
+    """Return the positions of the rows in the batch as texts, which SHAP accepts as names of rows."""
+    if not isinstance(explanations, Explanations):
+        return None
+    return [str(record["row"]) for record in explanations.records]
 
 
 def _import_shap() -> Any:

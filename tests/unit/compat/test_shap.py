@@ -190,6 +190,94 @@ def test_numbers_are_floats_and_categories_texts(accounts):
     assert explainer.explain(0, n_samples=50, n_certify=0).to_shap().display_data[0] == "1e+20\u200a"
 
 
+@pytest.fixture(scope="module")
+def batch(accounts):
+    """Return the explanations with a failure in the middle."""
+    entries = list(accounts)
+    return al.Explanations([*entries[:10], al.Failure(10, "no such color", "InstanceError"), *entries[10:]])
+
+
+def test_a_batch_as_shaps(batch):
+    many = batch.to_shap()
+    assert many.shape == many.data.shape == many.display_data.shape == (20, 7)
+    assert many.instance_names == [str(row) for row in range(21) if row != 10]
+    assert many["11"].values.tolist() == batch[11].to_shap().values.tolist()
+    predictions = [explanation.prediction for explanation in batch.explained]
+    assert many.base_values + many.values.sum(axis=1) == pytest.approx(predictions, abs=1e-12)
+    assert many[1].data[3:5].tolist() == pytest.approx([np.nan, "missing"], nan_ok=True)
+    assert many.display_data[0].tolist()[:4] == [40.0, 12900.0, 0.00012, 51234.56789]
+    assert batch[5:12].to_shap().instance_names == ["5", "6", "7", "8", "9", "11"]
+    with pytest.raises(ParameterError, match=r"None of the 1 rows has an explanation.*no such color"):
+        batch[10:11].to_shap()
+    with pytest.raises(ParameterError, match="at least one Explanation"):
+        al.Explanations().to_shap()
+
+
+def test_rows_with_a_common_base_keep_their_sums(batch):
+    many = batch.to_shap(common_base=True)
+    assert many.shape == (20, 8)
+    assert many.feature_names[-1] == "(intercept)"
+    assert len(set(many.base_values.tolist())) == 1
+    intercepts = [explanation.intercept for explanation in batch.explained]
+    assert many.data[:, -1].tolist() == intercepts
+    predictions = [explanation.prediction for explanation in batch.explained]
+    assert many.base_values + many.values.sum(axis=1) == pytest.approx(predictions, abs=1e-12)
+    one = to_shap(batch[0], common_base=True)  # one row has one base anyway
+    assert (one.shape, one.base_values) == ((7,), batch[0].intercept)
+
+
+@pytest.mark.parametrize("plot", ["bar", "beeswarm", "heatmap", "waterfall", "force of one"])
+def test_shap_draws_a_batch(plot, batch, figure):
+    many = batch.to_shap()
+    if plot == "force of one":
+        shap.plots.force(many[0], matplotlib=True, show=False)
+    else:
+        getattr(shap.plots, plot)(many[0] if plot == "waterfall" else many, show=False)
+        assert any("debt" in text for text in tick_texts(figure))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # SHAP compares missing values
+@pytest.mark.parametrize("name", ["age", "rate", "income", "code", "since", "member"])
+def test_shap_draws_a_scatter_plot_of_every_kind_of_column(name, batch, figure):
+    from matplotlib import pyplot as plt
+
+    many = batch.to_shap()
+    shap.plots.scatter(many[:, name], color=many[:, "debt"], show=False)
+    ticks = {label.get_text().strip("\u200a") for label in plt.gcf().axes[0].get_xticklabels()}
+    expected = {"code": {"100", "B20", "cook", "missing"}, "member": {"True", "False"}, "since": {"2021-02-10"}}
+    assert ticks >= expected.get(name, set())
+    shap.plots.scatter(many[:, name], color=many, show=False)  # SHAP chooses the color
+
+
+def test_shap_draws_violins(batch, explained, figure):
+    shap.plots.violin(to_shap(explained), max_display=5, show=False)
+    assert "worst area" in tick_texts(figure)
+    figure.clear()
+    many = batch.to_shap()
+    shap.plots.violin(many.values, feature_names=many.feature_names, show=False)  # texts have no color
+    assert "code" in tick_texts(figure)
+
+
+def test_shap_draws_decisions_and_forces_of_a_batch(batch, figure):
+    many = batch.to_shap(common_base=True)
+    predictions = [explanation.prediction for explanation in batch.explained]
+    shap.plots.decision(many.base_values[0], many.values, feature_names=many.feature_names, show=False)
+    ends = [float(line.get_xdata()[-1]) for line in figure.axes[0].lines if len(line.get_xdata()) == 9]
+    assert sorted(ends) == pytest.approx(sorted(predictions))
+    forces = shap.plots.force(many)
+    assert [row["outValue"] for row in forces.data["explanations"]] == pytest.approx(predictions)
+    assert "12900" in forces.html()
+
+
+def test_a_batch_draws_its_summary(batch, figure):
+    axes = batch.plot()
+    assert axes.get_title(loc="left") == "What decides 20 predictions"
+    given = figure.subplots()
+    assert batch.plot(given) is batch.plot(ax=given) is given
+    with pytest.raises(ParameterError, match="at least one explanation"):
+        batch[10:11].plot()
+
+
 def test_grouped_and_fixed_columns(people, figure):
     groups = {"color": ["red", "green"], "place": ["x", "y"]}
     converted, texts = display_data(people, 5, groups=groups, fixed=["since", "member"])
