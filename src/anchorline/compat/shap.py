@@ -9,42 +9,70 @@ import numpy as np
 
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.result.explanation import Explanation
+from anchorline.result.explanations import Explanations
 
 _SHARED = ("space", "output", "column", "task")  # parameters that must be equal in all explanations
 _MAX_LISTED = 10  # failed rows in an error message
 
 
+_INTERCEPT = "(intercept)"
+_LARGEST_PLAIN = 1e12  # SHAP writes all digits of a number, so larger numbers are passed as texts
+_HAIR_SPACE = "\u200a"
+
+
 class _Cell(NamedTuple):
-    """One attribute of one row: its contribution, its value, and the value as text."""
+    """One attribute of one row: its contribution, its value, the value as text, and whether it is a number."""
 
     contribution: float
     value: Any
     text: str
+    is_number: bool
+
+    @property
+    def label(self) -> str:
+        """The text, protected from SHAP's bar plot, which removes zeros from the end of every text."""
+        return self.text + _HAIR_SPACE if self.text.endswith("0") else self.text
+
+    @property
+    def display(self) -> Any:
+        """The number if SHAP's three decimals are at least as exact as the text, otherwise the text."""
+        if self.is_number and abs(self.value) < _LARGEST_PLAIN:
+            shown, stated = float(f"{self.value:.3f}"), _parse_number(self.text)
+            if isinstance(stated, str) or abs(shown - self.value) <= abs(stated - self.value):
+                return float(self.value)
+        return self.label
 
 
-_FIXED = _Cell(0.0, np.nan, "(fixed)")
+_FIXED = _Cell(0.0, np.nan, "(fixed)", is_number=False)
 
 
-def to_shap(explanations: Explanation | Iterable[Explanation]) -> Any:
+def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *, common_base: bool = False) -> Any:
     """Return one explanation as a `shap.Explanation` of shape (d,), or several as one of shape (n, d).
 
     ``values`` are the contributions and ``base_values`` is the intercept, so that ``base_values +
     values.sum(-1)`` is the prediction, as in SHAP. The base value is the part of the sum that does not belong to
-    any fact, whereas SHAP uses the mean output. ``feature_names`` are the attributes, and ``display_data`` their
-    values as text, so that SHAP's plots print "41 = age". ``data`` holds the same values as numbers, or as texts
-    for categories.
+    any fact, whereas SHAP uses the mean output. ``feature_names`` are the attributes. ``data`` holds their values:
+    floats, or texts for categories and dates. ``display_data`` holds the values as SHAP's plots print them, such
+    as "41 = age": a float if SHAP writes it correctly, otherwise a text. A text that ends in 0 is followed by a
+    hair space, because SHAP's bar plot removes zeros from the end of texts.
 
-    If an attribute never changes around one of several rows, its contribution in that row is 0.
+    With several rows, every column of ``data`` and ``display_data`` has one type, which SHAP's scatter plot
+    requires. If an attribute never changes around one of several rows, its contribution in that row is 0.
 
     Parameters
     ----------
     explanations
         One explanation, or several that explain the same output on the same table.
+    common_base
+        Whether several rows get one base value, as ``shap.plots.decision`` and ``force`` require: the mean of the
+        intercepts. The feature "(intercept)" then holds how far the row's own intercept is from that mean, so
+        that the sums stay the same.
 
     Returns
     -------
     shap.Explanation
-        An object for ``shap.plots.waterfall``, ``bar`` and, with several rows, ``beeswarm``.
+        An object for ``shap.plots.waterfall``, ``bar`` and, with several rows, ``beeswarm``. The rows of an
+        `Explanations` object have their positions as ``instance_names``.
 
     Examples
     --------
@@ -58,24 +86,51 @@ def to_shap(explanations: Explanation | Iterable[Explanation]) -> Any:
     is_single = isinstance(explanations, Explanation)
     checked = [explanations] if isinstance(explanations, Explanation) else _check(explanations)
     rows = [_cells_by_attribute(explanation) for explanation in checked]
+    bases = np.array([explanation.intercept for explanation in checked])
     # The row with the most attributes comes first: its order is the table's, and it usually has all attributes.
     keys = list(dict.fromkeys(key for row in sorted(rows, key=len, reverse=True) for key in row))
+    if common_base and not is_single:
+        keys.append((_INTERCEPT, -1))
+        bases = _share_base(rows, bases)
     cells = [[row.get(key, _FIXED) for key in keys] for row in rows]
     values = np.array([[cell.contribution for cell in row] for row in cells])
-    data = _value_array([[cell.value for cell in row] for row in cells])
-    texts = np.array([[cell.text for cell in row] for row in cells], dtype=object)
-    intercepts = np.array([explanation.intercept for explanation in checked])
+    data, texts = _data_of_row(cells[0]) if is_single else _data_of_rows(cells)
     converted = shap.Explanation(
         values=values[0] if is_single else values,
-        base_values=float(intercepts[0]) if is_single else intercepts,
-        data=data[0] if is_single else data,
-        display_data=texts[0] if is_single else texts,
+        base_values=float(bases[0]) if is_single else bases,
+        data=data,
+        display_data=texts,
         feature_names=[name for name, _ in keys],
+        instance_names=_positions(explanations),
     )
     # SHAP's constructor reads a single name as the name of a column, and for several rows as a list of names.
     if is_single:
         converted.output_names = checked[0].output
     return converted
+
+
+def many_to_shap(many: Explanations, *, common_base: bool = False) -> Any:
+    """Return the rows that have an explanation as one `shap.Explanation`; see `to_shap`."""
+    if len(many) and not len(many.explained):
+        raise ParameterError(
+            f"None of the {len(many)} rows has an explanation, but at least one is needed. {many.failures[0]}"
+        )
+    return to_shap(many.explained, common_base=common_base)
+
+
+def _share_base(rows: list[dict[tuple[str, int], _Cell]], intercepts: np.ndarray) -> np.ndarray:
+    """Add to every row how far its intercept is from the mean, and return the mean, once per row."""
+    base = float(np.mean(intercepts))
+    for row, intercept in zip(rows, intercepts.tolist(), strict=True):
+        row[_INTERCEPT, -1] = _Cell(intercept - base, intercept, f"{intercept:g}", is_number=True)
+    return np.full(len(rows), base)
+
+
+def _positions(explanations: Any) -> list[str] | None:
+    """Return the positions of the rows in the batch as texts, which SHAP accepts as names of rows."""
+    if not isinstance(explanations, Explanations):
+        return None
+    return [str(record["row"]) for record in explanations.records]
 
 
 def _import_shap() -> Any:
@@ -136,7 +191,11 @@ def _cells_by_attribute(explanation: Explanation) -> dict[tuple[str, int], _Cell
     for literal, value, u in zip(explanation.literals, values, explanation.contributions, strict=True):
         text = text_of(literal.name, literal.text, literal.held, value)
         cell_value = _parse_number(text) if value is ... else np.nan if value is None else value
-        cells[literal.name, n_same_name[literal.name]] = _Cell(float(u), cell_value, text)
+        is_flag = is_hypercube or isinstance(value, bool)
+        if not isinstance(cell_value, str):
+            cell_value = float(cell_value)
+        is_number = not (is_flag or isinstance(cell_value, str) or np.isnan(cell_value))
+        cells[literal.name, n_same_name[literal.name]] = _Cell(float(u), cell_value, text, is_number)
         n_same_name[literal.name] += 1
     return cells
 
@@ -172,7 +231,28 @@ def _parse_number(text: str) -> Any:
         return np.nan if text == "missing" else text
 
 
-def _value_array(rows: list[list[Any]]) -> np.ndarray:
-    """Return rows as an array of floats, or of objects if any value is a text."""
-    has_texts = any(isinstance(value, str) for row in rows for value in row)
-    return np.array(rows, dtype=object if has_texts else np.float64)
+def _data_of_row(cells: list[_Cell]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of one row, and the values to display."""
+    data = _value_array([cell.value for cell in cells])
+    return data, np.array([cell.display for cell in cells], dtype=object)
+
+
+def _data_of_rows(rows: list[list[_Cell]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of several rows, and the values to display, with one type per column.
+
+    A column that holds a text is a column of texts, because SHAP cannot sort texts together with numbers.
+    """
+    data, display = [], []
+    for column in zip(*rows, strict=True):
+        has_text = any(isinstance(cell.value, str) for cell in column)
+        is_numeric = not has_text and any(cell.is_number for cell in column)
+        data.append([cell.text if has_text and not isinstance(cell.value, str) else cell.value for cell in column])
+        display.append([cell.value if is_numeric else cell.label for cell in column])
+    return _value_array(data).T, np.array(display, dtype=object).T
+
+
+def _value_array(values: list[Any]) -> np.ndarray:
+    """Return an array of floats, or of objects if any value is a text."""
+    array = np.array(values, dtype=object)
+    has_texts = any(isinstance(value, str) for value in array.flat)
+    return array if has_texts else array.astype(np.float64)

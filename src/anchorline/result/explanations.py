@@ -213,3 +213,33 @@ class Explanations(Sequence["Explanation | Failure"]):
             return summary
         listed, ids = {row for row, _, _ in summary.least_trustworthy}, zip(rows, self._ids.values, strict=True)
         return replace(summary, id=self._ids.name, ids={row: value for row, value in ids if row in listed})
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how often each attribute is a reason, on ``ax`` or on new Axes; return the Axes.
+
+        Examples
+        --------
+        >>> import anchorline as al
+        >>> explainer = al.Explainer(lambda z: z[:, 0] / 2 + z[:, 1] / 8, al.Hypercube(["paid", "late"]))
+        >>> ax = explainer.explain_many([[1, 1], [1, -1], [-1, -1]], k=2).plot()
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['paid', 'late']
+        """
+        return call("plot.summary", self.explained, ax)
+
+    def to_shap(self, *, common_base: bool = False) -> Any:
+        """Return one `shap.Explanation` of the rows that have an explanation, for SHAP's own plots.
+
+        Its ``instance_names`` are the positions of these rows as texts; `failures` lists the other rows.
+        ``common_base=True`` is for the decision plot and the force plot; see `anchorline.compat.shap.to_shap`.
+
+        Examples
+        --------
+        >>> import anchorline as al
+        >>> explainer = al.Explainer(lambda z: z[:, 0] / 2, al.Hypercube(["paid", "late"]), output="score")
+        >>> many = explainer.explain_many([[1, 1], [1, 0], [-1, 1]], k=2, errors="keep")
+        >>> values = many.to_shap()
+        >>> values.shape, values.instance_names, [failure.row for failure in many.failures]
+        ((2, 2), ['0', '2'], [1])
+        """
+        return call("explanations.to_shap", self, common_base=common_base)

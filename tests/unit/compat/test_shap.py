@@ -134,14 +134,148 @@ def test_values_read_well(people, figure, within):
     converted, texts = display_data(people, 5, within=within)
     assert texts["age"] == "missing"
     assert texts["job"] == people[0]["job"][5]
-    assert texts["red"] == "1"
-    assert texts["since"] == str(people[0]["since"][5].date())
+    assert texts["red"] == 1.0
+    assert texts["since"] == "2021-12-20\u200a"  # a hair space, because SHAP removes zeros from the end of texts
     assert math.isnan(converted.data[0])
     assert converted.data[5] == people[0]["x"][5]
     for plot in (shap.plots.waterfall, shap.plots.bar):
         figure.clear()
         plot(converted, show=False)
         assert "missing = age" in tick_texts(figure)
+
+
+@pytest.fixture(scope="module")
+def accounts():
+    """Return explanations of rows whose values end in zeros, or need more than three decimals."""
+    rng = np.random.default_rng(0)
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(2, 8, n) * 10,
+            "debt": rng.integers(1, 200, n) * 100,
+            "rate": rng.integers(1, 9, n) * 0.00012,
+            "income": rng.normal(45000, 9000, n),
+            "code": rng.choice(["100", "B20", "cook"], n),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "member": rng.random(n) < 0.4,
+        }
+    )
+    frame.loc[0] = [40, 12900, 0.00012, 51234.56789, "100", pd.Timestamp("2021-02-10"), True]
+    frame.loc[1, ["income", "code"]] = [np.nan, None]
+
+    def risk(frame):
+        old = frame["since"] > pd.Timestamp("2021-01-01")
+        points = frame["age"] / 20 - frame["debt"] / 6000 + frame["member"] + (frame["code"] == "100") + old
+        return 1 / (1 + np.exp(2 - points - frame["income"].fillna(0) / 30000 - 900 * frame["rate"]))
+
+    explainer = al.Explainer(risk, al.Table(frame), output="risk", output_range=(0, 1))
+    return explainer.explain_many(frame[:20], k=8, n_samples=200, n_certify=0)
+
+
+@pytest.mark.parametrize("plot", [shap.plots.waterfall, shap.plots.bar], ids=["waterfall", "bar"])
+def test_no_digit_of_a_value_is_lost(plot, accounts, figure):
+    plot(accounts[0].to_shap(), show=False)
+    read = {text.replace("\u200a", "") for text in tick_texts(figure)}
+    assert read >= {"40 = age", "12900 = debt", "0.00012 = rate", "51234.568 = income"}
+    assert read >= {"100 = code", "2021-02-10 = since", "True = member"}
+
+
+def test_numbers_are_floats_and_categories_texts(accounts):
+    one = accounts[0].to_shap()
+    assert one.data[:5].tolist() == [40.0, 12900.0, 0.00012, 51234.56789, "100"]
+    assert one.data[6] == 1.0
+    assert [type(value) for value in one.display_data] == [float, float, str, float, str, str, str]
+    large = al.Table(pd.DataFrame({"x": [1e20, 2e20, 3.5], "y": [1.0, 2.0, 3.0]}))
+    explainer = al.Explainer(lambda frame: frame["y"].to_numpy(), large, task="number", output="y")
+    assert explainer.explain(0, n_samples=50, n_certify=0).to_shap().display_data[0] == "1e+20\u200a"
+
+
+@pytest.fixture(scope="module")
+def batch(accounts):
+    """Return the explanations with a failure in the middle."""
+    entries = list(accounts)
+    return al.Explanations([*entries[:10], al.Failure(10, "no such color", "InstanceError"), *entries[10:]])
+
+
+def test_a_batch_as_shaps(batch):
+    many = batch.to_shap()
+    assert many.shape == many.data.shape == many.display_data.shape == (20, 7)
+    assert many.instance_names == [str(row) for row in range(21) if row != 10]
+    assert many["11"].values.tolist() == batch[11].to_shap().values.tolist()
+    predictions = [explanation.prediction for explanation in batch.explained]
+    assert many.base_values + many.values.sum(axis=1) == pytest.approx(predictions, abs=1e-12)
+    assert many[1].data[3:5].tolist() == pytest.approx([np.nan, "missing"], nan_ok=True)
+    assert many.display_data[0].tolist()[:4] == [40.0, 12900.0, 0.00012, 51234.56789]
+    assert batch[5:12].to_shap().instance_names == ["5", "6", "7", "8", "9", "11"]
+    with pytest.raises(ParameterError, match=r"None of the 1 rows has an explanation.*no such color"):
+        batch[10:11].to_shap()
+    with pytest.raises(ParameterError, match="at least one Explanation"):
+        al.Explanations().to_shap()
+
+
+def test_rows_with_a_common_base_keep_their_sums(batch):
+    many = batch.to_shap(common_base=True)
+    assert many.shape == (20, 8)
+    assert many.feature_names[-1] == "(intercept)"
+    assert len(set(many.base_values.tolist())) == 1
+    intercepts = [explanation.intercept for explanation in batch.explained]
+    assert many.data[:, -1].tolist() == intercepts
+    predictions = [explanation.prediction for explanation in batch.explained]
+    assert many.base_values + many.values.sum(axis=1) == pytest.approx(predictions, abs=1e-12)
+    one = to_shap(batch[0], common_base=True)  # one row has one base anyway
+    assert (one.shape, one.base_values) == ((7,), batch[0].intercept)
+
+
+@pytest.mark.parametrize("plot", ["bar", "beeswarm", "heatmap", "waterfall", "force of one"])
+def test_shap_draws_a_batch(plot, batch, figure):
+    many = batch.to_shap()
+    if plot == "force of one":
+        shap.plots.force(many[0], matplotlib=True, show=False)
+    else:
+        getattr(shap.plots, plot)(many[0] if plot == "waterfall" else many, show=False)
+        assert any("debt" in text for text in tick_texts(figure))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # SHAP compares missing values
+@pytest.mark.parametrize("name", ["age", "rate", "income", "code", "since", "member"])
+def test_shap_draws_a_scatter_plot_of_every_kind_of_column(name, batch, figure):
+    from matplotlib import pyplot as plt
+
+    many = batch.to_shap()
+    shap.plots.scatter(many[:, name], color=many[:, "debt"], show=False)
+    ticks = {label.get_text().strip("\u200a") for label in plt.gcf().axes[0].get_xticklabels()}
+    expected = {"code": {"100", "B20", "cook", "missing"}, "member": {"True", "False"}, "since": {"2021-02-10"}}
+    assert ticks >= expected.get(name, set())
+    shap.plots.scatter(many[:, name], color=many, show=False)  # SHAP chooses the color
+
+
+def test_shap_draws_violins(batch, explained, figure):
+    shap.plots.violin(to_shap(explained), max_display=5, show=False)
+    assert "worst area" in tick_texts(figure)
+    figure.clear()
+    many = batch.to_shap()
+    shap.plots.violin(many.values, feature_names=many.feature_names, show=False)  # texts have no color
+    assert "code" in tick_texts(figure)
+
+
+def test_shap_draws_decisions_and_forces_of_a_batch(batch, figure):
+    many = batch.to_shap(common_base=True)
+    predictions = [explanation.prediction for explanation in batch.explained]
+    shap.plots.decision(many.base_values[0], many.values, feature_names=many.feature_names, show=False)
+    ends = [float(line.get_xdata()[-1]) for line in figure.axes[0].lines if len(line.get_xdata()) == 9]
+    assert sorted(ends) == pytest.approx(sorted(predictions))
+    forces = shap.plots.force(many)
+    assert [row["outValue"] for row in forces.data["explanations"]] == pytest.approx(predictions)
+    assert "12900" in forces.html()
+
+
+def test_a_batch_draws_its_summary(batch, figure):
+    axes = batch.plot()
+    assert axes.get_title(loc="left") == "What decides 20 predictions"
+    given = figure.subplots()
+    assert batch.plot(given) is batch.plot(ax=given) is given
+    with pytest.raises(ParameterError, match="at least one explanation"):
+        batch[10:11].plot()
 
 
 def test_grouped_and_fixed_columns(people, figure):
@@ -165,7 +299,7 @@ def test_an_attribute_that_never_changes_around_one_row_adds_nothing_there(figur
     assert [len(one.literals), len(other.literals)] == [1, 2]
     many = to_shap([one, other])
     assert many.feature_names == ["rare", "x"]
-    assert many.display_data.tolist() == [["(fixed)", "40"], ["3", "40"]]
+    np.testing.assert_array_equal(many.display_data.astype(float), [[np.nan, 40], [3, 40]])
     assert many.base_values + many.values.sum(axis=1) == pytest.approx([40, 40], abs=1e-9)
     shap.plots.beeswarm(many, show=False)
 

@@ -101,11 +101,15 @@ class HttpModel:
         """Return the labels of the answer's columns, or None if they are unknown.
 
         An MLflow server sends labels only together with answers. If none has come yet, this method queries such a
-        server about ``inputs``, and returns None if the server refuses these rows.
+        server about ``inputs``, and returns None if the server refuses these rows. An Open Inference server may
+        state them in its metadata.
         """
         if self.classes_ is None and isinstance(self._protocol, Mlflow):
             with contextlib.suppress(RemoteRefusalError):
                 self(inputs)
+        elif self.classes_ is None and isinstance(self._protocol, OpenInference):
+            self._protocol.fetch_metadata()
+            self.classes_ = self._protocol.labels
         return self.classes_
 
     def close(self) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 from anchorline.errors import ModelInputError
 from anchorline.model.loaders.rows import InputRows, is_missing, list_names
 
+_PROBABILITIES = "predict_proba"  # the output that MLServer computes only if a request names it
+_CLASS_NAMES = ("class_names", "classes", "labels")  # members of an output's parameters or tags
 _INTEGERS = ("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
 
 
@@ -68,7 +70,9 @@ class Mlflow:
 class OpenInference:
     """``POST .../v2/models/NAME/infer``; the inputs are those that the server's metadata list.
 
-    A server without metadata gets one input per column if a column holds texts, and otherwise one matrix.
+    A server without metadata gets one input per column if a column holds texts, and otherwise one matrix. If the
+    metadata list an output named "predict_proba", every request names it, because MLServer otherwise returns
+    labels. ``labels`` are the class names that the metadata state for this output.
     """
 
     def __init__(self, address: str, fetch: Callable[[str], Any]) -> None:
@@ -76,22 +80,28 @@ class OpenInference:
         path = re.sub(r"/infer/?$", "", parts.path.rstrip("/"))
         self.address = urlunsplit(parts._replace(path=f"{path}/infer"))
         self._metadata_address = urlunsplit(parts._replace(path=path))
-        self.labels = None  # the protocol has no field for them
+        self.labels: list[str] | None = None
         self._fetch: Callable[[str], Any] | None = fetch
         self._inputs: list[dict[str, Any]] = []
+        self._wants_probabilities = False
 
-    def _fetch_inputs(self) -> None:
-        """Fetch the list of the model's inputs, once: with the first rows, which need a connection anyway."""
+    def fetch_metadata(self) -> None:
+        """Fetch the lists of the model's inputs and outputs, once: when labels or answers are first needed."""
         if self._fetch is not None:
             metadata = self._fetch(self._metadata_address)
             inputs = metadata.get("inputs") if isinstance(metadata, dict) else None
             if isinstance(inputs, list) and all(isinstance(part, dict) and "name" in part for part in inputs):
                 self._inputs = inputs
+            outputs = metadata.get("outputs") if isinstance(metadata, dict) else None
+            for part in outputs if isinstance(outputs, list) else []:
+                if isinstance(part, dict) and part.get("name") == _PROBABILITIES:
+                    self._wants_probabilities = True
+                    self.labels = _class_names(part)
             self._fetch = None
 
     def table(self, rows: InputRows) -> list[Column]:
         """Return the columns that the model needs, each in the type that it needs."""
-        self._fetch_inputs()
+        self.fetch_metadata()
         if len(self._inputs) > 1 or self._is_one_column(rows):
             names = [str(part["name"]) for part in self._inputs]
             positions = rows.positions(names)
@@ -102,6 +112,10 @@ class OpenInference:
 
     def request(self, table: list[Column], start: int, stop: int) -> dict[str, Any]:
         """Return the request for the rows from ``start`` up to ``stop``."""
+        outputs = {"outputs": [{"name": _PROBABILITIES}]} if self._wants_probabilities else {}
+        return self._inputs_of(table, start, stop) | outputs
+
+    def _inputs_of(self, table: list[Column], start: int, stop: int) -> dict[str, Any]:
         n_rows = stop - start
         kinds = {column.datatype for column in table}
         as_matrix = len(self._inputs) == 1 if self._inputs else "BYTES" not in kinds
@@ -145,6 +159,19 @@ class OpenInference:
         if isinstance(shape, list) and len(shape) == 2 and isinstance(shape[1], int) and shape[1] > 0:
             return shape[1]
         return None
+
+
+def _class_names(output: dict[str, Any]) -> list[str] | None:
+    """Return the class names in an output's metadata: different texts, one per column of its declared shape."""
+    shape = output.get("shape")
+    n_columns = shape[1] if isinstance(shape, list) and len(shape) == 2 else None
+    parts = [part for part in (output.get("parameters"), output.get("tags")) if isinstance(part, dict)]
+    for names in (part.get(key) for part in parts for key in _CLASS_NAMES):
+        if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+            continue
+        if len(names) == len(set(names)) == n_columns and n_columns > 1:
+            return names
+    return None
 
 
 def _column(rows: InputRows, position: int, name: str | None = None, kind: str = "") -> Column:

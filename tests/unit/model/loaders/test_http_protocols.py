@@ -100,8 +100,79 @@ def test_classes_for_queries_an_mlflow_model_once(server, load):
     answered(FRAME)
     n_requests = len(server.requests)
     assert answered.classes_for(row) == ["no", "yes"]
-    assert load(f"{server.address}/v2/models/m/infer").classes_for(row) is None
     assert len(server.requests) == n_requests
+
+
+def mlserver(outputs):
+    """Return a handler that answers as MLServer: with labels, unless the request names another output."""
+
+    def answer(request, body):
+        if body is None:
+            return request.reply(METADATA | {"outputs": outputs})
+        n, d = body["inputs"][0]["shape"]
+        p = [body["inputs"][0]["data"][i * d] / 10 for i in range(n)]
+        if [part["name"] for part in body.get("outputs", [])] == ["predict_proba"]:
+            output = {"name": "predict_proba", "shape": [n, 2], "data": [v for x in p for v in (1 - x, x)]}
+            return request.reply({"outputs": [output | {"datatype": "FP64"}]})
+        labels = {"name": "predict", "shape": [n, 1], "datatype": "INT64", "data": [int(x > 0.5) for x in p]}
+        return request.reply({"outputs": [labels]})
+
+    return answer
+
+
+PREDICT = {"name": "predict", "datatype": "INT64", "shape": [-1]}
+PROBABILITIES = {"name": "predict_proba", "datatype": "FP64", "shape": [-1, 2]}
+NAMES = {"class_names": ["no", "yes"]}
+
+
+def test_probabilities_are_requested_where_the_metadata_list_them(server, load):
+    server.answer = mlserver([PREDICT, PROBABILITIES])
+    model = load(f"{server.address}/v2/models/m/infer", http=HttpLimits(batch_rows=2))
+    np.testing.assert_allclose(model(FRAME[["a", "n"]]), [[0.95, 0.05], [0.85, 0.15], [0.75, 0.25]])
+    bodies = [body for method, *_, body in server.requests if method == "POST"]
+    assert [body["outputs"] for body in bodies] == [[{"name": "predict_proba"}]] * 2
+    assert model.classes_ is None
+    for other in ([PREDICT], None, "predict_proba", [None, 3, {"shape": [-1, 2]}]):
+        server.requests.clear()
+        server.answer = mlserver(other)
+        assert load(f"{server.address}/v2/models/m/infer")(FRAME[["a", "n"]]).tolist() == [0, 0, 0]
+        assert "outputs" not in server.requests[-1][3]
+
+
+@pytest.mark.parametrize("member", ["parameters", "tags"])
+def test_class_names_come_from_the_metadata(server, load, member):
+    server.answer = mlserver([PREDICT, PROBABILITIES | {member: NAMES}])
+    table = Table(pd.DataFrame({"a": np.linspace(0, 10, 40), "n": np.arange(40.0) % 3}))
+    model = load(f"{server.address}/v2/models/m/infer")
+    explanation = Explainer(model, table, output="yes").explain(3, k=2, n_samples=200)
+    assert (explanation.output, model.classes_) == ("yes", ["no", "yes"])
+    assert [method for method, *_ in server.requests].count("GET") == 1
+    again = load(f"{server.address}/v2/models/m/infer")
+    again(table.at(0).original)
+    assert again.classes_ == ["no", "yes"]
+    assert verify(explanation.to_json(), again, table).holds
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shape": [-1, 3], "parameters": NAMES},
+        {"shape": [-1, -1], "parameters": NAMES},
+        {"shape": None, "parameters": NAMES},
+        {"parameters": {"classes": ["no", "no"]}},
+        {"parameters": {"classes": [0, 1]}},
+        {"parameters": {"classes": "no"}},
+        {"parameters": {"content_type": "np"}},
+        {"parameters": ["classes"], "tags": ["no", "yes"]},
+    ],
+    ids=str,
+)
+def test_doubtful_class_names_are_not_used(server, load, change):
+    server.answer = mlserver([PROBABILITIES | change])
+    model = load(f"{server.address}/v2/models/m/infer")
+    assert model.classes_for(FRAME) is None
+    assert model(FRAME[["a", "n"]]).shape == (3, 2)
+    assert model.classes_ is None
 
 
 def test_classes_for_returns_none_without_labels(server, load):
