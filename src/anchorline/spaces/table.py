@@ -43,7 +43,8 @@ class Table:
     Parameters
     ----------
     frame
-        The training table, without the target: a pandas, Polars or Arrow frame, or a 2-D array.
+        The training table, without the target: a pandas, Polars or Arrow frame, a 2-D array, or a SciPy
+        sparse matrix of at most 50 million cells, which is expanded to a dense array.
     names
         Column names of an array. Without names, the columns are called x0, x1, ...
     n_bins
