@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import InstanceError, ParameterError
+from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
 from anchorline.spaces.attributes import Attribute, RandomWords, Statement, build_attribute, encode
 from anchorline.spaces.base import Literal
 from anchorline.spaces.columns import CATEGORY, DATE, Column
@@ -75,6 +75,7 @@ class Table:
     ['age keeps its value 40', 'member = 1']
     """
 
+    @names_similar_keywords("Table")
     def __init__(
         self,
         frame: Any,
