@@ -32,8 +32,42 @@
 Messages say what was received, what is needed and what to type. All errors can be pickled.
 """
 
+import difflib
+import functools
+import inspect
 import sys
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def unknown_keyword(call: str, name: str, known: Iterable[str]) -> TypeError:
+    """Build the error for a keyword that a call does not have; it names a similar one, whatever its case."""
+    by_lower_case = {other.lower(): other for other in known}
+    near = difflib.get_close_matches(name.lower(), by_lower_case, 1)
+    every = ", ".join(sorted(by_lower_case.values()))
+    hint = f"Did you mean {by_lower_case[near[0]]!r}?" if near else f"The keywords are {every}."
+    return TypeError(f"{call}() got an unexpected keyword {name!r}. {hint}")
+
+
+def names_similar_keywords(call: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Decorate a function so that an unknown keyword raises `unknown_keyword`; ``call`` is what people type."""
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        known = [name for name in inspect.signature(function).parameters if name != "self"]
+
+        @functools.wraps(function)
+        def checked(*arguments: _P.args, **keywords: _P.kwargs) -> _R:
+            for name in keywords:
+                if name not in known:
+                    raise unknown_keyword(call, name, known)
+            return function(*arguments, **keywords)
+
+        return checked
+
+    return decorate
 
 
 class AnchorlineError(Exception):

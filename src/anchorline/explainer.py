@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from anchorline._links import call
-from anchorline.errors import BudgetError, ParameterError
+from anchorline.errors import BudgetError, ParameterError, names_similar_keywords
 from anchorline.model.outputs import resolve
 from anchorline.model.predictor import Predictor, ask, checked_range
 from anchorline.model.target import Target, checked_threshold
@@ -24,6 +24,7 @@ from anchorline.search.neighbors import look
 from anchorline.search.trace import trace
 from anchorline.settings import Keywords, Settings, show_keywords
 from anchorline.spaces.base import Space
+from anchorline.spaces.given import as_space, check_order
 from anchorline.spaces.hypercube import Hypercube
 
 Ranges = tuple[list[float], list[float]] | None  # lowest and highest output, one per column
@@ -68,6 +69,7 @@ class Explainer:
     0.306 [income = +1] + 0.097 [owner = +1] + 0.097 [debt = -1] -> rate = 0.500
     """
 
+    @names_similar_keywords("Explainer")
     def __init__(
         self,
         model: Any,
@@ -81,8 +83,9 @@ class Explainer:
         threshold: float | None = None,
         input: str = "auto",
     ) -> None:
+        check_order(model, space)
         self.model = model
-        self.space: Space = space if hasattr(space, "at") and hasattr(space, "fingerprint") else _table(space)
+        self.space: Space = as_space(space)
         self.output_range = None if output_range is None else checked_range(output_range)
         self.threshold = checked_threshold(threshold)
         self.learned_ranges: Ranges = None
@@ -348,17 +351,11 @@ def explain(
     While these 2 facts hold, the output stays; over all neighbors it moves by 0.514.
     Verdict: trustworthy.
     """
+    Settings.check_names(keywords, also=("names", "output", "task", "output_range", "threshold"))
     explainer = Explainer(
         predict, Hypercube(names), output=output, task=task, output_range=output_range, threshold=threshold
     )
     return explainer.explain(x, **keywords)
-
-
-def _table(frame: Any) -> Space:
-    """Take a training table where a space is needed."""
-    from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
-
-    return Table(frame)
 
 
 for _name in ("explain", "explain_many", "frontier", "shortest", "repeat"):

@@ -1,15 +1,14 @@
 """Settings: everything a user may choose for one explanation, checked once and recorded with it."""
 
-import difflib
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from anchorline.errors import BudgetError, ParameterError
+from anchorline.errors import BudgetError, ParameterError, unknown_keyword
 from anchorline.optimize import METHODS, Limits
 
 SAMPLINGS = ("auto", "draw", "enumerate")
@@ -73,12 +72,7 @@ class Settings:
         cls, *, sigma: Any = ..., flip_probability: float | None = None, **keywords: Any
     ) -> "Settings":
         """Check the keywords that the user typed; sigma becomes a flip probability."""
-        known = [*cls.__dataclass_fields__, "sigma"]
-        for name in keywords:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"Did you mean {near[0]!r}?" if near else f"The keywords are {', '.join(sorted(known))}."
-                raise TypeError(f"explain() got an unexpected keyword {name!r}. {hint}")
+        cls.check_names(keywords)
         if flip_probability is None:
             flip_probability = flip_probability_of(1.0 if sigma is ... else sigma)
         elif sigma is not ...:
@@ -89,6 +83,14 @@ class Settings:
         if keywords.get("n_samples") is None:
             keywords["n_samples"] = N_SAMPLES.get(keywords.get("objective", "fidelity"), 0)
         return cls(flip_probability=flip_probability, **keywords)
+
+    @classmethod
+    def check_names(cls, given: Iterable[str], also: Iterable[str] = ()) -> None:
+        """Raise `TypeError` for the first keyword that neither the settings have nor ``also`` lists."""
+        known = [*cls.__dataclass_fields__, "sigma", *also]
+        for name in given:
+            if name not in known:
+                raise unknown_keyword("explain", name, known)
 
     def __post_init__(self) -> None:
         self._cast()

@@ -20,6 +20,7 @@ from anchorline.search.assess import assess
 from anchorline.search.case import texts_digest
 from anchorline.settings import Settings
 from anchorline.spaces.base import Space
+from anchorline.spaces.given import as_space
 from anchorline.spaces.hypercube import Hypercube
 
 __all__ = ["Outcome", "Verification", "verify"]
@@ -35,7 +36,7 @@ _FRESH_CONFIDENCE = 0.999  # of the measurement on fresh neighbors
 def verify(
     explanation: Explanation | str,
     predict: Callable[[Any], Any],
-    space: Space | None = None,
+    space: Any = None,
     *,
     seed: int | None = None,
 ) -> Verification:
@@ -45,7 +46,7 @@ def verify(
     answers (by their checksum), sums, objective, bound and estimates to 1e-9. Then the relevance is measured once
     more on neighbors that nobody could predict: they are drawn from ``seed``, by default from the system's own
     randomness. ``space`` is needed to check the literals' texts against the space itself, and for every space
-    except the hypercube.
+    except the hypercube. A bare training frame is taken as ``Table(frame)``.
 
     Examples
     --------
@@ -59,6 +60,8 @@ def verify(
     """
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise ParameterError(f"seed is {seed!r}; needed a whole number >= 0, or None. Type seed=0.")
+    _check_arguments(explanation, predict)
+    space = None if space is None else as_space(space)
     if isinstance(explanation, str):
         try:
             explanation = Explanation.from_json(explanation)
@@ -74,6 +77,22 @@ def verify(
         return Verification(Outcome.CANNOT_TELL, (f"the model could not be queried: {error}",))
     except (AnchorlineError, KeyError, TypeError, ValueError) as error:
         return Verification(Outcome.DOES_NOT_HOLD, (f"it cannot be computed again: {error}",))
+
+
+def _check_arguments(explanation: Any, predict: Any) -> None:
+    """Raise `ParameterError` if the arguments are swapped, or if the first is not an explanation."""
+    if isinstance(explanation, Explanation | str) and not isinstance(predict, Explanation):
+        return
+    kind = type(explanation).__name__
+    if isinstance(predict, Explanation | str):
+        raise ParameterError(
+            f"The first argument is of type {kind}, and the second of type {type(predict).__name__}; the "
+            "explanation must come first, and the model second. Type verify(explanation, model)."
+        )
+    raise ParameterError(
+        f"explanation is a {kind}; it must be an Explanation, or its JSON as a text. For a file, type "
+        "verify(pathlib.Path(file).read_text(), model)."
+    )
 
 
 def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | None, seed: int) -> Verification:

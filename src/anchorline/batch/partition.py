@@ -17,7 +17,7 @@ from anchorline.explainer import Explainer, Ranges
 from anchorline.model.exits import contain_exits
 from anchorline.result.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
 from anchorline.settings import Keywords, Settings
-from anchorline.spaces.columns import kind_of, level_of, row_values, to_narwhals
+from anchorline.spaces.columns import dense, kind_of, level_of, row_values, to_narwhals
 
 RESERVED_NAMES = frozenset({"row", *COLUMNS})  # the columns of the result, in a frame and in a file
 _VALUES_PER_READ = 50_000  # a few megabytes
@@ -230,7 +230,7 @@ class FrameRows:
 
 def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
     """Return the rows of a pandas, Polars or Arrow frame, a 2-D array or a list of rows."""
-    by_name = hasattr(explainer.space, "names")
+    by_name, frame = hasattr(explainer.space, "names"), dense(frame, ParameterError)
     if isinstance(frame, np.ndarray):
         if frame.ndim != 2:
             raise ParameterError(

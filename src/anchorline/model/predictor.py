@@ -9,6 +9,7 @@ import numpy as np
 
 from anchorline.errors import AnchorlineError, BudgetError, ParameterError, PredictorError, PredictorOutputError
 from anchorline.grid import DROP_GRID
+from anchorline.model.failures import failure_text
 from anchorline.model.target import TASKS, Target
 
 BATCH_ROWS = 4096  # fixed, because a model's last bits may depend on the batch it sees
@@ -303,19 +304,8 @@ def ask(model: Callable[[Any], Any], inputs: Any, n_rows: int, task: str | None)
     except AnchorlineError:
         raise  # a model of our own has already explained the error
     except Exception as error:
-        raise PredictorError(_failure(error, inputs, n_rows)) from error
+        raise PredictorError(failure_text(error, model, inputs, n_rows)) from error
     return _checked_answer(answer, n_rows, task)
-
-
-def _failure(error: Exception, inputs: Any, n_rows: int) -> str:
-    shape, kind = getattr(inputs, "shape", None), type(inputs).__name__
-    hint = "Call `predict` on an input of that shape by hand."
-    if not isinstance(inputs, np.ndarray):
-        hint = "If the model takes arrays, pass input='array'; otherwise call it on such a frame by hand."
-    return (
-        f"The model raised {type(error).__name__}: {error} (queried for {n_rows} rows, input of type {kind}, "
-        f"shape {shape}). {hint}"
-    )
 
 
 def batches(n_rows: int, first: int = 0) -> Iterator[tuple[int, int]]:

@@ -9,6 +9,7 @@ import numbers
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import narwhals as nw
@@ -23,6 +24,7 @@ NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 _STEPS = {NUMBER: (1,), DATE: (86_400_000_000, 1_000_000, 1)}
 
 EXACT = 2.0**53  # at and above this, different whole numbers may be the same float
+MAX_DENSE_CELLS = 50_000_000  # cells of a sparse matrix that are expanded without asking: 400 MB of float64
 _MAX_WHOLE = 2.0**64  # above this, no column type holds whole numbers, and floats are written as 2e+20
 
 # How to convert a column of other objects to texts or dates, in code for the table's own library.
@@ -149,15 +151,57 @@ def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
         raise error(
             "X is a masked array; it must be an array without a mask. Type, say, `X.astype(float).filled(np.nan)`."
         )
+    _refuse_others(X, error)
     # Lists of rows become object arrays, because NumPy would turn [25, "red"] into two texts.
     array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
     if array.ndim != 2:
         raise error(
             f"X is a {type(X).__name__} of shape {array.shape}; it must be a 2-D array, or a pandas, Polars or "
-            "Arrow frame. Reshape your data: type `X.reshape(1, -1)` for one row, or `X.toarray()` for a sparse "
-            "matrix, because sparse input is not supported."
+            "Arrow frame. Reshape your data: type `X.reshape(1, -1)` for one row."
         )
     return array, None
+
+
+def is_sparse(table: Any) -> bool:
+    """Return whether an object is a sparse matrix or array of SciPy, which is not imported."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(table))
+
+
+def dense(table: Any, error: type[Exception]) -> Any:
+    """Return a sparse matrix or array as a dense array, and any other object unchanged; refuse a large one."""
+    if not is_sparse(table):
+        return table
+    n_cells = math.prod(table.shape)
+    if n_cells > MAX_DENSE_CELLS:
+        size = " x ".join(f"{length:,}" for length in table.shape)
+        raise error(
+            f"The table is a sparse {type(table).__name__} of {size} = {n_cells:,} cells; a sparse table may have "
+            f"at most {MAX_DENSE_CELLS:,}, because it is expanded to a dense array. Pass fewer rows, say "
+            "`X.tocsr()[:1000]`, or, if the dense array fits into memory, `X.toarray()`."
+        )
+    return table.toarray()
+
+
+def _refuse_others(table: Any, error: type[Exception]) -> None:
+    """Raise an error for a path, a single column or a sparse matrix, which NumPy would turn into a wrong array."""
+    if is_sparse(table):
+        raise error(
+            f"X is a sparse {type(table).__name__} of shape {table.shape}; it must be a dense 2-D array, or a "
+            "pandas, Polars or Arrow frame, because sparse input is not supported here. Type `X.toarray()`."
+        )
+    if isinstance(table, str | PathLike):
+        path = str(table)
+        raise error(
+            f"The table is the text or path {path!r}; it must be a pandas, Polars or Arrow frame, or a 2-D array. "
+            f"Read the file first: type `frame = anchorline.io.read_table({path!r})`, and pass `frame`."
+        )
+    if type(table).__name__ == "Series":
+        raise error(
+            f"The table is a Series of {len(table)} values; it must be a frame of all columns that the model "
+            "takes, or a 2-D array. Type, say, `al.Table(frame)`, or, if the model takes only this column, "
+            "`al.Table(series.to_frame())`."
+        )
 
 
 def zones_of(table: Any) -> list[str]:

@@ -50,7 +50,7 @@ class Hypercube:
         point = _as_point(instance)
         if point.ndim != 1 or point.size == 0:
             hint = (
-                "Explain one row at a time: `x[0]`."
+                "Explain one row at a time: `x[0]`. To explain all rows, type `explainer.explain_many(x)`."
                 if point.ndim == 2 and len(point)
                 else "Type `x = [1, -1, 1]`."
             )

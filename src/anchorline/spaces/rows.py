@@ -21,6 +21,8 @@ from anchorline.spaces.columns import (
     DATE,
     NUMBER,
     Column,
+    dense,
+    is_sparse,
     kind_of,
     level_of,
     listed,
@@ -244,10 +246,15 @@ def _plain_number(value: Any) -> str | int | float:
 
 def _as_mapping(instance: Any) -> dict[str, Any] | None:
     """Return names and values of a dict, a pandas Series or a frame of one row; None for a plain sequence."""
+    if is_sparse(instance):  # some sparse matrices are mappings of positions
+        return None
     frame = to_narwhals(instance, InstanceError, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         if len(frame) != 1:
-            raise InstanceError(f"The frame has {len(frame)} rows; it must have one. Type, say, `frame[:1]`.")
+            many = " To explain all rows, type `explainer.explain_many(frame)`." if len(frame) else ""
+            raise InstanceError(
+                f"The frame has {len(frame)} rows; it must have one. Type, say, `frame[:1]`.{many}"
+            )
         pairs = [(str(column.name), row_values(column)[0]) for column in frame.iter_columns()]
     elif isinstance(instance, Mapping) or (hasattr(instance, "index") and hasattr(instance, "items")):
         pairs = [(str(name), value) for name, value in instance.items()]
@@ -263,17 +270,25 @@ def _as_mapping(instance: Any) -> dict[str, Any] | None:
 
 
 def _as_sequence(instance: Any) -> list[Any]:
-    if isinstance(instance, str | bytes) or not hasattr(instance, "__len__"):
+    if isinstance(instance, str | bytes) or not (hasattr(instance, "__len__") or is_sparse(instance)):
         raise InstanceError(
             f"The row is a {type(instance).__name__}; it must be a dict, a Series, a frame of one row, a list of "
             "values in the order of the columns, or the position of a training row."
         )
-    if isinstance(instance, np.ndarray):
-        if instance.ndim == 2 and len(instance) == 1:
-            instance = instance[0]
-        if instance.ndim != 1:
-            raise InstanceError(f"The row has shape {instance.shape}; it must be one row. Type, say, `rows[0]`.")
-    return list(instance)
+    if isinstance(instance, np.ndarray) or is_sparse(instance):
+        if instance.ndim != 1 and not (instance.ndim == 2 and instance.shape[0] == 1):
+            many = " To explain all rows, type `explainer.explain_many(rows)`." if instance.ndim == 2 else ""
+            raise InstanceError(
+                f"The row has shape {instance.shape}; it must be one row. Type, say, `rows[0]`.{many}"
+            )
+        instance = dense(instance, InstanceError).reshape(-1)
+    values = list(instance)
+    if values and all(isinstance(value, list | tuple | dict | np.ndarray) for value in values):
+        raise InstanceError(
+            f"The row is a {type(instance).__name__} of rows; it must be one row. Type, say, "
+            "`rows[0]`. To explain all rows, type `explainer.explain_many(rows)`."
+        )
+    return values
 
 
 def _is_missing(value: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import InstanceError, ParameterError
+from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
 from anchorline.spaces.attributes import Attribute, RandomWords, Statement, build_attribute, encode
 from anchorline.spaces.base import Literal
 from anchorline.spaces.columns import CATEGORY, DATE, Column
@@ -43,7 +43,8 @@ class Table:
     Parameters
     ----------
     frame
-        The training table, without the target: a pandas, Polars or Arrow frame, or a 2-D array.
+        The training table, without the target: a pandas, Polars or Arrow frame, a 2-D array, or a SciPy
+        sparse matrix of at most 50 million cells, which is expanded to a dense array.
     names
         Column names of an array. Without names, the columns are called x0, x1, ...
     n_bins
@@ -74,6 +75,7 @@ class Table:
     ['age keeps its value 40', 'member = 1']
     """
 
+    @names_similar_keywords("Table")
     def __init__(
         self,
         frame: Any,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import ParameterError
-from anchorline.spaces.columns import listed, read_columns, read_table
+from anchorline.spaces.columns import dense, listed, read_columns, read_table
 from anchorline.spaces.natives import natives_from_table
 from anchorline.spaces.rows import Schema, types_of
 from anchorline.spaces.snapshot import snapshot
@@ -14,7 +14,7 @@ from anchorline.spaces.snapshot import snapshot
 
 def read_training_table(frame: Any, names: Sequence[str] | None) -> Schema:
     """Return the schema of a copy of the training table; raise `ParameterError` if the table cannot be used."""
-    table, _ = read_table(frame, ParameterError)
+    table, _ = read_table(dense(frame, ParameterError), ParameterError)
     # A copy, because the user may change the frame later.
     native = snapshot(table if isinstance(table, np.ndarray) else table.to_native())
     table, given = read_table(native, ParameterError)

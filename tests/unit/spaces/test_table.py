@@ -1,6 +1,7 @@
 """Which training tables and options a table accepts, which it refuses, and what enters its fingerprint."""
 
 import datetime as dt
+import pathlib
 
 import numpy as np
 import pandas as pd
@@ -62,11 +63,23 @@ class Foreign:
 
 BAD_TABLES = {
     "lazy": (lambda: pl.DataFrame({"a": [1]}).lazy(), r"LazyFrame.*`X.collect\(\)`"),
-    "sparse": (lambda: scipy.sparse.csr_array(np.eye(3)), r"csr_array.*`X.toarray\(\)`"),
+    "large and sparse": (
+        lambda: scipy.sparse.csr_array((100_000, 1_000)),
+        r"csr_array of 100,000 x 1,000 = 100,000,000 cells.*at most 50,000,000.*`X.toarray\(\)`",
+    ),
     "none": (lambda: None, "NoneType.*must be a 2-D array"),
     "one axis": (lambda: [1, 2, 3], r"shape \(3,\).*must be a 2-D array"),
     "ragged": (lambda: [[1, 2], [3]], "must be a 2-D array"),
-    "a series": (lambda: pd.Series([1, 2]), "Series.*must be a 2-D array"),
+    "a series": (lambda: pd.Series([1, 2]), r"Series of 2 values; it must be a frame.*`al.Table\(frame\)`"),
+    "a Polars series": (lambda: pl.Series([1, 2]), r"Series of 2 values.*`al.Table\(series.to_frame\(\)\)`"),
+    "a file name": (
+        lambda: "a.csv",
+        r"path 'a.csv'; it must be a pandas.*`frame = anchorline.io.read_table\('a.csv'",
+    ),
+    "a path": (
+        lambda: pathlib.Path("b.csv"),
+        r"path 'b.csv'; it must be a pandas.*`frame = anchorline.io.read_table",
+    ),
     "no rows": (lambda: pd.DataFrame({"a": []}), r"shape \(0, 1\); it must have at least one row and one column"),
     "no columns": (lambda: pd.DataFrame(index=[1]), r"shape \(1, 0\); it must have at least one row"),
     "twice": (lambda: pd.DataFrame([[1, 2]], columns=["a", "a"]), "Column names must differ.*'a'.*Rename one"),

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 
 import anchorline as al
 from anchorline.errors import InstanceError
@@ -183,11 +184,13 @@ def without(name):
 BAD_ROWS = [
     (without("work"), r"The row lacks 'work'; it has .*with None for missing values"),
     (without("work") | {"wrok": "a"}, "Should 'wrok' be 'work'"),
-    (FRAME[:2], "The frame has 2 rows; it must have one"),
+    (FRAME[:2], r"The frame has 2 rows; it must have one.*`explainer.explain_many\(frame\)`"),
     (FRAME[:0], "The frame has 0 rows; it must have one"),
     ([1, 2], "The row has 2 values; it must have 7, in this order: 'age', 'weight'"),
-    ([list(ROW.values())], "The row has 1 values; it must have 7"),
-    (np.zeros((2, 7)), r"The row has shape \(2, 7\); it must be one row"),
+    ([list(ROW.values())], "The row is a list of rows; it must be one row"),
+    (np.zeros((2, 7)), r"The row has shape \(2, 7\); it must be one row.*`explainer.explain_many\(rows\)`"),
+    ([[0] * 7, [1] * 7], r"The row is a list of rows; it must be one row.*`explainer.explain_many\(rows\)`"),
+    (scipy.sparse.csr_array((2, 7)), r"The row has shape \(2, 7\); it must be one row.*`explainer.explain_many"),
     (np.array(3.0), r"The row has shape \(\); it must be one row"),
     ("row", "The row is a str; it must be a dict, a Series"),
     (None, "The row is a NoneType"),
