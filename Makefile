@@ -41,9 +41,9 @@ demo: $(VENV)/.demo  ## train a model, explain one of its answers, write report.
 	@echo "(that command is $(BIN)/anchorline serve --demo)"
 
 # The fast tests: no browser, cluster, child processes, experiments, or proofs on thousands of generated problems.
-SLOW := contract/test_site contract/test_documents contract/test_examples unit/test_batch unit/test_batch_parts \
-	unit/test_bench_datasets unit/test_bench_paper unit/test_bench_peers unit/test_maple unit/test_verify
-QUICK := tests/contract tests/unit tests/agreement/test_projection.py $(SLOW:%=--ignore=tests/%.py)
+SLOW := contract/test_site.py contract/test_documents.py contract/test_examples.py unit/batch unit/benchmarks \
+	unit/test_verify.py unit/model/loaders unit/compat
+QUICK := tests/contract tests/unit tests/agreement/test_projection.py $(SLOW:%=--ignore=tests/%)
 
 quick: $(VENV)/.dev  ## lint, contract tests and fast unit tests, for every commit: under 2 minutes
 	$(BIN)/ruff check .
