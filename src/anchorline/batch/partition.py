@@ -96,10 +96,8 @@ def learn_ranges(explainer: Explainer) -> Ranges:
 
 def pack_work(work: Work) -> bytes:
     """Serialize the work, including functions defined interactively; raise `UnpackableError` if that fails."""
-    try:
-        import cloudpickle  # noqa: PLC0415  comes with joblib
-    except ImportError:  # joblib before 1.6 bundled it
-        from joblib.externals import cloudpickle  # noqa: PLC0415
+    import cloudpickle  # noqa: PLC0415  heavy
+
     try:
         content: bytes = cloudpickle.dumps(work)
     except Exception as error:

@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from anchorline.errors import MissingDependencyError, ModelFileError, UntrustedError
+from anchorline.errors import ModelFileError, UntrustedError
 from anchorline.model.loaders.files import Options
 
 _log = logging.getLogger(__name__)
@@ -18,10 +18,8 @@ def load(name: str, kind: str, options: Options) -> Any:
             "model as .skops or .onnx instead. If you trust the author, pass trust_pickle=True (--trust-pickle)."
         )
     _log.warning("loading the pickle %r runs the code in it, because trust_pickle is true", name)
-    try:
-        import joblib  # noqa: PLC0415  installed with scikit-learn; reads plain pickles too
-    except ImportError as error:
-        raise MissingDependencyError.for_package("joblib", "bench") from error
+    import joblib  # noqa: PLC0415  heavy; it reads plain pickles too
+
     try:
         model = joblib.load(Path(name))
     except Exception as error:
