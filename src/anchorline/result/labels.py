@@ -86,10 +86,9 @@ def _plain(value: Any) -> Any:
 
 def index_of(frame: Any) -> Any:
     """Return the index of a pandas frame; None for other rows and for the default index 0, 1, 2, ..."""
-    import narwhals as nw  # noqa: PLC0415  heavy
+    from narwhals.dependencies import is_pandas_dataframe  # noqa: PLC0415  heavy
 
-    table = nw.from_native(frame, pass_through=True)
-    if not isinstance(table, nw.DataFrame) or not table.implementation.is_pandas():
+    if not is_pandas_dataframe(frame):
         return None
     index = frame.index
     is_default = type(index).__name__ == "RangeIndex" and (index.start, index.step, index.name) == (0, 1, None)

@@ -40,7 +40,7 @@ def test_from_json_has_caps_on_size_and_depth(opening, monkeypatch):
         with pytest.raises(errors.FormatError):
             al.Explanation.from_json(opening * 5000 + "1" + closing * 5000)
     monkeypatch.setattr("anchorline.result.json_format.MAX_CHARACTERS", 100)
-    with pytest.raises(errors.FormatError, match="at most 100"):
+    with pytest.raises(errors.FormatError, match="the limit is 100"):
         al.Explanation.from_json(" " * 101)
 
 
