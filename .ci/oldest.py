@@ -25,7 +25,7 @@ LEFT_OUT = [
     "contract/test_examples.py",  # the same
 ]
 # An old release may use a newer dependency in a way that the dependency deprecates (Typer 0.16 and Click 8.5 do).
-# Polars 1.14 warns in a fork hook, where no test can catch it. Both are harmless to a user, and only pytest's "error"
+# Polars 1.14 warns in a fork hook, where no test can catch it. Both are harmless to a user; only pytest's "error"
 # filter would turn them into failures.
 TOLERATED = ["ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"]
 # CVXPY before 1.9 looks for its solvers once, on import, which must therefore precede the test that hides one.

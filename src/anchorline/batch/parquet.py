@@ -96,7 +96,8 @@ def read_ids(path: str | PathLike[str]) -> RowIds | None:
         try:
             with pq.ParquetFile(file) as opened:
                 name = (opened.schema_arrow.metadata or {}).get(_ID, b"").decode()
-                values += opened.read(columns=[name]).column(0).to_pylist() if name else []
+                if name and opened.num_row_groups:  # Arrow 18 cannot read a file without rows
+                    values += opened.read(columns=[name]).column(0).to_pylist()
         except (OSError, ValueError, IndexError, pa.ArrowException) as error:
             raise FormatError(f"{str(file)!r} cannot be read: {error}") from error
         names.add(name)
