@@ -30,6 +30,10 @@ class Problem:
     any number that keeps :math:`|u_0| \le` box. Without starting level, k literals are chosen, and they must add
     up to f(x) - c.
 
+    ``groups`` (d,) numbers the attribute that each literal speaks about. Literals of one attribute may depend on
+    each other strongly, for example an interval on its two bounds. The exact solver uses the groups to shorten its
+    proofs; the best objective does not depend on them. None means that every literal is its own group.
+
     Examples
     --------
     >>> from anchorline.optimize.evidence import Evidence
@@ -43,8 +47,11 @@ class Problem:
     prediction: float
     box: float | None = 1.0
     origin: float = 0.0
+    groups: np.ndarray | None = None
 
     def __post_init__(self) -> None:
+        if self.groups is not None:
+            object.__setattr__(self, "groups", _check_groups(self.groups, self.n_literals))
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:
             raise ParameterError(f"k is {self.k!r}, but it must be a whole number of at least 1. Type, say, k=5.")
         for name in ("prediction", "origin"):
@@ -137,6 +144,19 @@ class Problem:
     def n_terms(self, contributions: np.ndarray, intercept: float) -> int:
         """Number of terms of a sum: its literals, and the intercept unless it equals the origin."""
         return int(np.count_nonzero(contributions)) + int(intercept != self.origin)
+
+
+def _check_groups(groups: np.ndarray, n_literals: int) -> np.ndarray:
+    """Renumber the groups 0, 1, ... without gaps."""
+    groups = np.asarray(groups)
+    if groups.shape != (n_literals,):
+        raise ParameterError(
+            f"groups has shape {groups.shape}, but the evidence is on {n_literals} literals, so it must have the "
+            f"shape ({n_literals},). Type the number of its attribute for every literal, or groups=None."
+        )
+    numbers: np.ndarray = np.unique(groups, return_inverse=True)[1].astype(np.intp)
+    numbers.setflags(write=False)
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)

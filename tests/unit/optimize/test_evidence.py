@@ -89,6 +89,30 @@ def test_many_rows_in_many_chunks(weighted):
         assert state(in_pieces(flips, drops, weights, pieces)) == whole
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 300), n_attributes=st.integers(1, 5))
+@EXACT
+def test_evidence_on_outcomes_gives_the_bits_of_evidence_on_literals(weighted, seed, n, n_attributes):
+    """Each attribute has three outcomes that exclude each other; a literal is broken by any subset of them."""
+    rng = np.random.default_rng([6, seed])
+    drawn = rng.integers(0, 4, (n, n_attributes))  # the last outcome breaks nothing
+    outcomes = np.hstack([drawn == outcome for outcome in range(3)])
+    breaks = np.zeros((3 * n_attributes, int(rng.integers(0, 10))), dtype=bool)
+    for literal in range(breaks.shape[1]):
+        breaks[rng.integers(n_attributes) :: n_attributes, literal] = rng.random(3) < 0.5
+    _, drops, weights = draw(seed, n, 1, weighted)
+    mapped = Evidence.from_sample(outcomes, drops, weights).mapped(breaks)
+    flips = outcomes.astype(int) @ breaks.astype(int)
+    assert state(mapped) == state(Evidence.from_sample(flips, drops, weights))
+    with pytest.raises(ValueError, match="read-only"):
+        mapped.pair_sums[:] = 0
+
+
+def test_a_table_of_outcomes_must_fit_the_evidence():
+    with pytest.raises(SampleError, match=r"has shape \(3, 2\), but this evidence is on 2 outcomes"):
+        Evidence.from_sample([[1, 0]], [0.5]).mapped(np.ones((3, 2)))
+
+
 def test_sums_are_the_rational_numbers_they_stand_for():
     flips, drops, _ = draw(2, 5_000, 3)
     evidence = Evidence.from_sample(flips, drops)
