@@ -103,9 +103,9 @@ class Evidence:
     def mapped(self, breaks: np.ndarray) -> "Evidence":
         r"""Evidence on literals, computed from this evidence on outcomes; ``breaks`` (m, d) is 0/1.
 
-        A drawn attribute has one of several outcomes that exclude each other, for example a value below the bounds,
-        a value above them, or a missing value. ``breaks[o, j]`` says whether outcome o breaks literal j. The flips
-        are sums of outcomes, :math:`F = O B`, and therefore all sums of F follow, for example
+        A drawn attribute has one of several outcomes that exclude each other, for example a value below the
+        bounds, a value above them, or a missing value. ``breaks[o, j]`` says whether outcome o breaks literal j.
+        The flips are sums of outcomes, :math:`F = O B`, and therefore all sums of F follow, for example
         :math:`F^\top F = B^\top (O^\top O) B`. They are exact and equal the sums that `from_sample` computes from
         F, at a cost of about d^2 instead of n d^2. Outcomes that break the same literal must exclude each other.
 
