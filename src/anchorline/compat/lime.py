@@ -1,6 +1,7 @@
 """LIME's tabular explainer by its own names: existing calls keep working, and the weights now add up."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,16 @@ from anchorline.compat.lime_arguments import (
     column_names,
     entropy_cuts,
     seed_from,
+    warn_of_statistics,
     warn_without_effect,
 )
+from anchorline.compat.lime_discretizer import Discretizer, cuts_of, values_and_frequencies
 from anchorline.compat.lime_explanation import LimeExplanation
+from anchorline.compat.lime_statistics import table_from_statistics
 from anchorline.errors import ParameterError, PredictorError, PredictorOutputError
 from anchorline.explainer import Explainer
 from anchorline.result.explanation import Explanation
+from anchorline.spaces.columns import dense, is_sparse
 from anchorline.spaces.table import Table
 
 
@@ -32,19 +37,21 @@ class LimeTabularExplainer:
     Parameters
     ----------
     training_data
-        A 2-D array with categories coded as integers, or a pandas, Polars or Arrow frame with any columns.
+        A 2-D array with categories coded as integers, a SciPy sparse matrix of at most 50 million cells, or a
+        pandas, Polars or Arrow frame with any columns.
     mode
         "classification" or "regression".
     training_labels
         The classes of the training rows, used only by ``discretizer="entropy"``.
     feature_names
-        Column names of an array; None for x0, x1, ...
+        Column names of an array. Without names, ``feature_names`` is "0", "1", ... as in LIME, and facts say x0,
+        x1, ..., because "0 >= 0.66" looks like a statement about the number 0.
     categorical_features
         Numbers (or names) of the columns that hold categories.
     categorical_names
         The names of a column's values, by column: ``{2: ["female", "male"]}``. Each column listed here holds
         categories.
-    kernel_width, kernel, verbose, sample_around_instance
+    kernel_width, kernel, verbose, sample_around_instance, discretize_continuous
         Have no effect here. A value other than the default raises a warning that says what happens instead.
     class_names
         The names of the columns of the model's answers; None for the labels that the model itself has, or else
@@ -53,16 +60,30 @@ class LimeTabularExplainer:
     feature_selection
         "none" uses all features, whatever num_features is. Every other method except "auto" raises a warning,
         because anchorline finds the best choice and proves that it is best.
-    discretize_continuous
-        Facts about numbers are intervals, so False raises an error if there is a column of numbers.
     discretizer
-        Where numbers are cut: "quartile", "decile", or "entropy" (the splits of one small decision tree per
-        column on training_labels). For your own cut points see ``anchorline.Table(cuts=...)``.
+        Where numbers are cut: "quartile", "decile", "entropy" (the splits of one small decision tree per column
+        on training_labels), or a discretizer of LIME, of which only the cut points are used. For your own cut
+        points see ``anchorline.Table(cuts=...)``.
     random_state
         A seed. None is seed 0, so that the same call gives the same bytes. The state of a generator is read and
         never changed.
     training_data_stats
-        Raises an error, because neighbors are built from training rows and not from their statistics.
+        LIME's statistics of the columns, for want of the training rows, of which only the number of columns is
+        then used. Neighbors get values from 2,000 rows that have these statistics, with columns independent of
+        each other. A warning says so.
+
+    Attributes
+    ----------
+    table
+        The `anchorline.Table` of the training data.
+    feature_names, class_names, categorical_names, mode
+        As given, with the defaults of LIME.
+    categorical_features
+        As in LIME, the numbers of all columns, because numbers are cut into intervals; the columns given with
+        ``discretize_continuous=False``.
+    discretizer, feature_values, feature_frequencies
+        The intervals of every column of numbers, the values of every column (for numbers, the numbers of the
+        intervals), and their shares, by column number.
 
     Examples
     --------
@@ -107,28 +128,47 @@ class LimeTabularExplainer:
             verbose=verbose,
             sample_around_instance=sample_around_instance,
         )
-        check_choices(mode, feature_selection, discretizer, training_data_stats)
-        names, self._has_own_names = column_names(training_data, feature_names)
+        check_choices(mode, feature_selection, discretizer)
+        self._sparse = type(training_data) if is_sparse(training_data) else None
+        rows = dense(training_data, ParameterError)
+        names, self._has_own_names = column_names(rows, feature_names)
         categorical = categorical_columns(names, categorical_features, categorical_names)
-        if not discretize_continuous and len(categorical) < len(names):
-            raise ParameterError(
-                "discretize_continuous is False, so weights would be slopes of numbers, but here they are "
-                "contributions of facts such as '37 <= age < 48'. Leave it out, or pass all columns as "
-                "categorical_features."
-            )
-        cuts = {}
-        if discretizer == "entropy":
-            cuts = entropy_cuts(training_data, training_labels, mode, names, categorical)
-        self.table = Table(
-            training_data,
-            names=None if self._has_own_names else names,
-            n_bins=BINS[discretizer],
-            cuts=cuts,
-            categorical=categorical,
-        )
-        self.mode, self.feature_names = mode, list(self.table.names)
-        self.class_names = class_labels(class_names, mode)
+        if len(categorical) < len(names):
+            warn_without_effect(discretize_continuous=discretize_continuous)
+        cuts: dict[str, list[float]] = {}
+        if training_data_stats is not None:
+            rows, cuts = table_from_statistics(training_data_stats, names, categorical)
+            self._has_own_names = False
+            warn_of_statistics()
+        elif not isinstance(discretizer, str):
+            cuts = cuts_of(discretizer, rows, names)
+        elif discretizer == "entropy":
+            cuts = entropy_cuts(rows, training_labels, mode, names, categorical)
+        n_bins = BINS[discretizer] if isinstance(discretizer, str) else BINS["quartile"]
+        own_names = None if self._has_own_names else names
+        self.table = Table(rows, names=own_names, n_bins=n_bins, cuts=cuts, categorical=categorical)
+        self.mode, self.class_names = mode, class_labels(class_names, mode)
+        is_numbered = feature_names is None and not self._has_own_names
+        self.feature_names = [str(j) for j in range(len(names))] if is_numbered else list(self.table.names)
+        given = [names.index(name) for name in categorical]
+        self.categorical_features = list(range(len(names))) if discretize_continuous else given
+        self.categorical_names = dict(categorical_names or {})
         self.seed, self._all_features = seed_from(random_state), feature_selection == "none"
+
+    @cached_property
+    def discretizer(self) -> Discretizer:
+        """The intervals into which numbers are cut, with LIME's ``names`` and ``discretize``."""
+        return Discretizer(self.table)
+
+    @cached_property
+    def feature_values(self) -> dict[int, list[Any]]:
+        """The values of every column, sorted; for numbers, the numbers of the intervals that occur."""
+        return values_and_frequencies(self.table)[0]
+
+    @cached_property
+    def feature_frequencies(self) -> dict[int, np.ndarray]:
+        """The share of every entry of ``feature_values`` in the training rows."""
+        return values_and_frequencies(self.table)[1]
 
     def explain_instance(
         self,
@@ -183,10 +223,12 @@ class LimeTabularExplainer:
         )
         if isinstance(num_features, bool) or not isinstance(num_features, int | np.integer) or num_features < 1:
             raise ParameterError(f"num_features is {num_features!r}, but it must be a whole number >= 1.")
-        n_features = len(self.feature_names) if self._all_features else int(num_features)
+        n_features = len(self.table.names) if self._all_features else int(num_features)
         row_index = type(getattr(data_row, "index", None)).__name__
         if not self._has_own_names and row_index == "RangeIndex" and getattr(data_row, "ndim", None) == 1:
             data_row = data_row.to_numpy()  # the labels of such a Series are not column names
+        if self._sparse is not None:
+            predict_fn = _OfSparse(predict_fn, self._sparse)
 
         def explain(explainer: Explainer) -> Explanation:
             return explainer.explain(data_row, k=n_features + 1, n_samples=num_samples, seed=self.seed)
@@ -203,7 +245,7 @@ class LimeTabularExplainer:
                 label: explain(Explainer(predict_fn, self.table, column=label, classes=self.class_names))
                 for label in chosen
             },
-            feature_names=tuple(self.feature_names),
+            feature_names=self.table.names,
             class_names=[str(name) for name in names],
             predict_proba=outputs,
             top_labels=highest_first,
@@ -221,8 +263,20 @@ class LimeTabularExplainer:
                 "row. It must return one number per row."
             )
         return LimeExplanation(
-            mode=self.mode, explanations={1: explain(explainer)}, feature_names=tuple(self.feature_names)
+            mode=self.mode, explanations={1: explain(explainer)}, feature_names=self.table.names
         )
+
+
+class _OfSparse:
+    """A function of sparse matrices, callable on arrays; a method still belongs to its estimator."""
+
+    def __init__(self, ask: Callable[[Any], Any], sparse_type: Callable[[Any], Any]) -> None:
+        self._ask, self._sparse_type = ask, sparse_type
+        self.__self__ = getattr(ask, "__self__", None)
+
+    def __call__(self, rows: Any) -> Any:
+        """Return the answers to rows, which become a matrix of the training data's type."""
+        return self._ask(self._sparse_type(rows))
 
 
 def _predict_row(explainer: Explainer, table: Table, row: Any) -> np.ndarray:

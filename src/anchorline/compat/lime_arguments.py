@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorline.compat.lime_discretizer import same_split
 from anchorline.errors import ParameterError, PredictorOutputError
 
 MODES = ("classification", "regression")
@@ -23,6 +24,10 @@ _INSTEAD: dict[str, tuple[Any, str]] = {
     "sample_around_instance": (False, "every neighbor keeps most of the row's own values"),
     "sampling_method": ("gaussian", "the values of neighbors come from training rows"),
     "model_regressor": (None, "anchorline finds the best sum of the requested length, and proves that it is best"),
+    "discretize_continuous": (
+        True,
+        "a weight belongs to a fact such as '37 <= age < 48', not to the number itself",
+    ),
     "verbose": (False, "nothing is printed; type print(result.explanations[label])"),
 }
 
@@ -35,7 +40,18 @@ def warn_without_effect(**given: Any) -> None:
             warnings.warn(f"{name} has no effect in anchorline: {instead}.", UserWarning, stacklevel=3)
 
 
-def check_choices(mode: str, feature_selection: str, discretizer: Any, stats: Any) -> None:
+def warn_of_statistics() -> None:
+    """Warn that neighbors do not come from training rows; the warning points to the caller's caller."""
+    warnings.warn(
+        "training_data_stats was given, so neighbors get values from rows that were generated from these "
+        "statistics, with columns independent of each other. What is measured is true of such rows. Training rows "
+        "are better: pass them as training_data, without training_data_stats.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def check_choices(mode: str, feature_selection: str, discretizer: Any) -> None:
     """Raise an error for a choice that does not exist here; warn of one that has no effect."""
     if mode not in MODES:
         raise ParameterError(f"mode is {mode!r}, but it must be one of {', '.join(MODES)}.")
@@ -50,15 +66,10 @@ def check_choices(mode: str, feature_selection: str, discretizer: Any, stats: An
             UserWarning,
             stacklevel=3,
         )
-    if not isinstance(discretizer, str) or discretizer not in BINS:
+    if isinstance(discretizer, str) and discretizer not in BINS:
         raise ParameterError(
             f"discretizer is {discretizer!r}, but it must be one of {', '.join(BINS)}. For your own cut points, "
             "use anchorline.Table(cuts={'age': [30, 40, 50]}) with anchorline.Explainer."
-        )
-    if stats is not None:
-        raise ParameterError(
-            "training_data_stats was given, but statistics are not enough, because neighbors are built from "
-            "training rows. Leave it out, and pass training_data: a few thousand rows are enough."
         )
 
 
@@ -175,17 +186,8 @@ def entropy_cuts(
         tree = DecisionTreeClassifier(criterion="entropy", max_depth=_ENTROPY_DEPTH, random_state=0)
         grown = tree.fit(column[known, None], classes[known]).tree_
         splits = grown.threshold[grown.children_left >= 0]
-        values = np.unique(column[known])
-        cuts[name] = [_shortest_cut(cut, values) for cut in splits] or [float(np.median(column[known]))]
+        cuts[name] = [same_split(cut, column) for cut in splits] or [float(np.median(column[known]))]
     return cuts
-
-
-def _shortest_cut(cut: float, values: np.ndarray) -> float:
-    """Return the number with the fewest digits that splits the sorted values where the cut does."""
-    position = int(np.clip(np.searchsorted(values, cut), 1, len(values) - 1))
-    roundings = (float(f"{cut:.{digits}g}") for digits in range(1, 18))  # 17 digits reproduce any float
-    below, above = values[position - 1], values[position]
-    return next((rounded for rounded in roundings if below < rounded <= above), float(above))
 
 
 def choose_labels(labels: Any, top_labels: Any, outputs: np.ndarray) -> tuple[list[int], list[int] | None]:

@@ -185,6 +185,11 @@ class Table:
             for j in attribute.positions
         )
 
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The subjects of the literals: every column or group that may change, with the statements about it."""
+        return self._attributes
+
     @cached_property
     def fingerprint(self) -> str:
         """The SHA-256 of names, kinds, values and options; the same for equal pandas, Polars and Arrow tables."""

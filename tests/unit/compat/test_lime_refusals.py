@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from lime.discretize import QuartileDiscretizer
 from sklearn.linear_model import Ridge
 
 from anchorline.compat import LimeTabularExplainer
 from anchorline.errors import InstanceError, ParameterError, PredictorError, PredictorOutputError
 
 FEW = {"num_samples": 400}
+STATS = ["means", "stds", "mins", "maxs", "feature_values", "feature_frequencies"]
 
 
 @pytest.mark.parametrize(
@@ -17,6 +19,7 @@ FEW = {"num_samples": 400}
         ({"kernel": lambda d, kernel_width: d}, "drawn close to the row"),
         ({"verbose": True}, "print"),
         ({"sample_around_instance": True}, "keeps most of the row's own values"),
+        ({"discretize_continuous": False}, "a weight belongs to a fact such as '37 <= age < 48'"),
         ({"feature_selection": "lasso_path"}, "it finds the best choice of features"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -45,14 +48,24 @@ def test_warnings_of_explain_instance(iris, keywords):
     ("keywords", "message"),
     [
         ({"mode": "clustering"}, "mode is 'clustering'"),
-        ({"discretize_continuous": False}, "slopes"),
         ({"discretizer": "fayyad"}, "quartile, decile, entropy"),
-        ({"discretizer": object()}, "cuts="),
+        ({"discretizer": object()}, "a discretizer of LIME .* cuts="),
+        ({"discretizer": 4}, "discretizer is 4, but it must be 'quartile', 'decile', 'entropy', or a discretizer"),
+        ({"discretizer": QuartileDiscretizer(np.eye(9), [], list("abcdefghi"))}, "fitted on this training_data"),
         ({"discretizer": "entropy"}, "training_labels"),
         ({"discretizer": "entropy", "training_labels": [0, 1]}, "one label per row"),
         ({"discretizer": "entropy", "training_labels": [0.5], "mode": "regression"}, "of classes"),
         ({"feature_selection": "best"}, "feature_selection is 'best'"),
-        ({"training_data_stats": {"means": [1]}}, "statistics are not enough"),
+        ({"training_data_stats": {"means": [1]}}, "lacks stds, mins, maxs, feature_values, feature_frequencies"),
+        ({"training_data_stats": "means"}, "lacks means, .* it must be a dict"),
+        (
+            {"training_data_stats": {key: {} for key in STATS}},
+            r"for column 0 \('x0'\) cannot be read \(KeyError: 0\)",
+        ),
+        (
+            {"training_data_stats": {key: {0: []} for key in STATS}},
+            "0 values and frequencies",
+        ),
         ({"feature_names": ["a"]}, "names has 1 entries"),
         ({"feature_names": list("aacd")}, "must differ"),
         ({"categorical_features": [4]}, "0 to 3"),
