@@ -10,8 +10,8 @@ import numpy as np
 from anchorline._links import call
 from anchorline.errors import BudgetError, ParameterError, names_similar_keywords
 from anchorline.model.outputs import resolve
-from anchorline.model.predictor import Predictor, ask, checked_range
-from anchorline.model.target import Target, checked_threshold
+from anchorline.model.predictor import Predictor, ask, split_answer
+from anchorline.model.target import Target, checked_range, checked_threshold
 from anchorline.result.assemble import assemble, assemble_frontier
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
@@ -42,8 +42,8 @@ class Explainer:
         The kind of instance: `anchorline.Table`, `anchorline.Hypercube`, or your own (see `anchorline.spaces`). A
         bare training frame is taken as ``Table(frame)``.
     output
-        The label of the class to explain; by default the most probable class. If the model's answers are not
-        classes, the name of the output.
+        The label of the class to explain; by default the class that the model predicts. If the model's answers
+        are not classes, the name of the output.
     column
         The class to explain, by its column in the answers.
     task
@@ -55,7 +55,8 @@ class Explainer:
         lowest and highest prediction on the training table for other numbers (at most 10,000 queries, once, not
         counted in certificates), and -1 and 1 on the hypercube.
     threshold
-        The decision is "output >= threshold"; by default, for classes, which class is predicted.
+        The decision is "output >= threshold". By default, for classes, the decision is the class that the model's
+        own `predict` names.
     input
         "array" passes the model a 2-D array; "frame" passes the training table's own type; "auto" passes arrays
         to scikit-learn estimators that were fitted on arrays.
@@ -90,6 +91,7 @@ class Explainer:
         self.threshold = checked_threshold(threshold)
         self.learned_ranges: Ranges = None
         self._choices = {"output": output, "column": column, "task": task, "classes": classes, "input": input}
+        self._choices["own_decision"] = threshold is None
         target = resolve(model, **self._choices)
         self._target = None if self._classes_come_with_answers else target
 
@@ -152,8 +154,9 @@ class Explainer:
             ends = []
             for inputs in self.space.examples():  # type: ignore[attr-defined]
                 n_rows = len(inputs)
-                answers = ask(self.target.ask, inputs, n_rows, self.target.task or "number").reshape(n_rows, -1)
-                ends += [answers.min(axis=0), answers.max(axis=0)]
+                answers = ask(self.target.ask, inputs, n_rows, self.target.task or "number")
+                scores = split_answer(self.target, answers)[0].reshape(n_rows, -1)
+                ends += [scores.min(axis=0), scores.max(axis=0)]
             both = np.array(ends, dtype=np.float64)
             self.learned_ranges = both.min(axis=0).tolist(), both.max(axis=0).tolist()
         return self.learned_ranges[0][column or 0], self.learned_ranges[1][column or 0]

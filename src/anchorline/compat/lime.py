@@ -23,6 +23,7 @@ from anchorline.compat.lime_explanation import LimeExplanation
 from anchorline.compat.lime_statistics import table_from_statistics
 from anchorline.errors import ParameterError, PredictorError, PredictorOutputError
 from anchorline.explainer import Explainer
+from anchorline.model.predictor import split_answer
 from anchorline.result.explanation import Explanation
 from anchorline.spaces.columns import dense, is_sparse
 from anchorline.spaces.table import Table
@@ -283,7 +284,7 @@ def _predict_row(explainer: Explainer, table: Table, row: Any) -> np.ndarray:
     """Return the model's answer for the row itself, of shape (1, c), or (1,) for a single number."""
     original = table.at(row).original
     try:
-        return np.asarray(explainer.target.ask(original))
+        return split_answer(explainer.target, np.asarray(explainer.target.ask(original)))[0]
     except Exception as error:
         raise PredictorError(
             f"predict_fn raised {type(error).__name__}: {error} (called with one row, "

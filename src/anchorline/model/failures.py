@@ -21,7 +21,8 @@ def _advice(model: Any, inputs: Any) -> str:
     if isinstance(inputs, np.ndarray):
         return "Call `predict` on an input of that shape by hand."
     library = _LIBRARIES.get(type(inputs).__module__.partition(".")[0])
-    owner = getattr(model, "__self__", model)
+    method = getattr(model, "scores", model)
+    owner = getattr(method, "__self__", method)
     if library == "Arrow tables" and hasattr(owner, "feature_names_in_"):
         return (
             "The model was fitted on a frame with column names, most likely a pandas frame, but it receives "

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import ParameterError, PredictorError
+from anchorline.model.decisions import Cutoff, with_own_decision
 from anchorline.model.target import TASKS, Target
 
 INPUTS = ("auto", "frame", "array")
@@ -20,11 +21,13 @@ def resolve(
     task: str | None = None,
     classes: Sequence[Any] | None = None,
     input: str = "auto",
+    own_decision: bool = True,
 ) -> Target:
     """Return how to query a fitted estimator or a callable.
 
     A classifier is queried for the probabilities of its classes. It is queried for its labels if it has no
-    probabilities, or with ``task="label"``. Any other model is queried for numbers.
+    probabilities, or with ``task="label"``. Any other model is queried for numbers. With ``own_decision``, a
+    classifier whose `predict` need not name the most probable class is also queried for the class that it names.
 
     Examples
     --------
@@ -38,6 +41,9 @@ def resolve(
     model, given_task = _callable_model(model), task
     ask, task = _method(model, task)
     known = _known_classes(ask, task, classes if classes is not None else classes_of(model), classes is not None)
+    rule = None
+    if own_decision and task is None:
+        ask, rule = _with_rule(model, ask, known)
     if input == "array" or (input == "auto" and _wants_arrays(model)):
         ask, input = OfArrays(ask), "array"
     if column is not None and (isinstance(column, bool) or not isinstance(column, int | np.integer) or column < 0):
@@ -61,7 +67,24 @@ def resolve(
         )
     labels = classes_of(model) if task == "label" and given_task is None and classes is None else None
     column = None if column is None else int(column)
-    return Target(ask, task, known, column, name, input, None if labels is None else tuple(labels))
+    return Target(ask, task, known, column, name, input, None if labels is None else tuple(labels), rule)
+
+
+def _with_rule(
+    model: Any, ask: Callable[[Any], Any], classes: tuple[Any, ...] | None
+) -> tuple[Callable[[Any], Any], dict[str, Any] | None]:
+    """Return what to call, and how the model chooses a class if that is not always the most probable one."""
+    estimator = _estimator_of(model)
+    if not callable(getattr(estimator, "predict_proba", None)) or (
+        estimator is not model and getattr(model, "__name__", "") != "predict_proba"
+    ):
+        return ask, None  # a function, or another method, such as predict_log_proba
+    deciding = with_own_decision(estimator, ask, classes_of(model) or classes)
+    if deciding is None:
+        return ask, None
+    if isinstance(deciding, Cutoff):
+        return deciding, {"column": deciding.column, "threshold": deciding.threshold}
+    return deciding, {"method": "predict"}
 
 
 def classes_of(model: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from anchorline.errors import AnchorlineError, BudgetError, ParameterError, PredictorError, PredictorOutputError
 from anchorline.grid import DROP_GRID
 from anchorline.model.failures import failure_text
-from anchorline.model.target import TASKS, Target
+from anchorline.model.target import TASKS, Target, checked_range
 
 BATCH_ROWS = 4096  # fixed, because a model's last bits may depend on the batch it sees
 _ROUNDING = 1e-4  # probabilities that a model sums in float32 may be off by this much
@@ -47,8 +47,8 @@ class Predictor:
         Lowest and highest output, scaled to -1 and +1. Outputs beyond are clipped and counted. None stands
         for 0 and 1 for probabilities, for the result of ``learn`` for other numbers, otherwise for -1 and 1.
     threshold
-        The decision is "output >= threshold". None stands for the most probable class, or for the label; a
-        number then has no decision.
+        The decision is "output >= threshold". None stands for the class that the model chooses, or for the label;
+        a number then has no decision.
     max_queries
         Hard limit of rows shown to the model.
     learn
@@ -86,16 +86,16 @@ class Predictor:
 
     def open(self, original: Any) -> "Predictor":
         """Query the model about the instance, one model input of one row; return the predictor itself."""
-        answer = self._ask(original, 1)
+        answer, chosen = self._ask(original, 1)
         self.task = "label" if _is_text(answer) else self.target.task
-        self.column = self._choose_column(answer, self.target.column)
+        self.column = self._choose_column(answer, chosen, self.target.column)
         integers = self.target.task is None and answer.ndim == 1 and answer.dtype.kind in "iub"
         self.is_label = self.task == "label" or integers
         self.label = getattr(answer[0], "item", lambda: answer[0])() if self.is_label else None
-        self._class = int(answer[0].argmax()) if answer.ndim == 2 and self.task != "number" else None
+        self._class = None if chosen is None or self.task == "number" else int(chosen[0])
         self.is_probability = self._class is not None and _are_probabilities(answer)
         answer = answer.clip(0, 1) if self.is_probability else answer
-        self._decision = self._decide(answer)
+        self._decision = self._decide(answer, chosen)
         self.prediction = 1.0 if self.task == "label" else float(self._one(answer)[0])
         self._check_answer()
         self._low, self._high = self._range()
@@ -149,11 +149,11 @@ class Predictor:
             "output_range": list(self.output_range),
             "threshold": self._threshold,
             "input": self.target.input,
-        }
+        } | ({} if self.target.rule is None or self._class is None else {"rule": dict(self.target.rule)})
 
-    def _choose_column(self, answer: np.ndarray, column: int | None) -> int | None:
-        """Return the requested column, or that of the most probable class."""
-        if answer.ndim == 1:
+    def _choose_column(self, answer: np.ndarray, chosen: np.ndarray | None, column: int | None) -> int | None:
+        """Return the requested column, or that of the class that the model chooses."""
+        if chosen is None:
             if column is not None:
                 raise ParameterError(
                     f"column is {column}, but the model returns one value per row. Leave column out."
@@ -166,7 +166,7 @@ class Predictor:
             )
         if column is None and self.task == "number":
             raise ParameterError(f"The model returns {self.n_columns} numbers per row. Pass column=.")
-        return int(answer[0].argmax()) if column is None else column
+        return int(chosen[0]) if column is None else column
 
     def _range(self) -> Range:
         """Return the output range: as given, that of probabilities, or as learned, stretched to the prediction."""
@@ -221,7 +221,7 @@ class Predictor:
     def answer(self, inputs: Any, n_rows: int) -> Answer:
         """Return ``(f(x) - f(z)) / 2`` per row, rounded to multiples of 2^-26, and whether the decision stays."""
         position = self.n_queries
-        raw = self._ask(inputs, n_rows)
+        raw, chosen = self._ask(inputs, n_rows)
         if self.is_probability and not _are_probabilities(raw):
             raise PredictorOutputError(
                 "The model's scores sum to 1 at x but not everywhere, so they are not probabilities. Pass "
@@ -240,22 +240,22 @@ class Predictor:
         self._note(ticks.astype(np.int64), position)
         stays = ticks == 0 if self.is_label else None
         if self._decision is not None:
-            stays = self._decide(raw) == self._decision
+            stays = self._decide(raw, chosen) == self._decision
         return Answer(ticks / DROP_GRID, stays, clipped)
 
     def _one(self, answer: np.ndarray) -> np.ndarray:
         """Return the explained output out of everything that the model answered."""
         return answer if answer.ndim == 1 else answer[:, self.column]
 
-    def _decide(self, answer: np.ndarray) -> np.ndarray | None:
-        """Return per row whether the threshold is reached, or whether the class of x is the most probable."""
+    def _decide(self, answer: np.ndarray, chosen: np.ndarray | None) -> np.ndarray | None:
+        """Return per row whether the threshold is reached, or whether the model chooses the class of x."""
         if self._threshold is not None and not self.is_label:
             return np.asarray(self._one(answer) >= self._threshold)
-        return None if self._class is None else np.asarray(answer.argmax(axis=1) == self._class)
+        return None if self._class is None else np.asarray(chosen == self._class)
 
     @property
     def decision(self) -> str | None:
-        """The kind of decision: "label", "threshold", "class" (most probable), "own class" (the explained one)."""
+        """The kind of decision: "label", "threshold", "class" (chosen by the model), "own class" (explained)."""
         if self.is_label:
             return "label"
         if self._threshold is not None:
@@ -274,14 +274,15 @@ class Predictor:
             return outputs
         return (outputs - self._low) / self.half_range - 1
 
-    def _ask(self, inputs: Any, n_rows: int) -> np.ndarray:
+    def _ask(self, inputs: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the model's answers, and the number of the chosen class per row, if the answers have columns."""
         if self._max_queries is not None and self.n_queries + n_rows > self._max_queries:
             raise BudgetError(
                 f"{self.n_queries + n_rows} queries are needed, but max_queries is {self._max_queries}. "
                 "Lower n_samples or raise max_queries."
             )
         self.n_queries += n_rows
-        checked = ask(self.target.ask, inputs, n_rows, self.task)
+        checked, chosen = split_answer(self.target, ask(self.target.ask, inputs, n_rows, self.task))
         if self.n_queries > n_rows:  # not the first query, so the kind of answer is known
             if checked.shape[1:] != (() if self.n_columns is None else (self.n_columns,)):
                 raise PredictorOutputError.wrong_shape(checked.shape, n_rows)
@@ -292,7 +293,19 @@ class Predictor:
                 raise PredictorOutputError(
                     f"The predictor returned the integer {self.label} for x, and {other} elsewhere: {_WHICH_TASK}"
                 )
-        return checked
+        return checked, chosen
+
+
+def split_answer(target: Target, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the scores in a model's answer, and the number of the chosen class per row.
+
+    Nothing is chosen if the answer has one value per row.
+    """
+    if answer.ndim == 1:
+        return answer, None
+    if target.rule is None:
+        return answer, answer.argmax(axis=1)
+    return answer[:, :-1], answer[:, -1].astype(np.intp)
 
 
 def ask(model: Callable[[Any], Any], inputs: Any, n_rows: int, task: str | None) -> np.ndarray:
@@ -312,21 +325,6 @@ def batches(n_rows: int, first: int = 0) -> Iterator[tuple[int, int]]:
     """Yield (start, stop) of every model call for the rows ``first`` to ``n_rows``; the boundaries are fixed."""
     for start in range(first, n_rows, BATCH_ROWS):
         yield start, min(start + BATCH_ROWS, n_rows)
-
-
-def checked_range(output_range: tuple[float, float]) -> tuple[float, float]:
-    """Return lowest and highest output as floats whose difference can be halved."""
-    try:
-        low, high = (float(end) for end in output_range)
-    except (TypeError, ValueError):
-        low = high = np.nan
-    half = high / 2 - low / 2
-    if not (np.isfinite([low, high, half]).all() and half > 1e-300 and np.isfinite(2 * half)):
-        raise ParameterError(
-            f"output_range is {output_range!r}, but it must be two finite numbers, lowest first. "
-            "Type output_range=(0, 1)."
-        )
-    return low, high
 
 
 def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Which of a model's numbers is explained."""
+"""Which of a model's numbers is explained, and by which range and threshold."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,10 @@ class Target:
     """What to ask a model, and which part of its answer is explained.
 
     ``classes`` are the labels of the answer's columns, or None if they are not known. ``column`` is the column
-    that is explained; None stands for the most probable class at the instance. ``name`` is the name of the
-    output; None stands for the name of its class. ``labels`` are the only labels that an answer may hold, or
-    None if any label may come.
+    that is explained; None stands for the class that the model predicts at the instance. ``name`` is the name of
+    the output; None stands for the name of its class. ``labels`` are the only labels that an answer may hold, or
+    None if any label may come. ``rule`` is how the model itself chooses a class, in plain values; answers then
+    have one more column, with the number of the chosen class. None stands for the most probable class.
     """
 
     ask: Callable[[Any], Any]
@@ -28,6 +29,7 @@ class Target:
     name: str | None = None
     input: str = "auto"
     labels: tuple[Any, ...] | None = None
+    rule: Mapping[str, Any] | None = None
 
 
 def checked_threshold(threshold: float | None) -> float | None:
@@ -39,3 +41,18 @@ def checked_threshold(threshold: float | None) -> float | None:
     raise ParameterError(
         f"threshold is {threshold!r}, but it must be a finite number, or None. Type threshold=0.5."
     )
+
+
+def checked_range(output_range: tuple[float, float]) -> tuple[float, float]:
+    """Return lowest and highest output as floats whose difference can be halved."""
+    try:
+        low, high = (float(end) for end in output_range)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    half = high / 2 - low / 2
+    if not (np.isfinite([low, high, half]).all() and half > 1e-300 and np.isfinite(2 * half)):
+        raise ParameterError(
+            f"output_range is {output_range!r}, but it must be two finite numbers, lowest first. "
+            "Type output_range=(0, 1)."
+        )
+    return low, high

@@ -11,7 +11,7 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.model.predictor import ask
+from anchorline.model.predictor import ask, split_answer
 from anchorline.render.characters import printable
 from anchorline.spaces.columns import CATEGORY, DATE, NUMBER, Column, text_of
 from anchorline.spaces.rows import plain
@@ -99,11 +99,11 @@ class Catalog:
     def readable_answers(self, answer: np.ndarray) -> Answers:
         """Return the decisions and the explained numbers in the model's answer to several rows."""
         target = self._explainer.target
-        if answer.ndim == 2:  # scores: the decision is the class with the highest score
-            winners = answer.argmax(axis=1)
-            explained = winners if target.column is None else np.full(len(answer), target.column)
+        answer, chosen = split_answer(target, answer)
+        if chosen is not None:
+            explained = chosen if target.column is None else np.full(len(answer), target.column)
             values = answer[np.arange(len(answer)), explained].astype(float).tolist()
-            return Answers([printable(_class_name(target, int(winner))) for winner in winners], values)
+            return Answers([printable(_class_name(target, int(column))) for column in chosen], values)
         if answer.dtype.kind == "f" and target.task != "label":
             return Answers([text_of(float(value), NUMBER) for value in answer], answer.astype(float).tolist())
         return Answers([printable(str(label)) for label in answer.tolist()], [None] * len(answer))

@@ -211,7 +211,7 @@ def _is_within(value: Any, bound: int) -> bool:
 
 def _explained_number(answer: np.ndarray, explanation: Explanation) -> float:
     """Return the explained number in a model's answer to one row."""
-    if answer.ndim == 2:
+    if answer.ndim == 2:  # a last column may hold the chosen class
         return float(answer[0, explanation.parameters["column"]])
     if explanation.parameters["task"] == "label":
         return 1.0 if plain_label(answer.tolist()[0]) == explanation.label else -1.0

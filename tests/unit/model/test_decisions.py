@@ -1,0 +1,202 @@
+"""The decision is what the model's own `predict` says, also where that is not the most probable class."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils import all_estimators
+
+import anchorline as al
+from anchorline.errors import PredictorOutputError
+from anchorline.model.decisions import MOST_PROBABLE, ByPredict, Cutoff, with_own_decision
+from anchorline.model.outputs import resolve
+from anchorline.model.predictor import split_answer
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(RNG.normal(size=(400, 4)), columns=list("abcd"))
+SCORE = FRAME["a"] + 0.5 * FRAME["b"] + 0.3 * RNG.normal(size=400)
+TARGET = np.where(SCORE > 0, "good", "bad")
+THREE = np.array(["high", "low", "middle"])[np.digitize(SCORE, [-0.6, 0.6]) - 1]
+
+
+class CostSensitive(ClassifierMixin, BaseEstimator):
+    """A classifier of one's own, whose `predict` weighs the classes by what a mistake costs."""
+
+    def __init__(self, costs=(1.0, 1.0, 4.0)):
+        self.costs = costs
+
+    def fit(self, rows, target):
+        self.inner_ = LogisticRegression().fit(rows, target)
+        self.classes_ = self.inner_.classes_
+        return self
+
+    def predict_proba(self, rows):
+        return self.inner_.predict_proba(rows)
+
+    def predict(self, rows):
+        weights = np.array(self.costs[: len(self.classes_)])
+        return self.classes_[(self.predict_proba(rows) * weights).argmax(axis=1)]
+
+
+def fixed(**choices):
+    return FixedThresholdClassifier(LogisticRegression(), **choices)
+
+
+MODELS = {
+    "fixed": fixed(threshold=0.8),
+    "fixed for the other class": fixed(threshold=0.9, pos_label="bad"),
+    "fixed by margins": fixed(threshold=1.5, response_method="decision_function"),
+    "automatic": fixed(),
+    "tuned": TunedThresholdClassifierCV(LogisticRegression(), scoring="balanced_accuracy", cv=3),
+    "in a pipeline": make_pipeline(StandardScaler(), fixed(threshold=0.8)),
+    "around a pipeline": FixedThresholdClassifier(
+        make_pipeline(StandardScaler(), LogisticRegression()), threshold=0.8
+    ),
+    "in a search": GridSearchCV(fixed(), {"threshold": [0.8]}, cv=2),
+    "frozen": FrozenEstimator(fixed(threshold=0.8).fit(FRAME, TARGET)),
+    "costs": CostSensitive(costs=(5.0, 1.0)),
+    "ties": GradientBoostingClassifier(n_estimators=1, max_depth=1, init="zero"),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_explained_class_is_the_one_that_predict_names(name):
+    model = MODELS[name].fit(FRAME, TARGET)
+    explainer = al.Explainer(model, al.Table(FRAME))
+    named = model.predict(FRAME)
+    unlike = np.flatnonzero(named != model.classes_[model.predict_proba(FRAME).argmax(axis=1)])
+    for row in [0, 1, *unlike[:2].tolist()]:
+        e = explainer.explain(row, k=3, n_samples=300, n_certify=300)
+        assert e.output == named[row]
+        column = model.classes_.tolist().index(named[row])
+        assert e.prediction == pytest.approx(model.predict_proba(FRAME[row : row + 1])[0, column])
+        assert e.certificate.decision == "own class"
+
+
+@pytest.mark.parametrize("name", ["fixed", "tuned", "costs"])
+def test_stability_counts_what_predict_says(name):
+    """The share of all neighbors that keep the label is the same, whether labels or classes are explained."""
+    model = MODELS[name].fit(FRAME, TARGET)
+    labels = al.Explainer(model, al.Table(FRAME), task="label").explain(3, k=3, n_certify=2000)
+    classes = al.Explainer(model, al.Table(FRAME)).explain(3, k=3, n_certify=2000)
+    assert classes.certificate.baseline_stability.value == pytest.approx(
+        labels.certificate.baseline_stability.value, abs=0.03
+    )
+
+
+def test_a_threshold_is_read_and_recorded_and_costs_no_second_call():
+    model = MODELS["fixed for the other class"].fit(FRAME, TARGET)
+    target = resolve(model)
+    assert isinstance(target.ask, Cutoff)
+    assert target.rule == {"column": 0, "threshold": 0.9}
+    e = al.Explainer(model, al.Table(FRAME)).explain(0, k=2, n_samples=300, n_certify=300)
+    assert dict(e.parameters["rule"]) == {"column": 0, "threshold": 0.9}
+    assert e.verify(model, al.Table(FRAME), seed=1).holds
+
+
+def test_a_model_that_chooses_otherwise_does_not_verify():
+    model = LogisticRegression().fit(FRAME, TARGET)
+    strict = FixedThresholdClassifier(FrozenEstimator(model), threshold=0.95).fit(FRAME, TARGET)
+    e = al.Explainer(strict, al.Table(FRAME), output="good").explain(0, k=2, n_samples=300, n_certify=300)
+    assert not e.verify(model, al.Table(FRAME), seed=1).holds
+
+
+def test_a_threshold_of_the_caller_replaces_the_model_s_decision():
+    model = MODELS["costs"].fit(FRAME, TARGET)
+    explainer = al.Explainer(model, al.Table(FRAME), output="good", threshold=0.3)
+    assert explainer.target.rule is None
+    assert explainer.explain(0, k=2, n_samples=300, n_certify=300).certificate.decision == "threshold"
+
+
+@pytest.mark.parametrize("model", [SVC(probability=True, random_state=0), CostSensitive()])
+def test_three_classes_and_calibrated_margins(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # scikit-learn will drop probability=True
+        model.fit(FRAME, THREE)
+    explainer = al.Explainer(model, al.Table(FRAME))
+    named = model.predict(FRAME)
+    unlike = np.flatnonzero(named != model.classes_[model.predict_proba(FRAME).argmax(axis=1)])
+    assert len(unlike)
+    e = explainer.explain(int(unlike[0]), k=2, n_samples=200, n_certify=200)
+    assert e.output == named[unlike[0]]
+
+
+def test_predict_replaced_on_the_object_decides():
+    model = RandomForestClassifier(3, random_state=0).fit(FRAME, TARGET)
+    assert resolve(model).rule is None
+    model.predict = lambda rows: np.where(model.predict_proba(rows)[:, 1] > 0.9, "good", "bad")
+    assert resolve(model).rule == {"method": "predict"}
+
+
+def test_a_passed_method_has_the_decision_of_its_estimator():
+    model = MODELS["fixed"].fit(FRAME, TARGET)
+    assert resolve(model.predict_proba).rule == {"column": 1, "threshold": 0.8}
+    assert resolve(model.predict, task="label").rule is None
+
+
+class Bare:
+    """An object with the two methods and no list of classes."""
+
+    def __init__(self, labels):
+        self.labels = labels
+
+    def predict_proba(self, rows):
+        return np.tile([0.7, 0.3], (len(rows), 1))
+
+    def predict(self, rows):
+        return np.array([self.labels] * len(rows))
+
+
+def test_labels_without_a_list_of_classes_are_columns_or_refused():
+    table = al.Table(FRAME)
+    assert al.Explainer(Bare(1), table).explain(0, k=2, n_samples=100, n_certify=0).output == "class 1"
+    assert al.Explainer(Bare(0.25), table).explain(0, k=2, n_samples=100, n_certify=0).output == "class 0"
+    assert al.Explainer(Bare([0.7, 0.3]), table).explain(0, k=2, n_samples=100, n_certify=0).output == "class 0"
+    with pytest.raises(PredictorOutputError, match=r"`predict` returned .*'no'.*Pass classes="):
+        al.Explainer(Bare("no"), table).explain(0, k=2)
+    named = al.Explainer(Bare("no"), table, classes=["yes", "no"])
+    assert named.explain(0, k=2, n_samples=100, n_certify=0).output == "no"
+
+
+def classifiers():
+    """Every classifier of scikit-learn that has probabilities and needs no other estimator."""
+    for name, kind in all_estimators("classifier"):
+        if hasattr(kind, "predict_proba") or name in ("SVC", "NuSVC"):
+            needed = [p for p in inspect.signature(kind).parameters.values() if p.default is p.empty]
+            if not needed and name != "SelfTrainingClassifier":
+                yield name, kind
+
+
+@pytest.mark.parametrize(("name", "kind"), list(classifiers()))
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_every_classifier_of_scikit_learn_decides_as_its_predict(name, kind, n_classes):
+    """On a coarse grid with as many rows of each class in places, so that ties occur."""
+    rows = np.array([[i % 3, i // 3 % 3, i % 2] for i in range(72)], dtype=float)
+    target = np.arange(72) * 7 % 5 % n_classes
+    model = kind()
+    settings = {"max_iter": 30, "probability": True, "n_estimators": 4, "random_state": 0, "radius": 5.0}
+    model.set_params(**{key: value for key, value in settings.items() if key in model.get_params()})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(rows, target)
+        if not hasattr(model, "predict_proba"):
+            pytest.skip("no probabilities with these settings")
+        scores, chosen = split_answer(resolve(model), np.asarray(resolve(model).ask(rows)))
+        np.testing.assert_array_equal(model.classes_[chosen], model.predict(rows))
+        np.testing.assert_array_equal(scores, model.predict_proba(rows))
+
+
+def test_common_classifiers_are_queried_once_per_row():
+    assert with_own_decision(RandomForestClassifier(), None, ["a", "b"]) is None
+    assert "RandomForestClassifier" in MOST_PROBABLE
+    assert isinstance(with_own_decision(MODELS["costs"], None, ["a", "b"]), ByPredict)
