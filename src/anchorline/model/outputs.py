@@ -38,7 +38,7 @@ def resolve(
         raise ParameterError(f"task is {task!r}, but it must be 'label', 'number' or None.")
     if input not in INPUTS:
         raise ParameterError(f"input is {input!r}, but it must be one of {', '.join(INPUTS)}.")
-    model, given_task = _callable_model(model), task
+    model, given_task = _callable_model(model, task), task
     ask, task = _method(model, task)
     known = _known_classes(ask, task, classes if classes is not None else classes_of(model), classes is not None)
     rule = None
@@ -93,13 +93,25 @@ def classes_of(model: Any) -> Any:
     return (_labels(classes) or None) if isinstance(classes, Iterable) else None  # empty for CatBoost's regressors
 
 
-def _callable_model(model: Any) -> Any:
-    """Wrap XGBoost's boosters, which take matrices of their own, as if loaded from a file; return others as is."""
-    if type(model).__module__.partition(".")[0] != "xgboost" or type(model).__name__ != "Booster":
-        return model
-    from anchorline.model.loaders.xgboost_file import XgboostModel  # noqa: PLC0415  only where it is needed
+def _callable_model(model: Any, task: str | None) -> Any:
+    """Return a booster of XGBoost, LightGBM or CatBoost as if it were loaded from its file; others as they are.
 
-    return XgboostModel(model.copy(), "booster")  # a copy, because it is set to use one thread
+    So a booster, its file and its classifier are explained alike: two columns for two classes.
+    """
+    kind = type(model).__module__.partition(".")[0], type(model).__name__
+    if kind == ("xgboost", "Booster"):
+        from anchorline.model.loaders.xgboost_file import XgboostModel  # noqa: PLC0415  only where it is needed
+
+        return XgboostModel(model.copy(), "booster")  # a copy, because it is set to use one thread
+    if kind == ("lightgbm", "Booster"):
+        from anchorline.model.loaders.lightgbm_file import from_booster  # noqa: PLC0415  only where it is needed
+
+        return from_booster(model)
+    if kind == ("catboost", "CatBoost") and classes_of(model) and task != "number":  # its numbers are raw scores
+        from catboost import to_classifier  # noqa: PLC0415  only where it is needed
+
+        return to_classifier(model)
+    return model
 
 
 def _estimator_of(model: Any) -> Any:

@@ -137,8 +137,15 @@ def test_scores_that_are_none_of_the_models_classes_are_not_taken_for_labels():
     parameters = {"loss_function": "Logloss", "iterations": 5, "verbose": 0, "allow_writing_files": False}
     inputs = FRAME[["age", "hours"]].fillna(0.0)
     model = CatBoost(parameters).fit(inputs, (YES == "yes").astype(int))
+
+    class Scorer:
+        classes_ = (0, 1)
+
+        def predict(self, rows):
+            return model.predict(rows)
+
     with pytest.raises(ParameterError, match=r"classes are \[0, 1\].*it answers.*task='number'"):
-        al.Explainer(model, inputs).explain(0, **OPTIONS)
+        al.Explainer(Scorer(), inputs).explain(0, **OPTIONS)
     scored = al.Explainer(model, inputs, task="number").explain(0, **OPTIONS)
     assert scored.prediction == pytest.approx(float(model.predict(inputs[:1])[0]))
 

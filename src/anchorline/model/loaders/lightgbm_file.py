@@ -25,7 +25,7 @@ def load(name: str, kind: str, options: Options) -> "LightgbmModel":
         text = read_whole(Path(name), MAX_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
         raise ModelFileError(f"{name!r} is not a LightGBM model: the file is not valid UTF-8.") from error
-    head = dict(line.split("=", 1) for line in text.partition("\nTree=")[0].splitlines() if "=" in line)
+    head = _head(text)
     if not re.match(r"tree\r?\n", text) or "feature_names" not in head:
         raise ModelFileError(f"{name!r} is not a LightGBM model. Type: booster.save_model('model.txt')")
     if "end of trees" not in text:  # LightGBM's reader would read past the end of the text
@@ -37,10 +37,30 @@ def load(name: str, kind: str, options: Options) -> "LightgbmModel":
     return LightgbmModel(booster, head, _categories(text, head, name), name)
 
 
-class LightgbmModel:
-    """A callable on frames and 2-D arrays: probabilities (n, c) of the classes 0, 1, ..., or numbers (n,)."""
+def from_booster(booster: Any) -> "LightgbmModel":
+    """Return the model of a booster object, which answers like the file that the booster writes."""
+    text = booster.model_to_string()
+    try:
+        categories = _categories(text, _head(text), "booster")
+    except ModelFileError:
+        categories = None  # LightGBM matches the categories itself, but by position only
+    return LightgbmModel(type(booster)(model_str=text), _head(text), categories, "booster")
 
-    def __init__(self, booster: Any, head: dict[str, str], categories: dict[int, list[Any]], name: str) -> None:
+
+def _head(text: str) -> dict[str, str]:
+    """Return the settings above the first tree."""
+    return dict(line.split("=", 1) for line in text.partition("\nTree=")[0].splitlines() if "=" in line)
+
+
+class LightgbmModel:
+    """A callable on frames and 2-D arrays: probabilities (n, c) of the classes 0, 1, ..., or numbers (n,).
+
+    ``categories`` are those of every column, by its position; None if LightGBM has to match them.
+    """
+
+    def __init__(
+        self, booster: Any, head: dict[str, str], categories: dict[int, list[Any]] | None, name: str
+    ) -> None:
         self._booster, self._categories, self._name = booster, categories, name
         self._names = list(booster.feature_name())
         self._has_default_names = self._names == [f"Column_{i}" for i in range(len(self._names))]
@@ -55,28 +75,36 @@ class LightgbmModel:
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the model's answers to rows."""
+        answer = np.asarray(self._booster.predict(self._matrix(inputs), num_threads=1), dtype=np.float64)
+        return np.column_stack([1 - answer, answer]) if self._objective == "binary" else answer
+
+    def _matrix(self, inputs: Any) -> Any:
+        if self._categories is None:
+            return inputs
         rows = InputRows(inputs)
         if self._has_default_names and not (rows.names and set(self._names) <= set(rows.names)):
             positions = rows.all_positions(len(self._names))
         else:
             positions = rows.positions(self._names, _lightgbm_name)
-        categories = self._categories_of(rows, positions)
+        categories = self._categories_of(rows, positions, self._categories)
         columns = [
             rows.codes(position, categories[j]) if j in categories else rows.numbers(position)
             for j, position in enumerate(positions)
         ]
-        answer = np.asarray(self._booster.predict(np.column_stack(columns), num_threads=1), dtype=np.float64)
-        return np.column_stack([1 - answer, answer]) if self._objective == "binary" else answer
+        return np.column_stack(columns)
 
-    def _categories_of(self, rows: InputRows, positions: Sequence[int]) -> dict[int, list[Any]]:
+    @staticmethod
+    def _categories_of(
+        rows: InputRows, positions: Sequence[int], categories: dict[int, list[Any]]
+    ) -> dict[int, list[Any]]:
         """Return the category lists by column: those of the categorical columns of ``rows``, in their order.
 
         LightGBM itself matches lists and columns like that. Where the numbers of lists and of categorical columns
         differ, the columns are those that `_categories` derived from the file.
         """
-        lists = self._categories.values()
+        lists = categories.values()
         columns = [j for j, position in enumerate(positions) if rows.is_category(position)]
-        return dict(zip(columns, lists, strict=True)) if len(columns) == len(lists) else self._categories
+        return dict(zip(columns, lists, strict=True)) if len(columns) == len(lists) else categories
 
 
 def _lightgbm_name(name: str) -> str:

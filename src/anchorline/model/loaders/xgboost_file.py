@@ -13,6 +13,7 @@ from anchorline.model.loaders.files import Options, read_whole
 from anchorline.model.loaders.rows import InputRows
 
 MAX_BYTES = 2**31 - 1
+_TWO_CLASSES = ("binary:logistic", "binary:hinge")  # objectives that return the probability of class 1
 
 
 def load(name: str, kind: str, options: Options) -> "XgboostModel":
@@ -47,7 +48,7 @@ class XgboostModel:
         self._categories = _categories(json.loads(booster.save_raw("json")))
         best = booster.attr("best_iteration")
         self._trees = (0, int(best) + 1 if best is not None else 0)
-        n_classes = 2 if self._objective == "binary:logistic" else self._n_classes()
+        n_classes = 2 if self._objective in _TWO_CLASSES else self._n_classes()
         self.classes_ = list(range(n_classes)) if n_classes > 1 else None
 
     def _n_classes(self) -> int:
@@ -67,14 +68,12 @@ class XgboostModel:
         )
         margin = self._objective == "multi:softmax"  # it returns labels; its margins give probabilities
         answer = self._booster.predict(matrix, output_margin=margin, iteration_range=self._trees)
+        if self._objective in _TWO_CLASSES:  # in float32, as XGBClassifier computes it, for the same bytes
+            return np.column_stack([1 - answer, answer])
         answer = np.asarray(answer, dtype=np.float64)
         if margin:
             powers = np.exp(answer - answer.max(axis=1, keepdims=True))
             return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-        if self._objective == "binary:logistic":
-            return np.column_stack([1 - answer, answer])
-        if self._objective == "binary:hinge":
-            return answer.astype(np.int64)
         return answer
 
     def _matrix(self, rows: InputRows) -> np.ndarray:
