@@ -274,6 +274,7 @@ class _OfSparse:
     def __init__(self, ask: Callable[[Any], Any], sparse_type: Callable[[Any], Any]) -> None:
         self._ask, self._sparse_type = ask, sparse_type
         self.__self__ = getattr(ask, "__self__", None)
+        self.__name__ = getattr(ask, "__name__", "")
 
     def __call__(self, rows: Any) -> Any:
         """Return the answers to rows, which become a matrix of the training data's type."""

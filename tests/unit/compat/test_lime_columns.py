@@ -10,6 +10,7 @@ from lime.discretize import DecileDiscretizer, EntropyDiscretizer, QuartileDiscr
 from lime.submodular_pick import SubmodularPick
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
 
 from anchorline.compat import LimeTabularExplainer
 
@@ -125,7 +126,8 @@ def test_statistics_of_categories_and_of_an_interval_of_one_value():
 @pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array])
 def test_a_sparse_table_gives_sparse_rows_to_the_model(make):
     rows = np.random.default_rng(0).poisson(0.4, (300, 6)).astype(float)
-    model = LogisticRegression().fit(rows, np.where(rows[:, 0] > rows[:, 1], "more", "less"))
+    classifier = FixedThresholdClassifier(LogisticRegression(), threshold=0.7, pos_label="more")
+    model = classifier.fit(rows, np.where(rows[:, 0] > rows[:, 1], "more", "less"))
     dense = LimeTabularExplainer(rows).explain_instance(rows[3], model.predict_proba, **FEW)
     received = set()
 
@@ -140,6 +142,7 @@ def test_a_sparse_table_gives_sparse_rows_to_the_model(make):
         assert result.as_list() == dense.as_list()
     assert received == {make}
     assert result.class_names == ["less", "more"]  # the method's own
+    assert result.explanations == dense.explanations  # also in the model's own decisions
 
 
 def test_numbers_are_cut_although_discretize_continuous_is_false(iris):

@@ -85,8 +85,7 @@ class HttpModel:
         answers = []
         for start in range(0, rows.n_rows, self._limits.batch_rows):
             stop = min(start + self._limits.batch_rows, rows.n_rows)
-            body = json.dumps(self._protocol.request(table, start, stop), allow_nan=False).encode()
-            content = self._exchange("POST", self._protocol.address, body)
+            content = self._query(self._protocol.request(table, start, stop), stop - start)
             answers.append(self._parse_answer(content, stop - start))
         if not answers:
             return np.zeros(0)
@@ -129,6 +128,22 @@ class HttpModel:
                     "no limit."
                 )
             self._n_queries = n_queries
+
+    def _query(self, request: dict[str, Any], n_rows: int) -> bytes:
+        """Return the content of the answer to a request, which is repeated if the server has a better output."""
+
+        def try_again(members: dict[str, Any]) -> bytes | None:
+            self._count_queries(n_rows)
+            try:
+                return self._post(request | members)
+            except RemoteRefusalError as error:
+                _log.debug("no such output: %s", error)
+                return None
+
+        return self._protocol.settle(self._post(request), try_again)
+
+    def _post(self, request: dict[str, Any]) -> bytes:
+        return self._exchange("POST", self._protocol.address, json.dumps(request, allow_nan=False).encode())
 
     def _fetch_metadata(self, address: str) -> Any:
         """Return what the server reports about its model, or None if it reports nothing."""

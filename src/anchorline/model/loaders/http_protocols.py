@@ -1,5 +1,6 @@
 """Requests and answers of two HTTP protocols: the Open Inference Protocol v2, and MLflow's invocations."""
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 from anchorline.errors import ModelInputError
 from anchorline.model.loaders.rows import InputRows, is_missing, list_names
 
+_LABELS = "predict"  # the output of MLServer if a request names none
 _PROBABILITIES = "predict_proba"  # the output that MLServer computes only if a request names it
 _CLASS_NAMES = ("class_names", "classes", "labels")  # members of an output's parameters or tags
 _INTEGERS = ("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
@@ -49,6 +51,10 @@ class Mlflow:
         }
         return {"dataframe_split": split}
 
+    def settle(self, content: bytes, try_again: Callable[[dict[str, Any]], bytes | None]) -> bytes:
+        """Return the content of an answer: an MLflow server has only one output."""
+        return content
+
     def answer(self, body: Any) -> np.ndarray:
         """Return the numbers, labels or scores in an answer; store the labels of scores in ``labels``."""
         predictions = body.get("predictions") if isinstance(body, dict) else body
@@ -72,7 +78,9 @@ class OpenInference:
 
     A server without metadata gets one input per column if a column holds texts, and otherwise one matrix. If the
     metadata list an output named "predict_proba", every request names it, because MLServer otherwise returns
-    labels. ``labels`` are the class names that the metadata state for this output.
+    labels. MLServer's metadata list no outputs unless its operator declares them. If they list none and the only
+    output of an answer is "predict", the caller should find out, by a request that names "predict_proba", whether
+    the server has it; see `settle`. ``labels`` are the class names that the metadata state for this output.
     """
 
     def __init__(self, address: str, fetch: Callable[[str], Any]) -> None:
@@ -83,7 +91,7 @@ class OpenInference:
         self.labels: list[str] | None = None
         self._fetch: Callable[[str], Any] | None = fetch
         self._inputs: list[dict[str, Any]] = []
-        self._wants_probabilities = False
+        self._wants_probabilities = self._is_settled = False
 
     def fetch_metadata(self) -> None:
         """Fetch the lists of the model's inputs and outputs, once: when labels or answers are first needed."""
@@ -94,10 +102,24 @@ class OpenInference:
                 self._inputs = inputs
             outputs = metadata.get("outputs") if isinstance(metadata, dict) else None
             for part in outputs if isinstance(outputs, list) else []:
+                if isinstance(part, dict) and "name" in part:
+                    self._is_settled = True
                 if isinstance(part, dict) and part.get("name") == _PROBABILITIES:
                     self._wants_probabilities = True
                     self.labels = _class_names(part)
             self._fetch = None
+
+    def settle(self, content: bytes, try_again: Callable[[dict[str, Any]], bytes | None]) -> bytes:
+        """Return the content of an answer, or of another one with probabilities if the server has them.
+
+        ``try_again`` sends a request again with the given members added, and returns None if it is refused.
+        """
+        if self._is_settled or _output_names(content) != [_LABELS]:
+            return content
+        better = try_again({"outputs": [{"name": _PROBABILITIES}]})
+        self._wants_probabilities = better is not None and _output_names(better) == [_PROBABILITIES]
+        self._is_settled = True
+        return better if better is not None and self._wants_probabilities else content
 
     def table(self, rows: InputRows) -> list[Column]:
         """Return the columns that the model needs, each in the type that it needs."""
@@ -159,6 +181,14 @@ class OpenInference:
         if isinstance(shape, list) and len(shape) == 2 and isinstance(shape[1], int) and shape[1] > 0:
             return shape[1]
         return None
+
+
+def _output_names(content: bytes) -> list[Any]:
+    """Return the names of the outputs in an answer; an answer that cannot be read has none."""
+    try:
+        return [part["name"] for part in json.loads(content)["outputs"]]
+    except (LookupError, RecursionError, TypeError, ValueError):
+        return []
 
 
 def _class_names(output: dict[str, Any]) -> list[str] | None:

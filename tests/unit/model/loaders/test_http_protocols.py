@@ -132,11 +132,55 @@ def test_probabilities_are_requested_where_the_metadata_list_them(server, load):
     bodies = [body for method, *_, body in server.requests if method == "POST"]
     assert [body["outputs"] for body in bodies] == [[{"name": "predict_proba"}]] * 2
     assert model.classes_ is None
-    for other in ([PREDICT], None, "predict_proba", [None, 3, {"shape": [-1, 2]}]):
-        server.requests.clear()
-        server.answer = mlserver(other)
-        assert load(f"{server.address}/v2/models/m/infer")(FRAME[["a", "n"]]).tolist() == [0, 0, 0]
-        assert "outputs" not in server.requests[-1][3]
+    server.requests.clear()
+    server.answer = mlserver([PREDICT])
+    assert load(f"{server.address}/v2/models/m/infer")(FRAME[["a", "n"]]).tolist() == [0, 0, 0]
+    assert "outputs" not in server.requests[-1][3]
+
+
+@pytest.mark.parametrize("outputs", [[], None, "predict_proba", [None, 3, {"shape": [-1, 2]}]], ids=str)
+def test_probabilities_are_tried_where_the_metadata_list_no_outputs(server, load, outputs):
+    """MLServer's metadata list no outputs unless its operator declares them, and its answers hold "predict"."""
+    server.answer = mlserver(outputs)
+    model = load(f"{server.address}/v2/models/m/infer", http=HttpLimits(batch_rows=2, max_queries=5))
+    np.testing.assert_allclose(model(FRAME[["a", "n"]]), [[0.95, 0.05], [0.85, 0.15], [0.75, 0.25]])
+    named = [body.get("outputs") for method, *_, body in server.requests if method == "POST"]
+    assert named == [None, [{"name": "predict_proba"}], [{"name": "predict_proba"}]]
+    with pytest.raises(errors.BudgetError, match=r"to 6; its max_queries is 5"):  # the repeated batch was counted
+        model(FRAME[:1])
+
+
+def test_a_server_without_probabilities_is_asked_for_them_once(server, load):
+    """MLServer refuses "predict_proba" of a regressor with status 400."""
+
+    def regressor(request, body):
+        if body is None:
+            return request.reply({"name": "m", "inputs": [], "outputs": []})
+        if "outputs" in body:
+            return request.reply({"error": "models do not support 'predict_proba"}, 400)
+        n = body["inputs"][0]["shape"][0]
+        output = {"name": "predict", "shape": [n, 1], "datatype": "FP64", "data": [7.5] * n}
+        return request.reply({"outputs": [output]})
+
+    server.answer = regressor
+    model = load(f"{server.address}/v2/models/m/infer")
+    for _ in range(2):
+        assert model(FRAME[["a", "n"]]).tolist() == [7.5, 7.5, 7.5]
+    assert [body.get("outputs") for *_, body in server.requests if body].count([{"name": "predict_proba"}]) == 1
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy(FRAME[["a", "n"]]).tolist() == [7.5, 7.5, 7.5]
+    assert "outputs" not in server.requests[-1][3]
+    copy.close()
+
+
+def test_other_outputs_are_taken_as_they_are(server, load):
+    """A server that ignores the names in a request answers with the same output, and is not asked twice."""
+    labels = {"outputs": [{"name": "predict", "shape": [3], "datatype": "INT64", "data": [1, 0, 1]}]}
+    server.answer = lambda request, body: request.reply({} if body is None else labels)
+    model = load(f"{server.address}/v2/models/m/infer")
+    for n_requests in (3, 4):  # metadata, labels, an attempt; labels
+        assert model(FRAME[["a", "n"]]).tolist() == [1, 0, 1]
+        assert len(server.requests) == n_requests
 
 
 @pytest.mark.parametrize("member", ["parameters", "tags"])
