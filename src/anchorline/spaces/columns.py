@@ -246,9 +246,9 @@ def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception])
     if isinstance(dtype, nw.Date | nw.Datetime):  # those with a time zone are read as UTC
         return _numeric(DATE, series.dt.timestamp("us").cast(nw.Float64).to_numpy())
     if dtype == nw.String:
-        values, missing = np.array(series.to_list(), dtype=object), series.is_null().to_numpy()
-        values[missing] = ""  # pandas.NA equals nothing, not even itself
-        return Column(CATEGORY, values, missing)
+        missing = series.is_null().to_numpy()
+        texts = ["" if gone else text for text, gone in zip(series.to_list(), missing.tolist(), strict=True)]
+        return Column(CATEGORY, _shared(texts), missing)
     declared = isinstance(dtype, nw.Categorical | nw.Enum)  # in such columns, whole numbers are categories as well
     refusals = _Refusals(error, name, series.implementation.name.lower())
     return _column_of_objects(series.to_list(), refusals, declared)
@@ -312,7 +312,13 @@ def _column_of_objects(values: list[Any], refusals: _Refusals, declared: bool) -
         texts = ["" if k is None else level_of(v, k) for v, k in zip(values, kinds, strict=True)]
     except OverflowError:
         raise refusals.too_large() from None
-    return Column(CATEGORY, np.array(texts, dtype=object), missing)
+    return Column(CATEGORY, _shared(texts), missing)
+
+
+def _shared(texts: list[str]) -> NDArray[Any]:
+    """Return the texts as an array in which equal texts are one object, which is faster to look up."""
+    objects: dict[str, str] = {}
+    return np.array([objects.setdefault(text, text) for text in texts], dtype=object)
 
 
 def kind_of(value: Any) -> str | None:

@@ -56,12 +56,17 @@ class ColumnType:
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """Names, kinds and native columns of the training table, which every row must match."""
+    """Names, kinds and native columns of the training table, which every row must match.
+
+    The rows are in canonical order, so that nothing can depend on the order in which they were given. What was
+    row i of the given table is now at ``positions[i]``.
+    """
 
     names: tuple[str, ...]
     columns: tuple[Column, ...]
     natives: Natives
     types: tuple[ColumnType, ...]
+    positions: np.ndarray
     _lookups: dict[int, Lookup] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -77,7 +82,7 @@ class Schema:
         if isinstance(instance, int | np.integer) and not isinstance(instance, bool):
             if not -self.n_rows <= instance < self.n_rows:
                 raise InstanceError(f"Row {instance} does not exist; the table has rows 0 to {self.n_rows - 1}.")
-            at = int(instance) % self.n_rows
+            at = int(self.positions[instance])
             read = [Column(own.kind, own.values[at : at + 1], own.missing[at : at + 1]) for own in self.columns]
             return self.natives.row(at), tuple(read)
         natives = tuple(self._cast(j, value) for j, value in enumerate(self._values(instance)))

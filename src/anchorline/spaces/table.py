@@ -192,7 +192,10 @@ class Table:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The SHA-256 of names, kinds, values and options; the same for equal pandas, Polars and Arrow tables."""
+        """The SHA-256 of names, kinds, values and options.
+
+        It is the same for equal pandas, Polars and Arrow tables, and for every order of their rows.
+        """
         digest = hashlib.sha256(json.dumps([self.names, self._settings], default=str).encode())
         for column in self.schema.columns:
             digest.update(column.kind.encode() + column.missing.tobytes())
@@ -215,7 +218,7 @@ class Table:
         return self.schema.unclear(instance)
 
     def examples(self) -> Iterator[Any]:
-        """Yield batches of training rows as model inputs; at most 10,000 rows, evenly spread over the table."""
+        """Yield batches of training rows as model inputs; at most 10,000 rows, whichever order they came in."""
         n = self.schema.n_rows
         rows = np.unique(np.linspace(0, n - 1, min(n, _MAX_EXAMPLES)).astype(np.intp))
         for start in range(0, len(rows), _EXAMPLES_PER_BATCH):

@@ -1,4 +1,4 @@
-"""Reads the training table of a space into a schema."""
+"""Reads the training table of a space into a schema, its rows in canonical order."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import ParameterError
-from anchorline.spaces.columns import dense, listed, read_columns, read_table
+from anchorline.spaces.columns import Column, dense, listed, read_columns, read_table
 from anchorline.spaces.natives import natives_from_table
+from anchorline.spaces.order import canonical_order
 from anchorline.spaces.rows import Schema, types_of
 from anchorline.spaces.snapshot import snapshot
 
@@ -27,8 +28,14 @@ def read_training_table(frame: Any, names: Sequence[str] | None) -> Schema:
     if 0 in table.shape:
         raise ParameterError(f"The table has shape {table.shape}; it must have at least one row and one column.")
     column_names = _checked_names(names, given, table.shape[1])
-    columns = tuple(read_columns(table, column_names, ParameterError))
-    return Schema(tuple(column_names), columns, natives, types_of(native, natives))
+    columns, types = read_columns(table, column_names, ParameterError), types_of(native, natives)
+    del table, native  # freed while the rows are sorted
+    order = canonical_order(columns, natives, types)
+    ordered = [Column(column.kind, column.values[order], column.missing[order]) for column in columns]
+    natives = natives.reordered((j, order) for j in range(len(columns)))
+    positions = np.empty_like(order)
+    positions[order] = np.arange(len(order))
+    return Schema(tuple(column_names), tuple(ordered), natives, types, positions)
 
 
 def _checked_names(names: Sequence[str] | None, own: list[str] | None, n_columns: int) -> list[str]:
