@@ -52,7 +52,7 @@ _links.link(
         "plot.summary": "anchorline.render.plot:summary",
         "plot.waterfall": "anchorline.render.plot:waterfall",
         "printable": "anchorline.render.characters:printable",
-        "verify": "anchorline.verify:verify",
+        "verify": "anchorline.verify.check:verify",
     }
 )
 _moved.install()

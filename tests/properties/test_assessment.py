@@ -132,7 +132,7 @@ def test_certify_until_narrow_covers_in_95_of_100_runs(model, task):
         assessment, narrow = assess_until(
             open_case(model, x, task=task, flip_probability=p, seed=seed),
             contributions,
-            tolerance=0.1,
+            lambda measured: measured.relevance_error.width <= 0.1,
             max_samples=8_000,
         )
         inside = assessment.relevance_error.low <= relevance <= assessment.relevance_error.high

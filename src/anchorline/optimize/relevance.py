@@ -73,6 +73,14 @@ def shortest_rule(
     return None, proven
 
 
+def rule_error(rows: SampleRows, support: tuple[int, ...], flip_probability: float) -> float:
+    """``(E t^2 - cover) / (1 - p)^s``, summed over the event, because the difference is inexact at large p."""
+    inside = ~rows.flips[:, list(support)].any(axis=1)
+    weight = float((rows.row_weights * rows.drops**2)[inside].sum())
+    expected = float(rows.row_weights.sum()) * (1 - flip_probability) ** len(support)
+    return weight / expected if expected else np.inf
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _RuleSearch:
     """The coverage problem of one sample, with covers converted to relevance errors."""
@@ -99,10 +107,8 @@ class _RuleSearch:
         return float(self.n_rows * (1 - self.flip_probability) ** size)
 
     def error(self, support: tuple[int, ...]) -> float:
-        """``(E t^2 - cover) / (1 - p)^s``, summed over the event, because the difference is inexact at large p."""
-        inside, expected = ~self.rows.flips[:, list(support)].any(axis=1), self.expected_rows(len(support))
-        weight = float((self.rows.row_weights * self.rows.drops**2)[inside].sum())
-        return weight / expected if expected else np.inf
+        """The error of a rule by the coverage estimator."""
+        return rule_error(self.rows, support, self.flip_probability)
 
     def best(self, size: int) -> tuple[Coverage, float]:
         """The best support of that size, and a lower bound on the error of every rule of that size."""

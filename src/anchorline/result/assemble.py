@@ -41,7 +41,7 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         stopped_because=findings.stopped_because,
         decision=predictor.decision,
         keeps_values=any(neighborhood.literals[j].held != neighborhood.literals[j].text for j in support),
-        **_measurements(findings.assessment, predictor),
+        **measurements(findings.assessment, predictor),
     )
     return Explanation(
         prediction=predictor.prediction,
@@ -98,7 +98,7 @@ def _alternative(rival: Rival, predictor: Predictor) -> Alternative:
     )
 
 
-def _measurements(assessment: Assessment | None, predictor: Predictor) -> dict[str, Any]:
+def measurements(assessment: Assessment | None, predictor: Predictor) -> dict[str, Any]:
     """Return the certificate's estimates; the typical (RMS) change is in the output's own units."""
     if assessment is None:
         return {}

@@ -12,7 +12,7 @@ from anchorline.result.certificate import Certificate, Verdict
 from anchorline.result.explanation import Explanation
 from anchorline.result.records import Failure
 
-_SEVERITY = (Verdict.UNRELIABLE, Verdict.WEAK, Verdict.UNKNOWN, Verdict.TRUSTWORTHY)
+SEVERITY = (Verdict.UNRELIABLE, Verdict.WEAK, Verdict.UNKNOWN, Verdict.TRUSTWORTHY)  # the worst first
 _MAX_SHOWN = 10
 
 
@@ -95,7 +95,7 @@ def summarize(entries: Iterable[tuple[int, Explanation | Failure]]) -> Summary:
             contributions[term.literal.name].append(term.contribution)
             texts[term.literal.name][term.literal.text] += 1
         worst = worst_change(entry.certificate)
-        judged.append((_SEVERITY.index(entry.verdict), -(worst or 0.0), row, entry.verdict.name, worst))
+        judged.append((SEVERITY.index(entry.verdict), -(worst or 0.0), row, entry.verdict.name, worst))
     attributes = [_attribute(name, values, texts[name]) for name, values in contributions.items()]
     attributes.sort(key=lambda a: (-a.n_rows, -a.typical_size, a.name))
     judged.sort()

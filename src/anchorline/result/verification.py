@@ -3,6 +3,8 @@
 import enum
 from dataclasses import dataclass
 
+from anchorline.result.certificate import Certificate, Verdict
+
 
 class Outcome(enum.Enum):
     """Whether an explanation was confirmed."""
@@ -14,15 +16,26 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The outcome of a verification and the reasons for it, most important first."""
+    """The outcome of a verification and the reasons for it, most important first.
+
+    ``fresh`` is the certificate with the figures that the verifier measured on neighbors of its own, in place of
+    those that the maker stated. It is None if nothing was measured, for example because the model answers
+    differently.
+    """
 
     outcome: Outcome
     reasons: tuple[str, ...]
+    fresh: Certificate | None = None
 
     @property
     def holds(self) -> bool:
         """Whether every claim of the explanation was confirmed."""
         return self.outcome is Outcome.HOLDS
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict that the verifier's own neighbors support, or None if nothing was measured."""
+        return None if self.fresh is None else self.fresh.verdict
 
     def __str__(self) -> str:
         reasons = "; ".join(self.reasons).removesuffix(".")

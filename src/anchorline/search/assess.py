@@ -1,6 +1,7 @@
 """Fidelity error, relevance error and stability of given contributions, by their definitions, as measured."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -140,24 +141,32 @@ def assess_exactly(case: Case, rows: SampleRows, contributions: np.ndarray) -> A
 
 
 def assess_until(
-    case: Case, contributions: np.ndarray, *, tolerance: float, max_samples: int, confidence: float = 0.95
+    case: Case,
+    contributions: np.ndarray,
+    enough: Callable[[Assessment], bool],
+    *,
+    max_samples: int,
+    first_look: int = 1000,
+    stream: str = "certify",
+    confidence: float = 0.95,
 ) -> tuple[Assessment, bool]:
-    """Double the samples until the relevance interval is at most ``tolerance`` wide; also return whether it is.
+    """Double the samples until the assessment is ``enough``; also return whether it is.
 
-    The failure probability is split over the looks, so stopping by looking keeps the coverage.
+    The failure probability is split over the looks, so stopping by looking keeps the coverage. Half of the
+    ``max_samples`` go to each expectation, and at the first look ``first_look`` each.
     """
-    look, n = 1, min(1000, max_samples // 2)
+    look, n = 1, min(first_look, max_samples // 2)
     everywhere = inside = None
     while True:
         done = 0 if inside is None else len(inside.drops)
-        samples = _Samples.draw(case, contributions, (n, n), "certify")
+        samples = _Samples.draw(case, contributions, (n, n), stream)
         everywhere = measure(case, samples.wide, contributions, everywhere, done)
         inside = measure(case, samples.narrow, contributions, inside, done)
         each = 1 - split_delta(1 - confidence, look)
         assessment = _summarize(case.predictor, contributions, 0.0, samples.event, everywhere, inside, each)
-        narrow = assessment.relevance_error.width <= tolerance
-        if narrow or 4 * n > max_samples:
-            return assessment, narrow
+        done_now = enough(assessment)
+        if done_now or 4 * n > max_samples:
+            return assessment, done_now
         look, n = look + 1, 2 * n
 
 

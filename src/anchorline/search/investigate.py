@@ -198,7 +198,7 @@ def _investigate_until_clear(case: Case) -> Findings:
     assessment, narrow = assess_until(
         case,
         solution.contributions,
-        tolerance=settings.tolerance,
+        lambda measured: measured.relevance_error.width <= settings.tolerance,
         max_samples=max_queries - case.predictor.n_queries,
         confidence=settings.confidence,
     )

@@ -212,6 +212,7 @@ class VerifyAnswer(_Answer):
     outcome: Literal["holds", "does not hold", "cannot tell"]
     holds: bool
     reasons: list[str]
+    verdict: str | None = Field(description="The verdict by fresh neighbors; null if nothing was measured.")
 
 
 class RowAnswer(_Answer):

@@ -97,7 +97,9 @@ class ExplanationService:
             logger.exception("an explanation could not be recomputed")
             result = Verification(Outcome.CANNOT_TELL, ("it could not be recomputed",))
         reasons = [printable(reason)[:500] for reason in result.reasons[:20]]
-        return _json({"outcome": result.outcome.value, "holds": result.holds, "reasons": reasons})
+        verdict = None if result.verdict is None else result.verdict.name.lower()
+        content = {"outcome": result.outcome.value, "holds": result.holds, "reasons": reasons, "verdict": verdict}
+        return _json(content)
 
     def what_if(self, request: WhatIfRequest) -> bytes:
         """Return the model's answer to the changed row, and the value that the explanation's sum predicts."""

@@ -262,10 +262,41 @@ def test_a_forgery_is_told_also_where_values_read_alike(twins):
 
 def test_the_answer_reads_well():
     model, e = made("number")
-    assert str(e.verify(model)) == (
-        "The explanation holds: every figure was reproduced, and fresh neighbors agree."
+    verification = e.verify(model)
+    assert verification.reasons == (
+        "every figure was reproduced, and fresh neighbors confirm its fidelity, relevance, stability, baselines "
+        "and verdict (unreliable)",
+        "a figure more than 2.5 points outside its stated interval would have been noticed with a probability of "
+        "99.9%",
     )
-    assert "prediction is stated as" in str(e.verify(lambda rows: 0.9 * smooth(rows)))
+    assert str(verification) == f"The explanation holds: {'; '.join(verification.reasons)}."
+    assert verification.verdict is e.verdict
+    assert verification.fresh.stability != e.certificate.stability
+
+
+def test_another_model_is_named_first_and_in_one_sentence():
+    """Figures that follow from other answers are not listed."""
+    _, e = made("number")
+    stated, given = f"{e.prediction:.6g}", f"{0.9 * e.prediction:.6g}"
+    assert e.verify(lambda rows: 0.9 * smooth(rows)).reasons == (
+        f"the model answers differently: it gives {given} for this row, where the explanation states {stated}",
+    )
+    same_at_row = e.verify(lambda rows: np.where((rows == X).all(axis=1), smooth(rows), 0.9 * smooth(rows)))
+    assert same_at_row.outcome is Outcome.DOES_NOT_HOLD
+    assert same_at_row.reasons == (
+        "the model answers differently: its answers to the recorded neighbors are not the recorded ones, or the "
+        "record was changed",
+    )
+    labels = made("label")[1]
+    other = "no" if labels.label == "yes" else "yes"
+    swapped = labels.verify(lambda rows: np.where(label(rows) == "yes", "no", "yes"))
+    assert swapped.reasons == (
+        f"the model answers differently: it gives {other!r} for this row, where the explanation states "
+        f"{labels.label!r}",
+    )
+    scores = labels.verify(lambda rows: np.column_stack([smooth(rows), -smooth(rows)]))
+    assert scores.outcome is Outcome.DOES_NOT_HOLD
+    assert scores.reasons[0].startswith("the model answers differently: ")
 
 
 @pytest.mark.parametrize("seed", [-1, 3.0, True, "7"])

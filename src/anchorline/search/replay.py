@@ -1,0 +1,59 @@
+"""Ask and measure again what an earlier search asked and measured, for the sum that it found: no clock decides."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from anchorline.errors import ParameterError
+from anchorline.optimize import Problem, Solution, Status
+from anchorline.optimize.evidence import SampleRows
+from anchorline.optimize.relevance import rule_error
+from anchorline.search.case import Case
+from anchorline.search.investigate import Findings, conclude, gather, plan, pose
+from anchorline.search.sampling import EnumeratedFlips
+from anchorline.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What an earlier search found: the scaled sum, how the search ended, and the bound that it reached."""
+
+    contributions: np.ndarray
+    has_intercept: bool
+    status: Status
+    lower_bound: float
+
+
+def replay(case: Case, found: Found) -> Findings:
+    """Query the neighbors of an earlier search in the same order, and measure the sum that it found.
+
+    The sum, its status and its lower bound are taken as given. All else is computed: the answers, the objective,
+    and every estimate. With ``n_samples="auto"`` the number of neighbors depends on the search, which needs the
+    clock, so that is an error.
+    """
+    settings, flips = case.settings, plan(case)
+    if flips is None:
+        raise ParameterError("n_samples is 'auto', but only a fixed number of samples can be replayed.")
+    exhaustive = isinstance(flips, EnumeratedFlips)
+    evidence, rows = gather(case, flips, keep=exhaustive or settings.objective != "fidelity")
+    problem = pose(evidence, case.predictor, settings)
+    if settings.n_choose and not exhaustive:
+        gather(case, case.stream("choose", settings.n_choose))
+    intercept = problem.prediction - float(found.contributions.sum()) if found.has_intercept else problem.origin
+    objective = _objective(problem, rows, found, settings)
+    solution = Solution(
+        contributions=found.contributions,
+        intercept=intercept,
+        objective=max(objective, found.lower_bound),
+        lower_bound=found.lower_bound,
+        status=found.status,
+    )
+    return conclude(case, problem, solution, rows if exhaustive else None)
+
+
+def _objective(problem: Problem, rows: SampleRows | None, found: Found, settings: Settings) -> float:
+    """Return the mean square that the search minimizes, for the sum that was found."""
+    if rows is None or settings.objective == "fidelity":
+        return problem.objective(found.contributions)
+    support = tuple(np.flatnonzero(found.contributions).tolist())
+    return rule_error(rows, support, settings.flip_probability)

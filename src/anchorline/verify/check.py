@@ -1,0 +1,160 @@
+"""The steps of a verification, from the text to the answer."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from anchorline.errors import (
+    AnchorlineError,
+    FormatError,
+    ParameterError,
+    PredictorError,
+    PredictorOutputError,
+    TamperedError,
+)
+from anchorline.explainer import Explainer
+from anchorline.result.explanation import Explanation
+from anchorline.result.verification import Outcome, Verification
+from anchorline.search.case import Case
+from anchorline.settings import Settings
+from anchorline.spaces.base import Space
+from anchorline.spaces.given import as_space
+from anchorline.verify.compare import changed_parameters, claims, differences
+from anchorline.verify.fresh import confirmation, contradictions, doubts, measure_afresh
+from anchorline.verify.maker import explainer_of, foreign, given_names, given_range
+from anchorline.verify.repeat import Repetition, confirms_search, refuted_search
+
+_BY_CLOCK = "the search was stopped by the clock, so that its bound, or what it listed, cannot be confirmed"
+_OTHER_ANSWERS = "its answers to the recorded neighbors are not the recorded ones, or the record was changed"
+_WHY_CONTRADICTED = (
+    "the stated sample was unlucky or selected, or the model treats neighbors differently that its maker foresaw"
+)
+
+
+def verify(
+    explanation: Explanation | str,
+    predict: Callable[[Any], Any],
+    space: Any = None,
+    *,
+    seed: int | None = None,
+) -> Verification:
+    """Recompute an explanation (or its JSON) with the model and return whether it holds.
+
+    The flips are drawn again from the recorded seed, the model is queried again, and every number is compared:
+    answers (by their checksum), sums, objective, bound and estimates to 1e-9. Then fidelity, relevance, stability,
+    their baselines and the verdict are measured once more on neighbors that nobody could predict: they are drawn
+    from ``seed``, by default from the system's own randomness. Their number is doubled, from 5,000 up to 40,000
+    (or the number that the maker measured with), until every figure is confirmed or one is contradicted.
+    ``space`` is needed to check the literals' texts against the space itself, and for every space except the
+    hypercube. A bare training frame is taken as ``Table(frame)``.
+
+    Examples
+    --------
+    >>> import anchorline as al
+    >>> model = lambda z: 0.5 * z[:, 0]
+    >>> e = al.explain(model, [1, 1, -1], k=2)
+    >>> print(e.verify(model))
+    The explanation holds: every figure was reproduced, and every neighbor there is was queried.
+    >>> e.verify(lambda z: 0.6 * z[:, 0]).reasons
+    ('the model answers differently: it gives 0.6 for this row, where the explanation states 0.5',)
+    """
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+        raise ParameterError(f"seed is {seed!r}; needed a whole number >= 0, or None. Type seed=0.")
+    _check_arguments(explanation, predict)
+    space = None if space is None else as_space(space)
+    if isinstance(explanation, str):
+        try:
+            explanation = Explanation.from_json(explanation)
+        except TamperedError as error:
+            return Verification(Outcome.DOES_NOT_HOLD, (str(error),))
+        except FormatError as error:
+            return Verification(Outcome.CANNOT_TELL, (f"this is not the JSON of an explanation: {error}",))
+    if space is None and not str(explanation.parameters.get("space", "")).startswith("hypercube:"):
+        return Verification(Outcome.CANNOT_TELL, ("the space is needed; type verify(predict, space=...)",))
+    try:
+        return _verify(explanation, predict, space, secrets.randbits(62) if seed is None else seed)
+    except PredictorError as error:
+        return Verification(Outcome.CANNOT_TELL, (f"the model could not be queried: {error}",))
+    except (AnchorlineError, KeyError, TypeError, ValueError) as error:
+        return Verification(Outcome.DOES_NOT_HOLD, (f"it cannot be computed again: {error}",))
+
+
+def _check_arguments(explanation: Any, predict: Any) -> None:
+    """Raise `ParameterError` if the arguments are swapped, or if the first is not an explanation."""
+    if isinstance(explanation, Explanation | str) and not isinstance(predict, Explanation):
+        return
+    kind = type(explanation).__name__
+    if isinstance(predict, Explanation | str):
+        raise ParameterError(
+            f"The first argument is of type {kind}, and the second of type {type(predict).__name__}; the "
+            "explanation must come first, and the model second. Type verify(explanation, model)."
+        )
+    raise ParameterError(
+        f"explanation is a {kind}; it must be an Explanation, or its JSON as a text. For a file, type "
+        "verify(pathlib.Path(file).read_text(), model)."
+    )
+
+
+def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | None, seed: int) -> Verification:
+    explainer = explainer_of(claimed, predict, space)
+    reason = foreign(claimed, predict, space)
+    if reason is not None:
+        return Verification(Outcome.DOES_NOT_HOLD, (reason,))
+    settings = replace(Settings.from_dict(claimed.parameters), max_queries=None, seed=seed)  # the verifier's own
+    try:
+        case = explainer.prepare(list(claimed.instance), settings)
+    except (ParameterError, PredictorOutputError) as error:
+        return Verification(Outcome.DOES_NOT_HOLD, (f"the model answers differently: {error}",))
+    refutation, doubt = _recompute(Repetition(claimed, explainer, case), with_texts=space is not None)
+    return refutation or _measure(claimed, explainer, case, [] if doubt is None else [doubt])
+
+
+def _measure(claimed: Explanation, explainer: Explainer, case: Case, open_questions: list[str]) -> Verification:
+    """Measure on fresh neighbors, and return that the explanation holds unless a question is open."""
+    stated, notes = claimed.certificate, given_names(claimed, explainer.model)
+    if stated.relevance_error is None:
+        fresh, notes = None, ["every figure was reproduced (nothing was measured)", *notes]
+    else:
+        fresh = measure_afresh(claimed, case)
+        refuted = contradictions(stated, fresh)
+        if refuted:
+            return Verification(Outcome.DOES_NOT_HOLD, (*refuted, _WHY_CONTRADICTED), fresh)
+        questions, range_notes = given_range(claimed, fresh, explainer)
+        open_questions += doubts(stated, fresh) + questions
+        notes = [*confirmation(stated, fresh), *notes, *range_notes]
+    if open_questions:
+        return Verification(Outcome.CANNOT_TELL, tuple(open_questions), fresh)
+    return Verification(Outcome.HOLDS, tuple(notes), fresh)
+
+
+def _answered_differently(repetition: Repetition, again: Explanation | None, how: str) -> Verification:
+    doubt = repetition.doubt_about_answers(again)
+    if doubt is not None:
+        return Verification(Outcome.CANNOT_TELL, (doubt,))
+    return Verification(Outcome.DOES_NOT_HOLD, (f"the model answers differently: {how}",))
+
+
+def _recompute(repetition: Repetition, *, with_texts: bool) -> tuple[Verification | None, str | None]:
+    """Return the answer if something differs, otherwise what the clock left open, or nothing."""
+    claimed, at_row = repetition.claimed, repetition.difference_at_row()
+    if at_row is not None and not repetition.unclear:
+        return _answered_differently(repetition, None, at_row), None
+    changed = changed_parameters(repetition.now, claimed.parameters, with_space=with_texts)
+    if changed:
+        return Verification(Outcome.DOES_NOT_HOLD, (f"the model and the space do not give its {changed}",)), None
+    again, doubt = repetition.explained(), None
+    stated = claims(claimed, with_texts=with_texts)
+    differing = differences(stated, claims(again, with_texts=with_texts))
+    if differing and repetition.stopped_by_clock(again):
+        if not repetition.can_be_replayed:
+            return None, _BY_CLOCK
+        doubt = None if confirms_search(claimed, again) else _BY_CLOCK
+        refuted = refuted_search(claimed.certificate, again.certificate)
+        again = repetition.replayed()
+        replayed = differences(stated, claims(again, with_texts=with_texts))
+        differing = refuted | {name: replayed[name] for name in replayed if not name.startswith("alternatives")}
+    if differing and not repetition.has_same_answers(again):
+        return _answered_differently(repetition, again, _OTHER_ANSWERS), None
+    refutation = Verification(Outcome.DOES_NOT_HOLD, tuple(differing.values())) if differing else None
+    return refutation, doubt
