@@ -50,8 +50,8 @@ def changed_parameters(now: Mapping[str, Any], recorded: Mapping[str, Any], *, w
     The seed and the query limit are the verifier's own, and the texts are compared by their digest.
     """
     skipped = {"versions", "max_queries", "seed", "texts"} | (set() if with_space else {"space"})
-    names = sorted(now.keys() - skipped)
-    return ", ".join(name for name in names if not _same_parameter(now[name], recorded.get(name)))
+    names = sorted((now.keys() | {"rule"}) - skipped)  # only some models have a rule of their own
+    return ", ".join(name for name in names if not _same_parameter(now.get(name), recorded.get(name)))
 
 
 def _same_parameter(now: Any, recorded: Any) -> bool:
