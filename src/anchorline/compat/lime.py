@@ -10,6 +10,7 @@ from anchorline.compat.lime_arguments import (
     BINS,
     categorical_columns,
     check_choices,
+    check_one_row,
     choose_labels,
     class_labels,
     column_names,
@@ -21,7 +22,7 @@ from anchorline.compat.lime_arguments import (
 from anchorline.compat.lime_discretizer import Discretizer, cuts_of, values_and_frequencies
 from anchorline.compat.lime_explanation import LimeExplanation
 from anchorline.compat.lime_statistics import table_from_statistics
-from anchorline.errors import ParameterError, PredictorError, PredictorOutputError
+from anchorline.errors import ParameterError, PredictorError, PredictorOutputError, names_similar_keywords
 from anchorline.explainer import Explainer
 from anchorline.model.predictor import split_answer
 from anchorline.result.explanation import Explanation
@@ -104,6 +105,7 @@ class LimeTabularExplainer:
     True
     """
 
+    @names_similar_keywords("LimeTabularExplainer")
     def __init__(
         self,
         training_data: Any,
@@ -171,6 +173,7 @@ class LimeTabularExplainer:
         """The share of every entry of ``feature_values`` in the training rows."""
         return values_and_frequencies(self.table)[1]
 
+    @names_similar_keywords("explain_instance")
     def explain_instance(
         self,
         data_row: Any,
@@ -225,6 +228,7 @@ class LimeTabularExplainer:
         if isinstance(num_features, bool) or not isinstance(num_features, int | np.integer) or num_features < 1:
             raise ParameterError(f"num_features is {num_features!r}, but it must be a whole number >= 1.")
         n_features = len(self.table.names) if self._all_features else int(num_features)
+        check_one_row(data_row)
         row_index = type(getattr(data_row, "index", None)).__name__
         if not self._has_own_names and row_index == "RangeIndex" and getattr(data_row, "ndim", None) == 1:
             data_row = data_row.to_numpy()  # the labels of such a Series are not column names
@@ -238,8 +242,8 @@ class LimeTabularExplainer:
             return self._explain_number(data_row, predict_fn, explain)
         explainer = Explainer(predict_fn, self.table, classes=self.class_names)
         outputs = _predict_row(explainer, self.table, data_row).reshape(-1)
-        chosen, highest_first = choose_labels(labels, top_labels, outputs)
-        names = explainer.target.classes or range(len(outputs))
+        names = [str(name) for name in explainer.target.classes or range(len(outputs))]
+        chosen, highest_first = choose_labels(labels, top_labels, outputs, names)
         return LimeExplanation(
             mode=self.mode,
             explanations={
@@ -247,7 +251,7 @@ class LimeTabularExplainer:
                 for label in chosen
             },
             feature_names=self.table.names,
-            class_names=[str(name) for name in names],
+            class_names=names,
             predict_proba=outputs,
             top_labels=highest_first,
         )
@@ -261,7 +265,7 @@ class LimeTabularExplainer:
         if answer.size != 1 or answer.dtype.kind not in "fiub":
             raise PredictorOutputError(
                 f"mode is 'regression', but predict_fn returns {answer.dtype} of shape {answer.shape} for one "
-                "row. It must return one number per row."
+                "row. It must return one number per row. For class probabilities, type mode='classification'."
             )
         return LimeExplanation(
             mode=self.mode, explanations={1: explain(explainer)}, feature_names=self.table.names

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from anchorline.compat.lime_discretizer import same_split
-from anchorline.errors import ParameterError, PredictorOutputError
+from anchorline.errors import InstanceError, ParameterError, PredictorOutputError
 
 MODES = ("classification", "regression")
 SELECTIONS = ("auto", "none", "forward_selection", "lasso_path", "highest_weights")
 BINS = {"quartile": 4, "decile": 10, "entropy": 4}
 _ENTROPY_DEPTH = 3  # of the tree whose splits cut a column: at most eight intervals
+_CALLER = 4  # the stack level of the caller of a method that checks its keywords, seen from a function here
 _CLOSE = "neighbors are drawn close to the row, and all of them have the same weight"
 # Keywords of steps that anchorline does not have: the default, and what anchorline does instead.
 _INSTEAD: dict[str, tuple[Any, str]] = {
@@ -33,21 +34,21 @@ _INSTEAD: dict[str, tuple[Any, str]] = {
 
 
 def warn_without_effect(**given: Any) -> None:
-    """Warn of every keyword that differs from its default; the warning points to the caller's caller."""
+    """Warn of every keyword that differs from its default; the warning points to the user's call."""
     for name, value in given.items():
         default, instead = _INSTEAD[name]
         if value is not default and not (isinstance(value, type(default)) and value == default):
-            warnings.warn(f"{name} has no effect in anchorline: {instead}.", UserWarning, stacklevel=3)
+            warnings.warn(f"{name} has no effect in anchorline: {instead}.", UserWarning, stacklevel=_CALLER)
 
 
 def warn_of_statistics() -> None:
-    """Warn that neighbors do not come from training rows; the warning points to the caller's caller."""
+    """Warn that neighbors do not come from training rows; the warning points to the user's call."""
     warnings.warn(
         "training_data_stats was given, so neighbors get values from rows that were generated from these "
         "statistics, with columns independent of each other. What is measured is true of such rows. Training rows "
         "are better: pass them as training_data, without training_data_stats.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=_CALLER,
     )
 
 
@@ -64,7 +65,7 @@ def check_choices(mode: str, feature_selection: str, discretizer: Any) -> None:
             f"feature_selection={feature_selection!r} has no effect in anchorline: it finds the best choice of "
             "features, and proves that it is best.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=_CALLER,
         )
     if isinstance(discretizer, str) and discretizer not in BINS:
         raise ParameterError(
@@ -190,13 +191,25 @@ def entropy_cuts(
     return cuts
 
 
-def choose_labels(labels: Any, top_labels: Any, outputs: np.ndarray) -> tuple[list[int], list[int] | None]:
+def check_one_row(row: Any) -> None:
+    """Raise an error if several rows were given."""
+    shape = getattr(row, "shape", None) or np.shape(row if isinstance(row, list | tuple) else 0)
+    if len(shape) == 2 and shape[0] != 1:
+        raise InstanceError(
+            f"data_row has shape {tuple(shape)}, but it must be one row. Type rows[0], or frame.iloc[0]. To "
+            "explain several rows, call explain_instance for each of them."
+        )
+
+
+def choose_labels(
+    labels: Any, top_labels: Any, outputs: np.ndarray, names: list[str]
+) -> tuple[list[int], list[int] | None]:
     """Return the columns to explain and, if ``top_labels`` was given, the same columns with the highest first."""
     if len(outputs) < 2:
         raise PredictorOutputError(
             "mode is 'classification', but predict_fn returns one value per row instead of (n, c) probabilities. "
-            "Pass `model.predict_proba`. For a model without probabilities, type anchorline.Explainer(model, "
-            "table, task='label')."
+            "Pass `model.predict_proba`. If the value is a number to explain, type mode='regression'. For a "
+            "classifier without probabilities, type anchorline.Explainer(model, table, task='label')."
         )
     if top_labels:
         if isinstance(top_labels, bool) or not isinstance(top_labels, int | np.integer) or top_labels < 0:
@@ -206,7 +219,10 @@ def choose_labels(labels: Any, top_labels: Any, outputs: np.ndarray) -> tuple[li
     chosen = as_list(labels, "labels", f"labels=({labels!r},)")
     wrong = [label for label in chosen if label not in range(len(outputs)) or isinstance(label, bool)]
     if wrong or not chosen:
+        numbers = tuple(names.index(label) if label in names else label for label in chosen)
+        hint = f" Type labels={numbers}." if wrong and set(numbers) <= set(range(len(outputs))) else ""
+        last = len(outputs) - 1
         raise ParameterError(
-            f"labels is {chosen!r}, but it must list columns of the model's answers, 0 to {len(outputs) - 1}."
+            f"labels is {chosen!r}, but it must list columns of the model's answers, 0 to {last}.{hint}"
         )
     return [int(label) for label in chosen], None

@@ -20,7 +20,7 @@ _SWITCHES = {"predict_proba": True, "show_predicted_value": True, "show_table": 
 _REGRESSION = 1  # the label that LIME gives to the output of a regression
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LimeExplanation:
     """Explanations of one row by label, with LIME's names for their parts.
 
@@ -186,6 +186,12 @@ class LimeExplanation:
         )
         display.display(display.HTML(_fragments(self._select(labels))))
 
+    def __repr__(self) -> str:
+        return f"LimeExplanation({dict(self.explanations)})"
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(self.explanations[self._label(label)]) for label in self.available_labels())
+
     def _repr_html_(self) -> str:
         return _fragments(self._select(None))
 
@@ -195,9 +201,16 @@ class LimeExplanation:
     def _explanation(self, label: int) -> Explanation:
         explanation = self.explanations.get(self._label(label))
         if explanation is None:
+            names: list[Any] = self.class_names or []
+            number = names.index(label) if label in names else label
+            available = self.available_labels()
+            if number in available:
+                raise ParameterError(
+                    f"label is {label!r}, but it must be the label's number. Type label={number}."
+                )
             raise ParameterError(
-                f"Label {label!r} was not explained. The explained labels are {self.available_labels()}. Type "
-                f"explain_instance(row, predict_fn, labels=({label!r},))."
+                f"Label {label!r} was not explained. The explained labels are {available}. Type "
+                f"label={available[0]}, or explain_instance(row, predict_fn, labels=({number!r},))."
             )
         return explanation
 

@@ -168,7 +168,7 @@ def _check(explanations: Any) -> list[Explanation]:
             raise ParameterError(
                 f"The explanations are of the outputs {first.output!r} and {other.output!r}, or of different "
                 "tables, but all must explain one output of one table. Choose a class: "
-                "Explainer(model, table, output=...)."
+                f"Explainer(model, table, output={first.output!r})."
             )
         if other.label != first.label:
             raise ParameterError(
@@ -190,7 +190,7 @@ def _cells_by_attribute(explanation: Explanation) -> dict[tuple[str, int], _Cell
     cells = {}
     for literal, value, u in zip(explanation.literals, values, explanation.contributions, strict=True):
         text = text_of(literal.name, literal.text, literal.held, value)
-        cell_value = _parse_number(text) if value is ... else np.nan if value is None else value
+        cell_value = _parse_number(text) if value is ... else np.nan if value is None else _short_date(value)
         is_flag = is_hypercube or isinstance(value, bool)
         if not isinstance(cell_value, str):
             cell_value = float(cell_value)
@@ -215,12 +215,17 @@ def _value_text(name: str, text: str, held: str, value: Any) -> str:
     if text == f"{name} is missing":
         return "missing"
     if value is not ...:
-        return f"{value:g}" if isinstance(value, int | float) else str(value).removesuffix("T00:00:00.000000")
+        return f"{value:g}" if isinstance(value, int | float) else str(_short_date(value))
     if " and " not in text and text.endswith((" = 1", " = True")):  # the active column of a one-hot group
         return text.removesuffix(" = 1").removesuffix(" = True")
     for sign, replacement in ((" and ", ", "), (" = ", " "), (" >= ", " \u2265 "), (" <= ", " \u2264 ")):
         text = text.replace(sign, replacement)  # SHAP's plots read the text after the last "=" as the name
     return text
+
+
+def _short_date(value: Any) -> Any:
+    """Return a recorded date without a time of day at midnight; return other values unchanged."""
+    return value.removesuffix("T00:00:00.000000") if isinstance(value, str) else value
 
 
 def _parse_number(text: str) -> Any:

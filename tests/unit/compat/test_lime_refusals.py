@@ -1,8 +1,10 @@
 """A keyword without an effect raises a warning, and a wrong one raises an error."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from lime.discretize import QuartileDiscretizer
+from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from anchorline.compat import LimeTabularExplainer
@@ -29,6 +31,7 @@ def test_warnings_of_the_constructor(iris, keywords, instead):
         LimeTabularExplainer(iris[0].data, **keywords)
     assert next(iter(keywords)) in str(caught[0].message)
     assert len(caught) == 1
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(
@@ -111,7 +114,7 @@ def test_the_training_data_must_be_a_table():
         ({"num_samples": 0}, "n_samples is 0"),
         ({"labels": 1}, r"Type labels=\(1,\)"),
         ({"labels": [3]}, "0 to 2"),
-        ({"labels": ["setosa"]}, "0 to 2"),
+        ({"labels": ["setosa"]}, "0 to 2.$"),  # no class_names were given
         ({"labels": []}, "0 to 2"),
         ({"top_labels": -1}, "top_labels is -1"),
         ({"top_labels": 1.5}, "top_labels is 1.5"),
@@ -141,3 +144,51 @@ def test_refusals_of_models_and_rows(iris):
     result = explainer.explain_instance(data.data[0], model.predict_proba, **FEW)
     with pytest.raises(ParameterError, match=r"Label 0 was not explained. The explained labels are \[1\]"):
         result.as_list(0)
+
+
+def test_class_names_in_place_of_numbers(iris):
+    data, model = iris
+    explainer = LimeTabularExplainer(data.data, class_names=data.target_names)
+    with pytest.raises(ParameterError, match=r"labels is \['setosa', 2\], .* 0 to 2. Type labels=\(0, 2\)"):
+        explainer.explain_instance(data.data[0], model.predict_proba, labels=["setosa", 2], **FEW)
+    result = explainer.explain_instance(data.data[0], model.predict_proba, top_labels=1, **FEW)
+    with pytest.raises(
+        ParameterError, match=r"label is 'setosa', but it must be the label's number. Type label=0"
+    ):
+        result.as_list(label="setosa")
+    with pytest.raises(ParameterError, match=r"labels are \[0\]. Type label=0, or .* labels=\(2,\)\)"):
+        result.as_list(label="virginica")
+    with pytest.raises(ParameterError, match=r"Label 1 was not explained.* Type label=0, or .* labels=\(1,\)\)"):
+        result.as_list()
+
+
+def test_several_rows_are_refused_in_limes_own_words(iris):
+    data, model = iris
+    explainer = LimeTabularExplainer(data.data)
+    for rows in (
+        data.data[:2],
+        data.data[:2].tolist(),
+        pd.DataFrame(data.data[:2]),
+        sparse.csr_matrix(data.data[:2]),
+    ):
+        with pytest.raises(InstanceError, match=r"shape \(2, 4\).* call explain_instance for each of them"):
+            explainer.explain_instance(rows, model.predict_proba)
+    one = explainer.explain_instance(data.data[:1], model.predict_proba, **FEW)
+    assert one.as_list() == explainer.explain_instance(data.data[0], model.predict_proba, **FEW).as_list()
+
+
+def test_a_wrong_mode_is_named(iris, diabetes):
+    data, model = diabetes
+    with pytest.raises(PredictorOutputError, match="a number to explain, type mode='regression'"):
+        LimeTabularExplainer(data.data).explain_instance(data.data[0], model.predict)
+    data, model = iris
+    with pytest.raises(PredictorOutputError, match="class probabilities, type mode='classification'"):
+        LimeTabularExplainer(data.data, mode="regression").explain_instance(data.data[0], model.predict_proba)
+
+
+def test_misspelled_keywords_are_named(iris):
+    data, model = iris
+    with pytest.raises(TypeError, match=r"LimeTabularExplainer\(\) .* 'class_name'. Did you mean 'class_names'"):
+        LimeTabularExplainer(data.data, class_name=data.target_names)
+    with pytest.raises(TypeError, match=r"explain_instance\(\) .* 'num_feature'. Did you mean 'num_features'"):
+        LimeTabularExplainer(data.data).explain_instance(data.data[0], model.predict_proba, num_feature=2)

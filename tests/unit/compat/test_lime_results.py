@@ -137,6 +137,16 @@ def test_the_same_seed_gives_the_same_bytes_and_no_generator_is_touched(iris):
     assert str(before) == str(np.random.get_state(legacy=False))  # noqa: NPY002
 
 
+def test_results_print_well(iris):
+    data, model = iris
+    explainer = LimeTabularExplainer(data.data, class_names=data.target_names)
+    result = explainer.explain_instance(data.data[70], model.predict_proba, top_labels=2, **FEW)
+    first, second = (result.explanations[label] for label in result.available_labels())
+    assert str(result) == f"{first}\n\n{second}"
+    assert repr(result).startswith("LimeExplanation({")
+    assert len(repr(result)) < 150
+
+
 def test_results_pickle(mixed):
     rows, predict_proba, keywords = mixed
     result = LimeTabularExplainer(rows, **keywords).explain_instance(rows[3], predict_proba, **FEW)

@@ -183,7 +183,7 @@ def test_no_digit_of_a_value_is_lost(plot, accounts, figure):
 def test_numbers_are_floats_and_categories_texts(accounts):
     one = accounts[0].to_shap()
     assert one.data[:5].tolist() == [40.0, 12900.0, 0.00012, 51234.56789, "100"]
-    assert one.data[6] == 1.0
+    assert one.data[5:].tolist() == ["2021-02-10", 1.0]
     assert [type(value) for value in one.display_data] == [float, float, str, float, str, str, str]
     large = al.Table(pd.DataFrame({"x": [1e20, 2e20, 3.5], "y": [1.0, 2.0, 3.0]}))
     explainer = al.Explainer(lambda frame: frame["y"].to_numpy(), large, task="number", output="y")
@@ -269,6 +269,35 @@ def test_shap_draws_decisions_and_forces_of_a_batch(batch, figure):
     assert "12900" in forces.html()
 
 
+def test_shap_draws_the_decision_and_the_forces_of_one_row(accounts, figure):
+    from matplotlib import pyplot as plt
+
+    one = accounts[0].to_shap()
+    names = one.feature_names
+    shap.plots.decision(
+        one.base_values, one.values, features=one.display_data, feature_names=names, feature_order=None, show=False
+    )
+    axes = figure.axes[0]
+    (line,) = (line for line in axes.lines if len(line.get_xdata()) == len(names) + 1)
+    assert line.get_xdata()[0] == pytest.approx(accounts[0].intercept)
+    assert line.get_xdata()[-1] == pytest.approx(accounts[0].prediction)
+    texts = {text.get_text().replace("\u200a", "").strip() for text in axes.texts}
+    assert texts >= {"(40)", "(12,900)", "(0.00012)", "(51,234.568)", "(100)", "(2021-02-10)", "(True)"}
+    shap.plots.force(one, matplotlib=True, show=False)
+    texts = {text.get_text().replace("\u200a", "").strip() for text in plt.gcf().axes[0].texts}
+    assert texts >= {"rate = 0.00012", "code = 100", "since = 2021-02-10", "member = True"}
+    assert texts >= {"base value", f"{accounts[0].prediction:.2f}"}
+
+
+def test_a_common_base_gives_the_heatmap_the_line_of_the_predictions(batch, figure):
+    """SHAP draws the sum of the values, so that it is the prediction only with equal base values."""
+    many = batch.to_shap(common_base=True)
+    shap.plots.heatmap(many, instance_order=np.arange(20), show=False)
+    predictions = np.array([explanation.prediction for explanation in batch.explained])
+    lines = [line.get_ydata() for line in figure.axes[0].lines if len(line.get_ydata()) == 20]
+    assert abs(np.corrcoef(lines[0], predictions)[0, 1]) == pytest.approx(1)
+
+
 def test_a_batch_draws_its_summary(batch, figure):
     axes = batch.plot()
     assert axes.get_title(loc="left") == "What decides 20 predictions"
@@ -320,7 +349,7 @@ def test_refusals_of_to_shap(explained, iris):
     data, model = iris
     table = al.Table(data.data)
     of_class = [al.Explainer(model, table).explain(i, n_samples=100, n_certify=0) for i in (0, 55)]
-    with pytest.raises(ParameterError, match=r"outputs '0' and '1'.*Choose a class"):
+    with pytest.raises(ParameterError, match=r"outputs '0' and '1'.*Choose a class: .*output='0'"):
         to_shap(of_class)
     with pytest.raises(ParameterError, match="different tables"):
         to_shap([explained[0], of_class[0]])
