@@ -35,7 +35,7 @@ _links.link(
         "batch.plan": "anchorline.batch.local:ExecutionPlan",
         "certificate.details": "anchorline.render.text:details_text",
         "certificate.text": "anchorline.render.text:certificate_text",
-        "clipped_outputs_text": "anchorline.render.text:clipped_outputs_text",
+        "clipped_outputs_text": "anchorline.render.trust:clipped_outputs_text",
         "explanation.fragment": "anchorline.render.html:fragment",
         "explanation.page": "anchorline.render.html:page",
         "explanation.rule": "anchorline.render.text:if_then",
@@ -52,6 +52,7 @@ _links.link(
         "plot.summary": "anchorline.render.plot:summary",
         "plot.waterfall": "anchorline.render.plot:waterfall",
         "printable": "anchorline.render.characters:printable",
+        "range_advice": "anchorline.render.trust:range_advice",
         "verify": "anchorline.verify.check:verify",
     }
 )

@@ -352,7 +352,7 @@ def explain(
     0.50 [x0 = +1] - 0.25 [x2 = -1] -> f(x) = 0.25
     Proven best 2-term explanation on all 8 neighbors.
     While these 2 facts hold, the output stays; over all neighbors it moves by 0.514.
-    Verdict: trustworthy.
+    Verdict: trustworthy. These facts explain the output.
     """
     Settings.check_names(keywords, also=("names", "output", "task", "output_range", "threshold"))
     explainer = Explainer(

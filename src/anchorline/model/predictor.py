@@ -80,6 +80,7 @@ class Predictor:
         self.target, self.task, self._max_queries = target, target.task, max_queries
         self._given_range, self._learn = output_range, learn
         self._threshold = threshold
+        self._is_learned = False
         self.n_columns: int | None = None  # of the answers; None if they are one value per row
         self.checksum_key = self.checksum_ticks = 0
         self.n_queries = self.n_clipped = 0
@@ -147,6 +148,7 @@ class Predictor:
             "task": self.task,
             "probability": self.is_probability,
             "output_range": list(self.output_range),
+            "learned_range": self._is_learned,
             "threshold": self._threshold,
             "input": self.target.input,
         } | ({} if self.target.rule is None or self._class is None else {"rule": dict(self.target.rule)})
@@ -182,6 +184,7 @@ class Predictor:
                 "output_range=(lowest, highest) of the scores."
             )
         low, high = self._learn(self.column)
+        self._is_learned = True
         low, high = min(low, self.prediction), max(high, self.prediction)
         return checked_range((low, high) if low < high else (low - 1, high + 1))
 

@@ -9,13 +9,11 @@ from anchorline.render.characters import printable
 from anchorline.render.summands import Summand, round_preserving_sum, summands
 from anchorline.render.text import (
     by_theorem,
-    clipping_warning,
     facts,
-    in_the_population,
     on_the_sample,
     rule_sentence,
-    short_condition,
 )
+from anchorline.render.trust import clipping_warning, in_the_population, short_condition, verdict_reason
 
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
@@ -23,7 +21,14 @@ if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation
     from anchorline.spaces.base import Literal
 
-_SYMBOLS = {"TRUSTWORTHY": "\u2713", "WEAK": "\u2248", "UNRELIABLE": "\u2717", "UNKNOWN": "?"}
+_SYMBOLS = {
+    "TRUSTWORTHY": "\u2713",
+    "ROBUST": "\u2261",
+    "WEAK": "\u2248",
+    "UNRELIABLE": "\u2717",
+    "UNDECIDED": "\u2026",
+    "UNKNOWN": "?",
+}
 
 
 def escape_text(text: str) -> str:
@@ -73,7 +78,7 @@ def verdict_markup(explanation: "Explanation") -> str:
     symbol = f'<span aria-hidden="true">{_SYMBOLS[verdict.name]}</span>'
     return (
         f'<p class="al-verdict al-{verdict.name.lower()}"><b>{symbol} {verdict.name.capitalize()}.</b> '
-        f"<span>{html.escape(verdict.value)}</span></p>"
+        f"<span>{html.escape(verdict_reason(explanation.certificate))}</span></p>"
     )
 
 
@@ -159,10 +164,10 @@ def claims(explanation: "Explanation") -> list[tuple[str, list[str]]]:
     certificate = explanation.certificate
     confidence = f"{100 * certificate.confidence:g}%"
     is_exact = certificate.fidelity_error is not None and certificate.fidelity_error.exact
-    population = [in_the_population(certificate)]
+    sure = "exactly" if is_exact else f"all limits together with {confidence} confidence"
     sections = [
         ("On the sample", [on_the_sample(certificate)]),
-        ("In the population" + (", exactly" if is_exact else f", with {confidence} confidence"), population),
+        (f"In the population, {sure}", [in_the_population(certificate)]),
         ("By theorem", by_theorem(certificate)),
     ]
     return [(html.escape(heading), [html.escape(line) for line in lines]) for heading, lines in sections]

@@ -73,7 +73,8 @@ def table(
     While these 2 facts hold, the output
     stays; over all neighbors it moves by
     0.5.
-    Verdict: trustworthy.
+    Verdict: trustworthy. These facts
+    explain the output.
     """
     room = width
     if room is None:

@@ -7,6 +7,14 @@ from anchorline.guarantees import is_vacuous
 from anchorline.optimize.problem import Status
 from anchorline.render.characters import printable as printable  # noqa: PLC0414  re-exported
 from anchorline.render.summands import Summand, output_name, summands
+from anchorline.render.trust import (
+    clipped_much,
+    clipping_warning,
+    in_the_population,
+    joint_interval,
+    percent,
+    verdict_reason,
+)
 
 if TYPE_CHECKING:
     from anchorline.result.certificate import Certificate
@@ -18,7 +26,6 @@ _PROVEN = {
     "relevance": "Proven most relevant rule within the terms allowed, on {sample}.",
     "shortest": "Proven shortest rule on {sample}: fewer than {facts} facts are not enough.",
 }
-_NOT_MEASURED = "How far this explanation can be trusted was not measured"
 
 
 def rule(explanation: "Explanation", format_part: Callable[[Summand], str] = lambda part: part.text) -> str:
@@ -76,19 +83,19 @@ def _consequence(explanation: "Explanation", format_name: Callable[[str], str]) 
     certificate = explanation.certificate
     claim = _claim(explanation, format_name)
     stability, change = certificate.stability, certificate.typical_change
-    confidence = f"{100 * certificate.confidence:g}% interval"
+    confidence = joint_interval(certificate)
     if stability is not None:
         if stability.exact and stability.value == 1:
             return f"{claim}."
-        ends = "" if stability.exact else f", {confidence} {_percent(stability.low)} to {_percent(stability.high)}"
-        return f"{claim} in {_percent(stability.value)}% of neighbors{ends}."
+        ends = "" if stability.exact else f", {confidence} {percent(stability.low)} to {percent(stability.high)}"
+        return f"{claim} in {percent(stability.value)}% of neighbors{ends}."
     if change is None:
         return f"{claim}, which was not measured."
     if change.high > 0:
         ends = "" if change.exact else f", {confidence} {change.low:.3g} to {change.high:.3g}"
         claim += f", typically within {change.value:.3g}{ends}"
     if certificate.n_clipped_inside:
-        claim += f", measured within output_range only: {certificate.n_clipped_inside:,} outputs were beyond it"
+        claim += f", measured within the known range only: {certificate.n_clipped_inside:,} outputs were beyond it"
     return f"{claim}."
 
 
@@ -115,57 +122,13 @@ def explanation_text(explanation: "Explanation") -> str:
 def certificate_text(certificate: "Certificate") -> str:
     """Return the certificate in a few lines: on the sample, in the population, the verdict, and the warnings."""
     lines = [on_the_sample(certificate), in_the_population(certificate)]
-    lines.append(f"Verdict: {certificate.verdict.name.lower()}.")
+    lines.append(f"Verdict: {certificate.verdict.name.lower()}. {verdict_reason(certificate)}")
     warning = clipping_warning(certificate)
     if warning:
-        lines.insert(0 if _clipped_much(certificate) else 3, warning)
+        lines.insert(0 if clipped_much(certificate) else 3, warning)
     if certificate.stopped_because:
         lines.append(f"Sampling stopped: {certificate.stopped_because}.")
     return "\n".join(lines)
-
-
-def clipping_warning(certificate: "Certificate") -> str:
-    """Return a warning about outputs beyond ``output_range``, or an empty string if there were none."""
-    if not certificate.n_clipped:
-        return ""
-    warning = clipped_outputs_text(certificate.n_clipped, certificate.n_queries)
-    understated = certificate.n_clipped_inside if certificate.stability is None else 0
-    if understated:
-        warning += (
-            f", {understated:,} of them while the reasons stayed, so the output moves further than reported here"
-        )
-    if understated or _clipped_much(certificate):
-        return f"{warning}. Pass a wider output_range=(lowest, highest)."
-    return f"{warning}."
-
-
-def clipped_outputs_text(n_clipped: int, n_queries: int) -> str:
-    """Return how many outputs were beyond ``output_range``, as a clause without a final period."""
-    return f"{n_clipped:,} of {n_queries:,} outputs were beyond output_range and clipped"
-
-
-def _clipped_much(certificate: "Certificate") -> bool:
-    return certificate.n_clipped > 0.01 * certificate.n_queries
-
-
-def short_claim(certificate: "Certificate") -> str:
-    """Return the verdict and the measurement behind it as one short line for a picture."""
-    verdict, condition = certificate.verdict.name.capitalize(), short_condition(certificate)
-    stability, change = certificate.stability, certificate.typical_change
-    if stability is not None:
-        return f"{verdict}: {_decided(certificate)} stays in {_percent(stability.value)}% of neighbors {condition}"
-    if change is not None:
-        moves = f"typically changes by {change.value:.2g}" if change.high > 0 else "stays"
-        return f"{verdict}: the output {moves} {condition}"
-    return _NOT_MEASURED
-
-
-def short_condition(certificate: "Certificate") -> str:
-    """Return the condition of the measurement in a few words; the certificate states it in full."""
-    if certificate.n_facts == 0:
-        return "over all neighbors"
-    stay = "while the values stay" if certificate.keeps_values else "while the facts hold"
-    return stay if certificate.event_is_literal is not False else f"{stay} or cancel"
 
 
 def details_text(certificate: "Certificate") -> str:
@@ -186,6 +149,12 @@ def details_text(certificate: "Certificate") -> str:
             f"By theorem, the fidelity error of every sum this short is at most {limit} above its value on the "
             "sample."
         )
+    if certificate.fidelity_error is not None and not certificate.exhaustive:
+        lines.append(
+            "Each interval above holds on its own with the confidence printed beside it. All intervals of the "
+            f"certificate hold together with {100 * certificate.confidence:g}% confidence: these are the joint "
+            "intervals."
+        )
     lines.append(f"{certificate.n_queries:,} model queries.")
     return "\n".join(lines)
 
@@ -195,6 +164,8 @@ def on_the_sample(certificate: "Certificate") -> str:
     if certificate.n_terms == 0:
         return "The prediction is zero, so an empty sum adds up to it and explains nothing."
     size = f"{certificate.n_terms}-term explanation"
+    if certificate.n_terms > certificate.n_facts:
+        size += f" ({certificate.size})"
     neighbors = "all {:,} neighbors" if certificate.exhaustive else "{:,} samples"
     sample = neighbors.format(certificate.n_samples)
     gap = f"{certificate.optimality_gap:.2g}"
@@ -217,36 +188,6 @@ def on_the_sample(certificate: "Certificate") -> str:
             return f"A {size} from {sample}. {status.value}"
 
 
-def in_the_population(certificate: "Certificate") -> str:
-    """Return how often, or how far, the output moves while the facts hold, and over all neighbors."""
-    change, baseline_change = certificate.typical_change, certificate.baseline_change
-    stability, baseline = certificate.stability, certificate.baseline_stability
-    if change is None or baseline_change is None:
-        return f"{_NOT_MEASURED}."
-    if stability is not None and baseline is not None:
-        claim = f"{_decided(certificate)} stays the same in {_percent(stability.value)}% of neighbors"
-        ends = "" if stability.exact else f"{_percent(stability.low)} to {_percent(stability.high)}"
-        overall = f"in {_percent(baseline.value)}%"
-        overlaps = stability.low <= baseline.high
-    else:
-        moves, baseline_moves = change.high > 0, f"by {baseline_change.value:.3g}"
-        claim = f"the output typically changes by {change.value:.3g}" if moves else "the output stays"
-        ends = "" if change.exact else f"{change.low:.3g} to {change.high:.3g}"
-        overall = baseline_moves if moves else f"it moves {baseline_moves}"
-        overlaps = change.high >= baseline_change.low
-    interval = f" ({100 * certificate.confidence:g}% interval {ends})" if ends else ""
-    compared = f"; over all neighbors {overall}" if certificate.n_facts else ""
-    warning = " No difference was measured: the facts may not matter." if certificate.n_facts and overlaps else ""
-    return f"{_while(certificate)} {claim}{interval}{compared}.{warning}"
-
-
-def _decided(certificate: "Certificate") -> str:
-    """Return the name of what the model decides: the class, the label or the decision."""
-    if certificate.decision in ("class", "own class"):
-        return "the predicted class"
-    return "the label" if certificate.decision == "label" else "the decision"
-
-
 def by_theorem(certificate: "Certificate") -> list[str]:
     """Return the sentences that follow without a measurement of relevance; each states whether it is vacuous."""
     lines, epsilon, bound = [], certificate.theorem_epsilon, certificate.relevance_bound
@@ -261,27 +202,10 @@ def by_theorem(certificate: "Certificate") -> list[str]:
             f"most {epsilon:.3g} above its value on the sample.{vacuous}"
         )
     if bound is not None and certificate.fidelity_error is not None and certificate.n_facts:
-        limit, share = f"{certificate.fidelity_error.high:.3g}", _percent(certificate.event_probability or 0.0)
+        limit, share = f"{certificate.fidelity_error.high:.3g}", percent(certificate.event_probability or 0.0)
         vacuous = ": vacuous" if bound >= 1 else ""
         lines.append(
             f"The rule's condition is met in {share}% of neighbors, so a fidelity error of at most {limit} alone "
             f"keeps the relevance error below {bound:.3g}{vacuous}."
         )
     return lines or ["No theorem applies, because the search had no box or computed no bound."]
-
-
-def _while(certificate: "Certificate") -> str:
-    """Return the condition of the measurement in words, with a final comma."""
-    if certificate.n_facts == 0:
-        return "Over all neighbors,"
-    if certificate.keeps_values:
-        facts = "this value stays" if certificate.n_facts == 1 else f"these {certificate.n_facts} values stay"
-    else:
-        facts = "this fact holds" if certificate.n_facts == 1 else f"these {certificate.n_facts} facts hold"
-    if not certificate.event_is_literal:
-        return f"While {facts}, or the contributions of broken facts cancel each other,"
-    return f"While {facts},"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"

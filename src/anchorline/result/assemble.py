@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from anchorline.model.predictor import Predictor, plain_label
-from anchorline.result.certificate import Certificate
+from anchorline.result.certificate import Certificate, derived
 from anchorline.result.explanation import Alternative, Explanation
 from anchorline.result.frontier import Frontier, FrontierPoint
 from anchorline.search.assess import Assessment
@@ -16,6 +15,11 @@ from anchorline.search.case import Case
 from anchorline.search.investigate import Findings
 from anchorline.search.select import Rival
 from anchorline.search.trace import TracedPoint
+
+_MEASURED = (
+    *("fidelity_error", "relevance_error", "baseline_error", "stability", "baseline_stability"),
+    *("event_probability", "event_is_literal", "n_clipped_inside"),
+)
 
 
 def assemble(case: Case, findings: Findings) -> Explanation:
@@ -42,6 +46,7 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         decision=predictor.decision,
         keeps_values=any(neighborhood.literals[j].held != neighborhood.literals[j].text for j in support),
         **measurements(findings.assessment, predictor),
+        **derived(case.parameters, case.n_literals),
     )
     return Explanation(
         prediction=predictor.prediction,
@@ -68,6 +73,7 @@ def assemble_frontier(case: Case, traced: Sequence[TracedPoint]) -> Frontier:
         n_queries=case.predictor.n_queries,
         confidence=case.settings.confidence,
         n_clipped=case.predictor.n_clipped,
+        learned_range=bool(case.parameters.get("learned_range", False)),
     )
 
 
@@ -106,8 +112,7 @@ def measurements(assessment: Assessment | None, predictor: Predictor) -> dict[st
     def change(error: float) -> float:
         return 2 * predictor.half_range * math.sqrt(error)
 
-    measured = {field.name: getattr(assessment, field.name) for field in fields(assessment)}
-    return measured | {
+    return {name: getattr(assessment, name) for name in _MEASURED} | {
         "typical_change": assessment.relevance_error.map(change),
         "baseline_change": assessment.baseline_error.map(change),
     }

@@ -1,40 +1,21 @@
 """The certificate: what is known about an explanation, by which kind of claim, and the verdict for the reader."""
 
-import enum
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from anchorline._links import call
 from anchorline.guarantees import Estimate
+from anchorline.guarantees.verdicts import Losses, Verdict, reach_of
 from anchorline.optimize.problem import Status
+
+__all__ = ["Certificate", "Verdict"]
 
 _ESTIMATES = (
     *("fidelity_error", "relevance_error", "baseline_error"),
     *("stability", "baseline_stability", "typical_change", "baseline_change"),
 )
-
-
-class Verdict(enum.Enum):
-    """Whether a reader may rely on the reasons; the value of each member is its meaning."""
-
-    TRUSTWORTHY = (
-        "While the reasons stay, the decision stays in at least 95% of neighbors; a number moves by less than a "
-        "tenth of its range."
-    )
-    WEAK = "The reasons help, but other attributes decide too, or there were too few samples to decide."
-    UNRELIABLE = "The output often changes although the reasons stay. Do not rely on this explanation."
-    UNKNOWN = "Not measured. Ask for a certificate (n_certify)."
-
-    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
-        return getattr, (Verdict, self.name)  # by name, so that pickles survive a reworded text
-
-
-# Most readers call a decision reliable if it stays in 19 of 20 cases, and a tendency if it stays in 4 of 5.
-TRUSTWORTHY_STABILITY, WEAK_STABILITY = 0.95, 0.80
-# A typical change within a tenth of the output range reads as "about the same"; a quarter is a different answer.
-TRUSTWORTHY_CHANGE, WEAK_CHANGE = 0.10, 0.25
+_DERIVED = ("reach", "learned_range")  # they follow from the parameters of the explanation and are not recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +26,11 @@ class Certificate:
     fidelity errors, or relevance errors if the ``goal`` is "relevance" or "shortest". ``exhaustive`` means that
     the sample was the whole distribution.
 
-    In the population, with all limits holding together at the chosen ``confidence``: ``fidelity_error``,
+    In the population, with all limits holding together at the joint ``confidence``: ``fidelity_error``,
     ``relevance_error`` and ``stability``, measured on fresh neighbors, or None if not measured;
     ``typical_change``, the root of the relevance error in the output's own units; and the baselines of all of
-    them, measured without a condition.
+    them, measured without a condition. The confidence of a single estimate is higher, because the limits share
+    the failure probability.
 
     By theorem: ``theorem_epsilon``, the amount that the uniform-convergence theorem adds to the objective at this
     sample size. It is vacuous above 1.
@@ -56,7 +38,9 @@ class Certificate:
     ``keeps_values`` means that the condition kept the values of the facts, not only the facts. ``decision`` is
     the kind of decision, see `Predictor.decision`. ``n_clipped_inside`` counts outputs that were clipped while
     the condition held; if there are any, the measured change understates the true one. ``answers_checksum`` is a
-    random weighted sum of all the model's answers, tied to the parameters.
+    random weighted sum of all the model's answers, tied to the parameters. ``reach`` is the probability that a
+    neighbor differs from the case at all, and ``learned_range`` whether the output range is that of the
+    predictions on the training table; both follow from the parameters of the explanation.
     """
 
     status: Status
@@ -86,11 +70,16 @@ class Certificate:
     theorem_epsilon: float | None = None
     answers_checksum: float
     stopped_because: str | None = None
+    reach: float = 1.0
+    learned_range: bool = False
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Certificate":
-        """Read the plain values that the JSON holds."""
-        known = {field.name: values[field.name] for field in fields(cls)}
+    def from_dict(
+        cls, values: Mapping[str, Any], parameters: Mapping[str, Any] | None = None, n_literals: int = 0
+    ) -> "Certificate":
+        """Read the plain values that the JSON holds, and derive the rest from the explanation's parameters."""
+        known = {field.name: values[field.name] for field in fields(cls) if field.name not in _DERIVED}
+        known |= {} if parameters is None else derived(parameters, n_literals)
         measured = {name: Estimate(**known[name]) for name in _ESTIMATES if known[name] is not None}
         return cls(**known | measured | {"status": Status[known["status"]]})
 
@@ -100,6 +89,14 @@ class Certificate:
         return max(0.0, self.objective - self.lower_bound)
 
     @property
+    def size(self) -> str:
+        """What the terms are, in words, such as "4 facts and the starting level"."""
+        facts = "1 fact" if self.n_facts == 1 else f"{self.n_facts} facts"
+        if self.n_terms == self.n_facts:
+            return facts
+        return f"{facts} and the starting level" if self.n_facts else "the starting level alone"
+
+    @property
     def relevance_bound(self) -> float | None:
         """The bound on relevance that follows from fidelity alone: ``min(1, fidelity_error.high / P[A])``."""
         if self.fidelity_error is None or self.event_probability is None:
@@ -107,24 +104,30 @@ class Certificate:
         return min(1.0, self.fidelity_error.high / self.event_probability)
 
     @property
-    def verdict(self) -> Verdict:
-        """The verdict: the bad end of the interval must be good to praise, the good end bad to condemn.
+    def losses(self) -> Losses | None:
+        """How often, or how far, the output changes while the facts hold and over all neighbors, by joint limits.
 
-        The intervals hold together, so the verdict adds no failure probability.
+        None if not measured. Decisions use raw outputs, so that clipping matters to numbers only.
         """
-        if self.relevance_error is None:
-            return Verdict.UNKNOWN
-        if self.stability is not None:
-            best, worst = 1 - self.stability.high, 1 - self.stability.low
-            good, bad = 1 - TRUSTWORTHY_STABILITY, 1 - WEAK_STABILITY
-        else:
-            best, worst = math.sqrt(self.relevance_error.low), math.sqrt(self.relevance_error.high)
-            good, bad = TRUSTWORTHY_CHANGE, WEAK_CHANGE
-        if best > bad:
-            return Verdict.UNRELIABLE
-        # Clipped outputs moved further than was measured; decisions do not suffer, because they use raw outputs.
-        understated = self.n_clipped_inside > 0 and self.stability is None
-        return Verdict.TRUSTWORTHY if worst <= good and not understated else Verdict.WEAK
+        if self.relevance_error is None or self.baseline_error is None:
+            return None
+        if self.stability is not None and self.baseline_stability is not None:
+            return Losses.of_decision(self.stability, self.baseline_stability, self.reach)
+        clipped = self.n_clipped_inside > 0, self.n_clipped > 0
+        return Losses.of_number(self.relevance_error, self.baseline_error, self.reach, clipped)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the facts explain the output.
+
+        The limits hold together, so the verdict adds no failure probability; see docs/guarantees.md.
+        """
+        return Verdict.UNKNOWN if self.losses is None else self.losses.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain values that the JSON holds."""
+        values = asdict(self) | {"status": self.status.name}
+        return {name: value for name, value in values.items() if name not in _DERIVED}
 
     def details(self) -> str:
         """Return the figures behind the sentences, and the bounds by theory alone."""
@@ -132,3 +135,11 @@ class Certificate:
 
     def __str__(self) -> str:
         return str(call("certificate.text", self))
+
+
+def derived(parameters: Mapping[str, Any], n_literals: int) -> dict[str, Any]:
+    """Return the fields of a certificate that follow from the parameters of the explanation."""
+    return {
+        "reach": reach_of(parameters["flip_probability"], n_literals),
+        "learned_range": bool(parameters.get("learned_range", False)),  # not recorded by early releases
+    }

@@ -156,12 +156,12 @@ class Explanation:
     def __repr__(self) -> str:
         return (
             f"Explanation({call('printable', self.output)} = {self.prediction:g}, "
-            f"{self.certificate.n_terms} terms, {self.certificate.status.name})"
+            f"{self.certificate.size}, {self.certificate.status.name})"
         )
 
     @property
     def verdict(self) -> Verdict:
-        """Whether a reader may rely on the reasons."""
+        """Whether the facts explain the output; see docs/guarantees.md."""
         return self.certificate.verdict
 
     def plot(self, kind: str = "waterfall", ax: Any = None) -> Any:
@@ -212,7 +212,7 @@ class Explanation:
             "instance": list(self.instance),
             "fixed": self.fixed,
             "parameters": self.parameters,
-            "certificate": asdict(self.certificate) | {"status": self.certificate.status.name},
+            "certificate": self.certificate.to_dict(),
             "alternatives": [asdict(other) for other in self.alternatives],
         }
         return sealed(body)
@@ -233,7 +233,7 @@ class Explanation:
                 instance=tuple(body["instance"]),
                 fixed=body["fixed"],
                 parameters=body["parameters"],
-                certificate=Certificate.from_dict(body["certificate"]),
+                certificate=Certificate.from_dict(body["certificate"], body["parameters"], len(body["literals"])),
                 alternatives=tuple(Alternative.from_dict(other) for other in body["alternatives"]),
             )
         except CertificateError as error:

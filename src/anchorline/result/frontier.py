@@ -54,6 +54,7 @@ class Frontier:
     n_queries: int
     confidence: float
     n_clipped: int = 0
+    learned_range: bool = False
 
     def __str__(self) -> str:
         lines = [f"{'k':>3}  {'fidelity error':<26}{'relevance error':<26}terms"]
@@ -69,8 +70,9 @@ class Frontier:
         """Warnings about anything that may make the errors look smaller than they are."""
         if not self.n_clipped:
             return []
-        clipped = call("clipped_outputs_text", self.n_clipped, self.n_queries)
-        return [f"{clipped}, so errors may be larger than shown. Pass a wider output_range=(lowest, highest)."]
+        clipped = call("clipped_outputs_text", self.n_clipped, self.n_queries, self.learned_range)
+        advice = call("range_advice", self.learned_range)
+        return [f"{clipped}, so errors may be larger than shown. {advice}"]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw both errors over k with their bands on ``ax``, or on new Axes; return the Axes."""

@@ -12,7 +12,11 @@ from anchorline.result.certificate import Certificate, Verdict
 from anchorline.result.explanation import Explanation
 from anchorline.result.records import Failure
 
-SEVERITY = (Verdict.UNRELIABLE, Verdict.WEAK, Verdict.UNKNOWN, Verdict.TRUSTWORTHY)  # the worst first
+# The worst first.
+SEVERITY = (
+    *(Verdict.UNRELIABLE, Verdict.WEAK, Verdict.UNDECIDED),
+    *(Verdict.UNKNOWN, Verdict.ROBUST, Verdict.TRUSTWORTHY),
+)
 _MAX_SHOWN = 10
 
 
@@ -70,7 +74,7 @@ class Summary:
             )
         more = len(self.attributes) - len(shown)
         lines += [f"... and {more} more"] if more > 0 else []
-        worst = [entry for entry in self.least_trustworthy if entry[1] in ("UNRELIABLE", "WEAK")][:5]
+        worst = [entry for entry in self.least_trustworthy if entry[1] in ("UNRELIABLE", "WEAK", "UNDECIDED")][:5]
         if worst:
             rows = ", ".join(f"{self._shown(row)} ({name.lower()}, {figure:.0%})" for row, name, figure in worst)
             of = "" if self.id is None else f" ({_printable(self.id)})"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from anchorline.errors import ParameterError
 from anchorline.grid import DROP_GRID
 from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate, split_delta
+from anchorline.guarantees.verdicts import Losses, Verdict, reach_of
 from anchorline.model.predictor import Predictor
 from anchorline.optimize.evidence import SampleRows
 from anchorline.search.case import Case
@@ -28,7 +29,7 @@ from anchorline.search.sampling import (
 _ROUNDING = 1 / DROP_GRID  # drops are rounded to multiples of this, so a loss may exceed its range by as much
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Assessment:
     """Measured quality of contributions; errors are mean squares on the scale [-1, +1] of the output.
 
@@ -36,7 +37,9 @@ class Assessment:
     stays as it is" over the neighbors in the event; ``baseline_error`` is the same without any condition.
     ``stability`` is the share of neighbors in the event whose decision is unchanged, or None if nothing is
     decided; ``baseline_stability`` is the same without any condition. ``n_clipped_inside`` counts outputs in the
-    event that left the output range and were clipped. The limits of all estimates hold together.
+    event that left the output range and were clipped, and ``n_clipped`` those over all neighbors. The limits of
+    all estimates hold together with the joint ``confidence``; the confidence of a single estimate is higher.
+    ``reach`` is the probability that a neighbor differs from the instance at all.
     """
 
     fidelity_error: Estimate
@@ -47,6 +50,48 @@ class Assessment:
     event_probability: float
     event_is_literal: bool
     n_clipped_inside: int = 0
+    n_clipped: int = 0
+    reach: float = 1.0
+    confidence: float
+
+    @property
+    def losses(self) -> Losses:
+        """How often, or how far, the output changes in the event and over all neighbors, by joint limits."""
+        if self.stability is not None and self.baseline_stability is not None:
+            return Losses.of_decision(self.stability, self.baseline_stability, self.reach)
+        clipped = self.n_clipped_inside > 0, self.n_clipped > 0
+        return Losses.of_number(self.relevance_error, self.baseline_error, self.reach, clipped)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the facts explain the output; see docs/guarantees.md."""
+        return self.losses.verdict
+
+    def __str__(self) -> str:
+        lines = []
+        if self.stability is not None and self.baseline_stability is not None:
+            lines.append(_line("Stability", self.stability, self.baseline_stability))
+        lines.append(_line("Relevance error", self.relevance_error, self.baseline_error))
+        lines.append(f"Fidelity error: {_limits(self.fidelity_error)}.")
+        if not all(e.exact for e in (self.relevance_error, self.baseline_error, self.fidelity_error)):
+            lines.append(f"All limits hold together with {100 * self.confidence:g}% confidence.")
+        lines.append(f"Verdict: {self.verdict.name.lower()}. {self.verdict.value}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        stability = "" if self.stability is None else f"stability {self.stability.value:.3g}, "
+        relevance, fidelity = self.relevance_error.value, self.fidelity_error.value
+        errors = f"relevance error {relevance:.3g}, fidelity error {fidelity:.3g}"
+        return f"Assessment({stability}{errors}, {self.verdict.name})"
+
+
+def _line(name: str, held: Estimate, free: Estimate) -> str:
+    return f"{name} while the condition holds: {_limits(held)}; over all neighbors: {_limits(free)}."
+
+
+def _limits(estimate: Estimate) -> str:
+    ends = "exact" if estimate.exact else f"{estimate.low:.3g} to {estimate.high:.3g}"
+    return f"{estimate.value:.3g} ({ends})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +174,7 @@ def assess(
     samples = samples.enumerated(max_enumerated) if case.neighborhood.deterministic else samples
     everywhere = measure(case, samples.wide, contributions)
     inside = measure(case, samples.narrow, contributions)
-    return _summarize(case.predictor, contributions, anchoring_gap, samples.event, everywhere, inside, confidence)
+    return _summarize(case, contributions, anchoring_gap, samples.event, everywhere, inside, confidence)
 
 
 def assess_exactly(case: Case, rows: SampleRows, contributions: np.ndarray) -> Assessment:
@@ -137,7 +182,7 @@ def assess_exactly(case: Case, rows: SampleRows, contributions: np.ndarray) -> A
     event = cancelling_event(contributions, case.settings.flip_probability)
     everywhere = Measured.from_rows(rows, rows.flips, contributions)
     inside = everywhere.inside(contributions)
-    return _summarize(case.predictor, contributions, 0.0, event, everywhere, inside, confidence=0.5)
+    return _summarize(case, contributions, 0.0, event, everywhere, inside, case.settings.confidence)
 
 
 def assess_until(
@@ -163,10 +208,10 @@ def assess_until(
         everywhere = measure(case, samples.wide, contributions, everywhere, done)
         inside = measure(case, samples.narrow, contributions, inside, done)
         each = 1 - split_delta(1 - confidence, look)
-        assessment = _summarize(case.predictor, contributions, 0.0, samples.event, everywhere, inside, each)
+        assessment = _summarize(case, contributions, 0.0, samples.event, everywhere, inside, each)
         done_now = enough(assessment)
         if done_now or 4 * n > max_samples:
-            return assessment, done_now
+            return replace(assessment, confidence=confidence), done_now
         look, n = look + 1, 2 * n
 
 
@@ -227,7 +272,7 @@ def fidelity_range(prediction: float, contributions: np.ndarray, gap: float = 0.
 
 
 def _summarize(
-    predictor: Predictor,
+    case: Case,
     contributions: np.ndarray,
     gap: float,
     event: Event,
@@ -235,6 +280,7 @@ def _summarize(
     inside: Measured,
     confidence: float,
 ) -> Assessment:
+    predictor = case.predictor
     decides = inside.stays is not None and not predictor.is_label  # for labels, stability is 1 - error
     each = 1 - (1 - confidence) / (5 if decides else 3)  # all limits hold together
     stable, baseline_stable = (
@@ -249,6 +295,9 @@ def _summarize(
         event_probability=event.probability,
         event_is_literal=event.is_literal,
         n_clipped_inside=inside.n_clipped,
+        n_clipped=everywhere.n_clipped,
+        reach=reach_of(case.settings.flip_probability, case.n_literals),
+        confidence=confidence,
     )
 
 

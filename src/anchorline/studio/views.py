@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from anchorline.guarantees import Estimate
-from anchorline.render.characters import printable
-from anchorline.render.summands import output_name, round_preserving_sum, summands
-from anchorline.render.text import by_theorem, in_the_population, on_the_sample
-from anchorline.result.certificate import (
+from anchorline.guarantees.verdicts import (
     TRUSTWORTHY_CHANGE,
     TRUSTWORTHY_STABILITY,
     WEAK_CHANGE,
     WEAK_STABILITY,
-    Certificate,
 )
+from anchorline.render.characters import printable
+from anchorline.render.summands import output_name, round_preserving_sum, summands
+from anchorline.render.text import by_theorem, on_the_sample
+from anchorline.render.trust import in_the_population, verdict_reason
+from anchorline.result.certificate import Certificate
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier, FrontierPoint
 from anchorline.spaces.base import Literal
@@ -50,7 +51,7 @@ def explanation_view(explanation: Explanation) -> dict[str, Any]:
         "on_sample": on_the_sample(certificate),
         "in_population": in_the_population(certificate),
         "by_theorem": by_theorem(certificate),
-        "verdict": {"name": certificate.verdict.name.lower(), "meaning": certificate.verdict.value},
+        "verdict": {"name": certificate.verdict.name.lower(), "meaning": verdict_reason(certificate)},
         "is_proved": explanation.is_proved,
         "gauges": _gauges(certificate),
         "confidence": certificate.confidence,

@@ -47,9 +47,10 @@ def differences(claimed: Mapping[str, Any], actual: Mapping[str, Any]) -> dict[s
 def changed_parameters(now: Mapping[str, Any], recorded: Mapping[str, Any], *, with_space: bool) -> str:
     """Return the names of the parameters that the model and the space do not give, or an empty text.
 
-    The seed and the query limit are the verifier's own, and the texts are compared by their digest.
+    The seed and the query limit are the verifier's own, the texts are compared by their digest, and the verifier
+    takes the output range as given.
     """
-    skipped = {"versions", "max_queries", "seed", "texts"} | (set() if with_space else {"space"})
+    skipped = {"versions", "max_queries", "seed", "texts", "learned_range"} | (set() if with_space else {"space"})
     names = sorted((now.keys() | {"rule"}) - skipped)  # only some models have a rule of their own
     return ", ".join(name for name in names if not _same_parameter(now.get(name), recorded.get(name)))
 

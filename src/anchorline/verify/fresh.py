@@ -18,7 +18,7 @@ from typing import Any
 
 from anchorline.guarantees import Estimate
 from anchorline.result.assemble import measurements
-from anchorline.result.certificate import Certificate
+from anchorline.result.certificate import Certificate, Verdict
 from anchorline.result.explanation import Explanation
 from anchorline.result.summary import SEVERITY
 from anchorline.search.assess import Assessment, assess_until
@@ -100,7 +100,9 @@ def confirmation(stated: Certificate, fresh: Certificate) -> tuple[str, ...]:
 
 
 def is_worse(first: Certificate, second: Certificate) -> bool:
-    """Whether the first certificate has a worse verdict than the second."""
+    """Whether the first certificate has a worse verdict than the second, which may also claim nothing."""
+    if second.verdict in (Verdict.UNDECIDED, Verdict.UNKNOWN):
+        return False
     return SEVERITY.index(first.verdict) < SEVERITY.index(second.verdict)
 
 

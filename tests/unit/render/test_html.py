@@ -14,7 +14,8 @@ from anchorline.errors import ParameterError
 from anchorline.guarantees import Estimate
 from anchorline.render import html
 from anchorline.render.markup import style_sheet
-from anchorline.render.text import in_the_population, on_the_sample, printable
+from anchorline.render.text import on_the_sample, printable
+from anchorline.render.trust import in_the_population, verdict_reason
 from helpers.explanations import INSTANCE, smooth_explainer, with_numbers
 
 HOSTILE = [
@@ -108,9 +109,9 @@ def test_it_is_well_formed_and_complete(render):
     for term in e.terms:
         assert text.count(term.literal.text) >= 2  # in the rule and in the sum
     certificate = e.certificate
-    for sentence in (on_the_sample(certificate), in_the_population(certificate), certificate.verdict.value):
+    for sentence in (on_the_sample(certificate), in_the_population(certificate), verdict_reason(certificate)):
         assert sentence in text
-    for heading in ("On the sample", "In the population, with 95% confidence", "By theorem"):
+    for heading in ("On the sample", "In the population, all limits together with 95% confidence", "By theorem"):
         assert heading in text
 
 
@@ -169,16 +170,21 @@ def test_a_probability_is_named_as_such():
     assert "then the decision based on P(benign) = 0.5 stays the same" in text
 
 
-@pytest.mark.parametrize("verdict", ["TRUSTWORTHY", "WEAK", "UNRELIABLE", "UNKNOWN"])
+@pytest.mark.parametrize("verdict", [member.name for member in al.Verdict])
 @both
 def test_every_verdict_has_a_word_and_a_sentence(render, verdict):
     e = explanation()
     measured = e.certificate.stability
-    shares = {"TRUSTWORTHY": 0.99, "WEAK": 0.9, "UNRELIABLE": 0.5}
-    changes = {"stability": dataclasses.replace(measured, value=0, low=0, high=1)}
-    if verdict in shares:
-        share = shares[verdict]
-        changes = {"stability": dataclasses.replace(measured, value=share, low=share, high=share)}
+    limits = {  # of stability and of its baseline
+        "TRUSTWORTHY": [(0.98, 0.99), (0.4, 0.5)],
+        "ROBUST": [(0.98, 0.99), (0.97, 0.99)],
+        "WEAK": [(0.85, 0.9), (0.4, 0.5)],
+        "UNRELIABLE": [(0.6, 0.7), (0.4, 0.5)],
+        "UNDECIDED": [(0.94, 0.96), (0.4, 0.5)],
+    }
+    if verdict in limits:
+        estimates = [dataclasses.replace(measured, value=low, low=low, high=high) for low, high in limits[verdict]]
+        changes = dict(zip(("stability", "baseline_stability"), estimates, strict=True))
     else:
         changes = dict.fromkeys([name for name in e.certificate.__slots__ if "_error" in name])
         changes |= dict.fromkeys(["stability", "baseline_stability", "typical_change", "baseline_change"])
@@ -186,7 +192,7 @@ def test_every_verdict_has_a_word_and_a_sentence(render, verdict):
     assert e.verdict.name == verdict
     text = Reader(render(e)).text
     assert f"{verdict.capitalize()}." in text
-    assert e.verdict.value in text
+    assert verdict_reason(e.certificate) in text
 
 
 def test_the_technical_part_is_folded_and_complete():

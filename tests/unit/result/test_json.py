@@ -14,6 +14,7 @@ import anchorline as al
 from anchorline.errors import FormatError
 from anchorline.result import json_format as jsonform
 from anchorline.result.canonical import canonical_json
+from anchorline.settings import Settings
 from helpers.kinds_of_explanations import changed, explained, kinds, model, same_bits
 
 DERANDOMIZED = settings(max_examples=150, deadline=None, derandomize=True, database=None)
@@ -363,3 +364,20 @@ def test_texts_of_every_depth_are_refused():
     for depth in range(600, 1100):
         with pytest.raises(FormatError):
             al.Explanation.from_json(nested(depth))
+
+
+def test_an_explanation_from_before_the_range_was_recorded_loads_and_verifies():
+    """Reach and the origin of the range are derived, so that old explanations get the verdict of today."""
+    explainer = al.Explainer(lambda z: z[:, 0] / 2 + z[:, 1] / 8, al.Hypercube(["paid", "late"]))
+    new = explainer.explain([1, -1], k=2)
+    recorded = {name: value for name, value in new.parameters.items() if name != "learned_range"}
+    old = explainer.explain_with([1, -1], Settings.from_dict(recorded), recorded)
+    read = al.Explanation.from_json(old.to_json())
+    assert "learned_range" not in read.parameters
+    assert not {"reach", "learned_range"} & json.loads(old.to_json())["certificate"].keys()
+    assert read.certificate == new.certificate.__class__.from_dict(
+        json.loads(old.to_json())["certificate"], recorded, n_literals=2
+    )
+    assert read.certificate.reach == pytest.approx(1 - (1 - recorded["flip_probability"]) ** 2)
+    assert read.verdict is al.Verdict.TRUSTWORTHY
+    assert read.verify(explainer.model).outcome.value == "holds"

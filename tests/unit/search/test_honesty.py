@@ -139,7 +139,9 @@ def test_a_rule_that_was_not_measured_is_not_told_as_proven():
 
 def test_a_rule_says_that_outputs_were_clipped():
     rule = al.explain(lambda z: np.where(z[:, 0] > 0, 1.0, 50.0), np.ones(3), k=1).as_rule()
-    assert rule == "Whatever changes, f(x) stays 1, measured within output_range only: 4 outputs were beyond it."
+    assert (
+        rule == "Whatever changes, f(x) stays 1, measured within the known range only: 4 outputs were beyond it."
+    )
     frontier = al.Explainer(lambda z: 5.0 - 4 * z[:, 0], al.Hypercube()).frontier(np.ones(3), ks=[1])
     assert "4 of 9 outputs were beyond output_range and clipped, so errors may be larger" in str(frontier)
     assert not al.Explainer(smooth, al.Hypercube()).frontier(np.ones(3), ks=[1]).warnings
@@ -244,3 +246,29 @@ def test_auto_claims_no_separation_from_shorter_sums_without_comparing_them():
         model, [1] * 11, k=12, n_samples=1000, alternatives=8, sampling="draw", output_range=(-1, 1)
     )
     assert explanation.alternatives
+
+
+def test_facts_that_add_nothing_are_not_praised():
+    constant = al.explain(lambda z: np.zeros(len(z)) + 0.3, np.ones(12), k=1, sampling="draw")
+    assert constant.verdict is al.Verdict.ROBUST
+    far_away = al.explain(smooth, np.ones(14), k=4, sigma=50, sampling="draw")
+    assert far_away.verdict is al.Verdict.UNDECIDED
+    assert "Hardly any neighbor differs from this case" in str(far_away)
+    alone = al.explain(vote, np.ones(14), k=1, sampling="draw")
+    assert alone.verdict not in (al.Verdict.TRUSTWORTHY, al.Verdict.ROBUST)
+
+
+def test_an_assessment_can_be_read():
+    explainer = al.Explainer(smooth, al.Hypercube(), threshold=0.0)
+    e = explainer.explain(np.ones(14), k=4, sampling="draw", n_samples=1000)
+    measured = explainer.assess(np.ones(14), e.contributions, sampling="draw", n_fresh=1000)
+    lines = str(measured).split("\n")
+    assert [line.split()[0] for line in lines] == ["Stability", "Relevance", "Fidelity", "All", "Verdict:"]
+    assert "; over all neighbors: " in lines[0]
+    assert lines[3] == "All limits hold together with 95% confidence."
+    assert measured.stability.confidence == pytest.approx(0.99)
+    assert repr(measured).startswith("Assessment(stability ")
+    assert "Estimate(" not in repr(measured)
+    exact = explainer.assess(np.ones(14), e.contributions, sampling="auto", n_fresh=2**16)
+    assert "(exact)" in str(exact)
+    assert "All limits" not in str(exact)

@@ -71,8 +71,16 @@ def test_clipping_while_the_reasons_stay_is_reported_and_never_trustworthy():
 
     e = al.Explainer(model, al.Table(frame)).explain(0, k=2, n_samples=2000)
     assert e.certificate.n_clipped_inside > 0
-    assert e.verdict is not al.Verdict.TRUSTWORTHY
+    assert e.verdict is al.Verdict.UNDECIDED
     assert "the output moves further than reported here" in str(e)
+    assert "outputs were beyond those on the training table and clipped" in str(e)
+    assert "wider output_range" not in str(e)
+    assert al.Explanation.from_json(e.to_json()).certificate == e.certificate
+    narrow = al.Explainer(model, al.Table(frame), output_range=(-1, 1)).explain(0, k=2, n_samples=2000)
+    assert "outputs were beyond output_range and clipped" in str(narrow)
+    assert "Pass a wider output_range=(lowest, highest)." in str(narrow)
+    frontier = al.Explainer(model, al.Table(frame)).frontier(0, ks=[1], n_samples=500)
+    assert "beyond those on the training table" in str(frontier)
     wide = al.Explainer(model, al.Table(frame), output_range=(-1, 100)).explain(0, k=2, n_samples=2000)
     assert wide.certificate.n_clipped_inside == 0
     assert wide.verdict is al.Verdict.UNRELIABLE
@@ -83,7 +91,9 @@ def test_facts_that_do_not_matter_are_said_not_to():
         p = 0.02 + 0.01 * np.tanh(rows["c"].to_numpy())
         return np.column_stack([p, 1 - p])
 
-    assert "No difference was measured" in str(al.Explainer(steady, TABLE).explain(0, k=2, n_samples=2000))
+    assert "cannot be distinguished: the facts may not matter" in str(
+        al.Explainer(steady, TABLE).explain(0, k=2, n_samples=2000)
+    )
 
 
 def test_redraw_says_that_a_value_is_kept_where_there_is_nothing_to_draw():

@@ -24,7 +24,7 @@ from anchorline.render.plots.canvas import (
     wrap_name,
 )
 from anchorline.render.summands import Summand, Summands, axis_name, summands
-from anchorline.render.text import short_claim
+from anchorline.render.trust import short_claim
 
 if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation

@@ -21,7 +21,7 @@ export async function report(request, name) {
 }
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif';
-const TONES = { trustworthy: "good", weak: "fair", unreliable: "bad", unknown: "soft" };
+const TONES = { trustworthy: "good", weak: "fair", unreliable: "bad" }; // all others are "soft"
 const [WIDE, PAD, ROW] = [1000, 40, 42];
 
 class Paper {
@@ -125,7 +125,7 @@ export function drawPicture(view, headline, sentence, kicker) {
   const { name, meaning } = view.verdict;
   y += 6;
   const verdict = `${SIGNS[name]} ${name[0].toUpperCase()}${name.slice(1)}. ${meaning}`;
-  paper.text(verdict, PAD, y, { size: 17, bold: true, color: TONES[name] });
+  paper.text(verdict, PAD, y, { size: 17, bold: true, color: TONES[name] ?? "soft" });
   paper.wrapped(view.in_population, PAD, y + 30, { size: 15, color: "soft" });
   return new Promise((resolve) => paper.canvas.toBlob(resolve, "image/png"));
 }

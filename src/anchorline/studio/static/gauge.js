@@ -3,7 +3,14 @@
 import { h, s } from "./dom.js";
 import { percent, shortNumber } from "./format.js";
 
-export const SIGNS = { trustworthy: "\u2713", weak: "\u2248", unreliable: "\u2717", unknown: "?" };
+export const SIGNS = {
+  trustworthy: "\u2713",
+  robust: "\u2261",
+  weak: "\u2248",
+  unreliable: "\u2717",
+  undecided: "\u2026",
+  unknown: "?",
+};
 const [WIDTH, TOP, HIGH] = [360, 22, 14];
 const twoDigits = (value) => shortNumber(value, 2);
 
@@ -42,7 +49,7 @@ function stability(gauge, confidence) {
   const baseline = gauge.baseline ? percent(gauge.baseline.value) : "";
   const description = [
     `${percent(value)} of the neighbors in which these facts hold get the same decision`,
-    ends ? `, ${percent(confidence, 0)} interval ${ends}.` : ".",
+    ends ? `, joint ${percent(confidence, 0)} interval ${ends}.` : ".",
     baseline ? ` Of all neighbors, ${baseline} get the same decision.` : "",
   ].join("");
   return h(
@@ -50,7 +57,7 @@ function stability(gauge, confidence) {
     { class: "measure" },
     figure(percent(value), "of similar cases get the same decision while these facts hold"),
     meter(gauge, 1, baseline ? `all neighbors: ${baseline}` : "", description),
-    h("p", { class: "note" }, ends ? `${percent(confidence, 0)} interval ${ends}` : "computed exactly over all neighbors"),
+    h("p", { class: "note" }, ends ? `joint ${percent(confidence, 0)} interval ${ends}` : "computed exactly over all neighbors"),
   );
 }
 
@@ -68,7 +75,7 @@ function change(gauge, confidence, isMain) {
     { class: "measure" },
     figure(`\u00b1${twoDigits(typical.value)}`, "is how far the answer typically moves while these facts hold"),
     meter(gauge, 0.5, baseline ? `all neighbors: ${baseline}` : "", `${sentence}.`),
-    h("p", { class: "note" }, `${ends ? `${percent(confidence, 0)} interval ${ends}; ` : ""}${error}. ${scale}`),
+    h("p", { class: "note" }, `${ends ? `joint ${percent(confidence, 0)} interval ${ends}; ` : ""}${error}. ${scale}`),
   );
 }
 
