@@ -1,9 +1,9 @@
 """The canonical order of training rows, so that nothing depends on the order in which they were given.
 
 Rows are sorted by a 64-bit hash of their readings, because sorting by one number takes a fraction of the time that
-sorting by all columns takes. Rows with equal hashes are sorted by all that distinguishes them: readings, and values
-with equal readings that a model may distinguish, such as None and NaN, or 1 and True. So tables of the same rows are
-sorted to the same table, whichever library holds them.
+sorting by all columns takes. Rows with equal hashes are sorted by all that distinguishes them: readings, and
+values with equal readings that a model may distinguish, such as None and NaN, or 1 and True. So tables of the same
+rows are sorted to the same table, whichever library holds them.
 """
 
 from collections.abc import Iterator, Sequence
