@@ -137,14 +137,3 @@ class Losses:
         if free <= self.good * self.reach:
             return Verdict.ROBUST
         return Verdict.TRUSTWORTHY if held <= (1 - PREVENTED) * free else Verdict.WEAK
-
-
-def reach_of(flip_probability: float, n_literals: int) -> float:
-    r"""Return the probability that a neighbor differs from the case in at least one literal.
-
-    .. math:: 1 - (1 - p)^d
-
-    >>> round(reach_of(0.2689, 8), 3), reach_of(1e-20, 8)
-    (0.918, 8e-20)
-    """
-    return -math.expm1(n_literals * math.log1p(-flip_probability))

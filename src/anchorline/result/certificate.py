@@ -6,8 +6,9 @@ from typing import Any
 
 from anchorline._links import call
 from anchorline.guarantees import Estimate
-from anchorline.guarantees.verdicts import Losses, Verdict, reach_of
+from anchorline.guarantees.verdicts import Losses, Verdict
 from anchorline.optimize.problem import Status
+from anchorline.search.sampling import reach_of
 
 __all__ = ["Certificate", "Verdict"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from anchorline.errors import ParameterError
 from anchorline.grid import DROP_GRID
 from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate, split_delta
-from anchorline.guarantees.verdicts import Losses, Verdict, reach_of
+from anchorline.guarantees.verdicts import Losses, Verdict
 from anchorline.model.predictor import Predictor
 from anchorline.optimize.evidence import SampleRows
 from anchorline.search.case import Case
@@ -24,6 +24,7 @@ from anchorline.search.sampling import (
     Event,
     Flips,
     cancelling_event,
+    reach_of,
 )
 
 _ROUNDING = 1 / DROP_GRID  # drops are rounded to multiples of this, so a loss may exceed its range by as much

@@ -21,6 +21,19 @@ def stream_key(seed: int, row_key: bytes, stream: str) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
+def reach_of(flip_probability: float, n_literals: int) -> float:
+    r"""Return the probability that a neighbor differs from the case in at least one literal.
+
+    .. math:: 1 - (1 - p)^d
+
+    Examples
+    --------
+    >>> round(reach_of(0.2689, 8), 3), reach_of(1e-20, 8)
+    (0.918, 8e-20)
+    """
+    return float(-np.expm1(n_literals * np.log1p(-flip_probability)))
+
+
 @dataclass(frozen=True, slots=True)
 class DrawnFlips:
     """``n_rows`` rows of independent flips; any slice of rows can be drawn alone, in any order.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from anchorline.guarantees import estimate_share, exact_estimate
-from anchorline.guarantees.verdicts import PREVENTED, Effect, Losses, Verdict, reach_of
+from anchorline.guarantees.verdicts import PREVENTED, Effect, Losses, Verdict
 
 GOOD, BAD = 0.05, 0.20
 
@@ -88,8 +88,8 @@ def test_the_effect_is_two_sided():
 
 
 def test_nothing_is_said_if_hardly_any_neighbor_differs():
-    for n_literals, verdict in ((20, Verdict.ROBUST), (0, Verdict.UNDECIDED)):
-        assert decision(2500, 2500, reach=max(reach_of(0.27, n_literals), 1e-20)).verdict is verdict
+    for reach, verdict in ((0.9, Verdict.ROBUST), (1e-20, Verdict.UNDECIDED)):
+        assert decision(2500, 2500, reach=reach).verdict is verdict
     number = Losses.of_number(estimate_share(0, 2500), estimate_share(0, 2500), reach=1e-20)
     assert number.verdict is Verdict.UNDECIDED
 
