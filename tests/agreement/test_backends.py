@@ -322,7 +322,8 @@ def test_the_relaxation_is_below_the_optimum(start):
 
 def minimum_by_simplex(polytope, slopes):
     """Solve the same linear program in u, u_0 and bounds on their absolute values."""
-    size = polytope.n_literals + 1
+    size, box, origin = polytope.n_literals + 1, polytope.box, polytope.center
+    intercept = (min(-box, origin), max(box, origin))  # at the origin it is not a term and may leave the box
     shift = np.append(np.zeros(size - 1), polytope.center)
     eye, one, none = np.eye(size), np.ones((1, size)), np.zeros((1, size))
     return linprog(
@@ -331,7 +332,7 @@ def minimum_by_simplex(polytope, slopes):
         b_ub=np.concatenate([shift, -shift, [polytope.radius]]),
         A_eq=np.hstack([one, none]),
         b_eq=[polytope.prediction],
-        bounds=[(-polytope.box, polytope.box)] * size + [(0, None)] * size,
+        bounds=[(-polytope.box, polytope.box)] * (size - 1) + [intercept] + [(0, None)] * size,
         method="highs-ds",
     )
 

@@ -102,9 +102,12 @@ def test_a_literal_that_is_always_flipped_beside_rarely_kept_ones():
 
 def test_a_negligible_term_is_left_out_of_the_sum_but_counted_in_the_bound():
     flips = np.random.default_rng(0).random((400, 3)) < 0.3
-    solution = solve(Problem(Evidence.from_sample(flips, flips[:, 0] * 2.0**-26), 2, 0.5))
-    assert not solution.contributions.any()
-    assert solution.lower_bound == 0 < solution.objective < 1e-15
+    for unit in (1.0, 2.0**-26):
+        drops = (flips[:, 0] + flips[:, 1] * 2.0**-22) * unit
+        solution = solve(Problem(Evidence.from_sample(flips, drops), 3, 0.5 * unit))
+        assert solution.support.tolist() == [0]
+        assert solution.lower_bound < solution.objective < 1e-12 * unit**2
+        assert solution.lower_bound < 1e-16 * unit**2
 
 
 @pytest.mark.parametrize("start", range(0, 3_000, 500))

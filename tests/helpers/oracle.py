@@ -50,9 +50,8 @@ def enumerate_objective(flips, drops, weights, k, prediction, box, origin):
     flips = flips.astype(float)
     d = flips.shape[1]
     bound = np.inf if box is None else box
-    problems = [(min(k - 1, d), prediction - bound, prediction + bound)]
-    if abs(origin) <= bound:
-        problems.append((min(k, d), prediction - origin, prediction - origin))
+    total = prediction - origin  # an intercept at the origin is not a term, so the box does not limit it
+    problems = [(min(k - 1, d), prediction - bound, prediction + bound), (min(k, d), total, total)]
     best = np.inf
     for size, low, high in problems:
         fixed = low if low == high else None

@@ -19,10 +19,13 @@ where :math:`\tilde\kappa` are the remaining correlations. The bound holds becau
 ``diag(1 - rho)`` is diagonally dominant. With r = 1, rho = 0 and the best Y, the bound is the exact value
 (`saddle`). The variant without starting level is the special case low = high.
 
-A literal whose projected variance vanishes (always flipped, a complement, a duplicate) gets the variance `RIDGE`
-instead. This adds a penalty of at most ``RIDGE u_j^2`` and avoids special cases. It also puts numbers of size
-1 / RIDGE into the form, whose differences lose most of their digits. Therefore every bound is lowered by the most
-that rounding may have added: a bound may be loose, never invalid.
+A literal whose projected variance vanishes (always flipped, a complement, a duplicate) gains nothing if
+``b~ eta + 1~ mu = 0``, and without limit otherwise. Therefore it restricts the multipliers (eta, mu) to a line,
+and two such literals with different (b~, 1~) restrict them to zero (`Projection.line`).
+
+All statistics are in units of the drops (`Problem.scaled`), so that every constant here is relative. Every bound
+is the value of the formula at given multipliers, minus the most that rounding may have added: it may be loose,
+never invalid.
 """
 
 from dataclasses import dataclass
@@ -31,9 +34,10 @@ import numpy as np
 
 from anchorline.optimize.evidence import Evidence
 
-RIDGE = 1e-13
 _VANISHING = 1e-11  # a projected variance below this share of the original variance is rounding noise
+_ALIGNED = 1e-9  # a remaining coefficient below this share of its size is rounding noise
 _ROUNDING = 64 * np.finfo(np.float64).eps  # rounding error of a difference, as a share of its two sides
+_INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +55,14 @@ class Centered:
         """Center the moments of the evidence. Cost d^2."""
         b, tbar = evidence.flip_means, evidence.drop_mean
         covariance = evidence.second_moments - b[:, None] * b
+        noise = _ROUNDING * np.diagonal(evidence.second_moments)
         # The unit is the largest standard deviation, so that rare flips do not look degenerate.
         unit = float(np.diagonal(covariance).max(initial=0.0)) or 1.0
+        variances = np.where(np.diagonal(covariance) <= noise, 0.0, np.diagonal(covariance)) / unit
         covariance /= unit
-        variances = np.maximum(np.diagonal(covariance), 0.0)
         rows = np.stack([evidence.cross_moments - tbar * b, b, np.ones_like(b)]) / np.sqrt(unit)
         form = np.array([[evidence.drop_square - tbar**2, tbar, 0], [tbar, -1, 0], [0, 0, 0]])
-        scale = 1 / np.sqrt(np.maximum(variances, RIDGE))
+        scale = np.where(variances > 0, 1 / np.sqrt(np.where(variances > 0, variances, 1.0)), 0.0)
         correlations = np.abs(covariance)
         correlations *= scale
         np.fill_diagonal(correlations, 0)
@@ -67,68 +72,145 @@ class Centered:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """The candidates after the chosen literals have been projected out."""
+    """The candidates after the chosen literals have been projected out.
+
+    ``line`` is the line to which degenerate chosen literals restrict the multipliers; None stands for all
+    multipliers, and (0, 0) for none. ``pins`` holds (b~, 1~) of degenerate candidates that would restrict them
+    further, and zeros elsewhere; it is None if no candidate would. ``errors`` and ``noise`` bound the rounding
+    errors of ``form`` and ``vectors``.
+    """
 
     form: np.ndarray  # the form minus the part of the chosen literals, (3, 3)
-    vectors: np.ndarray  # a_j, (3, n)
+    errors: np.ndarray  # (3, 3)
+    line: np.ndarray | None  # (2,)
+    vectors: np.ndarray  # a_j, (3, n), zero for degenerate candidates
+    noise: np.ndarray  # (3, n)
+    pins: np.ndarray | None  # (2, n)
     residuals: np.ndarray  # one row per chosen literal, (p, n): S~ = S - residuals' residuals
-    variances: np.ndarray  # D~, (n,), at least RIDGE
+    variances: np.ndarray  # D~, (n,), zero for degenerate candidates
 
     def values(self, low: float, high: float) -> np.ndarray:
-        """Exact objective of the chosen literals plus one candidate, for each candidate, (n,)."""
-        a = self.vectors
+        """Objective of the chosen literals plus one candidate, for each candidate, (n,), lowered by rounding."""
+        a, sizes = self.vectors, np.abs(self.vectors)
         form = self.form[:, :, None] - a[:, None, :] * a[None, :, :]
-        return saddle(form, low, high)[0]
+        eta, mu = saddle(form, low, high, self.line)
+        if self.pins is not None:
+            pinned = self.pins.any(axis=0)
+            line = np.zeros(2) if self.line is not None else _across(self.pins[:, pinned])
+            eta[pinned], mu[pinned] = saddle(self.form[:, :, None], low, high, line)
+        errors = self.errors[:, :, None] + 2 * sizes[:, None, :] * self.noise
+        return _lowered(form, errors, eta, mu, low, high)
 
     def restrict(self, kept: np.ndarray) -> "Projection":
         """Keep the candidates at the given positions."""
-        return Projection(self.form, self.vectors[:, kept], self.residuals[:, kept], self.variances[kept])
+        pins = None if self.pins is None or not self.pins[:, kept].any() else self.pins[:, kept]
+        columns = (self.vectors[:, kept], self.noise[:, kept], pins, self.residuals[:, kept], self.variances[kept])
+        return Projection(self.form, self.errors, self.line, *columns)
+
+    @property
+    def common_line(self) -> np.ndarray | None:
+        """The line of multipliers at which every degenerate candidate gains nothing."""
+        line = self.line
+        for pin in () if self.pins is None else self.pins.T[self.pins.any(axis=0)]:
+            line = _narrowed(line, pin)
+        return line
 
 
 def project(centered: Centered, chosen: tuple[int, ...], candidates: np.ndarray) -> Projection:
     """Project the chosen literals out, with one rank-one update per literal. Cost p^2 n."""
-    p = len(chosen)
+    p, line, one = len(chosen), None, centered.rows[2, :1]
     index = np.concatenate([np.array(chosen, dtype=np.intp), candidates])
     residuals = centered.covariance[np.array(chosen, dtype=np.intp)[:, None], index]
     original = centered.variances[index]
     rows, variances, form = centered.rows[:, index], original.copy(), centered.form.copy()
+    noise, errors = _ROUNDING * np.abs(rows), _ROUNDING * np.abs(form)
     for i in range(p):
-        if variances[i] <= _VANISHING * original[i] + RIDGE:
+        if variances[i] <= _VANISHING * original[i]:
             residuals[i] = 0.0
-            vector = np.array([0.0, rows[1, i], rows[2, i]]) / np.sqrt(RIDGE)
-        else:
-            root = np.sqrt(variances[i])
-            residuals[i] /= root
-            vector = rows[:, i] / root
-            rows -= vector[:, None] * residuals[i]
-            variances -= residuals[i] ** 2
-            residuals[i + 1 :] -= residuals[i, i + 1 : p, None] * residuals[i]
+            if (pin := _without_noise(rows[1:, i], one)).any():
+                line = _narrowed(line, pin)
+            continue
+        root = np.sqrt(variances[i])
+        residuals[i] /= root
+        vector = rows[:, i] / root
+        rows -= vector[:, None] * residuals[i]
+        variances -= residuals[i] ** 2
+        residuals[i + 1 :] -= residuals[i, i + 1 : p, None] * residuals[i]
         form -= vector[:, None] * vector
-    degenerate = variances[p:] <= _VANISHING * original[p:] + RIDGE
-    rows = rows[:, p:]
-    rows[0, degenerate] = 0.0  # cov(0, t) = 0, so the remaining value is rounding
-    rows[1:, degenerate] = np.where(np.abs(rows[1:, degenerate]) <= 1e-9, 0.0, rows[1:, degenerate])
-    remaining = np.where(degenerate, RIDGE, variances[p:])
-    return Projection(form, rows / np.sqrt(remaining), residuals[:, p:], remaining)
+        errors += 2 * np.abs(vector)[:, None] * (noise[:, i] / root)
+    rows, noise, remaining = rows[:, p:], noise[:, p:], variances[p:]
+    degenerate, pins = remaining <= _VANISHING * original[p:], None
+    if degenerate.any():
+        pins = np.where(degenerate, _without_noise(rows[1:], one), 0.0)
+        if line is not None:  # a pin across the line is no restriction
+            pins[:, np.abs(line @ pins) <= _ALIGNED * np.hypot(*pins)] = 0.0
+        pins = pins if pins.any() else None
+        remaining = np.where(degenerate, 0.0, remaining)
+    scale = np.where(degenerate, 0.0, 1 / np.sqrt(np.where(degenerate, 1.0, remaining)))
+    return Projection(form, errors, line, rows * scale, noise * scale, pins, residuals[:, p:], remaining)
 
 
-def saddle(form: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Maximize ``Y' form Y + 2 min(mu low, mu high)`` over eta and mu; return (value, eta, mu).
+def _without_noise(rows: np.ndarray, one: np.ndarray) -> np.ndarray:
+    """The remaining (b~, 1~) of degenerate literals, in units in which 1 is ``one``, with rounding removed."""
+    return np.where(np.abs(rows) <= _ALIGNED * one, 0.0, rows)
 
-    ``form`` is (3, 3) or (3, 3, n). After eta is eliminated, the sum of the contributions at mu = 0 is
-    ``-h13``. If this sum lies a distance e outside [low, high], the value rises by ``e^2 / -h33``. Each of
-    these numbers is rounded in the direction that lowers the value.
+
+def _narrowed(line: np.ndarray | None, pin: np.ndarray) -> np.ndarray:
+    """The part of a line of multipliers (None: of all multipliers) across a non-zero pin."""
+    if line is None:
+        return _across(pin)
+    return line if abs(line @ pin) <= _ALIGNED * np.hypot(*pin) else np.zeros(2)
+
+
+def _across(pins: np.ndarray) -> np.ndarray:
+    """The directions (eta, mu) of length 1 with ``b~ eta + 1~ mu = 0``."""
+    return np.asarray(np.stack([-pins[1], pins[0]]) / np.hypot(*pins))
+
+
+def saddle(
+    form: np.ndarray, low: float, high: float, line: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Maximize ``Y' form Y + 2 min(mu low, mu high)``; return (eta, mu), on the ``line`` if one is given.
+
+    ``form`` is (3, 3) or (3, 3, n), and ``line`` is (2,) or (2, n). After eta is eliminated, the sum of the
+    contributions at mu = 0 is ``-h13``. If this sum lies a distance e outside [low, high], the best mu is
+    ``e / -h33``. On a line (eta, mu) = step (v1, v2) the limits are ``v2 low`` and ``v2 high``.
     """
-    ratio12, ratio23 = form[0, 1] / form[1, 1], form[1, 2] / form[1, 1]
-    taken11, taken13, taken33 = form[0, 1] * ratio12, form[0, 1] * ratio23, form[1, 2] * ratio23
-    h11, h13, h33 = form[0, 0] - taken11, form[0, 2] - taken13, form[2, 2] - taken33
-    h11 = h11 - _ROUNDING * (np.abs(form[0, 0]) + np.abs(taken11))
-    h33 = np.minimum(h33 + _ROUNDING * (form[2, 2] + taken33), -1e-30)  # both are negative; 0 without literals
-    excess = np.minimum(np.maximum(-h13, low), high) + h13
-    lost13 = _ROUNDING * (np.abs(form[0, 2]) + np.abs(taken13))
-    excess = np.sign(excess) * np.maximum(np.abs(excess) - lost13, 0.0)
-    mu = -excess / h33
-    return h11 + excess * mu, -ratio12 - mu * ratio23, mu
+    if line is None:
+        ratio12, ratio23 = form[0, 1] / form[1, 1], form[1, 2] / form[1, 1]
+        slope, curvature = form[0, 2] - form[0, 1] * ratio23, form[2, 2] - form[1, 2] * ratio23
+        mu = _best_step(slope, curvature, low, high)
+        return -ratio12 - mu * ratio23, mu
+    slope = form[0, 1] * line[0] + form[0, 2] * line[1]
+    curvature = form[1, 1] * line[0] ** 2 + 2 * form[1, 2] * line[0] * line[1] + form[2, 2] * line[1] ** 2
+    with np.errstate(invalid="ignore"):  # 0 times infinity is no limit on the sum, so it is 0
+        ends = np.where(line[1] == 0, 0.0, np.stack(np.broadcast_arrays(line[1] * low, line[1] * high)))
+    step = _best_step(slope, curvature, np.minimum(*ends), np.maximum(*ends))
+    return step * line[0], step * line[1]
+
+
+def _best_step(
+    slope: np.ndarray, curvature: np.ndarray, low: np.ndarray | float, high: np.ndarray | float
+) -> np.ndarray:
+    """The step x that maximizes ``2 slope x + curvature x^2 + 2 min(low x, high x)``."""
+    excess = np.minimum(np.maximum(-slope, low), high) + slope
+    return np.asarray(excess / -np.minimum(curvature, -1e-30))
+
+
+def _lowered(
+    form: np.ndarray, errors: np.ndarray, eta: np.ndarray, mu: np.ndarray, low: float, high: float
+) -> np.ndarray:
+    """``Y' form Y + 2 min(mu low, mu high)``, minus the most that rounding may have added."""
+    with np.errstate(invalid="ignore"):  # without a price, infinite limits do not matter
+        price = np.where(mu == 0, 0.0, 2 * np.minimum(mu * low, mu * high))
+    value = _quadratic(form, eta, mu) + price
+    lost = _quadratic(errors + _ROUNDING * np.abs(form), np.abs(eta), np.abs(mu))
+    return np.asarray(value - lost - _ROUNDING * np.abs(price))
+
+
+def _quadratic(form: np.ndarray, eta: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    first = form[0, 0] + eta * (2 * form[0, 1] + eta * form[1, 1])
+    return np.asarray(first + mu * (2 * (form[0, 2] + eta * form[1, 2]) + mu * form[2, 2]))
 
 
 def cheap_rho(centered: Centered, projection: Projection, candidates: np.ndarray, others: int) -> np.ndarray:
@@ -139,7 +221,7 @@ def cheap_rho(centered: Centered, projection: Projection, candidates: np.ndarray
     """
     if others == 0 or not len(candidates):
         return np.zeros(len(candidates))
-    degenerate = projection.variances <= RIDGE  # a degenerate literal correlates with nothing
+    degenerate = projection.variances == 0  # a degenerate literal correlates with nothing
     original = np.where(degenerate, 1.0, centered.variances[candidates])
     squares = np.where(degenerate, 0.0, (projection.residuals**2).sum(axis=0) / original)
     largest = squares.max()
@@ -155,8 +237,8 @@ def exact_rho(centered: Centered, projection: Projection, candidates: np.ndarray
     remaining = centered.covariance[candidates[:, None], candidates]
     for row in projection.residuals:
         remaining -= row[:, None] * row
-    scale = 1 / np.sqrt(projection.variances)
-    scale[projection.variances <= RIDGE] = 0.0  # a degenerate literal correlates with nothing
+    degenerate = projection.variances == 0  # a degenerate literal correlates with nothing
+    scale = np.where(degenerate, 0.0, 1 / np.sqrt(np.where(degenerate, 1.0, projection.variances)))
     correlations = np.abs(remaining) * scale[:, None] * scale
     np.fill_diagonal(correlations, 0)
     if others >= n - 1:
@@ -201,22 +283,26 @@ def climb(
     Each step takes the r largest gains and moves to the best multipliers for that set. The bound is concave in
     the multipliers, so it rises fast, and the bound of every step is valid. ``limits`` is (low, high).
     """
-    a, n = projection.vectors, len(rho)
-    unbounded = rho >= 1  # the gain of such a literal has no bound
+    a, n, line = projection.vectors, len(rho), projection.common_line
+    unbounded = rho >= _INDEFINITE  # the gain of such a literal has no bound
     scale = 1 / np.where(unbounded, 1.0, 1 - rho)
-    any_unbounded, sizes = bool(unbounded.any()), np.abs(projection.form)
+    any_unbounded, errors = bool(unbounded.any()), projection.errors + _ROUNDING * np.abs(projection.form)
     best, top, (eta, mu) = None, None, start
+    if line is not None:
+        eta, mu = (line @ start) * line if np.isfinite(limits).all() else np.zeros(2)
     for _ in range(steps):
         if top is not None:
-            _, eta, mu = map(float, saddle(projection.form - (a[:, top] * scale[top]) @ a[:, top].T, *limits))
-        gains = (a[0] + eta * a[1] + mu * a[2]) ** 2 * scale
+            form = projection.form - (a[:, top] * scale[top]) @ a[:, top].T
+            eta, mu = map(float, saddle(form, *limits, line))
+        lost = projection.noise[0] + abs(eta) * projection.noise[1] + abs(mu) * projection.noise[2]
+        gains = (np.abs(a[0] + eta * a[1] + mu * a[2]) + lost) ** 2 * scale
         if any_unbounded:
             gains[unbounded] = np.inf
         top = np.argpartition(gains, n - r)[n - r :] if n > r else np.arange(n)
         y = np.array([1.0, eta, mu])
         price = 0.0 if mu == 0 else 2 * min(mu * limits[0], mu * limits[1])
         base = float(y @ projection.form @ y) + price
-        base -= _ROUNDING * (float(np.abs(y) @ sizes @ np.abs(y)) + abs(price))
+        base -= float(np.abs(y) @ errors @ np.abs(y)) + _ROUNDING * abs(price)
         bound = Bound(base, gains, (eta, mu), base - float(gains[top].sum()))
         if best is None or bound.value > best.value:
             best = bound

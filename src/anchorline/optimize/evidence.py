@@ -9,7 +9,11 @@ import numpy as np
 from anchorline.errors import SampleError
 from anchorline.grid import DROP_GRID
 
-WEIGHT_GRID = 2.0**50  # weights that add up to at most 8, and their products, have exact sums on this grid
+WEIGHT_GRID = 2.0**50  # weights that add up to at most 8 have exact sums on this grid
+# Grids of the parts into which drops and squared drops, times the weights, are split. The sum of each part is
+# exact, because a part has at most 30 bits, and the first part of weighted drops adds up to at most 8.
+_DROP_PARTS = (2.0**50, 2.0**80, 2.0**110)
+_SQUARE_PARTS = (DROP_GRID, 2.0**52, 2.0**80, 2.0**110, 2.0**140)
 _MIN_WEIGHT = 2.0**-30  # mean weight per row at which rounding may have moved a millionth of the weight
 _ROWS_PER_PRODUCT = 2**14  # bounds the memory; float32 counts rows exactly up to 2^24
 
@@ -21,9 +25,9 @@ class Evidence:
     With flips :math:`F \in \{0,1\}^{n \times d}`, drops :math:`t \in \mathbb R^n` and weights
     :math:`\omega` (all 1 by default), it stores :math:`\sum\omega`, :math:`F^\top\omega`,
     :math:`F^\top \mathrm{diag}(\omega) F`, :math:`F^\top(\omega t)`, :math:`\omega^\top t` and
-    :math:`\omega^\top t^2`. Its size is d x d and does not depend on n. The sum of squares is stored as two
-    numbers, a multiple of :math:`2^{-26}` and the remainder, so that it is also exact for drops on that grid.
-    Weights should be probabilities: they and their products are rounded to multiples of :math:`2^{-50}`.
+    :math:`\omega^\top t^2`. Its size is d x d and does not depend on n. Every sum of drops or of their squares is
+    stored in parts, multiples of ever smaller powers of 2, which are exact for drops on the grid of
+    :math:`2^{-26}`. Weights should be probabilities: they are rounded to multiples of :math:`2^{-50}`.
 
     Examples
     --------
@@ -38,9 +42,9 @@ class Evidence:
     weight: float
     flip_sums: np.ndarray
     pair_sums: np.ndarray
-    cross_sums: np.ndarray
-    drop_sum: float
-    square_sums: tuple[float, float]
+    cross_sums: np.ndarray  # (d, 3), in parts
+    drop_sums: tuple[float, ...]  # in parts
+    square_sums: tuple[float, ...]  # in parts
 
     def __post_init__(self) -> None:
         for array in (self.flip_sums, self.pair_sums, self.cross_sums):
@@ -61,22 +65,21 @@ class Evidence:
         if weights is None:
             narrow = flips.astype(np.float32)
             pair_sums = (narrow.T @ narrow).astype(np.float64)  # exact, because the counts are below 2^24
-            weighted_drops, weight, squares = drops, float(len(drops)), drops * drops
+            weight, weighted = float(len(drops)), drops
         else:
-            weights, table = _round_to_grid(weights), flips.astype(np.float64)
+            weights, table = _round_to(WEIGHT_GRID, weights), flips.astype(np.float64)
             pair_sums, weight = table.T @ (table * weights[:, None]), float(weights.sum())
-            weighted_drops, squares = _round_to_grid(weights * drops), _round_to_grid(weights * drops * drops)
-        coarse = np.rint(squares * DROP_GRID) / DROP_GRID
+            weighted = weights * drops
+        parts = _split(weighted, _DROP_PARTS)
         return cls(
             n_rows=len(drops),
             weight=weight,
             flip_sums=np.diagonal(pair_sums).copy(),
             pair_sums=pair_sums,
-            cross_sums=np.einsum(
-                "i,ij->j", weighted_drops, flips
-            ),  # einsum casts in small blocks and builds no table of floats
-            drop_sum=float(weighted_drops.sum()),
-            square_sums=(float(coarse.sum()), float((squares - coarse).sum())),
+            # einsum casts in small blocks and builds no table of floats
+            cross_sums=np.stack([_column_sums(part, flips) for part in parts], axis=1),
+            drop_sums=tuple(float(part.sum()) for part in parts),
+            square_sums=tuple(float(part.sum()) for part in _split(weighted * drops, _SQUARE_PARTS)),
         )
 
     def __add__(self, other: "Evidence") -> "Evidence":
@@ -93,11 +96,17 @@ class Evidence:
             flip_sums=self.flip_sums + other.flip_sums,
             pair_sums=self.pair_sums + other.pair_sums,
             cross_sums=self.cross_sums + other.cross_sums,
-            drop_sum=self.drop_sum + other.drop_sum,
-            square_sums=(
-                self.square_sums[0] + other.square_sums[0],
-                self.square_sums[1] + other.square_sums[1],
-            ),
+            drop_sums=tuple(map(sum, zip(self.drop_sums, other.drop_sums, strict=True))),
+            square_sums=tuple(map(sum, zip(self.square_sums, other.square_sums, strict=True))),
+        )
+
+    def scaled(self, factor: float) -> "Evidence":
+        """The evidence of the drops times ``factor``; exact if the factor is a power of 2."""
+        return replace(
+            self,
+            cross_sums=self.cross_sums * factor,
+            drop_sums=tuple(part * factor for part in self.drop_sums),
+            square_sums=tuple(part * factor * factor for part in self.square_sums),
         )
 
     def mapped(self, breaks: np.ndarray) -> "Evidence":
@@ -154,17 +163,17 @@ class Evidence:
     @cached_property
     def cross_moments(self) -> np.ndarray:
         """``h = mean F't``, shape (d,)."""
-        return _read_only(self.cross_sums / self._divisor)
+        return _read_only(self.cross_sums[:, ::-1].sum(axis=1) / self._divisor)
 
     @property
     def drop_mean(self) -> float:
         """Mean of t."""
-        return self.drop_sum / self._divisor
+        return sum(reversed(self.drop_sums)) / self._divisor
 
     @property
     def drop_square(self) -> float:
         """Mean of t^2, which is the fidelity error of the explanation that consists of the intercept only."""
-        return (self.square_sums[0] + self.square_sums[1]) / self._divisor
+        return sum(reversed(self.square_sums)) / self._divisor
 
     @property
     def _divisor(self) -> float:
@@ -181,8 +190,26 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _round_to_grid(values: np.ndarray) -> np.ndarray:
-    return np.rint(values * WEIGHT_GRID) / WEIGHT_GRID
+def _round_to(grid: float, values: np.ndarray) -> np.ndarray:
+    """Round to multiples of ``1 / grid``; large values are multiples already."""
+    return np.rint(values * grid) / grid
+
+
+def _split(values: np.ndarray, grids: tuple[float, ...]) -> list[np.ndarray]:
+    """Split values into parts on ever finer grids; beyond the last grid the values are rounded."""
+    parts = []
+    for grid in grids:
+        part = _round_to(grid, values)
+        values = values - part
+        parts.append(part)
+    return parts
+
+
+def _column_sums(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
+    """Sum the values (n,) of the flipped rows of each literal."""
+    if not values.any():
+        return np.zeros(flips.shape[1])
+    return np.asarray(np.einsum("i,ij->j", values, flips))
 
 
 def _slices(n: int) -> list[slice]:

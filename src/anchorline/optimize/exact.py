@@ -64,6 +64,10 @@ class Candidate:
         """The literals with a contribution, which identify the candidate."""
         return tuple(np.flatnonzero(self.contributions).tolist())
 
+    def scaled(self, unit: float) -> "Candidate":
+        """The candidate in other units; exact if ``unit`` is a power of 2."""
+        return Candidate(self.objective * unit * unit, self.contributions * unit, self.intercept * unit)
+
 
 @dataclass
 class Pool:
@@ -82,8 +86,10 @@ class Pool:
     @property
     def cutoff(self) -> float:
         """A node with a bound at or above the cutoff is closed, because none of its sums would enter the pool."""
-        last = self.ranked[-1].objective if len(self.ranked) == self.size else np.inf
-        return last - TOLERANCE * self.problem.evidence.drop_square
+        if len(self.ranked) < self.size:
+            return np.inf
+        last = self.ranked[-1].objective
+        return last - TOLERANCE * max(self.problem.evidence.drop_square, last)
 
     def close(self, bound: float) -> None:
         """Record the bound of a part of the search space that is not searched."""
@@ -123,25 +129,25 @@ def solve_exact(problem: Problem, limits: Limits, shared: "Shared | None" = None
     is long. At a limit the lower bound is the smallest bound of the open nodes. Cost d^2, then O(n) to O(n^2) per
     node with n surviving candidates.
     """
-    pool = Pool(problem)
+    pool = Pool(problem.scaled)
     try:
-        n_nodes, stopped = _search(problem, limits, pool, shared)
+        n_nodes, stopped = _search(problem.scaled, limits, pool, shared)
     except NumericalError:
-        return _report(pool, 0, Status.NUMERICAL)
-    return _report(pool, n_nodes, Status.LIMIT if stopped else Status.OPTIMAL)
+        return _report(pool, 0, Status.NUMERICAL, problem.unit)
+    return _report(pool, n_nodes, Status.LIMIT if stopped else Status.OPTIMAL, problem.unit)
 
 
 def solve_path(problems: list[Problem], limits: Limits) -> list[Solution]:
     """Solve problems on the same evidence for increasing k; each search extends the last first guess."""
-    shared = Shared(Centered.from_evidence(problems[0].evidence)) if problems else None
+    shared = Shared(Centered.from_evidence(problems[0].scaled.evidence)) if problems else None
     return [solve_exact(problem, limits, shared) for problem in problems]
 
 
 def solve_runners_up(problem: Problem, limits: Limits, n_best: int = 2) -> tuple[list[Candidate], bool]:
     """Return the ``n_best`` best sums with different supports, best first, and whether the search was complete."""
-    pool = Pool(problem, n_best)
-    _, stopped = _search(problem, limits, pool)
-    return pool.ranked, not stopped
+    pool = Pool(problem.scaled, n_best)
+    _, stopped = _search(problem.scaled, limits, pool)
+    return [candidate.scaled(problem.unit) for candidate in pool.ranked], not stopped
 
 
 @dataclass
@@ -190,17 +196,19 @@ def _branch(centered: Centered, open_nodes: Queue, pool: Pool, max_nodes: float,
     return n_nodes
 
 
-def _report(pool: Pool, n_nodes: int, status: Status) -> Solution:
+def _report(pool: Pool, n_nodes: int, status: Status, unit: float) -> Solution:
+    """The best sum of the pool, in the units of the problem."""
     problem = pool.problem
     if not pool.ranked:  # the first guess would have found a sum if any were feasible
         status = Status.INFEASIBLE
     nothing = Candidate(np.inf, np.zeros(problem.n_literals), problem.prediction)
-    best = pool.ranked[0] if pool.ranked else nothing
+    best = (pool.ranked[0] if pool.ranked else nothing).scaled(unit)
+    lower_bound = 0.0 if status is Status.NUMERICAL else max(0.0, min(best.objective, pool.closed * unit * unit))
     return Solution(
         contributions=best.contributions,
         intercept=best.intercept,
         objective=best.objective,
-        lower_bound=0.0 if status is Status.NUMERICAL else max(0.0, min(best.objective, pool.closed)),
+        lower_bound=lower_bound,
         status=status,
         n_nodes=n_nodes,
     )
@@ -245,8 +253,8 @@ def _guess(
 
 def _root(centered: Centered, variant: Variant, guess: tuple[int, ...]) -> Node:
     """The root node of a variant, with the multipliers of the guess."""
-    form = project(centered, guess, np.zeros(0, dtype=np.intp)).form
-    _, eta, mu = saddle(form, variant.low, variant.high)
+    projection = project(centered, guess, np.zeros(0, dtype=np.intp))
+    eta, mu = saddle(projection.form, variant.low, variant.high, projection.line)
     return Node(variant, (), np.arange(len(centered.variances)), (float(eta), float(mu)))
 
 

@@ -1,19 +1,24 @@
 """The problem and its answer: `Problem`, `Variant`, the fit of one support, `Solution` and `Status`."""
 
 import enum
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from anchorline.errors import CertificateError, InfeasibleError, NotOptimalError, NumericalError, ParameterError
-from anchorline.grid import DROP_GRID
 from anchorline.optimize.evidence import Evidence
 
-_NEGLIGIBLE = 2 / DROP_GRID  # drops are rounded to 1 / DROP_GRID, so a term this small is only rounding
+# The drops are the unit of all these constants (`Problem.unit`).
+_NEGLIGIBLE = 2.0**-20  # a term this small changes the objective by 1e-12 of mean t^2
 _RCOND = 1e-12  # singular values below this share of the largest one are noise in the moments
-_SLACK = 1e-12  # a value outside a bound by at most this much counts as on the bound
+_SLACK = 1e-12  # a value outside a bound by at most this share of its size counts as on the bound
 _STEEP = 1e-12  # releasing a bound whose multiplier has the wrong sign but is smaller than this gains nothing
+_OUT_OF_REACH = 1e-14  # a total beyond the box by at most this share is only rounded
+_MAX_ROUNDING = 1e-12  # an objective whose rounding error may be a larger share of mean t^2 is computed exactly
 
 
 @dataclass(frozen=True, kw_only=False, eq=False)
@@ -28,7 +33,7 @@ class Problem:
     equals the origin does not count as a term. ``box=None`` removes the box. The problem is the better of
     two best-subset problems (`variants`). With starting level, k - 1 literals are chosen, and their sum may be
     any number that keeps :math:`|u_0| \le` box. Without starting level, k literals are chosen, and they must add
-    up to f(x) - c.
+    up to f(x) - c. The origin is not a term, so the box does not limit it.
 
     ``groups`` (d,) numbers the attribute that each literal speaks about. Literals of one attribute may depend on
     each other strongly, for example an interval on its two bounds. The exact solver uses the groups to shorten its
@@ -78,17 +83,50 @@ class Problem:
         total = self.prediction - self.origin
         with_intercept = Variant(min(self.k - 1, self.n_literals), self.prediction - box, self.prediction + box)
         without_intercept = Variant(min(self.k, self.n_literals), total, total)
-        # If the variant with starting level may already use every literal, the other one cannot fit better.
-        redundant = without_intercept.size == with_intercept.size
-        return (with_intercept,) if redundant or abs(self.origin) > box else (with_intercept, without_intercept)
+        # If the variant with starting level may use every literal and the origin, the other one cannot fit better.
+        redundant = without_intercept.size == with_intercept.size and abs(self.origin) <= box
+        return (with_intercept,) if redundant else (with_intercept, without_intercept)
+
+    @cached_property
+    def unit(self) -> float:
+        """The size of the drops: the power of 2 nearest to their root mean square; of the sum if all are zero."""
+        size = math.sqrt(self.evidence.drop_square) or max(abs(self.prediction), abs(self.origin)) or 1.0
+        return 2.0 ** round(math.log2(size))
+
+    @cached_property
+    def scaled(self) -> "Problem":
+        """The same problem in units of the drops; every number is divided by the `unit`, exactly."""
+        return replace(
+            self,
+            evidence=self.evidence.scaled(1 / self.unit),
+            prediction=self.prediction / self.unit,
+            box=None if self.box is None else self.box / self.unit,
+            origin=self.origin / self.unit,
+        )
 
     def objective(self, contributions: np.ndarray) -> float:
-        """Mean of ``(t - F u)^2`` over the sample, for dense contributions (d,)."""
+        """Mean of ``(t - F u)^2`` over the sample, for dense contributions (d,).
+
+        If contributions are so much larger than the drops that the float64 result might be wrong by 1e-12 of mean
+        t^2, it is computed in rational numbers.
+        """
         support = np.flatnonzero(contributions)
         values = np.asarray(contributions, dtype=np.float64)[support]
-        gram = self.evidence.second_moments[np.ix_(support, support)]
-        fitted = values @ gram @ values - 2 * self.evidence.cross_moments[support] @ values
-        return max(0.0, float(self.evidence.drop_square + fitted))
+        gram, cross = self.evidence.second_moments[np.ix_(support, support)], self.evidence.cross_moments[support]
+        sizes = np.abs(values)
+        largest = sizes @ gram @ sizes + 2 * np.abs(cross) @ sizes
+        if 4 * np.finfo(np.float64).eps * largest > _MAX_ROUNDING * self.evidence.drop_square:
+            return self._exact_objective(support, values)
+        return max(0.0, float(self.evidence.drop_square + (values @ gram @ values - 2 * cross @ values)))
+
+    def _exact_objective(self, support: np.ndarray, values: np.ndarray) -> float:
+        evidence, u = self.evidence, [Fraction(value) for value in values.tolist()]
+        total = sum(map(Fraction, evidence.square_sums), start=Fraction(0))
+        for i, literal in enumerate(support):
+            cross = sum(map(Fraction, evidence.cross_sums[literal].tolist()), start=Fraction(0))
+            pairs = evidence.pair_sums[literal, support].tolist()
+            total += u[i] * (sum(map(Fraction.__mul__, u, map(Fraction, pairs)), start=Fraction(0)) - 2 * cross)
+        return max(0.0, float(total / Fraction(evidence.weight)))
 
     def fit(self, support: np.ndarray) -> tuple[np.ndarray, float]:
         """Best contributions (dense) and intercept for the literals of a support.
@@ -97,10 +135,10 @@ class Problem:
         Raises `InfeasibleError` if these literals cannot reach the prediction inside the box.
         """
         support = np.unique(np.asarray(support, dtype=np.intp))
-        for variant in self.variants:
-            fitted = self.fit_variant(support, variant)
-            if fitted is not None:
-                return fitted
+        fits = [self.fit_variant(support, variant) for variant in self.variants]
+        feasible = [fitted for fitted in fits if fitted is not None]
+        if feasible:
+            return min(feasible, key=lambda fitted: self.objective(fitted[0]))
         raise InfeasibleError(
             f"The {len(support)} literals {support.tolist()} cannot add up to the prediction {self.prediction} "
             f"in at most {self.k} terms inside the box {self.box}. A larger k or a larger box is needed. "
@@ -112,7 +150,7 @@ class Problem:
         fitted = self._fit_all(support, variant) if len(support) <= variant.size else None
         if fitted is None:
             return None
-        small = (np.abs(fitted) <= _NEGLIGIBLE) & (fitted != 0)
+        small = (np.abs(fitted) <= _NEGLIGIBLE * self.unit) & (fitted != 0)
         if small.any():
             refitted = self.fit_variant(support[~small], variant)
             if refitted is not None:
@@ -120,13 +158,17 @@ class Problem:
         contributions = np.zeros(self.n_literals)
         contributions[support] = fitted
         if variant.low == variant.high:  # without starting level
-            _correct_sum(contributions, variant.low)
             return contributions, self.origin
-        intercept = self.prediction - float(contributions.sum())
-        total = self.prediction - self.origin
-        if abs(intercept - self.origin) <= _NEGLIGIBLE and (contributions.any() or total == 0):
-            _correct_sum(contributions, total)
-            intercept = self.origin
+        return self._anchor(contributions)
+
+    def _anchor(self, contributions: np.ndarray) -> tuple[np.ndarray, float]:
+        """Add the intercept, or leave it out if it differs from the origin by a negligible amount only."""
+        box, total = np.inf if self.box is None else self.box, self.prediction - self.origin
+        intercept = min(max(self.prediction - float(contributions.sum()), -box), box)
+        if abs(intercept - self.origin) <= _NEGLIGIBLE * self.unit and (contributions.any() or total == 0):
+            moved = _with_sum(contributions, total, total, box)
+            if moved is not None:
+                return moved, self.origin
         return contributions, intercept
 
     def smallest_objective(self, support: np.ndarray, variant: "Variant") -> float:
@@ -138,8 +180,10 @@ class Problem:
         return self.objective(contributions)
 
     def _fit_all(self, support: np.ndarray, variant: "Variant") -> np.ndarray | None:
-        gram = self.evidence.second_moments[np.ix_(support, support)]
-        return fit_support(gram, self.evidence.cross_moments[support], variant.low, variant.high, self.box)
+        unit, gram = self.unit, self.evidence.second_moments[np.ix_(support, support)]
+        cross, box = self.evidence.cross_moments[support] / unit, None if self.box is None else self.box / unit
+        fitted = fit_support(gram, cross, variant.low / unit, variant.high / unit, box)
+        return None if fitted is None else fitted * unit
 
     def n_terms(self, contributions: np.ndarray, intercept: float) -> int:
         """Number of terms of a sum: its literals, and the intercept unless it equals the origin."""
@@ -172,11 +216,21 @@ class Variant:
     high: float
 
 
-def _correct_sum(contributions: np.ndarray, total: float) -> None:
-    """Remove the last rounding error of the sum from the largest contribution, in place."""
-    if contributions.any():
-        largest = int(np.argmax(np.abs(contributions)))
-        contributions[largest] -= float(contributions.sum()) - total
+def _with_sum(values: np.ndarray, low: float, high: float, box: float) -> np.ndarray | None:
+    """Move the largest value that has room in the box so that the sum lies in [low, high]; None if none has.
+
+    Only rounding errors and negligible amounts are moved. Mutates nothing.
+    """
+    total = float(values.sum())
+    missing = min(max(total, low), high) - total
+    if missing == 0:
+        return values
+    for j in np.argsort(-np.abs(values), kind="stable"):
+        if values[j] != 0 and abs(values[j] + missing) <= box:
+            moved = values.copy()
+            moved[j] += missing
+            return moved
+    return None
 
 
 def fit_support(
@@ -195,11 +249,22 @@ def fit_support(
     unit = float(second.diagonal().max(initial=0.0)) or 1.0
     second, cross, pinned = second / unit, cross / unit, np.zeros(len(cross))
     fitted = _stationary(second, cross, pinned, low if low == high else None)
-    if fitted is not None and low != high and not low - _SLACK <= fitted.sum() <= high + _SLACK:
-        fitted = _stationary(second, cross, pinned, low if fitted.sum() < low else high)
-    if fitted is None or (box is not None and np.abs(fitted).max(initial=0.0) > box + _SLACK):
-        return _active_set(second, cross, low, high, box)
-    return fitted
+    if fitted is not None and low != high:
+        total, slack = fitted.sum(), _slack(fitted)
+        if not low - slack <= total <= high + slack:
+            fitted = _stationary(second, cross, pinned, low if total < low else high)
+    if fitted is None or (box is not None and np.abs(fitted).max(initial=0.0) > box + _slack(fitted)):
+        fitted = _active_set(second, cross, low, high, box)
+    if fitted is None:
+        return None
+    limit = np.inf if box is None else box
+    fitted = np.clip(fitted, -limit, limit)
+    moved = _with_sum(fitted, low, high, limit)
+    return fitted if moved is None else moved
+
+
+def _slack(values: np.ndarray) -> float:
+    return _SLACK * max(1.0, float(np.abs(values).max(initial=0.0)))
 
 
 def _stationary(
@@ -215,7 +280,7 @@ def _stationary(
         return solution
     remainder = total - solution.sum()
     if not len(free):
-        return solution if abs(remainder) <= _SLACK else None
+        return solution if abs(remainder) <= _SLACK * max(1.0, abs(total)) else None
     system = np.ones((len(free) + 1, len(free) + 1))  # the last row and column hold the sum constraint
     system[:-1, :-1], system[-1, -1] = gram, 0.0
     solution[free] = np.linalg.lstsq(system, np.append(target, remainder), rcond=_RCOND)[0][:-1]
@@ -232,7 +297,7 @@ def _active_set(
     bound of smallest index (Bland's rule) prevents cycles.
     """
     size = len(cross)
-    if box is None or low > size * box + _SLACK or high < -size * box - _SLACK or not size:
+    if box is None or not size or max(low, -high) > size * box * (1 + _OUT_OF_REACH):
         return None
     point = np.full(size, np.clip(0.0, low, high) / size)
     sides = np.zeros(size + 1, dtype=np.int8)
@@ -246,9 +311,9 @@ def _active_set(
         if hit is not None:
             sides[hit[0]] = hit[1]
             continue
-        released = _bound_to_release(second @ point - cross, sides, low == high)
+        released = _bound_to_release(second @ point - cross, sides, low == high, _STEEP * _slack(point) / _SLACK)
         if released is None:
-            return np.asarray(np.clip(point, -box, box))
+            return point
         sides[released] = 0
     raise NumericalError(
         f"The fit of {size} literals inside the box {box} did not converge. Better conditioned statistics are "
@@ -265,7 +330,7 @@ def _first_bound(
     lows, highs = np.full(len(values), -box), np.full(len(values), box)
     lows[-1], highs[-1] = low, high
     room = np.where(moves > 0, highs - values, values - lows)
-    over = (np.abs(moves) > room + _SLACK) & (sides == 0)
+    over = (np.abs(moves) > room + _slack(values)) & (sides == 0)
     if not over.any():
         return 1.0, None
     shares = np.where(over, np.maximum(room, 0.0) / np.where(over, np.abs(moves), 1.0), np.inf)
@@ -273,7 +338,7 @@ def _first_bound(
     return float(shares[first]), (first, 1 if moves[first] > 0 else -1)
 
 
-def _bound_to_release(gradient: np.ndarray, sides: np.ndarray, equality: bool) -> int | None:
+def _bound_to_release(gradient: np.ndarray, sides: np.ndarray, equality: bool, steep: float) -> int | None:
     """Index of the first held bound whose release lowers the objective; None at the optimum."""
     size = len(gradient)
     held = sides[:size] != 0
@@ -288,7 +353,7 @@ def _bound_to_release(gradient: np.ndarray, sides: np.ndarray, equality: bool) -
     pull = np.append((gradient + price) * sides[:size], -price * sides[size])
     if equality:
         pull[size] = 0.0
-    wrong = np.flatnonzero(pull > _STEEP)
+    wrong = np.flatnonzero(pull > steep)
     return int(wrong[0]) if len(wrong) else None
 
 
@@ -314,7 +379,7 @@ class Solution:
         object.__setattr__(self, "contributions", contributions)
         if self.status is Status.INFEASIBLE:
             return
-        if not self.gap >= -1e-9 * max(1.0, abs(self.objective)):  # also catches NaN
+        if not self.lower_bound <= self.objective:  # also catches NaN
             raise CertificateError.crossed(self.objective, self.lower_bound)
 
     @property

@@ -13,7 +13,7 @@ from anchorline.optimize.mip.base import import_backend, require_box
 from anchorline.optimize.problem import Problem, Solution, Status
 
 _TOLERANCE = 1e-10  # with a smaller tolerance Clarabel gives up and returns 1e-7
-_SLACK = 1e-12  # a prediction outside by at most this much counts as reachable, because of rounding
+_SLACK = 1e-12  # a prediction outside by at most this share counts as reachable, because of rounding
 _ANSWERS = ("optimal", "optimal_inaccurate", "user_limit")
 _WARNINGS_LOCK = threading.Lock()  # warning filters belong to the process, and two threads would mix them up
 
@@ -22,13 +22,13 @@ _WARNINGS_LOCK = threading.Lock()  # warning filters belong to the process, and 
 class Polytope:
     r"""The feasible set of the relaxation, which contains every sum of at most k terms inside the box.
 
-    .. math:: u_0 + \textstyle\sum_j u_j = f(x),\ |u_j| \le \text{box},\ |u_0| \le \text{box},\
+    .. math:: u_0 + \textstyle\sum_j u_j = f(x),\ |u_j| \le \text{box},\
+              \min(-\text{box}, c) \le u_0 \le \max(\text{box}, c),\
               \|u\|_1 + |u_0 - c| \le k\,\text{box} + |c|
 
     With starting level, :math:`\|u\|_1 \le (k - 1)\,\text{box}` and
     :math:`|u_0 - c| \le \text{box} + |c|`. Without, :math:`\|u\|_1 \le k\,\text{box}` and
-    :math:`u_0 = c`. If the origin c is outside the box, the intercept always counts as a term, and 0 takes the
-    place of c. ``center`` is c or 0, and ``radius`` is the right-hand side.
+    :math:`u_0 = c`. ``center`` is the origin c, and ``radius`` is the right-hand side.
     """
 
     n_literals: int
@@ -41,16 +41,22 @@ class Polytope:
     def from_problem(cls, problem: Problem) -> Self:
         """Build the polytope of a problem; raise `ParameterError` if the problem has no box."""
         box = require_box(problem)
-        center = float(problem.origin) if abs(problem.origin) <= box else 0.0
-        radius = problem.k * box + abs(center)
-        return cls(problem.n_literals, float(problem.prediction), box, center, radius)
+        center = float(problem.origin)
+        return cls(problem.n_literals, float(problem.prediction), box, center, problem.k * box + abs(center))
+
+    @property
+    def intercept_limits(self) -> tuple[float, float]:
+        """The smallest interval that holds the box and the origin."""
+        return min(-self.box, self.center), max(self.box, self.center)
 
     @property
     def is_empty(self) -> bool:
         """Whether no sum inside the box and the ball reaches the prediction."""
-        rise = min(self.radius, self.box - self.center + self.n_literals * self.box)
-        fall = min(self.radius, self.box + self.center + self.n_literals * self.box)
-        return not self.center - fall - _SLACK <= self.prediction <= self.center + rise + _SLACK
+        lowest, highest = self.intercept_limits
+        rise = min(self.radius, highest - self.center + self.n_literals * self.box)
+        fall = min(self.radius, self.center - lowest + self.n_literals * self.box)
+        slack = _SLACK * max(self.radius, abs(self.prediction))
+        return not self.center - fall - slack <= self.prediction <= self.center + rise + slack
 
     def linear_lower_bound(self, slopes: np.ndarray) -> float:
         r"""Return a rigorous and tight lower bound of :math:`g^\top u` over the polytope.
@@ -59,14 +65,14 @@ class Polytope:
 
         .. math:: g^\top u \ge \mu f(x) - \lambda\,\text{radius}
                   - \text{box} \textstyle\sum_j \max(0, |g_j - \mu| - \lambda)
-                  + \min_{|u_0| \le \text{box}} (\lambda |u_0 - c| - \mu u_0).
+                  + \min_{u_0} (\lambda |u_0 - c| - \mu u_0).
 
         A linear program finds the best pair. The value is computed by this formula, so it is a valid bound
         whatever the linear program returns.
         """
         price, toll = self._multipliers(slopes)
         literals = -self.box * np.maximum(0.0, np.abs(slopes - price) - toll).sum()
-        corners = np.array([-self.box, self.center, self.box])  # piecewise linear in u_0
+        corners = np.array([*self.intercept_limits, self.center])  # piecewise linear in u_0
         intercept = (toll * np.abs(corners - self.center) - price * corners).min()
         return float(price * self.prediction - toll * self.radius + literals + intercept)
 
@@ -74,8 +80,9 @@ class Polytope:
         """Return the price and toll from HiGHS; u and u_0 - center are split into positive and negative parts."""
         from scipy.optimize import linprog  # noqa: PLC0415  on first use only
 
-        rises = np.append(np.full(self.n_literals, self.box), self.box - self.center)
-        falls = np.append(np.full(self.n_literals, self.box), self.box + self.center)
+        lowest, highest = self.intercept_limits
+        rises = np.append(np.full(self.n_literals, self.box), highest - self.center)
+        falls = np.append(np.full(self.n_literals, self.box), self.center - lowest)
         costs = np.append(slopes, 0.0)
         ones = np.ones((1, self.n_literals + 1))
         answer = linprog(
@@ -139,7 +146,8 @@ def _minimize(problem: Problem, polytope: Polytope, limits: Limits) -> np.ndarra
         cvxpy.Minimize(curved - 2 * (evidence.cross_moments @ u)),
         [
             cvxpy.abs(u) <= polytope.box,
-            cvxpy.abs(intercept) <= polytope.box,
+            intercept >= polytope.intercept_limits[0],
+            intercept <= polytope.intercept_limits[1],
             cvxpy.norm1(u) + cvxpy.abs(intercept - polytope.center) <= polytope.radius,
         ],
     )

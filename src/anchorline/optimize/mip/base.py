@@ -34,8 +34,7 @@ class Program:
 
     ``second`` is G (d, d), ``cross`` is h (d,) and ``constant`` is the mean of t^2. All are in units of about that
     mean, because the backends' tolerances are absolute. An intercept that equals the ``origin`` c does not count
-    as a term. If c is outside the box, the intercept always counts (``intercept_counts``: :math:`z_0 = 1`). The
-    box is the big M, and it is part of the problem.
+    as a term, and may lie outside the box. The box is the big M, and it is part of the problem.
     """
 
     second: np.ndarray
@@ -66,9 +65,9 @@ class Program:
         return len(self.cross)
 
     @property
-    def intercept_counts(self) -> bool:
-        """Whether the intercept counts as a term whatever its value."""
-        return abs(self.origin) > self.box
+    def intercept_limits(self) -> tuple[float, float]:
+        """The smallest interval that holds the box and the origin."""
+        return min(-self.box, self.origin), max(self.box, self.origin)
 
     def split(self) -> tuple[np.ndarray, np.ndarray]:
         r"""Diagonal D (d,) and convex rest R (d, d) with :math:`G = \mathrm{diag}(D) + R`.

@@ -68,8 +68,9 @@ def _build(model: Any, program: Program) -> Any:
     box, origin = program.box, program.origin
     terms = model.addMVar(program.n_literals, vtype="B")
     values = model.addMVar(program.n_literals, lb=-box, ub=box)
-    intercept_term = model.addVar(vtype="B", lb=float(program.intercept_counts))
-    intercept = model.addVar(lb=-box, ub=box)
+    intercept_term = model.addVar(vtype="B")
+    lowest, highest = program.intercept_limits
+    intercept = model.addVar(lb=lowest, ub=highest)
     model.addConstr(values <= box * terms)
     model.addConstr(values >= -box * terms)
     model.addConstr(intercept - origin <= (box - origin) * intercept_term)

@@ -72,8 +72,9 @@ def _add_terms(scip: Any, model: Any, program: Program) -> tuple[list[Any], list
     for term, value in zip(terms, values, strict=True):
         model.addCons(value <= box * term)
         model.addCons(value >= -box * term)
-    intercept = model.addVar(lb=-box, ub=box)
-    intercept_term = model.addVar(vtype="B", lb=float(program.intercept_counts))
+    lowest, highest = program.intercept_limits
+    intercept = model.addVar(lb=lowest, ub=highest)
+    intercept_term = model.addVar(vtype="B")
     model.addCons(intercept - origin <= (box - origin) * intercept_term)
     model.addCons(intercept - origin >= (-box - origin) * intercept_term)
     model.addCons(intercept + scip.quicksum(values) == program.prediction)
