@@ -1,7 +1,8 @@
 """Samples as the solvers read them: `Evidence`, whose sums add up, and `SampleRows`, which keeps every row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +15,7 @@ WEIGHT_GRID = 2.0**50  # weights that add up to at most 8 have exact sums on thi
 # exact, because a part has at most 30 bits, and the first part of weighted drops adds up to at most 8.
 _DROP_PARTS = (2.0**50, 2.0**80, 2.0**110)
 _SQUARE_PARTS = (DROP_GRID, 2.0**52, 2.0**80, 2.0**110, 2.0**140)
+_MAX_ROUNDING = 1e-12  # a mean square whose rounding error may be a larger share of mean t^2 is computed exactly
 _MIN_WEIGHT = 2.0**-30  # mean weight per row at which rounding may have moved a millionth of the weight
 _ROWS_PER_PRODUCT = 2**14  # bounds the memory; float32 counts rows exactly up to 2^24
 
@@ -175,6 +177,29 @@ class Evidence:
         """Mean of t^2, which is the fidelity error of the explanation that consists of the intercept only."""
         return sum(reversed(self.square_sums)) / self._divisor
 
+    def mean_square(self, contributions: np.ndarray) -> float:
+        """Mean of ``(t - F u)^2`` for dense contributions u (d,).
+
+        If contributions are so much larger than the drops that the float64 result might be wrong by 1e-12 of mean
+        t^2, it is computed in rational numbers.
+        """
+        support = np.flatnonzero(contributions)
+        values = np.asarray(contributions, dtype=np.float64)[support]
+        gram, cross = self.second_moments[np.ix_(support, support)], self.cross_moments[support]
+        sizes = np.abs(values)
+        largest = float(sizes @ gram @ sizes + 2 * np.abs(cross) @ sizes)
+        if 4 * np.finfo(np.float64).eps * largest > _MAX_ROUNDING * self.drop_square:
+            return self._exact_mean_square(support, values)
+        return max(0.0, float(self.drop_square + (values @ gram @ values - 2 * cross @ values)))
+
+    def _exact_mean_square(self, support: np.ndarray, values: np.ndarray) -> float:
+        u, total = _exact(values), sum(_exact(self.square_sums))
+        for literal, value in zip(support, u, strict=True):
+            pairs = _exact(self.pair_sums[literal, support])
+            drops = sum(_exact(self.cross_sums[literal]))
+            total += value * (sum(a * b for a, b in zip(u, pairs, strict=True)) - 2 * drops)
+        return float(total / Fraction(self._divisor))
+
     @property
     def _divisor(self) -> float:
         if self.weight > self.n_rows * _MIN_WEIGHT:
@@ -183,6 +208,10 @@ class Evidence:
             f"The weights of {self.n_rows} rows add up to {self.weight:.3g}, and weights are rounded to multiples "
             "of 2^-50. They should add up to 1. Type `weights / weights.sum()`."
         )
+
+
+def _exact(values: Iterable[float]) -> list[Fraction]:
+    return [Fraction(float(value)) for value in values]
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 import enum
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +17,6 @@ _RCOND = 1e-12  # singular values below this share of the largest one are noise 
 _SLACK = 1e-12  # a value outside a bound by at most this share of its size counts as on the bound
 _STEEP = 1e-12  # releasing a bound whose multiplier has the wrong sign but is smaller than this gains nothing
 _OUT_OF_REACH = 1e-14  # a total beyond the box by at most this share is only rounded
-_MAX_ROUNDING = 1e-12  # an objective whose rounding error may be a larger share of mean t^2 is computed exactly
 
 
 @dataclass(frozen=True, kw_only=False, eq=False)
@@ -105,28 +103,8 @@ class Problem:
         )
 
     def objective(self, contributions: np.ndarray) -> float:
-        """Mean of ``(t - F u)^2`` over the sample, for dense contributions (d,).
-
-        If contributions are so much larger than the drops that the float64 result might be wrong by 1e-12 of mean
-        t^2, it is computed in rational numbers.
-        """
-        support = np.flatnonzero(contributions)
-        values = np.asarray(contributions, dtype=np.float64)[support]
-        gram, cross = self.evidence.second_moments[np.ix_(support, support)], self.evidence.cross_moments[support]
-        sizes = np.abs(values)
-        largest = sizes @ gram @ sizes + 2 * np.abs(cross) @ sizes
-        if 4 * np.finfo(np.float64).eps * largest > _MAX_ROUNDING * self.evidence.drop_square:
-            return self._exact_objective(support, values)
-        return max(0.0, float(self.evidence.drop_square + (values @ gram @ values - 2 * cross @ values)))
-
-    def _exact_objective(self, support: np.ndarray, values: np.ndarray) -> float:
-        evidence, u = self.evidence, [Fraction(value) for value in values.tolist()]
-        total = sum(map(Fraction, evidence.square_sums), start=Fraction(0))
-        for i, literal in enumerate(support):
-            cross = sum(map(Fraction, evidence.cross_sums[literal].tolist()), start=Fraction(0))
-            pairs = evidence.pair_sums[literal, support].tolist()
-            total += u[i] * (sum(map(Fraction.__mul__, u, map(Fraction, pairs)), start=Fraction(0)) - 2 * cross)
-        return max(0.0, float(total / Fraction(evidence.weight)))
+        """Mean of ``(t - F u)^2`` over the sample, for dense contributions (d,)."""
+        return self.evidence.mean_square(contributions)
 
     def fit(self, support: np.ndarray) -> tuple[np.ndarray, float]:
         """Best contributions (dense) and intercept for the literals of a support.
