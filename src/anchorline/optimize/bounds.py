@@ -142,7 +142,7 @@ def project(centered: Centered, chosen: tuple[int, ...], candidates: np.ndarray)
     degenerate, pins = remaining <= _VANISHING * original[p:], None
     if degenerate.any():
         pins = np.where(degenerate, _without_noise(rows[1:], one), 0.0)
-        if line is not None:  # a pin across the line is no restriction
+        if line is not None:  # a pin across the line restricts nothing
             pins[:, np.abs(line @ pins) <= _ALIGNED * np.hypot(*pins)] = 0.0
         pins = pins if pins.any() else None
         remaining = np.where(degenerate, 0.0, remaining)
@@ -183,7 +183,7 @@ def saddle(
         return -ratio12 - mu * ratio23, mu
     slope = form[0, 1] * line[0] + form[0, 2] * line[1]
     curvature = form[1, 1] * line[0] ** 2 + 2 * form[1, 2] * line[0] * line[1] + form[2, 2] * line[1] ** 2
-    with np.errstate(invalid="ignore"):  # 0 times infinity is no limit on the sum, so it is 0
+    with np.errstate(invalid="ignore"):  # without a price, infinite limits do not matter
         ends = np.where(line[1] == 0, 0.0, np.stack(np.broadcast_arrays(line[1] * low, line[1] * high)))
     step = _best_step(slope, curvature, np.minimum(*ends), np.maximum(*ends))
     return step * line[0], step * line[1]
