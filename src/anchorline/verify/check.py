@@ -146,7 +146,7 @@ def _recompute(repetition: Repetition, *, with_texts: bool) -> tuple[Verificatio
     again, doubt = repetition.explained(), None
     stated = claims(claimed, with_texts=with_texts)
     differing = differences(stated, claims(again, with_texts=with_texts))
-    if differing and repetition.stopped_by_clock(again):
+    if differing and repetition.depends_on_clock:
         if not repetition.can_be_replayed:
             return None, _BY_CLOCK
         doubt = None if confirms_search(claimed, again) else _BY_CLOCK

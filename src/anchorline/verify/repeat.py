@@ -61,15 +61,15 @@ class Repetition:
         """Whether the neighbors that were queried do not depend on the search."""
         return self.settings.n_samples != "auto"
 
+    @property
+    def depends_on_clock(self) -> bool:
+        """Whether two searches may end differently, because their time is limited."""
+        return self.settings.time_limit is not None
+
     def has_same_answers(self, again: Explanation) -> bool:
         """Whether the model answered as recorded, by the checksum."""
         stated = self.claimed.certificate.answers_checksum
         return abs(again.certificate.answers_checksum - stated) <= CHECKSUM_ROUNDING
-
-    def stopped_by_clock(self, again: Explanation) -> bool:
-        """Whether either search ended when its time was over, so that they may have ended differently."""
-        statuses = (self.claimed.certificate.status, again.certificate.status)
-        return Status.LIMIT in statuses and self.settings.time_limit is not None
 
     def _tried(self, run: Callable[[Parameters], Explanation]) -> Explanation:
         """Run with the recorded parameters, whose text decides the key of the checksum.
@@ -115,7 +115,7 @@ class Repetition:
 
     def _answers_vary(self, again: Explanation) -> bool:
         """Whether the same queries, asked a second time, have other answers than in ``again``."""
-        if self.settings.time_limit is None:
+        if not self.depends_on_clock:
             repeated = self._explain(again.parameters)
         elif self.can_be_replayed:
             again, repeated = self._replay(again.parameters), self._replay(again.parameters)

@@ -1,6 +1,5 @@
 """verify: every single change is caught, honest explanations hold."""
 
-import copy
 import json
 import math
 
@@ -12,6 +11,7 @@ import anchorline as al
 from anchorline.search.case import texts_digest
 from anchorline.spaces.base import Literal
 from anchorline.verify import Outcome
+from helpers.makers import at, changed, leaves, tampered
 from helpers.sealing import resealed
 
 WEIGHTS = np.random.default_rng(5).normal(size=(14, 6)) / 3
@@ -53,46 +53,12 @@ def test_an_honest_explanation_holds(name):
     assert al.verify(e.to_json(), model, al.Hypercube()).holds
 
 
-def leaves(value, path=()):
-    if isinstance(value, dict):
-        for key in value:
-            yield from leaves(value[key], (*path, key))
-    elif isinstance(value, list):
-        for index in range(len(value)):
-            yield from leaves(value[index], (*path, index))
-    else:
-        yield path
-
-
-def changed(old):
-    """Other values for a leaf: small and large changes of numbers, the other truth value, another text."""
-    if isinstance(old, bool):
-        return [not old]
-    if isinstance(old, int):
-        return [old + 1, -old] if old else [1]
-    if isinstance(old, float):
-        return [old * 1.001 + 1e-6, old - 1e-6, -old - 0.1]
-    return [old + "x"] if isinstance(old, str) else [1]
-
-
-def tampered(body, path, new):
-    body = copy.deepcopy(body)
-    holder = body
-    for key in path[:-1]:
-        holder = holder[key]
-    holder[path[-1]] = new
-    return body
-
-
 @pytest.mark.parametrize("name", ["number", "label", "auto", "enumerated"])
 def test_every_tampered_field_is_caught_by_the_digest_alone(name):
     model, e = made(name)
     body = json.loads(e.to_json())
     for path in leaves(body):
-        holder = body
-        for key in path:
-            holder = holder[key]
-        for new in changed(holder):
+        for new in changed(at(body, path)):
             assert not al.verify(json.dumps(tampered(body, path, new)), model).holds, path
 
 
@@ -102,9 +68,7 @@ def test_every_tampered_number_is_caught_also_when_the_digest_is_made_anew(name)
     body = json.loads(e.to_json())
     walked = 0
     for path in leaves(body):
-        old = body
-        for key in path:
-            old = old[key]
+        old = at(body, path)
         if path == ("sha256",) or isinstance(old, str):
             continue
         for new in changed(old):
@@ -123,9 +87,7 @@ def test_figures_in_the_output_s_own_units_are_compared_in_them():
         ("certificate", name, end) for name in ("typical_change", "baseline_change") for end in ("low", "high")
     ]
     for path in paths:
-        old = body
-        for key in path:
-            old = old[key]
+        old = at(body, path)
         verification = al.verify(resealed(tampered(body, path, old * 1.001 + 1e-14)), model)
         assert verification.outcome is not Outcome.HOLDS, path
     swapped = body | {"contributions": body["contributions"][1:] + body["contributions"][:1]}
