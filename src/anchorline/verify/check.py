@@ -22,7 +22,7 @@ from anchorline.spaces.base import Space
 from anchorline.spaces.given import as_space
 from anchorline.verify.compare import changed_parameters, claims, differences
 from anchorline.verify.fresh import confirmation, contradictions, doubts, measure_afresh
-from anchorline.verify.maker import explainer_of, foreign, given_names, given_range
+from anchorline.verify.maker import explainer_of, false_range, foreign, given_names, given_range
 from anchorline.verify.repeat import Repetition, confirms_search, refuted_search
 
 _BY_CLOCK = "the search was stopped by the clock, so that its bound, or what it listed, cannot be confirmed"
@@ -106,6 +106,9 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
         case = explainer.prepare(list(claimed.instance), settings)
     except (ParameterError, PredictorOutputError) as error:
         return Verification(Outcome.DOES_NOT_HOLD, (f"the model answers differently: {error}",))
+    reason = false_range(claimed, explainer)
+    if reason is not None:
+        return Verification(Outcome.DOES_NOT_HOLD, (reason,))
     refutation, doubt = _recompute(Repetition(claimed, explainer, case), with_texts=space is not None)
     return refutation or _measure(claimed, explainer, case, [] if doubt is None else [doubt])
 

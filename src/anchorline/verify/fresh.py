@@ -20,7 +20,6 @@ from anchorline.guarantees import Estimate
 from anchorline.result.assemble import measurements
 from anchorline.result.certificate import Certificate, Verdict
 from anchorline.result.explanation import Explanation
-from anchorline.result.summary import SEVERITY
 from anchorline.search.assess import Assessment, assess_until
 from anchorline.search.case import Case
 
@@ -28,6 +27,7 @@ CONFIDENCE = 0.999
 MARGIN = 0.025
 FIRST_LOOK = 2_500  # neighbors in the event, and as many everywhere
 LAST_LOOK = 20_000  # or as many as the maker measured with, if these are more
+PRAISE = (Verdict.TRUSTWORTHY, Verdict.ROBUST)
 SHARES = {"stability": "stability", "baseline_stability": "baseline stability"}
 ERRORS = {
     "fidelity_error": "fidelity error",
@@ -62,53 +62,58 @@ def measure_afresh(claimed: Explanation, case: Case) -> Certificate:
 def contradictions(stated: Certificate, fresh: Certificate) -> list[str]:
     """Return one sentence per figure whose two intervals have no number in common."""
     return [
-        f"fresh neighbors contradict the {name}: stated {old}, measured {new}"
+        f"fresh neighbors contradict the {name}: stated {_shown(old)}, measured {_shown(new)}"
         for name, old, new in _pairs(stated, fresh)
         if new.high < old.low or new.low > old.high
     ]
 
 
 def doubts(stated: Certificate, fresh: Certificate) -> list[str]:
-    """Return one sentence per figure that the fresh neighbors do not confirm, and one for the verdict."""
+    """Return one sentence per figure that the fresh neighbors do not confirm, and one for unsupported praise."""
     sentences = [
-        f"fresh neighbors do not confirm the {name}: stated {old}, measured {new}"
+        f"fresh neighbors do not confirm the {name}: stated {_shown(old)}, measured {_shown(new)}"
         for name, old, new in _pairs(stated, fresh)
         if not (_points(name, new.low) >= _points(name, old.low) - MARGIN)
         or not (_points(name, new.high) <= _points(name, old.high) + MARGIN)
     ]
-    if is_worse(fresh, stated):
-        measure = fresh.relevance_error if fresh.stability is None else fresh.stability
-        name = "relevance error" if fresh.stability is None else "stability"
+    if not supports(fresh, stated):
+        decides = fresh.stability is not None
+        name, measure = ("stability", fresh.stability) if decides else ("relevance error", fresh.relevance_error)
         sentences.append(
-            f"fresh neighbors do not support the verdict {word(stated)}: they measure a {name} of {measure}, and "
-            f"their verdict is {word(fresh)}"
+            f"fresh neighbors do not support the verdict {word(stated)}: they measure a {name} of "
+            f"{_shown(measure)}, and their verdict is {word(fresh)}"
         )
     return sentences
 
 
-def confirmation(stated: Certificate, fresh: Certificate) -> tuple[str, ...]:
+def confirmation(stated: Certificate, fresh: Certificate) -> list[str]:
     """Return what was confirmed, and how sure that is."""
-    if not list(_pairs(stated, fresh)):
-        return ("every figure was reproduced, and every neighbor there is was queried",)
-    figures = ["fidelity", "relevance", *(["stability"] if fresh.stability is not None else []), "baselines"]
-    return (
-        f"every figure was reproduced, and fresh neighbors confirm its {', '.join(figures)} and verdict "
-        f"({word(fresh)})",
+    if not _pairs(stated, fresh):
+        return ["every figure was reproduced, and every neighbor there is was queried"]
+    figures = ["its fidelity", "relevance", *(["stability"] if fresh.stability is not None else []), "baselines"]
+    verdict = f"; their verdict is {word(fresh)}, where the explanation states {word(stated)}"
+    if fresh.verdict is stated.verdict:
+        figures, verdict = [*figures, f"verdict ({word(fresh)})"], ""
+    confirmed = f"{', '.join(figures[:-1])} and {figures[-1]}"
+    return [
+        f"every figure was reproduced, and fresh neighbors confirm {confirmed}{verdict}",
         f"a figure more than {100 * MARGIN:g} points outside its stated interval would have been noticed with a "
         f"probability of {100 * CONFIDENCE:g}%",
-    )
+    ]
 
 
-def is_worse(first: Certificate, second: Certificate) -> bool:
-    """Whether the first certificate has a worse verdict than the second, which may also claim nothing."""
-    if second.verdict in (Verdict.UNDECIDED, Verdict.UNKNOWN):
-        return False
-    return SEVERITY.index(first.verdict) < SEVERITY.index(second.verdict)
+def supports(fresh: Certificate, stated: Certificate) -> bool:
+    """Whether the stated verdict may be repeated: praise must be the fresh verdict too."""
+    return stated.verdict not in PRAISE or fresh.verdict is stated.verdict
 
 
 def word(certificate: Certificate) -> str:
     """Return the verdict as a word."""
     return certificate.verdict.name.lower()
+
+
+def _shown(estimate: Estimate | None) -> str:
+    return "" if estimate is None else f"{estimate.value:.3g} ({estimate.low:.3g} to {estimate.high:.3g})"
 
 
 def _renewed(stated: Certificate, assessment: Assessment, case: Case) -> Certificate:

@@ -4,17 +4,16 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer
 from anchorline.model.outputs import classes_of
 from anchorline.model.predictor import plain_label
 from anchorline.result.certificate import Certificate
 from anchorline.result.explanation import Explanation
 from anchorline.search.case import texts_digest
-from anchorline.settings import Settings
 from anchorline.spaces.base import Space
 from anchorline.spaces.hypercube import Hypercube
-from anchorline.verify.fresh import ERRORS, is_worse, word
+from anchorline.verify.compare import ROUNDING
+from anchorline.verify.fresh import ERRORS, supports, word
 
 
 def explainer_of(claimed: Explanation, predict: Any, space: Space | None) -> Explainer:
@@ -58,53 +57,60 @@ def given_names(claimed: Explanation, predict: Any) -> list[str]:
     return [f"the output's name, {claimed.output!r}, is as named by its maker"]
 
 
-def given_range(claimed: Explanation, fresh: Certificate, explainer: Explainer) -> tuple[list[str], list[str]]:
-    """Return whether the output range makes the verdict better than it is, and what cannot be checked.
+def false_range(claimed: Explanation, explainer: Explainer) -> str | None:
+    """Return that the output range is not the model's own, although the explanation says that it is, or None."""
+    low, high = claimed.parameters["output_range"]
+    own = _own_range(claimed, explainer) if claimed.parameters.get("learned_range") else None
+    if own is None or max(abs(low - own[0]), abs(high - own[1])) <= ROUNDING * (own[1] - own[0]):
+        return None
+    return (
+        f"the model answers differently: its outputs on the training table range from {own[0]:g} to {own[1]:g}, "
+        f"where the explanation states {low:g} to {high:g}"
+    )
 
-    A wide range makes every change of the output small beside it. The model's own range is that of probabilities,
-    or that of its answers on the examples of the space, which takes up to 10,000 queries.
+
+def given_range(claimed: Explanation, fresh: Certificate, explainer: Explainer) -> tuple[list[str], list[str]]:
+    """Return whether praise rests on the output range that the maker gave, and what cannot be checked.
+
+    A wide range makes every change of the output small beside it.
     """
-    if not is_worse(_rescaled(fresh, math.inf), claimed.certificate):
+    stated = claimed.certificate
+    if supports(_rescaled(fresh, math.inf), stated):
         return [], []  # the verdict does not depend on the range
     low, high = claimed.parameters["output_range"]
-    stated = f"{low:g} to {high:g}"
-    own = _own_range(claimed, explainer)
+    shown, own = f"{low:g} to {high:g}", _own_range(claimed, explainer)
     if own is None:
-        return [], [] if (low, high) == (-1, 1) else [f"the output range, {stated}, is as given by its maker"]
-    narrower = _rescaled(fresh, (high - low) / (own[1] - own[0]))
-    if not is_worse(narrower, claimed.certificate):
+        return [], [] if (low, high) == (-1, 1) else [f"the output range, {shown}, is as given by its maker"]
+    narrower = _rescaled(fresh, max(1.0, (high - low) / (own[1] - own[0])))
+    if supports(narrower, stated) or not supports(fresh, stated):
         return [], []
     question = (
-        f"the verdict {word(claimed.certificate)} rests on the stated output range, {stated}; the model's own "
-        f"range is {own[0]:g} to {own[1]:g}, and relative to that the verdict is {word(narrower)}"
+        f"the verdict {word(stated)} rests on the stated output range, {shown}; the model's own range is "
+        f"{own[0]:g} to {own[1]:g}, and relative to that the verdict is {word(narrower)}"
     )
     return [question], []
 
 
 def _own_range(claimed: Explanation, explainer: Explainer) -> tuple[float, float] | None:
-    """Return the range that the explainer finds by itself, or None if the space has no examples to find it on."""
-    parameters = claimed.parameters
-    if not parameters.get("probability") and not hasattr(explainer.space, "examples"):
+    """Return the range of probabilities, or of the model's answers to the examples of the space, or None.
+
+    The examples take up to 10,000 queries, once per explainer.
+    """
+    if claimed.parameters.get("probability"):
+        return 0.0, 1.0
+    if not hasattr(explainer.space, "examples"):
         return None
-    plain = Explainer(
-        explainer.model,
-        explainer.space,
-        output=claimed.output,
-        **{name: parameters[name] for name in ("column", "task", "classes", "input")},
-    )
-    try:
-        case = plain.prepare(list(claimed.instance), replace(Settings.from_dict(parameters), max_queries=None))
-    except AnchorlineError:
-        return None
-    return case.predictor.output_range
+    low, high = explainer.learn_range(claimed.parameters["column"])
+    low, high = min(low, claimed.prediction), max(high, claimed.prediction)
+    return (low, high) if low < high else (low - 1, high + 1)
 
 
 def _rescaled(certificate: Certificate, factor: float) -> Certificate:
     """Return the certificate as it would be in an output range that is narrower by this factor."""
     found = {name: getattr(certificate, name) for name in ERRORS}
-    worse = {
+    larger: dict[str, Any] = {
         name: estimate.map(lambda error: min(1.0, error * factor**2) if error else 0.0)
         for name, estimate in found.items()
         if estimate is not None
     }
-    return replace(certificate, **worse)
+    return replace(certificate, **larger)
