@@ -15,7 +15,7 @@ from anchorline.optimize.exact import solve_exact
 from anchorline.optimize.problem import Variant
 from anchorline.search.assess import measure
 from anchorline.search.investigate import gather, pose
-from anchorline.search.sampling import ConditionalFlips, cancelling_event
+from anchorline.search.sampling import cancelling_event
 from anchorline.settings import Settings
 from anchorline.spaces.hypercube import Hypercube
 from benchmarks.engine import lime_explainer
@@ -74,8 +74,8 @@ def relevance_error(benchmark: Benchmark, x: np.ndarray, contributions: np.ndarr
     """Return the mean squared drop over fresh draws from the event of the contributions, by the definition."""
     settings = Settings.from_keywords(seed=seed)
     case = Explainer(benchmark.predict, Hypercube()).prepare(x, settings)
-    event = cancelling_event(contributions, settings.flip_probability)
-    flips = ConditionalFlips(case.stream("measure/free", N_MEASURED), event, case.stream_key("measure/pattern"))
+    event = cancelling_event(contributions, case.law)
+    flips = case.stream_inside(event, "measure", N_MEASURED)
     return float(np.mean(measure(case, flips, contributions).drops ** 2))
 
 
@@ -101,7 +101,7 @@ def _k_literals(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
     settings = Settings.from_keywords(sampling="draw")
     case = Explainer(benchmark.predict, Hypercube()).prepare(x, settings)
     evidence, _ = gather(case, case.stream("search", 5000))
-    posed = pose(evidence, case.predictor, settings)
+    posed = pose(case, evidence)
     problem = WithoutIntercept(posed.evidence, posed.k, posed.prediction, posed.box, posed.origin)
     solution = solve_exact(problem, Limits(node_limit=10_000))
     return solution.contributions, solution.status.name

@@ -57,7 +57,7 @@ class Task:
     @cached_property
     def problem(self) -> Problem:
         """The sample as an optimization problem, with the paper's box."""
-        return pose(self.evidence, self.case.predictor, self.case.settings)
+        return pose(self.case, self.evidence)
 
     @cached_property
     def flips(self) -> np.ndarray:

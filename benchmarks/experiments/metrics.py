@@ -1,7 +1,7 @@
 """Metrics of an answer by any method, with the formulas and draws of `anchorline.search.assess`."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,7 @@ import numpy as np
 from anchorline.guarantees import relevance_factor
 from anchorline.search.assess import flipped_sums, measure
 from anchorline.search.investigate import gather
-from anchorline.search.sampling import (
-    MAX_PATTERNS,
-    ConditionalFlips,
-    Event,
-    cancelling_event,
-)
+from anchorline.search.sampling import MAX_PATTERNS, Event, cancelling_event
 from benchmarks.experiments.explainers import Answer, Task
 from benchmarks.experiments.protocol import NON_ZERO, VIOLATED
 
@@ -61,11 +56,11 @@ class Evaluator:
         """Return the relevance error by the definition and on the support's subcube; NaN for too many literals."""
         if np.count_nonzero(contributions) > MAX_PATTERNS:
             return dict.fromkeys(("relevance", "relevance_subcube", "event_probability", "lemma"), math.nan)
-        p = self.task.case.settings.flip_probability
-        event = cancelling_event(contributions, p)
-        none_flipped = Event(
-            event.support, event.patterns[:1], np.ones(1), (1 - p) ** len(event.support)
-        )  # in the first pattern, no literal is flipped
+        law = self.task.case.law
+        event = cancelling_event(contributions, law)
+        unbroken = law.probability_unbroken(np.flatnonzero(contributions).tolist())
+        # In the first pattern, no literal is flipped.
+        none_flipped = replace(event, patterns=event.patterns[:1], shares=np.ones(1), probability=unbroken)
         return {
             "relevance": self._conditional_error(event, contributions),
             "relevance_subcube": self._conditional_error(none_flipped, contributions),
@@ -83,11 +78,10 @@ class Evaluator:
 
     def _conditional_error(self, event: Event, contributions: np.ndarray) -> float:
         """Return the mean squared drop given the event, which is queried once per event."""
-        key = event.support.tobytes() + event.patterns.tobytes()
+        key = event.attributes.tobytes() + event.patterns.tobytes()
         if key not in self._event_errors:
             case = self.task.case
-            free, pattern_key = case.stream(f"{STREAM}/event", self.n_draws), case.stream_key(f"{STREAM}/pattern")
-            measured = measure(case, ConditionalFlips(free, event, pattern_key), contributions)
+            measured = measure(case, case.stream_inside(event, STREAM, self.n_draws), contributions)
             self._event_errors[key] = float(np.mean(measured.drops**2))
         return self._event_errors[key]
 

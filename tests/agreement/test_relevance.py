@@ -11,6 +11,7 @@ from anchorline.optimize import Evidence, Limits, Problem, Status
 from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.relevance import measured_relevance, relevant_rules
 from anchorline.search.sampling import cancelling_event
+from anchorline.spaces.base import Law
 from helpers.enumeration import exact_errors, random_model
 
 
@@ -134,8 +135,9 @@ def test_a_limit_leaves_an_honest_gap():
     drops = np.tanh(flips @ weights) / 2
     problem = Problem(Evidence.from_sample(flips, drops), 5, 0.4)
     rows = SampleRows.pack(flips, drops)
-    full = relevant_rules(rows, problem, 0.3, Limits())
-    limited = relevant_rules(rows, problem, 0.3, Limits(None, 0))
+    law = Law.of_literals(problem.n_literals, 0.3)
+    full = relevant_rules(rows, problem, law, Limits())
+    limited = relevant_rules(rows, problem, law, Limits(None, 0))
     best_errors = {len(rule.support): rule.error for rule in full}
     for rule in limited:
         assert rule.lower_bound <= best_errors[len(rule.support)] + 1e-9
@@ -151,10 +153,11 @@ def test_contributions_of_a_rule_never_cancel():
             SampleRows.pack(flips, drops, np.full(16, 1 / 16)),
             Problem(Evidence.from_sample(flips, drops), 4, 0.3),
         )
-        for rule in relevant_rules(rows, problem, 0.5, Limits()):
-            event = cancelling_event(rule.contributions, 0.5)
+        law = Law.of_literals(4, 0.5)
+        for rule in relevant_rules(rows, problem, law, Limits()):
+            event = cancelling_event(rule.contributions, law)
             assert event.is_literal
-            assert tuple(event.support) == rule.support
+            assert tuple(event.attributes) == rule.support
             assert rule.intercept + rule.contributions.sum() == pytest.approx(0.3, abs=1e-12)
 
 

@@ -15,6 +15,7 @@ import pytest
 
 import anchorline as al
 from anchorline.search.sampling import DrawnFlips
+from anchorline.spaces.base import Law
 
 N = 120
 WORK = np.array(["Private", "Self", "State"])
@@ -216,7 +217,7 @@ class Sum:
 
 def test_other_batches_get_other_values(frame):
     neighborhood = al.Table(frame).at(3)
-    drawn = DrawnFlips(99, 8192, len(neighborhood.literals), 0.27)
+    drawn = DrawnFlips(99, 8192, Law.of_literals(len(neighborhood.literals), 0.27).ends)
     flips = np.ones((50, len(neighborhood.literals)), dtype=bool)
     one, other = (neighborhood.realize(flips, drawn.generator(start)) for start in (0, 4096))
     assert not one.equals(other)
@@ -225,8 +226,8 @@ def test_other_batches_get_other_values(frame):
 def test_values_do_not_follow_flips(frame):
     """Flips and values come from different generators, so that drawn values do not depend on other flips."""
     neighborhood = al.Table(frame).at(3)
-    drawn = DrawnFlips(1, 20_000, len(neighborhood.literals), 0.5)
-    flips, _ = drawn.rows(0, 20_000)
+    drawn = DrawnFlips(1, 20_000, Law.of_literals(len(neighborhood.literals), 0.5).ends)
+    flips = drawn.rows(0, 20_000)[0].astype(bool)
     ages = neighborhood.realize(flips, drawn.generator(0))["age"].to_numpy()
     for j in range(1, flips.shape[1]):
         assert abs(np.corrcoef(ages[flips[:, 0]], flips[flips[:, 0], j])[0, 1]) < 4.5 / np.sqrt(9000)

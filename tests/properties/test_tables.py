@@ -10,6 +10,7 @@ from scipy.stats import chisquare
 from anchorline import Table
 from anchorline.errors import InstanceError
 from anchorline.search.sampling import DrawnFlips
+from anchorline.spaces.base import Law
 from helpers.frames import LIBRARIES, assert_same_types, cells, holds, identity, in_library, sheets
 
 QUICK = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
@@ -182,8 +183,8 @@ N_DRAWS, FLIP_PROBABILITY = 60_000, 0.27
 def sample(request, training_frame):
     table = Table(training_frame, groups={"place": ["latitude", "longitude"]}, within=request.param)
     neighborhood = table.at(11)
-    source = DrawnFlips(12345, N_DRAWS, len(neighborhood.literals), FLIP_PROBABILITY)
-    flips, _ = source.rows(0, N_DRAWS)
+    source = DrawnFlips(12345, N_DRAWS, Law.of_literals(len(neighborhood.literals), FLIP_PROBABILITY).ends)
+    flips = source.rows(0, N_DRAWS)[0].astype(bool)
     return training_frame, neighborhood, flips, neighborhood.realize(flips, source.generator(0)), request.param
 
 

@@ -118,7 +118,7 @@ def explain_parts(
     _check_same(whole.of, predictor.checksum_key)
     predictor.n_queries, predictor.n_clipped = 1 + whole.stop, whole.n_clipped
     predictor.checksum_ticks = whole.checksum
-    problem = pose(whole.evidence, predictor, settings)
+    problem = pose(case, whole.evidence)
     return assemble(case, conclude(case, problem, solve_posed(problem, settings)))
 
 

@@ -1,15 +1,24 @@
 r"""Supports chosen for relevance itself: the direct problem (P2) for rules "no literal of S is flipped".
 
-The event of a rule has the known probability :math:`(1-p)^{|S|}`. Therefore, for each size s, minimizing
+The event of a rule has the known probability :math:`P[A_S]`, so the error of a rule is
 
-.. math:: R_s(S) = \bigl(\mathbb E\,t^2 - \mathrm{cover}(S)\bigr) / (1-p)^s, \qquad
+.. math:: R(S) = \bigl(\mathbb E\,t^2 - \mathrm{cover}(S)\bigr) / P[A_S], \qquad
           \mathrm{cover}(S) = \mathbb E\,[\,t^2;\ \text{some literal of } S \text{ is flipped}\,]
 
-is weighted maximum coverage. Single swaps on the ratio estimator (the mean of t^2 over the rows in the event) then
-improve each support, and an anchored fit by fidelity gives its contributions.
+Where every literal is an attribute, :math:`P[A_S] = (1-p)^s`, and the best rule of each size s is weighted maximum
+coverage. Where an attribute has several literals, a rule about s attributes covers at most :math:`C_s`, the most
+that all literals of s attributes cover, and its event has at most the probability :math:`Q_s`, the product of the
+s largest :math:`P[A_{\{j\}}]` of literals of different attributes. Therefore :math:`(\mathbb E\,t^2 - C_s) / Q_s`
+bounds the error of every rule about s attributes, whichever of their literals it states and however many. It is
+seldom the error of a rule, so such a rule is seldom proven best.
+
+Single swaps on the ratio estimator (the mean of t^2 over the rows in the event) then improve each support, and an
+anchored fit by fidelity gives its contributions.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +30,16 @@ from anchorline.optimize.problem import Problem, Status
 _CANCELLATION = 1e-12  # contributions cancel if their sum is at most this share of their sizes, as in sampling
 _MAX_LISTED = 20  # all 2^s sums are computed for at most this many literals
 _ROUNDING = 1e-14  # rounding error of a bound, as a share of the weight
+
+
+class Odds(Protocol):
+    """The known probabilities of events."""
+
+    def probability_unbroken(self, support: Sequence[int]) -> float:
+        """Probability that no literal of a support is flipped."""
+
+    def largest_unbroken(self, n_attributes: int) -> float:
+        """Largest such probability for literals of that many attributes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,11 +55,11 @@ class Rule:
 
 
 def relevant_rules(
-    rows: SampleRows, problem: Problem, flip_probability: float, limits: Limits, other: tuple[int, ...] = ()
+    rows: SampleRows, problem: Problem, odds: Odds, limits: Limits, other: tuple[int, ...] = ()
 ) -> list[Rule]:
     """Return the best rule of every size that k terms allow, its polished version, and the rule of ``other``."""
     rules: list[Rule] = []
-    search = _RuleSearch.from_sample(rows, problem, flip_probability, limits)
+    search = _RuleSearch.from_sample(rows, problem, odds, limits)
     for size in _allowed_sizes(problem):
         best, bound = search.best(size)
         same_size = [other] if len(other) == size else []
@@ -51,7 +70,7 @@ def relevant_rules(
 
 
 def shortest_rule(
-    rows: SampleRows, problem: Problem, flip_probability: float, max_error: float, limits: Limits
+    rows: SampleRows, problem: Problem, odds: Odds, max_error: float, limits: Limits
 ) -> tuple[Rule | None, bool]:
     """Return the rule of fewest literals whose relevance error is at most ``max_error``, and whether it is proved.
 
@@ -59,13 +78,16 @@ def shortest_rule(
     drawn sample must be expected in an event. The rule is None if no size reaches the error. The flag is True if
     a bound rules out every smaller size.
     """
-    proven, search = True, _RuleSearch.from_sample(rows, problem, flip_probability, limits)
+    proven, search = True, _RuleSearch.from_sample(rows, problem, odds, limits)
     for size in range(min(problem.k - 1, problem.n_literals) + 1):
-        if search.expected_rows(size) < _min_event_weight(rows):
-            return None, False
         best, bound = search.best(size)
-        if search.error(best.support) <= max_error + 1e-12:
-            rule = search.fit_rule(best.support, bound, best.status is Status.OPTIMAL)
+        if search.n_rows * odds.probability_unbroken(best.support) < _min_event_weight(rows):
+            return None, False
+        support = best.support
+        if problem.groups is not None:  # other literals of the same attributes may hold the output better
+            support = min(support, polish(rows, support), key=search.error)
+        if search.error(support) <= max_error + 1e-12:
+            rule = search.fit_rule(support, bound, best.status is Status.OPTIMAL)
             if rule is not None:  # otherwise no sum of this size lies in the box
                 return rule, proven
         else:
@@ -73,11 +95,11 @@ def shortest_rule(
     return None, proven
 
 
-def rule_error(rows: SampleRows, support: tuple[int, ...], flip_probability: float) -> float:
-    """``(E t^2 - cover) / (1 - p)^s``, summed over the event, because the difference is inexact at large p."""
+def rule_error(rows: SampleRows, support: tuple[int, ...], odds: Odds) -> float:
+    """``(E t^2 - cover) / P[A]``, summed over the event, because the difference is inexact at large p."""
     inside = ~rows.flips[:, list(support)].any(axis=1)
     weight = float((rows.row_weights * rows.drops**2)[inside].sum())
-    expected = float(rows.row_weights.sum()) * (1 - flip_probability) ** len(support)
+    expected = float(rows.row_weights.sum()) * odds.probability_unbroken(support)
     return weight / expected if expected else np.inf
 
 
@@ -88,33 +110,31 @@ class _RuleSearch:
     rows: SampleRows
     problem: Problem
     coverage: CoverageProblem
+    literals: np.ndarray  # one per attribute, as the coverage problem numbers them
     total: float
     n_rows: float
-    flip_probability: float
+    odds: Odds
     limits: Limits
 
     @classmethod
-    def from_sample(
-        cls, rows: SampleRows, problem: Problem, flip_probability: float, limits: Limits
-    ) -> "_RuleSearch":
+    def from_sample(cls, rows: SampleRows, problem: Problem, odds: Odds, limits: Limits) -> "_RuleSearch":
         weights = rows.row_weights * rows.drops**2
-        coverage, n_rows = CoverageProblem.from_flips(rows.flips, weights), float(rows.row_weights.sum())
-        bounded = _with_node_limit(limits, problem.n_literals)
-        return cls(rows, problem, coverage, float(weights.sum()), n_rows, flip_probability, bounded)
-
-    def expected_rows(self, size: int) -> float:
-        """Expected weight in the event of a rule of that size."""
-        return float(self.n_rows * (1 - self.flip_probability) ** size)
+        literals, flips = _attributes(rows.flips, problem.groups)
+        coverage, n_rows = CoverageProblem.from_flips(flips, weights), float(rows.row_weights.sum())
+        bounded = _with_node_limit(limits, len(literals))
+        return cls(rows, problem, coverage, literals, float(weights.sum()), n_rows, odds, bounded)
 
     def error(self, support: tuple[int, ...]) -> float:
         """The error of a rule by the coverage estimator."""
-        return rule_error(self.rows, support, self.flip_probability)
+        return rule_error(self.rows, support, self.odds)
 
     def best(self, size: int) -> tuple[Coverage, float]:
-        """The best support of that size, and a lower bound on the error of every rule of that size."""
-        coverage, expected = solve_coverage(self.coverage, size, self.limits), self.expected_rows(size)
+        """The support of that size that covers most, and a bound on every rule about that many attributes."""
+        coverage = solve_coverage(self.coverage, size, self.limits)
+        expected = self.n_rows * self.odds.largest_unbroken(size)
         uncovered = self.total * (1 - _ROUNDING) - coverage.upper_bound
-        return coverage, max(0.0, uncovered / expected) if expected else 0.0
+        support = tuple(self.literals[list(coverage.support)].tolist())
+        return replace(coverage, support=support), max(0.0, uncovered / expected) if expected else 0.0
 
     def fit_rule(self, support: tuple[int, ...], bound: float, complete: bool) -> Rule | None:
         """The rule of a support, with anchored contributions fitted by fidelity; None if the box forbids them."""
@@ -128,6 +148,16 @@ class _RuleSearch:
                 intercept = fitted[1] if fixed_sum else problem.prediction - float(contributions.sum())
                 return Rule(support, max(error, bound), bound, complete, contributions, intercept)
         return None
+
+
+def _attributes(flips: np.ndarray, groups: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """For every attribute, its literal with most flips, and the rows in which any of its literals is flipped."""
+    if groups is None:
+        return np.arange(flips.shape[1]), flips
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    counts = np.count_nonzero(flips, axis=0)
+    literals = np.array([each[np.argmax(counts[each])] for each in members], dtype=np.intp)
+    return literals, np.column_stack([flips[:, each].any(axis=1) for each in members])
 
 
 def polish(rows: SampleRows, support: tuple[int, ...]) -> tuple[int, ...]:

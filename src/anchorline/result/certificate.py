@@ -140,7 +140,8 @@ class Certificate:
 
 def derived(parameters: Mapping[str, Any], n_literals: int) -> dict[str, Any]:
     """Return the fields of a certificate that follow from the parameters of the explanation."""
+    n_attributes = parameters.get("n_attributes", n_literals)  # recorded where attributes have several literals
     return {
-        "reach": reach_of(parameters["flip_probability"], n_literals),
+        "reach": reach_of(parameters["flip_probability"], n_attributes),
         "learned_range": bool(parameters.get("learned_range", False)),  # not recorded by early releases
     }

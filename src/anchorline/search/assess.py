@@ -17,8 +17,6 @@ from anchorline.optimize.evidence import SampleRows
 from anchorline.search.case import Case
 from anchorline.search.sampling import (
     CANCELS,
-    ConditionalFlips,
-    DrawnFlips,
     EnumeratedEvent,
     EnumeratedFlips,
     Event,
@@ -26,6 +24,7 @@ from anchorline.search.sampling import (
     cancelling_event,
     reach_of,
 )
+from anchorline.spaces.base import Law
 
 _ROUNDING = 1 / DROP_GRID  # drops are rounded to multiples of this, so a loss may exceed its range by as much
 
@@ -166,13 +165,13 @@ def assess(
     .. math:: F = \mathbb E\,(t - F u + g/2)^2, \qquad R = \mathbb E\,[\,t^2 \mid \textstyle\sum_j u_j F_j = 0\,]
 
     ``anchoring_gap`` g is the amount by which the sum exceeds the prediction (0 if anchored). Half of
-    ``n_samples`` go to each expectation. Where flips alone determine the inputs and there are at most
-    ``max_enumerated`` of them, all flips are enumerated instead, and that part of the answer is exact. The
+    ``n_samples`` go to each expectation. Where draws alone determine the inputs and there are at most
+    ``max_enumerated`` of them, all draws are enumerated instead, and that part of the answer is exact. The
     limits of all estimates hold together with the given confidence.
     """
     sizes = (n_samples // 2, n_samples - n_samples // 2)
     samples = _Samples.draw(case, contributions, sizes, stream)
-    samples = samples.enumerated(max_enumerated) if case.neighborhood.deterministic else samples
+    samples = samples.enumerated(case.law, max_enumerated) if case.neighborhood.deterministic else samples
     everywhere = measure(case, samples.wide, contributions)
     inside = measure(case, samples.narrow, contributions)
     return _summarize(case, contributions, anchoring_gap, samples.event, everywhere, inside, confidence)
@@ -180,7 +179,7 @@ def assess(
 
 def assess_exactly(case: Case, rows: SampleRows, contributions: np.ndarray) -> Assessment:
     """Assess from rows that are the whole distribution and were queried before: exact, without further queries."""
-    event = cancelling_event(contributions, case.settings.flip_probability)
+    event = cancelling_event(contributions, case.law)
     everywhere = Measured.from_rows(rows, rows.flips, contributions)
     inside = everywhere.inside(contributions)
     return _summarize(case, contributions, 0.0, event, everywhere, inside, case.settings.confidence)
@@ -218,7 +217,7 @@ def assess_until(
 
 @dataclass(frozen=True, slots=True)
 class _Samples:
-    """The flips to query: of neighbors everywhere, and of neighbors inside the event."""
+    """The draws to query: of neighbors everywhere, and of neighbors inside the event."""
 
     event: Event
     wide: Flips
@@ -226,19 +225,15 @@ class _Samples:
 
     @classmethod
     def draw(cls, case: Case, contributions: np.ndarray, sizes: tuple[int, int], stream: str) -> "_Samples":
-        event = cancelling_event(contributions, case.settings.flip_probability)
-        wide, free = case.stream(f"{stream}/all", sizes[0]), case.stream(f"{stream}/event", sizes[1])
-        return cls(event, wide, ConditionalFlips(free, event, case.stream_key(f"{stream}/pattern")))
+        event = cancelling_event(contributions, case.law)
+        return cls(event, case.stream(f"{stream}/all", sizes[0]), case.stream_inside(event, stream, sizes[1]))
 
-    def enumerated(self, max_rows: int) -> "_Samples":
-        """Replace each draw by all flips where these are at most ``max_rows``."""
-        drawn = self.wide
-        assert isinstance(drawn, DrawnFlips)
-        everything = EnumeratedFlips(drawn.n_literals, drawn.flip_probability)
-        event = EnumeratedEvent(drawn.n_literals, drawn.flip_probability, self.event)
+    def enumerated(self, law: Law, max_rows: int) -> "_Samples":
+        """Replace each sample by all its draws where these are at most ``max_rows``."""
+        everything, event = EnumeratedFlips(law), EnumeratedEvent(law, self.event)
         return _Samples(
             self.event,
-            everything if everything.n_rows <= max_rows else drawn,
+            everything if everything.n_rows <= max_rows else self.wide,
             event if event.n_rows <= max_rows else self.narrow,
         )
 
@@ -247,9 +242,10 @@ def measure(
     case: Case, flips: Flips, contributions: np.ndarray, before: Measured | None = None, start: int = 0
 ) -> Measured:
     """Query the model from row ``start`` on and append to ``before``; keeps a few numbers per row, for any d."""
-    parts = [] if before is None else [before]
+    parts, support = [] if before is None else [before], np.flatnonzero(contributions)
     for batch in case.query(flips, start):
-        answer, sums = batch.answer, flipped_sums(batch.flips, contributions)
+        answer = batch.answer
+        sums = flipped_sums(case.law.flips(batch.draws, support), contributions[support])
         parts.append(Measured(batch.weights, answer.drops, sums, answer.stays, answer.clipped))
     return Measured(*(_joined([getattr(part, name) for part in parts]) for name in Measured.__slots__))
 
@@ -297,7 +293,7 @@ def _summarize(
         event_is_literal=event.is_literal,
         n_clipped_inside=inside.n_clipped,
         n_clipped=everywhere.n_clipped,
-        reach=reach_of(case.settings.flip_probability, case.n_literals),
+        reach=reach_of(case.settings.flip_probability, case.law.n_attributes),
         confidence=confidence,
     )
 

@@ -11,18 +11,24 @@ import numpy as np
 
 from anchorline._version import __version__
 from anchorline.model.predictor import Answer, Predictor, batches
-from anchorline.search.sampling import DrawnFlips, Flips, stream_key
+from anchorline.search.sampling import ConditionalFlips, DrawnFlips, Event, Flips, stream_key
 from anchorline.settings import Settings
-from anchorline.spaces.base import Literal, Neighborhood, Space
+from anchorline.spaces.base import Law, Literal, Neighborhood, Space
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Neighbors of one model call: flips (n, d), weights (n,) or None if all weigh the same, and the answers."""
+    """Neighbors of one model call: draws (n, attributes), weights (n,) or None if all are equal, and answers."""
 
-    flips: np.ndarray
+    law: Law
+    draws: np.ndarray
     weights: np.ndarray | None
     answer: Answer
+
+    @property
+    def flips(self) -> np.ndarray:
+        """Which literals the draws break, (n, d) as booleans."""
+        return self.law.flips(self.draws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +68,7 @@ class Case:
                 "versions": {"anchorline": __version__, "numpy": np.__version__},
                 "texts": texts_digest(self.neighborhood.literals),
             }
+            | ({} if self.law.one_to_one else {"n_attributes": self.law.n_attributes})
         )
 
     @property
@@ -69,20 +76,34 @@ class Case:
         """Number of literals."""
         return len(self.neighborhood.literals)
 
+    @cached_property
+    def law(self) -> Law:
+        """How the attributes are drawn, and which literals each outcome breaks."""
+        p, changes = self.settings.flip_probability, getattr(self.neighborhood, "changes", None)
+        if changes is None:
+            return Law.of_literals(self.n_literals, p)
+        return Law.of_changes(changes, self.n_literals, p)
+
     def stream_key(self, name: str) -> int:
         """Return the Philox key of a named stream of this row and seed."""
         return stream_key(self.settings.seed, self.neighborhood.key, name)
 
     def stream(self, name: str, n_rows: int) -> DrawnFlips:
-        """Return the flips of a named stream of this row and seed."""
-        return DrawnFlips(self.stream_key(name), n_rows, self.n_literals, self.settings.flip_probability)
+        """Return the draws of a named stream of this row and seed."""
+        return DrawnFlips(self.stream_key(name), n_rows, self.law.ends)
+
+    def stream_inside(self, event: Event, name: str, n_rows: int) -> ConditionalFlips:
+        """Return the draws of a named stream of this row and seed, given an event."""
+        keys = [self.stream_key(f"{name}/{part}") for part in ("pattern", "within")]
+        return ConditionalFlips(self.stream(f"{name}/event", n_rows), event, self.law, *keys)
 
     def query(self, flips: Flips, start: int = 0) -> Iterator[Batch]:
-        """Query the model about the neighbors with these flips, from row ``start`` on, in fixed batches."""
+        """Query the model about the neighbors with these draws, from row ``start`` on, in fixed batches."""
+        law = self.law
         for first, last in batches(flips.n_rows, start):
-            table, weights = flips.rows(first, last)
-            inputs = self.neighborhood.realize(table, flips.generator(first))
-            yield Batch(table, weights, self.predictor.answer(inputs, last - first))
+            draws, weights = flips.rows(first, last)
+            inputs = self.neighborhood.realize(law.as_realized(draws), flips.generator(first))
+            yield Batch(law, draws, weights, self.predictor.answer(inputs, last - first))
 
 
 def open_case(

@@ -10,7 +10,6 @@ import numpy as np
 
 from anchorline.errors import BudgetError, InfeasibleError, ParameterError
 from anchorline.guarantees import achievable_epsilon, split_delta
-from anchorline.model.predictor import Predictor
 from anchorline.optimize import Problem, Solution, Status, solve
 from anchorline.optimize.evidence import Evidence, SampleRows
 from anchorline.optimize.exact import solve_runners_up
@@ -20,7 +19,7 @@ from anchorline.search.sampling import MAX_PATTERNS, EnumeratedFlips, Flips
 from anchorline.search.select import Rival, compare, fewest_facts, find_rivals, most_relevant
 from anchorline.settings import AUTO_MAX_QUERIES, Settings
 
-MAX_ENUMERATED = 22  # literals; querying more than 2^22 rows takes too long
+MAX_ENUMERATED = 22  # literals that change in one way; querying more than 2^22 rows takes too long
 MIN_ENUMERATED = 1e-6  # flip probability; weights are rounded to 2^-50, too coarse for products of smaller ones
 _FIRST_LOOK = 1000
 
@@ -51,11 +50,11 @@ def investigate(case: Case) -> Findings:
     check_budget(settings, flips.n_rows, exhaustive)
     keep = exhaustive or settings.objective != "fidelity"
     evidence, rows = gather(case, flips, keep=keep)
-    problem = pose(evidence, case.predictor, settings)
+    problem = pose(case, evidence)
     chooser = None
     if settings.n_choose and not exhaustive:
         _, chooser = gather(case, case.stream("choose", settings.n_choose), keep=True)
-    solution = _choose(problem, rows, chooser, settings)
+    solution = _choose(case, problem, rows, chooser)
     rivals = find_rivals(problem, solution, chooser, settings) if settings.alternatives else ()
     return conclude(case, problem, solution, rows if exhaustive else None, rivals)
 
@@ -84,13 +83,15 @@ def check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
         )
 
 
-def _choose(problem: Problem, rows: SampleRows | None, chooser: SampleRows | None, settings: Settings) -> Solution:
+def _choose(case: Case, problem: Problem, rows: SampleRows | None, chooser: SampleRows | None) -> Solution:
     """Return the sum that the objective asks for."""
+    settings = case.settings
     if rows is None or settings.objective == "fidelity":
         return solve_posed(problem, settings)
     if settings.objective == "shortest":
-        return fewest_facts(rows, problem, settings)
-    return most_relevant(rows, chooser or rows, problem, solve_posed(problem, settings), settings)
+        return fewest_facts(rows, problem, case.law, settings)
+    fitted = solve_posed(problem, settings)
+    return most_relevant(rows, chooser or rows, problem, fitted, case.law, settings.limits)
 
 
 def certify(case: Case, solution: Solution, all_rows: SampleRows | None) -> tuple[Assessment | None, str | None]:
@@ -115,20 +116,23 @@ def certify(case: Case, solution: Solution, all_rows: SampleRows | None) -> tupl
 
 
 def gather(case: Case, flips: Flips, *, start: int = 0, keep: bool = False) -> tuple[Evidence, SampleRows | None]:
-    """Query the model about the rows of flips from ``start`` on and sum up the evidence; ``keep`` the rows too.
+    """Query the model about the rows of draws from ``start`` on and sum up the evidence; ``keep`` the rows too.
 
-    Unless they are kept, memory does not grow with the number of rows.
+    The evidence is summed over the outcomes of the attributes, which are fewer than the literals about them.
+    Unless rows are kept, memory does not grow with their number.
     """
     evidence: Evidence | None = None
     kept: list[SampleRows] = []
+    law = case.law
     for batch in case.query(flips, start):
         answer = batch.answer
-        part = Evidence.from_sample(batch.flips, answer.drops, batch.weights)
+        part = Evidence.from_sample(law.outcomes(batch.draws), answer.drops, batch.weights)
         evidence = part if evidence is None else evidence + part
         if keep:
             rows = SampleRows.pack(batch.flips, answer.drops, batch.weights, answer.stays, answer.clipped)
             kept.append(rows)
     assert evidence is not None  # at least one row
+    evidence = evidence if law.one_to_one else evidence.mapped(law.incidence)
     return evidence, SampleRows.joined(kept) if keep else None
 
 
@@ -136,7 +140,8 @@ def plan(case: Case) -> Flips | None:
     """Enumerate if requested, or if that takes no more queries than drawing; otherwise draw. None: until clear."""
     settings, d, n = case.settings, case.n_literals, case.settings.n_samples
     p = settings.flip_probability
-    possible = case.neighborhood.deterministic and d <= MAX_ENUMERATED and p >= MIN_ENUMERATED
+    everything = EnumeratedFlips(case.law)
+    possible = case.neighborhood.deterministic and everything.n_rows <= 2**MAX_ENUMERATED and p >= MIN_ENUMERATED
     if settings.sampling == "enumerate" and not possible:
         raise ParameterError(
             f"sampling='enumerate' needs at most {MAX_ENUMERATED} literals and a flip probability of at least "
@@ -144,14 +149,23 @@ def plan(case: Case) -> Flips | None:
         )
     max_rows = _FIRST_LOOK if n == "auto" else n
     max_rows = max_rows if settings.max_queries is None else min(max_rows, settings.max_queries - 1)
-    if settings.sampling == "enumerate" or (settings.sampling == "auto" and possible and 2**d <= max_rows):
-        return EnumeratedFlips(d, settings.flip_probability)
+    fits = possible and everything.n_rows <= max_rows
+    if settings.sampling == "enumerate" or (settings.sampling == "auto" and fits):
+        return everything
     return None if n == "auto" else case.stream("search", int(n))
 
 
-def pose(evidence: Evidence, predictor: Predictor, settings: Settings) -> Problem:
-    """Return the problem that the evidence and the settings pose."""
-    return Problem(evidence, settings.k, predictor.scaled_prediction, box=settings.box, origin=predictor.origin)
+def pose(case: Case, evidence: Evidence, k: int | None = None) -> Problem:
+    """Return the problem that the evidence and the settings pose, by default with the settings' k."""
+    predictor, settings, law = case.predictor, case.settings, case.law
+    return Problem(
+        evidence,
+        settings.k if k is None else k,
+        predictor.scaled_prediction,
+        box=settings.box,
+        origin=predictor.origin,
+        groups=None if law.one_to_one else law.groups,
+    )
 
 
 def solve_posed(problem: Problem, settings: Settings) -> Solution:
@@ -223,7 +237,7 @@ def _search_until_clear(case: Case, max_queries: int) -> tuple[Problem, Solution
         done = 0 if evidence is None else evidence.n_rows
         more, _ = gather(case, case.stream("search", n), start=done)
         evidence = more if evidence is None else evidence + more
-        problem = pose(evidence, case.predictor, settings)
+        problem = pose(case, evidence)
         solution = solve_posed(problem, settings)
         _, fresh = gather(case, case.stream("choose", n), start=done, keep=True)
         assert fresh is not None

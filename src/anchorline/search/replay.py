@@ -11,7 +11,6 @@ from anchorline.optimize.relevance import rule_error
 from anchorline.search.case import Case
 from anchorline.search.investigate import Findings, conclude, gather, plan, pose
 from anchorline.search.sampling import EnumeratedFlips
-from anchorline.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,11 +35,11 @@ def replay(case: Case, found: Found) -> Findings:
         raise ParameterError("n_samples is 'auto', but only a fixed number of samples can be replayed.")
     exhaustive = isinstance(flips, EnumeratedFlips)
     evidence, rows = gather(case, flips, keep=exhaustive or settings.objective != "fidelity")
-    problem = pose(evidence, case.predictor, settings)
+    problem = pose(case, evidence)
     if settings.n_choose and not exhaustive:
         gather(case, case.stream("choose", settings.n_choose))
     intercept = problem.prediction - float(found.contributions.sum()) if found.has_intercept else problem.origin
-    objective = _objective(problem, rows, found, settings)
+    objective = _objective(case, problem, rows, found)
     solution = Solution(
         contributions=found.contributions,
         intercept=intercept,
@@ -51,9 +50,9 @@ def replay(case: Case, found: Found) -> Findings:
     return conclude(case, problem, solution, rows if exhaustive else None)
 
 
-def _objective(problem: Problem, rows: SampleRows | None, found: Found, settings: Settings) -> float:
+def _objective(case: Case, problem: Problem, rows: SampleRows | None, found: Found) -> float:
     """Return the mean square that the search minimizes, for the sum that was found."""
-    if rows is None or settings.objective == "fidelity":
+    if rows is None or case.settings.objective == "fidelity":
         return problem.objective(found.contributions)
     support = tuple(np.flatnonzero(found.contributions).tolist())
-    return rule_error(rows, support, settings.flip_probability)
+    return rule_error(rows, support, case.law)

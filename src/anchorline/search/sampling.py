@@ -1,14 +1,17 @@
-"""Flips: independent draws from named streams, or all of them with their probabilities."""
+"""Draws of the attributes: independent draws from named streams, or all of them with their probabilities."""
 
 import hashlib
+import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from anchorline.errors import ParameterError
+from anchorline.spaces.base import Law
 
-_GROUP = 512  # rows drawn together, so that the flips of one literal are contiguous, as their readers need
-MAX_PATTERNS = 20  # literals of a support whose 2^s patterns are listed
+_GROUP = 512  # rows drawn together, so that the draws of one attribute are contiguous, as their readers need
+MAX_PATTERNS = 20  # literals of a support whose patterns are listed, of which there are at most 2^s
 CANCELS = 1e-12
 
 
@@ -21,8 +24,8 @@ def stream_key(seed: int, row_key: bytes, stream: str) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def reach_of(flip_probability: float, n_literals: int) -> float:
-    r"""Return the probability that a neighbor differs from the case in at least one literal.
+def reach_of(flip_probability: float, n_attributes: int) -> float:
+    r"""Return the probability that a neighbor differs from the case in at least one attribute.
 
     .. math:: 1 - (1 - p)^d
 
@@ -31,45 +34,57 @@ def reach_of(flip_probability: float, n_literals: int) -> float:
     >>> round(reach_of(0.2689, 8), 3), reach_of(1e-20, 8)
     (0.918, 8e-20)
     """
-    return float(-np.expm1(n_literals * np.log1p(-flip_probability)))
+    return float(-np.expm1(n_attributes * np.log1p(-flip_probability)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DrawnFlips:
-    """``n_rows`` rows of independent flips; any slice of rows can be drawn alone, in any order.
+    """``n_rows`` rows of independent draws; any slice of rows can be drawn alone, in any order.
 
-    Rows come in groups. Group g owns the Philox counters from ``g 2^64`` on, so that a row's flips depend only on
-    (key, row, d, p). Each flip is decided by one byte, literal after literal: a byte below ``floor(p 2^8)`` is a
-    flip, a byte above is not. A byte equal to it is decided by 32 further bits, in the same order, so that the
-    probability is exact to 2^-41.
+    ``ends`` are those of a `Law`: a draw takes the first way whose end exceeds a uniform number, and is 0 if none
+    does. Rows come in groups. Group g owns the Philox counters from ``g 2^64`` on, so that a row's draws depend
+    only on (key, row, ends). Each draw is decided by one byte, attribute after attribute. A byte that equals the
+    first 8 bits of an end is followed by 32 further bits, in the same order, so that probabilities are exact to
+    2^-41.
     """
 
     key: int
     n_rows: int
-    n_literals: int
-    flip_probability: float
+    ends: np.ndarray
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, None]:
-        """Return flips (stop - start, d) as booleans, contiguous per literal; there are no weights."""
+        """Return draws (stop - start, attributes), contiguous per attribute; there are no weights."""
         first, last = start // _GROUP, -(-stop // _GROUP)
-        flips = np.empty((self.n_literals, max(0, last - first) * _GROUP), dtype=bool)
+        n_ways, n_attributes = self.ends.shape
+        draws = np.empty((n_attributes, max(0, last - first) * _GROUP), dtype=np.min_scalar_type(n_ways))
+        highs = _smallest(self.ends >> 32)[:, :, None]
         for group in range(first, last):
             at = (group - first) * _GROUP
-            self._draw(group, flips[:, at : at + _GROUP])
-        return flips[:, start - first * _GROUP : stop - first * _GROUP].T, None
+            self._draw(group, highs, draws[:, at : at + _GROUP])
+        return draws[:, start - first * _GROUP : stop - first * _GROUP].T, None
 
-    def _draw(self, group: int, flips: np.ndarray) -> None:
-        """Fill in the flips (d, rows) of a group."""
+    def _draw(self, group: int, highs: np.ndarray, draws: np.ndarray) -> None:
+        """Fill in the draws (attributes, rows) of a group; ``highs`` (ways, attributes, 1) begin the ends."""
         generator = np.random.Philox(key=self.key, counter=group << 64)
-        high, low = divmod(round(self.flip_probability * 2**40), 2**32)
-        short = _raw(generator, flips.size, "u1").reshape(flips.shape)
-        np.less(short, high, out=flips)
-        ties = np.flatnonzero(short == high)
-        flips[np.unravel_index(ties, flips.shape)] = _raw(generator, len(ties), "<u4") < low
+        short = _raw(generator, draws.size, "u1").reshape(draws.shape)
+        draws[:], tied = 1, short == highs[-1]
+        for high in highs[:-1]:  # ends increase, so the first way that exceeds follows all that do not
+            draws += short >= high
+            tied |= short == high
+        draws *= short < highs[-1]
+        attributes, rows = np.divmod(np.flatnonzero(tied), draws.shape[1])
+        exact = (short[attributes, rows].astype(np.int64) << 32) + _raw(generator, len(rows), "<u4")
+        ends = self.ends[:, attributes]
+        draws[attributes, rows] = np.where(exact < ends[-1], 1 + np.count_nonzero(ends <= exact, axis=0), 0)
 
     def generator(self, start: int) -> np.random.Generator:
         """Return the generator of values for the batch that starts at this row; twice as fast as Philox."""
         return np.random.Generator(np.random.PCG64DXSM([self.key, start]))
+
+
+def _smallest(highs: np.ndarray) -> np.ndarray:
+    """Return the first bits of all ends in the smallest type: bytes are compared fastest with bytes."""
+    return highs.astype(np.uint8 if highs.max(initial=0) < 256 else np.uint16)
 
 
 def _raw(generator: np.random.BitGenerator, n: int, kind: str) -> np.ndarray:
@@ -78,85 +93,138 @@ def _raw(generator: np.random.BitGenerator, n: int, kind: str) -> np.ndarray:
     return generator.random_raw(-(-n // per_word)).astype("<u8", copy=False).view(kind)[:n]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EnumeratedFlips:
-    """All 2^d flips with their probabilities: the "sample" is the distribution itself."""
+    """All draws with their probabilities: the "sample" is the distribution itself."""
 
-    n_literals: int
-    flip_probability: float
+    law: Law
 
     @property
     def n_rows(self) -> int:
-        """2^d."""
-        return int(2**self.n_literals)
+        """The product of the numbers of outcomes of all attributes: 2^d if each changes in one way."""
+        return math.prod((self.law.n_ways + 1).tolist())
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return flips of rows ``start`` to ``stop`` (the bits of the row number) with their probabilities."""
-        flips = (np.arange(start, stop)[:, None] >> np.arange(self.n_literals)) & 1 == 1
-        n_flipped = flips.sum(axis=1)
-        p = self.flip_probability
-        return flips, p**n_flipped * (1 - p) ** (self.n_literals - n_flipped)
+        """Return draws of rows ``start`` to ``stop``, the digits of the row number, with their probabilities."""
+        law = self.law
+        draws = _digits(np.arange(start, stop), law.n_ways + 1).astype(np.min_scalar_type(law.shares.shape[1]))
+        n_changed = np.count_nonzero(draws, axis=1)
+        p = law.flip_probability
+        weights = p**n_changed * (1 - p) ** (law.n_attributes - n_changed)
+        shares = np.column_stack([np.ones(law.n_attributes), law.shares])
+        return draws, weights * shares[np.arange(law.n_attributes), draws].prod(axis=1)
 
     def generator(self, start: int) -> None:
-        """Return None, because flips are enumerated only where they alone determine the inputs."""
+        """Return None, because draws are enumerated only where they alone determine the inputs."""
+
+
+def _digits(numbers: np.ndarray, bases: np.ndarray) -> np.ndarray:
+    """Return the digits (n, len(bases)) of numbers in mixed bases, the least significant first."""
+    units = np.cumprod(np.r_[1, bases[:-1]]) if len(bases) else bases
+    return np.asarray((numbers[:, None] // units) % bases)
 
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """The flips of a support whose contributions cancel, which is the event that relevance is conditioned on.
+    """The draws whose broken contributions cancel, which is the event that relevance is conditioned on.
 
-    ``patterns`` (m, s) are those flips, of which the first is "nothing flipped"; ``shares`` (m,) are their
-    probabilities given the event; ``probability`` is that of the event itself, P[A].
+    ``attributes`` (s,) are those that the support speaks about. ``classes[i]`` (classes, 1 + ways) are sets of
+    outcomes of attribute i, by the literals of the support that they break; class 0 breaks none. ``patterns``
+    (m, s) are the combinations of classes that cancel, of which the first is "no literal is broken"; ``shares``
+    (m,) are their probabilities given the event; ``probability`` is that of the event itself, P[A].
     """
 
-    support: np.ndarray
+    attributes: np.ndarray
+    classes: tuple[np.ndarray, ...]
     patterns: np.ndarray
     shares: np.ndarray
     probability: float
 
     @property
     def is_literal(self) -> bool:
-        """Whether the event is exactly "no literal of the support is flipped"."""
+        """Whether the event is exactly "no literal of the support is broken"."""
         return len(self.patterns) == 1
 
+    @property
+    def keeps_values(self) -> bool:
+        """Whether an attribute of the support keeps its value wherever no literal of the support is broken."""
+        return all(outcomes[0].sum() == 1 for outcomes in self.classes)
 
-def cancelling_event(contributions: np.ndarray, flip_probability: float) -> Event:
-    r"""List the flips of the support with :math:`\sum_j u_j F_j = 0`, up to rounding.
 
-    All :math:`2^{|S|}` patterns are tried; they cancel when :math:`|\sum_j u_j F_j| \le 10^{-12}
-    \sum_j |u_j|`. At most 20 literals.
+def cancelling_event(contributions: np.ndarray, law: Law) -> Event:
+    r"""List the outcomes of the support's attributes with :math:`\sum_j u_j F_j = 0`, up to rounding.
+
+    Outcomes of an attribute that break the same literals of the support form a class. All combinations of
+    classes, at most :math:`2^{|S|}`, are tried; they cancel when :math:`|\sum_j u_j F_j| \le 10^{-12} \sum_j
+    |u_j|`. At most 20 literals.
 
     Examples
     --------
-    >>> event = cancelling_event(np.array([0.5, 0.0, -0.5]), flip_probability=0.5)
-    >>> event.patterns.astype(int).tolist(), event.probability
+    >>> event = cancelling_event(np.array([0.5, 0.0, -0.5]), Law.of_literals(3, flip_probability=0.5))
+    >>> event.patterns.tolist(), event.probability
     ([[0, 0], [1, 1]], 0.5)
     """
     support = np.flatnonzero(contributions)
-    size = len(support)
-    if size > MAX_PATTERNS:
+    if len(support) > MAX_PATTERNS:
         raise ParameterError(
-            f"The explanation has {size} literals; relevance can be measured for at most {MAX_PATTERNS}. Keep its "
-            "largest terms."
+            f"The explanation has {len(support)} literals; relevance can be measured for at most {MAX_PATTERNS}. "
+            "Keep its largest terms."
         )
     values = np.asarray(contributions, dtype=np.float64)[support]
-    sums, n_flipped = np.zeros(1), np.zeros(1, dtype=np.intp)
-    for value in values[::-1]:  # bit j of a row number says whether literal j is flipped
-        sums, n_flipped = np.add.outer((0.0, value), sums).T.ravel(), np.add.outer((0, 1), n_flipped).T.ravel()
+    attributes = np.unique(law.groups[support])
+    classes = [_Classes.of(law, a, support, values) for a in attributes.tolist()]
+    sums = np.zeros(1)
+    for each in reversed(classes):  # digit i of a row number is the class of attribute i
+        sums = np.add.outer(each.sums, sums).T.ravel()
     cancels = np.flatnonzero(np.abs(sums) <= CANCELS * np.abs(values).sum())
-    p = flip_probability
-    weights = p ** n_flipped[cancels] * (1 - p) ** (size - n_flipped[cancels])
-    patterns = (cancels[:, None] >> np.arange(size)) & 1 == 1
-    return Event(support, patterns, weights / weights.sum(), float(weights.sum()))
+    patterns = _digits(cancels, np.array([len(each.sums) for each in classes], dtype=np.intp))
+    p, n_changed = law.flip_probability, np.count_nonzero(patterns, axis=1)
+    weights = p**n_changed * (1 - p) ** (len(classes) - n_changed)
+    for i, each in enumerate(classes):
+        weights = weights * each.factors[patterns[:, i]]
+    outcomes = tuple(each.outcomes for each in classes)
+    return Event(attributes, outcomes, patterns, weights / weights.sum(), float(weights.sum()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Classes:
+    """The outcomes of an attribute by the literals of a support that they break.
+
+    ``outcomes`` (classes, 1 + ways), ``sums`` (classes,) of the broken contributions, and ``factors`` (classes,),
+    the probabilities of the classes by `Law.factor`.
+    """
+
+    outcomes: np.ndarray
+    sums: np.ndarray
+    factors: np.ndarray
+
+    @classmethod
+    def of(cls, law: Law, attribute: int, support: np.ndarray, values: np.ndarray) -> "_Classes":
+        own = law.groups[support] == attribute
+        possible = np.r_[True, law.shares[attribute] > 0]
+        broken = law.breaks[support[own]] & possible
+        alike: dict[bytes, list[int]] = {broken[:, 0].tobytes(): []}  # nothing broken: the first class
+        for outcome in np.flatnonzero(possible).tolist():
+            alike.setdefault(broken[:, outcome].tobytes(), []).append(outcome)
+        outcomes = np.zeros((len(alike), len(possible)), dtype=bool)
+        for number, members in enumerate(alike.values()):
+            outcomes[number, members] = True
+        sums = [float(values[own][broken[:, members[0]]].sum()) for members in alike.values()]
+        return cls(outcomes, np.array(sums), np.array([law.factor(attribute, each) for each in outcomes]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ConditionalFlips:
-    """Rows drawn given an event: a pattern of the support by its probability, all other literals freely."""
+    """Rows drawn given an event: a pattern of the support by its probability, all other attributes freely.
+
+    Where a class of outcomes has several members, ``within_key`` is the key of the stream that draws one of them.
+    """
 
     free: DrawnFlips
     event: Event
+    law: Law
     pattern_key: int
+    within_key: int
 
     @property
     def n_rows(self) -> int:
@@ -164,50 +232,76 @@ class ConditionalFlips:
         return self.free.n_rows
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, None]:
-        """Return flips (stop - start, d) as booleans; there are no weights."""
-        flips, _ = self.free.rows(start, stop)
-        chosen = np.zeros(stop - start, dtype=np.intp)
-        if not self.event.is_literal:
+        """Return draws (stop - start, attributes); there are no weights."""
+        draws, _ = self.free.rows(start, stop)
+        event, chosen = self.event, np.zeros(stop - start, dtype=np.intp)
+        if not event.is_literal:
             words = np.random.Philox(key=self.pattern_key).advance(start).random_raw(4 * (stop - start))[::4]
-            ends = np.cumsum(self.event.shares)[:-1]
+            ends = np.cumsum(event.shares)[:-1]
             chosen = np.searchsorted(ends, words * 2.0**-64, side="right")
-        flips[:, self.event.support] = self.event.patterns[chosen]
-        return flips, None
+        members = np.vstack(event.classes) if event.classes else np.zeros((0, 1), dtype=bool)
+        first = np.cumsum([0, *(len(outcomes) for outcomes in event.classes)])[:-1]
+        columns = first + event.patterns[chosen]
+        if (members.sum(axis=1) == 1).all():
+            draws[:, event.attributes] = members.argmax(axis=1)[columns]
+            return draws, None
+        repeats = [len(outcomes) for outcomes in event.classes]
+        ends = self.law.ends_within(event.attributes.repeat(repeats), members)
+        within, _ = DrawnFlips(self.within_key, self.n_rows, ends).rows(start, stop)
+        draws[:, event.attributes] = np.take_along_axis(within, columns, axis=1)
+        return draws, None
 
     def generator(self, start: int) -> np.random.Generator:
         """Return the generator of the free rows."""
         return self.free.generator(start)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EnumeratedEvent:
-    """All flips of an event, with their probabilities given the event."""
+    """All draws of an event, with their probabilities given the event."""
 
-    n_literals: int
-    flip_probability: float
+    law: Law
     event: Event
 
     @property
     def n_rows(self) -> int:
-        """Number of patterns of the support times number of flips of the rest."""
-        return len(self.event.patterns) * self._free.n_rows
+        """Number of outcomes of the support in the event times number of draws of the rest."""
+        sizes = [outcomes.sum(axis=1) for outcomes in self.event.classes]
+        n_outcomes = [
+            math.prod(int(sizes[i][c]) for i, c in enumerate(row)) for row in self.event.patterns.tolist()
+        ]
+        return sum(n_outcomes) * self._free.n_rows
+
+    @property
+    def _outside(self) -> np.ndarray:
+        return np.setdiff1d(np.arange(self.law.n_attributes), self.event.attributes)
 
     @property
     def _free(self) -> EnumeratedFlips:
-        return EnumeratedFlips(self.n_literals - len(self.event.support), self.flip_probability)
+        return EnumeratedFlips(self.law.part(self._outside))
+
+    def _inside(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return all outcomes (m, s) of the support in the event, and their probabilities given the event."""
+        event, rows, weights = self.event, list[tuple[int, ...]](), list[float]()
+        for pattern, share in zip(event.patterns.tolist(), event.shares.tolist(), strict=True):
+            members = [np.flatnonzero(event.classes[i][c]) for i, c in enumerate(pattern)]
+            odds = [self.law.odds(a, each) for a, each in zip(event.attributes.tolist(), members, strict=True)]
+            rows += itertools.product(*(each.tolist() for each in members))
+            weights += [share * math.prod(each) for each in itertools.product(*odds)]
+        return np.array(rows, dtype=np.intp).reshape(len(rows), len(event.attributes)), np.array(weights)
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return flips of rows ``start`` to ``stop`` with their probabilities given the event."""
+        """Return draws of rows ``start`` to ``stop`` with their probabilities given the event."""
         pattern, row = np.divmod(np.arange(start, stop), self._free.n_rows)
         free, weights = self._free.rows(0, self._free.n_rows)
-        flips = np.zeros((stop - start, self.n_literals), dtype=bool)
-        outside = np.setdiff1d(np.arange(self.n_literals), self.event.support)
-        flips[:, outside] = free[row]
-        flips[:, self.event.support] = self.event.patterns[pattern]
-        return flips, weights[row] * self.event.shares[pattern]
+        inside, shares = self._inside()
+        draws = np.zeros((stop - start, self.law.n_attributes), dtype=free.dtype)
+        draws[:, self._outside] = free[row]
+        draws[:, self.event.attributes] = inside[pattern]
+        return draws, weights[row] * shares[pattern]
 
     def generator(self, start: int) -> None:
-        """Return None, because flips are enumerated only where they alone determine the inputs."""
+        """Return None, because draws are enumerated only where they alone determine the inputs."""
 
 
 Flips = DrawnFlips | EnumeratedFlips | ConditionalFlips | EnumeratedEvent

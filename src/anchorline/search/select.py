@@ -8,8 +8,8 @@ from anchorline.errors import InfeasibleError
 from anchorline.guarantees import Estimate, estimate_mean, exact_estimate
 from anchorline.optimize import Problem, Solution, Status
 from anchorline.optimize.evidence import SampleRows
-from anchorline.optimize.exact import TOLERANCE, Candidate, solve_runners_up
-from anchorline.optimize.relevance import Rule, measured_relevance, relevant_rules, shortest_rule
+from anchorline.optimize.exact import TOLERANCE, Candidate, Limits, solve_runners_up
+from anchorline.optimize.relevance import Odds, Rule, measured_relevance, relevant_rules, shortest_rule
 from anchorline.search.assess import fidelity_range, flipped_sums
 from anchorline.settings import Settings
 
@@ -25,7 +25,7 @@ class Rival:
 
 
 def most_relevant(
-    rows: SampleRows, chooser: SampleRows, problem: Problem, fidelity: Solution, settings: Settings
+    rows: SampleRows, chooser: SampleRows, problem: Problem, fidelity: Solution, odds: Odds, limits: Limits
 ) -> Solution:
     """Return the rule that holds the output best on the second sample; the fidelity optimum's support competes.
 
@@ -33,13 +33,15 @@ def most_relevant(
     sample: for the rule's own support, and for the best rule of any size.
     """
     own = tuple(np.flatnonzero(fidelity.contributions).tolist())
-    rules = relevant_rules(rows, problem, settings.flip_probability, settings.limits, own)
+    rules = relevant_rules(rows, problem, odds, limits, own)
     scores = [measured_relevance(chooser, rule.contributions) for rule in rules]
     rule, _ = min(zip(rules, scores, strict=True), key=lambda pair: _rank(pair[0], pair[1], own))
     bound = min(rule.lower_bound for rule in rules)
     most = bound + TOLERANCE * max(problem.evidence.drop_square, bound)
     proven = rule.error <= most
-    complete = all(rule.complete for rule in rules) and min(rule.error for rule in rules) <= most
+    # Where an attribute has several literals, the bound is not the error of a rule even if the search is complete.
+    reached = problem.groups is not None or min(rule.error for rule in rules) <= most
+    complete = reached and all(rule.complete for rule in rules)
     return Solution(
         contributions=rule.contributions,
         intercept=rule.intercept,
@@ -54,15 +56,13 @@ def _rank(rule: Rule, score: float, own: tuple[int, ...]) -> tuple[float, bool, 
     return score, bool(np.isinf(score)) and rule.support != own, len(rule.support)
 
 
-def fewest_facts(rows: SampleRows, problem: Problem, settings: Settings) -> Solution:
+def fewest_facts(rows: SampleRows, problem: Problem, odds: Odds, settings: Settings) -> Solution:
     """Return the shortest rule whose relevance error on the sample is at most ``settings.max_relevance_error``.
 
     Status OPTIMAL means that, by proof, no rule of fewer facts reaches that error on this sample.
     """
     assert settings.max_relevance_error is not None
-    rule, proven = shortest_rule(
-        rows, problem, settings.flip_probability, settings.max_relevance_error, settings.limits
-    )
+    rule, proven = shortest_rule(rows, problem, odds, settings.max_relevance_error, settings.limits)
     if rule is None:
         raise InfeasibleError(
             f"No rule of at most {settings.k - 1} facts {'has' if proven else 'was found with'} a relevance error "

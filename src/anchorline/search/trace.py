@@ -40,7 +40,7 @@ def trace(case: Case, ks: Sequence[int]) -> list[TracedPoint]:
     check_budget(settings, flips.n_rows, exhaustive)
     evidence, rows = gather(case, flips, keep=exhaustive)
     each = [replace(settings, k=k) for k in sorted(set(ks))]
-    solutions = _solve_all([pose(evidence, case.predictor, setting) for setting in each], each)
+    solutions = _solve_all([pose(case, evidence, setting.k) for setting in each], each)
     if settings.n_fresh and not exhaustive:
         _, rows = gather(case, case.stream("certify", settings.n_fresh), keep=True)
     points = [TracedPoint(setting.k, solution) for setting, solution in zip(each, solutions, strict=True)]

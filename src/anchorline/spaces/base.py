@@ -1,12 +1,16 @@
-"""The interface between spaces and the rest of the library: literals, neighborhoods and spaces.
+"""The interface between spaces and the rest of the library: literals, the law of draws, neighborhoods and spaces.
 
 `Neighborhood` and `Space` are protocols, so that users can write their own spaces without inheriting from them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+
+from anchorline.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,210 @@ class Literal:
             object.__setattr__(self, "held", self.text)
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One way in which an attribute changes: its share of all changes, and the literals that it breaks.
+
+    ``breaks`` are indices of literals. The shares of an attribute's changes add up to 1.
+
+    Examples
+    --------
+    >>> below, above = Change(0.6, breaks=(0, 2)), Change(0.4, breaks=(1, 2))  # of two bounds and an interval
+    >>> below.share + above.share
+    1.0
+    """
+
+    share: float
+    breaks: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """How the attributes are drawn, and which literals each outcome breaks.
+
+    An attribute keeps its value with probability 1 - p, or it changes in one of a few ways. A *draw* says which:
+    0, or the number of the way. Attributes are drawn independently of each other. Where every literal is an
+    attribute that changes in one way, draws and flips are the same.
+
+    ``shares`` (attributes, ways) are the shares of an attribute's ways in its changes, 0 beyond its last way.
+    ``groups`` (literals,) are the attributes that the literals speak about, and ``breaks`` (literals, 1 + ways)
+    says which outcomes of its attribute break a literal; outcome 0, "keeps its value", never does.
+    """
+
+    flip_probability: float
+    shares: np.ndarray
+    groups: np.ndarray
+    breaks: np.ndarray
+
+    @classmethod
+    def of_literals(cls, n_literals: int, flip_probability: float) -> "Law":
+        """Return the law in which every literal is an attribute that changes in one way."""
+        breaks = np.tile([False, True], (n_literals, 1))
+        return cls(flip_probability, np.ones((n_literals, 1)), np.arange(n_literals), breaks)
+
+    @classmethod
+    def of_changes(cls, changes: Sequence[Sequence[Change]], n_literals: int, flip_probability: float) -> "Law":
+        """Return the law of attributes that change in these ways.
+
+        Examples
+        --------
+        >>> age = (Change(0.6, (0, 2)), Change(0.4, (1, 2)))  # below and above, of two bounds and an interval
+        >>> law = Law.of_changes([age, (Change(1.0, (3,)),)], n_literals=4, flip_probability=0.5)
+        >>> law.flips(np.array([[1, 0], [2, 1]])).astype(int).tolist()
+        [[1, 0, 1, 0], [0, 1, 1, 1]]
+        >>> law.probability_unbroken([0]), law.probability_unbroken([2, 3])
+        (0.7, 0.25)
+        """
+        n_ways = max(len(ways) for ways in changes)
+        shares, breaks = np.zeros((len(changes), n_ways)), np.zeros((n_literals, 1 + n_ways), dtype=bool)
+        groups = np.full(n_literals, -1, dtype=np.intp)
+        for attribute, ways in enumerate(changes):
+            for way, change in enumerate(ways):
+                literals = list(change.breaks)
+                shares[attribute, way] = change.share
+                breaks[literals, way + 1] = True
+                if not np.isin(groups[literals], (-1, attribute)).all():
+                    raise ParameterError(
+                        "A literal is broken by changes of two attributes; it must speak about one."
+                    )
+                groups[literals] = attribute
+        if (groups < 0).any() or not np.allclose(shares.sum(axis=1), 1, atol=1e-9):
+            raise ParameterError(
+                "A literal is broken by no change, or the shares of an attribute's changes do not add up to 1. "
+                "Every literal must be in the breaks of a change, and shares must add up to 1 per attribute."
+            )
+        return cls(flip_probability, shares, groups, breaks)
+
+    @property
+    def n_literals(self) -> int:
+        """Number of literals."""
+        return len(self.groups)
+
+    @property
+    def n_attributes(self) -> int:
+        """Number of attributes."""
+        return len(self.shares)
+
+    @cached_property
+    def one_to_one(self) -> bool:
+        """Whether every literal is an attribute that changes in one way, so that draws are flips."""
+        return self.shares.shape[1] == 1 and np.array_equal(self.groups, np.arange(self.n_attributes))
+
+    @cached_property
+    def n_ways(self) -> np.ndarray:
+        """Number of ways in which each attribute changes, (attributes,)."""
+        return np.asarray(np.count_nonzero(self.shares, axis=1))
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """Cumulated probabilities of the ways, in units of 2^-40, (ways, attributes).
+
+        A draw takes the first way whose end exceeds a uniform number.
+        """
+        ends = self.flip_probability * np.cumsum(self.shares, axis=1)
+        ends[np.arange(ends.shape[1]) >= self.n_ways[:, None] - 1] = self.flip_probability
+        return np.asarray(np.rint(ends.T * 2**40), dtype=np.int64)
+
+    def flips(self, draws: np.ndarray, literals: np.ndarray | None = None) -> np.ndarray:
+        """Return which of the literals, by default of all, the draws (n, attributes) break: booleans (n, m)."""
+        if self.one_to_one:
+            flips: np.ndarray = draws.view(bool) if draws.dtype == np.uint8 else draws.astype(bool)
+            return flips if literals is None else flips[:, literals]
+        literals = np.arange(self.n_literals) if literals is None else literals
+        drawn = draws.T[self.groups[literals]]
+        flips = np.zeros(drawn.shape, dtype=bool)
+        for way in range(1, self.breaks.shape[1]):
+            flips |= (drawn == way) & self.breaks[literals, way, None]
+        return flips.T
+
+    def as_realized(self, draws: np.ndarray) -> np.ndarray:
+        """Return the draws as a neighborhood realizes them: flips, if every attribute changes in one way."""
+        return draws.view(bool) if self.shares.shape[1] == 1 else draws
+
+    @cached_property
+    def _outcomes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Attribute and way of every outcome other than "keeps its value"."""
+        attributes, ways = np.nonzero(self.shares)
+        return attributes, ways + 1
+
+    def outcomes(self, draws: np.ndarray) -> np.ndarray:
+        """Return which outcomes the draws (n, attributes) have, as booleans (n, outcomes)."""
+        if self.one_to_one:
+            return self.flips(draws)
+        attributes, ways = self._outcomes
+        return np.asarray(draws.T[attributes] == ways[:, None]).T
+
+    @cached_property
+    def incidence(self) -> np.ndarray:
+        """Whether an outcome breaks a literal, (outcomes, literals)."""
+        attributes, ways = self._outcomes
+        return np.asarray((self.groups == attributes[:, None]) & self.breaks[:, ways].T)
+
+    def probability_unbroken(self, support: Sequence[int]) -> float:
+        r"""Return the probability that no literal of a support is broken, :math:`\prod_a (1 - p\,b_a)`.
+
+        The product is over attributes; :math:`b_a` is the share of changes that break a literal of the support.
+        """
+        literals = np.asarray(support, dtype=np.intp)
+        p, probability = self.flip_probability, 1.0
+        attributes = np.unique(self.groups[literals])
+        for attribute in attributes.tolist():
+            broken = self.breaks[literals[self.groups[literals] == attribute]].any(axis=0)
+            probability *= self.factor(attribute, ~broken)
+        return float((1 - p) ** len(attributes) * probability)
+
+    def largest_unbroken(self, n_attributes: int) -> float:
+        """Return the largest probability with which some literals of that many attributes are all unbroken."""
+        factors = np.array([self.factor(a, ~self.breaks[j]) for j, a in enumerate(self.groups.tolist())])
+        largest = np.zeros(self.n_attributes)
+        np.maximum.at(largest, self.groups, factors)
+        n_attributes = min(n_attributes, self.n_attributes)
+        best = np.sort(largest)[self.n_attributes - n_attributes :]
+        return float((1 - self.flip_probability) ** n_attributes * best.prod())
+
+    def factor(self, attribute: int, outcomes: np.ndarray) -> float:
+        """Return the probability of some outcomes (1 + ways,), divided by 1 - p if 0 is one of them, else by p.
+
+        It is exactly 1 for an attribute that changes in one way.
+        """
+        p, share = self.flip_probability, float(self.shares[attribute] @ outcomes[1:])
+        if not outcomes[0]:
+            return min(1.0, share)
+        return 1.0 if not share else (1 - p + p * min(1.0, share)) / (1 - p)
+
+    def odds(self, attribute: int, outcomes: np.ndarray) -> list[float]:
+        """Return the probabilities of some outcomes of an attribute, given that it has one of them."""
+        p = self.flip_probability
+        chances = np.r_[1 - p, p * self.shares[attribute]][outcomes]
+        return [1.0] if len(outcomes) == 1 else (chances / chances.sum()).tolist()
+
+    def ends_within(self, attributes: np.ndarray, members: np.ndarray) -> np.ndarray:
+        """Return the ends (ways, m) of draws of attributes (m,) given that they have one of their members.
+
+        ``members`` (m, 1 + ways) are sets of outcomes.
+        """
+        p = self.flip_probability
+        chances = np.column_stack([np.full(len(attributes), 1 - p), p * self.shares[attributes]]) * members
+        later = np.cumsum(chances[:, :1:-1], axis=1)[:, ::-1]
+        beyond = chances[:, :1] + np.column_stack([later, np.zeros(len(chances))])
+        ends = 1 - beyond / chances.sum(axis=1, keepdims=True)
+        return np.asarray(np.rint(ends.T * 2**40), dtype=np.int64)
+
+    def part(self, attributes: np.ndarray) -> "Law":
+        """Return the law of some attributes alone, without literals."""
+        none = np.zeros(0, dtype=np.intp)
+        return Law(self.flip_probability, self.shares[attributes], none, self.breaks[:0])
+
+
 class Neighborhood(Protocol):
-    """An instance, and the neighbors that are reached from it by breaking literals."""
+    """An instance, and the neighbors that are reached from it by breaking literals.
+
+    One more member is optional: ``changes`` holds, for every attribute, a tuple of `Change`. Attributes are what
+    is drawn, and literals are statements about the outcome: an attribute keeps its value, or changes in one of
+    these ways. Unless every attribute has one way, ``realize`` then receives draws (n, attributes) of whole
+    numbers instead of flips: 0 where the attribute keeps its value, and i where it changes in way i. Without
+    ``changes``, every literal is an attribute that changes in one way, which breaks it.
+    """
 
     @property
     def literals(self) -> tuple[Literal, ...]:

@@ -9,12 +9,17 @@ import pytest
 from anchorline.errors import ParameterError
 from anchorline.search.sampling import DrawnFlips, EnumeratedFlips, stream_key
 from anchorline.settings import flip_probability_of
+from anchorline.spaces.base import Law
 
 KEY = stream_key(0, b"row", "search")
 
 
+def drawn_flips(key, n, d, p):
+    return DrawnFlips(key, n, Law.of_literals(d, p).ends)
+
+
 def flips_of(key=KEY, n=64, d=11, p=0.3):
-    return DrawnFlips(key, n, d, p).rows(0, n)[0]
+    return drawn_flips(key, n, d, p).rows(0, n)[0].astype(bool)
 
 
 # --- the law -----------------------------------------------------------------------------------------
@@ -69,23 +74,23 @@ def test_extreme_probabilities(p, share):
 
 @pytest.mark.parametrize("d", [1, 7, 8, 9, 16, 70])
 def test_any_slice_of_rows_is_the_slice_of_the_whole(d):
-    drawn = DrawnFlips(KEY, 1600, d, 0.4)
+    drawn = drawn_flips(KEY, 1600, d, 0.4)
     whole, weights = drawn.rows(0, 1600)
     assert whole.shape == (1600, d)
-    assert whole.dtype == np.bool_
+    assert whole.dtype == np.uint8
     assert weights is None
     for start, stop in [(150, 200), (0, 1), (1599, 1600), (3, 1150), (512, 1024), (511, 513)]:  # in any order
         np.testing.assert_array_equal(drawn.rows(start, stop)[0], whole[start:stop])
 
 
 def test_rows_do_not_depend_on_how_many_there_are():
-    few, many = DrawnFlips(KEY, 10, 13, 0.4), DrawnFlips(KEY, 10**12, 13, 0.4)
+    few, many = drawn_flips(KEY, 10, 13, 0.4), drawn_flips(KEY, 10**12, 13, 0.4)
     np.testing.assert_array_equal(few.rows(0, 10)[0], many.rows(0, 10)[0])
     assert many.rows(10**12 - 3, 10**12)[0].shape == (3, 13)
 
 
 def test_an_empty_slice_is_empty():
-    assert DrawnFlips(KEY, 10, 3, 0.5).rows(4, 4)[0].shape == (0, 3)
+    assert drawn_flips(KEY, 10, 3, 0.5).rows(4, 4)[0].shape == (0, 3)
 
 
 def test_rows_differ():
@@ -141,7 +146,7 @@ def philox(counter, key):
 @pytest.mark.parametrize(("d", "group"), [(1, 0), (8, 3), (11, 1), (3, 12345)])
 @pytest.mark.parametrize("p", [0.2689414213699951, 0.5, 0.9, 1e-7])
 def test_a_flip_is_a_byte_of_philox_below_the_threshold_and_four_more_where_it_ties(d, group, p):
-    got = DrawnFlips(KEY, 10**9, d, p).rows(512 * group, 512 * (group + 1))[0]
+    got = drawn_flips(KEY, 10**9, d, p).rows(512 * group, 512 * (group + 1))[0]
     stream = itertools.count((group << 64) + 1)  # NumPy steps the counter before it draws
     data = b"".join(word.to_bytes(8, "little") for _ in range(16 * d) for word in philox(next(stream), KEY))
     more = (half for at in stream for word in philox(at, KEY) for half in (word & 0xFFFFFFFF, word >> 32))
@@ -156,7 +161,7 @@ def test_golden_keys():
 
 
 def test_golden_values():
-    words = DrawnFlips(KEY, 1, 1, 0.5).generator(4096).bit_generator.random_raw(2)
+    words = drawn_flips(KEY, 1, 1, 0.5).generator(4096).bit_generator.random_raw(2)
     assert words.tolist() == [0x34A271B07620928C, 0xF745FC4D403A3F20]
 
 
@@ -175,7 +180,7 @@ def test_golden_values():
     ],
 )
 def test_golden_flips(key, d, p, first, last):
-    drawn = DrawnFlips(key, 10**9, d, p)
+    drawn = drawn_flips(key, 10**9, d, p)
     assert np.packbits(drawn.rows(0, 4)[0]).tobytes().hex() == first
     assert np.packbits(drawn.rows(10**9 - 4, 10**9)[0]).tobytes().hex() == last
 
@@ -186,9 +191,8 @@ def test_golden_flips(key, d, p, first, last):
 @pytest.mark.parametrize("d", [1, 2, 5, 10])
 @pytest.mark.parametrize("p", [0.5, 0.2689414213699951, 0.01, 0.9])
 def test_enumeration_is_the_distribution(d, p):
-    flips, weights = EnumeratedFlips(d, p).rows(0, 2**d)
-    assert flips.dtype == np.bool_
-    assert {tuple(row) for row in flips.tolist()} == set(itertools.product([False, True], repeat=d))
+    flips, weights = EnumeratedFlips(Law.of_literals(d, p)).rows(0, 2**d)
+    assert {tuple(row) for row in flips.tolist()} == set(itertools.product([0, 1], repeat=d))
     expected = [math.prod(p if flip else 1 - p for flip in row) for row in flips.tolist()]
     np.testing.assert_allclose(weights, expected, rtol=1e-13)
     assert math.fsum(weights) == pytest.approx(1.0, abs=1e-13)
@@ -196,7 +200,7 @@ def test_enumeration_is_the_distribution(d, p):
 
 
 def test_enumeration_counts_and_slices():
-    everything = EnumeratedFlips(7, 0.3)
+    everything = EnumeratedFlips(Law.of_literals(7, 0.3))
     assert everything.n_rows == 128
     flips, weights = everything.rows(0, 128)
     assert not flips[0].any()  # the instance itself comes first
@@ -207,7 +211,7 @@ def test_enumeration_counts_and_slices():
 
 
 def test_enumeration_of_many_literals_needs_no_memory_for_all():
-    everything = EnumeratedFlips(40, 0.5)
+    everything = EnumeratedFlips(Law.of_literals(40, 0.5))
     flips, weights = everything.rows(2**40 - 2, 2**40)
     assert flips.sum(axis=1).tolist() == [39, 40]
     assert weights.tolist() == [2.0**-40] * 2
