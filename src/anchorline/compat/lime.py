@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,9 @@ class LimeTabularExplainer:
             cuts = entropy_cuts(rows, training_labels, mode, names, categorical)
         n_bins = BINS[discretizer] if isinstance(discretizer, str) else BINS["quartile"]
         own_names = None if self._has_own_names else names
-        self.table = Table(rows, names=own_names, n_bins=n_bins, cuts=cuts, categorical=categorical)
+        self._options: dict[str, Any] = {"n_bins": n_bins, "cuts": cuts, "categorical": categorical}
+        self.table = Table(rows, names=own_names, **self._options)
+        self._numbers = rows if isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf" else None
         self.mode, self.class_names = mode, class_labels(class_names, mode)
         is_numbered = feature_names is None and not self._has_own_names
         self.feature_names = [str(j) for j in range(len(names))] if is_numbered else list(self.table.names)
@@ -194,7 +197,8 @@ class LimeTabularExplainer:
             The row: an array, a list, a dict, a Series, or a frame of one row.
         predict_fn
             A function from rows, in the form of the training data, to (n, c) probabilities; in regression, to n
-            numbers.
+            numbers. A method of a scikit-learn estimator that was fitted on frames with the same columns receives
+            frames, also if the training data is an array of numbers.
         labels
             Columns of the model's answers to explain.
         top_labels
@@ -240,14 +244,15 @@ class LimeTabularExplainer:
 
         if self.mode == "regression":
             return self._explain_number(data_row, predict_fn, explain)
-        explainer = Explainer(predict_fn, self.table, classes=self.class_names)
-        outputs = _predict_row(explainer, self.table, data_row).reshape(-1)
+        table = self._table_for(predict_fn)
+        explainer = Explainer(predict_fn, table, classes=self.class_names)
+        outputs = _predict_row(explainer, table, data_row).reshape(-1)
         names = [str(name) for name in explainer.target.classes or range(len(outputs))]
         chosen, highest_first = choose_labels(labels, top_labels, outputs, names)
         return LimeExplanation(
             mode=self.mode,
             explanations={
-                label: explain(Explainer(predict_fn, self.table, column=label, classes=self.class_names))
+                label: explain(Explainer(predict_fn, table, column=label, classes=self.class_names))
                 for label in chosen
             },
             feature_names=self.table.names,
@@ -256,12 +261,25 @@ class LimeTabularExplainer:
             top_labels=highest_first,
         )
 
+    def _table_for(self, predict_fn: Any) -> Table:
+        """Return the table, as a frame for an estimator that was fitted on frames with these columns."""
+        names = getattr(getattr(predict_fn, "__self__", predict_fn), "feature_names_in_", ())
+        is_needed = self._numbers is not None and self._sparse is None and tuple(names) == self.table.names
+        return self._table_of_frame if is_needed and find_spec("pandas") else self.table
+
+    @cached_property
+    def _table_of_frame(self) -> Table:
+        import pandas as pd  # noqa: PLC0415  optional
+
+        return Table(pd.DataFrame(self._numbers, columns=list(self.table.names)), **self._options)
+
     def _explain_number(
         self, row: Any, predict_fn: Any, explain: Callable[[Explainer], Explanation]
     ) -> LimeExplanation:
         output = None if self.class_names is None else self.class_names[0]
-        explainer = Explainer(predict_fn, self.table, output=output, task="number")
-        answer = _predict_row(explainer, self.table, row)
+        table = self._table_for(predict_fn)
+        explainer = Explainer(predict_fn, table, output=output, task="number")
+        answer = _predict_row(explainer, table, row)
         if answer.size != 1 or answer.dtype.kind not in "fiub":
             raise PredictorOutputError(
                 f"mode is 'regression', but predict_fn returns {answer.dtype} of shape {answer.shape} for one "

@@ -440,6 +440,8 @@ def test_the_summary_stops_at_the_fifteen_most_frequent():
     assert len(row_names(ax)) == 15
     assert "15 rarer ones are not shown" in texts_of(ax)[-1].replace("\n", " ")
     check_no_overlap(ax)
+    ax = plot.summary([explanation_of(np.arange(1.0, 17.0) / 100, 0.1)])
+    assert "1 rarer one is not shown" in texts_of(ax)[-1].replace("\n", " ")
 
 
 def test_a_summary_of_nothing_is_refused():

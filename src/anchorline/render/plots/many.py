@@ -138,7 +138,8 @@ def draw_summary(explanations: Sequence["Explanation"], ax: Axes | None) -> Axes
     ax.set_xlabel(wrap_name(label, text_width(ax)), **PLAIN_TEXT)
     ax.margins(x=0.08)
     reduce_frame(ax)
-    more = f". {len(order) - len(kept)} rarer ones are not shown" if len(order) > len(kept) else ""
+    n_more = len(order) - len(kept)
+    more = f". {n_more} rarer {'one is' if n_more == 1 else 'ones are'} not shown" if n_more else ""
     subtitle = f"Bars: median contribution of each sign. Dots: single rows. Right: rows with this reason{more}"
     set_headline(ax, f"What decides {len(explanations):,} predictions", subtitle)
     return ax
