@@ -175,6 +175,41 @@ class TestFalseNames:
         assert not al.verify(resealed(tampered(renamed, ("parameters", "output"), "chance")), one_fact).holds
 
 
+class TestCutLists:
+    """A list of alternatives shows fewer than there are."""
+
+    def test_a_list_that_ends_at_the_requested_number_is_marked(self):
+        """Three facts are interchangeable, and two of them are in the sum, so that two other sums are as good."""
+        e, rest = (al.explain(alike, X[:9], k=2, alternatives=n) for n in (1, 8))
+        assert (len(e.alternatives), e.alternatives_complete) == (1, False)
+        assert (len(rest.alternatives), rest.alternatives_complete) == (2, True)
+        assert "More sums may be as good" in e.to_html()
+        assert "More sums may be as good" not in rest.to_html()
+
+    def test_neither_the_mark_nor_the_list_can_be_changed(self):
+        e = al.explain(alike, X[:9], k=3, n_samples=300, alternatives=2)
+        body = json.loads(e.to_json())
+        assert e.verify(alike).holds
+        assert not al.verify(resealed(body | {"alternatives_complete": not e.alternatives_complete}), alike).holds
+        assert not al.verify(resealed(body | {"alternatives": body["alternatives"][:1]}), alike).holds
+        assert not al.verify(resealed(body | {"alternatives": []}), alike).holds
+
+    def test_a_record_without_the_mark_is_read_and_the_answer_names_the_cut(self):
+        """Early releases did not record it, so that leaving it out cannot be held against the maker."""
+        e = al.explain(alike, X[:9], k=3, n_samples=300, alternatives=1)
+        early = {name: value for name, value in json.loads(e.to_json()).items() if name != "alternatives_complete"}
+        assert al.Explanation.from_json(resealed(early)).alternatives_complete is None
+        verification = al.verify(resealed(early), alike)
+        assert verification.holds
+        assert "the list of alternatives was cut, which the record does not state" in verification.reasons
+        assert "alternatives_complete" not in al.explain(alike, X[:9], k=3, n_samples=300).to_json()
+
+
+def alike(rows):
+    """Three facts count the same."""
+    return 0.25 * rows[:, :3].sum(axis=1) + 0.1 * rows[:, 3] * rows[:, 4]
+
+
 def tangled(rows):
     """A function whose best sum takes a search."""
     products = rows[:, :8] * np.roll(rows[:, :8], 1, axis=1)

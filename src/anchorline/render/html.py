@@ -150,10 +150,17 @@ def _alternatives(explanation: "Explanation") -> str:
         return ""
     n = len(explanation.alternatives)
     others = "another sum" if n == 1 else f"{n} other sums"
+    at_least = "at least " if explanation.alternatives_complete is False and n > 1 else ""
     return (
-        f"<details><summary>The evidence cannot distinguish {others} from this one</summary>"
-        f"{alternatives_table(explanation)}</details>"
+        f"<details><summary>The evidence cannot distinguish {at_least}{others} from this one</summary>"
+        f"{alternatives_table(explanation)}{_cut_list(explanation)}</details>"
     )
+
+
+def _cut_list(explanation: "Explanation") -> str:
+    if explanation.alternatives_complete is not False:
+        return ""
+    return "<p>The list ends at the requested number or at a limit of the search. More sums may be as good.</p>"
 
 
 def _technical(explanation: "Explanation") -> str:

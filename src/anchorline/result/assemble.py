@@ -24,7 +24,8 @@ _MEASURED = (
 
 def assemble(case: Case, findings: Findings) -> Explanation:
     """Turn findings about a case into an explanation."""
-    neighborhood, predictor, solution = case.neighborhood, case.predictor, findings.solution
+    neighborhood, predictor = case.neighborhood, case.predictor
+    solution, rivals = findings.solution, findings.rivals
     contributions, intercept = predictor.in_own_units(solution.contributions, solution.intercept)
     support = np.flatnonzero(contributions)
     certificate = Certificate(
@@ -60,7 +61,8 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         fixed=getattr(neighborhood, "fixed", {}),
         parameters=case.parameters,
         certificate=certificate,
-        alternatives=tuple(_alternative(rival, predictor) for rival in findings.rivals),
+        alternatives=() if rivals is None else tuple(_alternative(rival, predictor) for rival in rivals.listed),
+        alternatives_complete=None if rivals is None else rivals.complete,
     )
 
 

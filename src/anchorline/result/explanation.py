@@ -62,6 +62,8 @@ class Explanation:
     with one number per literal. Where labels are explained, ``label`` is the one at the instance, and the sum
     adds up to 1, which stands for that label (-1 stands for any other). ``fixed`` maps each attribute that
     changed in no neighbor to the reason. ``parameters`` holds everything needed to repeat the explanation.
+    ``alternatives_complete`` is False if the list of alternatives ended at the requested number or at a limit, so
+    that more sums may be as good, and None if no list was requested, or if an early release made it.
     """
 
     prediction: float
@@ -76,6 +78,7 @@ class Explanation:
     parameters: Mapping[str, Any]
     certificate: Certificate
     alternatives: tuple[Alternative, ...] = ()
+    alternatives_complete: bool | None = None
 
     def __post_init__(self) -> None:
         contributions = np.array(self.contributions, dtype=np.float64)
@@ -124,7 +127,8 @@ class Explanation:
     def literal_shares(self) -> dict[str, float]:
         """The share of indistinguishable sums (this one and `alternatives`) that contain each literal.
 
-        1 means that every listed sum that the evidence allows contains the literal. It is not a probability.
+        1 means that every listed sum that the evidence allows contains the literal. It is not a probability. If
+        the list was cut (see `alternatives_complete`), sums that are not listed do not count.
         """
         sums = [self.support.tolist(), *(list(other.support) for other in self.alternatives)]
         counts = Counter(j for support in sums for j in support)
@@ -215,6 +219,8 @@ class Explanation:
             "certificate": self.certificate.to_dict(),
             "alternatives": [asdict(other) for other in self.alternatives],
         }
+        if self.alternatives_complete is not None:
+            body["alternatives_complete"] = self.alternatives_complete
         return sealed(body)
 
     @classmethod
@@ -235,6 +241,7 @@ class Explanation:
                 parameters=body["parameters"],
                 certificate=Certificate.from_dict(body["certificate"], body["parameters"], len(body["literals"])),
                 alternatives=tuple(Alternative.from_dict(other) for other in body["alternatives"]),
+                alternatives_complete=body.get("alternatives_complete"),
             )
         except CertificateError as error:
             raise FormatError(f"The explanation contradicts itself: {error}") from error

@@ -16,7 +16,7 @@ from anchorline.optimize.exact import solve_runners_up
 from anchorline.search.assess import Assessment, assess, assess_exactly, assess_until
 from anchorline.search.case import Case
 from anchorline.search.sampling import MAX_PATTERNS, EnumeratedFlips, Flips
-from anchorline.search.select import Rival, compare, fewest_facts, find_rivals, most_relevant
+from anchorline.search.select import Rivals, compare, fewest_facts, find_rivals, most_relevant
 from anchorline.settings import AUTO_MAX_QUERIES, Settings
 
 MAX_ENUMERATED = 22  # literals that change in one way; querying more than 2^22 rows takes too long
@@ -37,7 +37,7 @@ class Findings:
     assessment: Assessment | None
     exhaustive: bool
     stopped_because: str | None = None
-    rivals: tuple[Rival, ...] = ()
+    rivals: Rivals | None = None
     theorem_epsilon: float | None = None
 
 
@@ -55,7 +55,7 @@ def investigate(case: Case) -> Findings:
     if settings.n_choose and not exhaustive:
         _, chooser = gather(case, case.stream("choose", settings.n_choose), keep=True)
     solution = _choose(case, problem, rows, chooser)
-    rivals = find_rivals(problem, solution, chooser, settings) if settings.alternatives else ()
+    rivals = find_rivals(problem, solution, chooser, settings) if settings.alternatives else None
     return conclude(case, problem, solution, rows if exhaustive else None, rivals)
 
 
@@ -64,7 +64,7 @@ def conclude(
     problem: Problem,
     solution: Solution,
     all_rows: SampleRows | None = None,
-    rivals: tuple[Rival, ...] = (),
+    rivals: Rivals | None = None,
 ) -> Findings:
     """Certify a solution on fresh neighbors, or on ``all_rows``, which are every neighbor there is."""
     assessment, reason = certify(case, solution, all_rows)

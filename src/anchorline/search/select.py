@@ -78,11 +78,21 @@ def fewest_facts(rows: SampleRows, problem: Problem, odds: Odds, settings: Setti
     )
 
 
-def find_rivals(
-    problem: Problem, best: Solution, chooser: SampleRows | None, settings: Settings
-) -> tuple[Rival, ...]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Rivals:
+    """Other sums that the evidence cannot distinguish from the best, and whether the list was cut.
+
+    ``complete`` means that the list ended at a sum that is proven worse, or that there is no other sum. It is
+    False if the list ended at the requested number or at a limit of the search, so that more sums may be as good.
+    """
+
+    listed: tuple[Rival, ...]
+    complete: bool
+
+
+def find_rivals(problem: Problem, best: Solution, chooser: SampleRows | None, settings: Settings) -> Rivals:
     """Return other sums that the evidence cannot distinguish from the best; those proven worse are left out."""
-    candidates, _ = solve_runners_up(problem, settings.limits, settings.alternatives + 1)
+    candidates, searched = solve_runners_up(problem, settings.limits, settings.alternatives + 1)
     own = tuple(np.flatnonzero(best.contributions).tolist())
     others = [candidate for candidate in candidates if candidate.terms != own][: settings.alternatives]
     first = Candidate(best.objective, best.contributions, best.intercept)
@@ -91,10 +101,12 @@ def find_rivals(
             Rival(c.contributions, c.intercept, c.objective, _exact_excess(problem, c, first)) for c in others
         )
         most = TOLERANCE * problem.evidence.drop_square
-        return tuple(rival for rival in rivals if rival.excess.value <= most)
-    delta = 1 - settings.certificate_confidence  # the certificate takes the other half
-    rivals = compare([first, *others], chooser, problem.prediction, delta)
-    return tuple(rival for rival in rivals if rival.excess.low <= 0)
+        listed = tuple(rival for rival in rivals if rival.excess.value <= most)
+    else:
+        delta = 1 - settings.certificate_confidence  # the certificate takes the other half
+        rivals = compare([first, *others], chooser, problem.prediction, delta)
+        listed = tuple(rival for rival in rivals if rival.excess.low <= 0)
+    return Rivals(listed, searched and len(listed) < settings.alternatives)
 
 
 def compare(

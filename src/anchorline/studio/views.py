@@ -57,6 +57,7 @@ def explanation_view(explanation: Explanation) -> dict[str, Any]:
         "confidence": certificate.confidence,
         "n_queries": certificate.n_queries,
         "alternatives": [_alternative(explanation, number) for number in range(len(explanation.alternatives))],
+        "alternatives_complete": explanation.alternatives_complete,
         "shares": [
             {"text": printable(text), "share": share} for text, share in explanation.literal_shares.items()
         ],

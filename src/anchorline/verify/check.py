@@ -27,6 +27,7 @@ from anchorline.verify.repeat import Repetition, confirms_search, refuted_search
 
 _BY_CLOCK = "the search was stopped by the clock, so that its bound, or what it listed, cannot be confirmed"
 _OTHER_ANSWERS = "its answers to the recorded neighbors are not the recorded ones, or the record was changed"
+_CUT_LIST = "the list of alternatives was cut, which the record does not state"
 _WHY_CONTRADICTED = (
     "the stated sample was unlucky or selected, or the model treats neighbors differently that its maker foresaw"
 )
@@ -109,13 +110,15 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
     reason = false_range(claimed, explainer)
     if reason is not None:
         return Verification(Outcome.DOES_NOT_HOLD, (reason,))
-    refutation, doubt = _recompute(Repetition(claimed, explainer, case), with_texts=space is not None)
-    return refutation or _measure(claimed, explainer, case, [] if doubt is None else [doubt])
+    remarks = _recompute(Repetition(claimed, explainer, case), with_texts=space is not None)
+    return remarks if isinstance(remarks, Verification) else _measure(claimed, explainer, case, *remarks)
 
 
-def _measure(claimed: Explanation, explainer: Explainer, case: Case, open_questions: list[str]) -> Verification:
+def _measure(
+    claimed: Explanation, explainer: Explainer, case: Case, open_questions: list[str], remarks: list[str]
+) -> Verification:
     """Measure on fresh neighbors, and return that the explanation holds unless a question is open."""
-    stated, notes = claimed.certificate, given_names(claimed, explainer.model)
+    stated, notes = claimed.certificate, [*given_names(claimed, explainer.model), *remarks]
     if stated.relevance_error is None:
         fresh, notes = None, ["every figure was reproduced (nothing was measured)", *notes]
     else:
@@ -124,7 +127,7 @@ def _measure(claimed: Explanation, explainer: Explainer, case: Case, open_questi
         if refuted:
             return Verification(Outcome.DOES_NOT_HOLD, (*refuted, _WHY_CONTRADICTED), fresh)
         questions, range_notes = given_range(claimed, fresh, explainer)
-        open_questions += doubts(stated, fresh) + questions
+        open_questions = [*open_questions, *doubts(stated, fresh), *questions]
         notes = [*confirmation(stated, fresh), *notes, *range_notes]
     if open_questions:
         return Verification(Outcome.CANNOT_TELL, tuple(open_questions), fresh)
@@ -138,26 +141,28 @@ def _answered_differently(repetition: Repetition, again: Explanation | None, how
     return Verification(Outcome.DOES_NOT_HOLD, (f"the model answers differently: {how}",))
 
 
-def _recompute(repetition: Repetition, *, with_texts: bool) -> tuple[Verification | None, str | None]:
-    """Return the answer if something differs, otherwise what the clock left open, or nothing."""
+def _recompute(repetition: Repetition, *, with_texts: bool) -> Verification | tuple[list[str], list[str]]:
+    """Return the answer if something differs, otherwise what the clock left open, and what the record omits."""
     claimed, at_row = repetition.claimed, repetition.difference_at_row()
     if at_row is not None and not repetition.unclear:
-        return _answered_differently(repetition, None, at_row), None
+        return _answered_differently(repetition, None, at_row)
     changed = changed_parameters(repetition.now, claimed.parameters, with_space=with_texts)
     if changed:
-        return Verification(Outcome.DOES_NOT_HOLD, (f"the model and the space do not give its {changed}",)), None
-    again, doubt = repetition.explained(), None
+        return Verification(Outcome.DOES_NOT_HOLD, (f"the model and the space do not give its {changed}",))
+    again, open_questions = repetition.explained(), []
     stated = claims(claimed, with_texts=with_texts)
     differing = differences(stated, claims(again, with_texts=with_texts))
+    is_cut = claimed.alternatives_complete is None and again.alternatives_complete is False
     if differing and repetition.depends_on_clock:
         if not repetition.can_be_replayed:
-            return None, _BY_CLOCK
-        doubt = None if confirms_search(claimed, again) else _BY_CLOCK
+            return [_BY_CLOCK], []
+        open_questions = [] if confirms_search(claimed, again) else [_BY_CLOCK]
         refuted = refuted_search(claimed.certificate, again.certificate)
         again = repetition.replayed()
         replayed = differences(stated, claims(again, with_texts=with_texts))
         differing = refuted | {name: replayed[name] for name in replayed if not name.startswith("alternatives")}
     if differing and not repetition.has_same_answers(again):
-        return _answered_differently(repetition, again, _OTHER_ANSWERS), None
-    refutation = Verification(Outcome.DOES_NOT_HOLD, tuple(differing.values())) if differing else None
-    return refutation, doubt
+        return _answered_differently(repetition, again, _OTHER_ANSWERS)
+    if differing:
+        return Verification(Outcome.DOES_NOT_HOLD, tuple(differing.values()))
+    return open_questions, [_CUT_LIST] if is_cut else []

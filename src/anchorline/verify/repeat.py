@@ -128,7 +128,9 @@ def confirms_search(claimed: Explanation, again: Explanation) -> bool:
     """Whether a repeated search proves the claims of one that the clock stopped: status, bound, alternatives."""
     stated, proved = claimed.certificate, again.certificate
     is_proved = stated.status is not Status.OPTIMAL or proved.status is Status.OPTIMAL
-    same_others = claimed.alternatives == again.alternatives
+    same_others = claimed.alternatives == again.alternatives and (
+        claimed.alternatives_complete in (None, again.alternatives_complete)
+    )
     return is_proved and same_others and stated.lower_bound <= proved.lower_bound + ROUNDING
 
 

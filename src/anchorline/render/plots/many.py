@@ -64,6 +64,8 @@ def draw_alternatives(explanation: "Explanation", ax: Axes | None) -> Axes:
         label = "how far its fidelity error exceeds the explanation's (with interval)"
         ax.set_xlabel(wrap_name(label, text_width(ax)))
     subtitle = "The evidence cannot distinguish these sums" if excesses else "There are no alternatives to show"
+    if explanation.alternatives_complete is False:
+        subtitle += ", and there may be more" if excesses else "; the search was not complete"
     title = f"Sums that all add up to {total_name(explanation)} = {with_minus_sign(printed[0][1])}"
     set_headline(ax, title, subtitle, printable(explanation.output))
     return ax

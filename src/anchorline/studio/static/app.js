@@ -108,9 +108,14 @@ function drawOthers(view) {
     return h("li", null, h("span", null, isolate(text)), rail, h("b", null, `${Math.round(share * sums)} of ${sums}`));
   });
   const others = n === 1 ? "one other sum" : `${n} other sums`;
-  const message = n
-    ? `The evidence cannot distinguish ${others} from this one. A fact that all of them contain is the most certain:`
+  const cut = view.alternatives_complete === false;
+  const more = cut ? " The list is not complete: more sums may be as good." : "";
+  const alone = cut
+    ? "No other sum was found that the evidence cannot distinguish from this one, but the search was not complete."
     : "Yes. The evidence distinguishes this sum from every other sum of this length.";
+  const message = n
+    ? `The evidence cannot distinguish ${others} from this one.${more} A fact that all of them contain is the most certain:`
+    : alone;
   const rows = view.alternatives.map(({ sum, excess }) => {
     const parts = sum.terms.map((term) => isolate(`${withMinusSign(term.number)} [${view.literals[term.index].text}]`));
     const worse = ` fits worse by ${shortNumber(excess.value)} (${shortNumber(excess.low)} to ${shortNumber(excess.high)})`;
