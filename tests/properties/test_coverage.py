@@ -189,3 +189,18 @@ def test_doubling_schedule_covers_at_all_looks(probability):
 def test_fixed_size_intervals_do_not_survive_looking():
     # This is why the sequence exists. It also shows that the two tests above can fail.
     assert always_covered(0.3, list(range(1, 101)), binomial_interval) < 0.85
+
+
+@pytest.mark.parametrize(("n_looks", "low", "high"), [(7, 0.78, 0.80), (10, 0.71, 0.73)])
+@pytest.mark.parametrize("probability", [0.5, 0.8, 0.95])
+def test_fixed_size_intervals_of_a_doubling_schedule_cover_as_rarely_as_documented(
+    probability, n_looks, low, high
+):
+    """docs/guarantees.md quotes these figures; `n_samples="auto"` certifies with at most 7 looks by default."""
+    looks, rng, n_runs = [1000 * 2**j for j in range(n_looks)], np.random.default_rng(0), 10_000
+    counts, covered, n_before = np.zeros(n_runs, dtype=int), np.ones(n_runs, dtype=bool), 0
+    for n in looks:
+        counts, n_before = counts + rng.binomial(n - n_before, probability, n_runs), n
+        different, place = np.unique(counts, return_inverse=True)
+        covered &= np.array([probability in binomial_interval(int(x), n) for x in different])[place]
+    assert low - 0.012 <= covered.mean() <= high + 0.012  # three standard errors

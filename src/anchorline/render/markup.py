@@ -12,6 +12,7 @@ from anchorline.render.text import (
     facts,
     on_the_sample,
     rule_sentence,
+    stopping_sentence,
 )
 from anchorline.render.trust import clipping_warning, in_the_population, short_condition, verdict_reason
 
@@ -85,12 +86,8 @@ def verdict_markup(explanation: "Explanation") -> str:
 def warnings_markup(explanation: "Explanation") -> str:
     """Return the warnings that belong beside the verdict: clipped outputs, and sampling that stopped early."""
     certificate = explanation.certificate
-    stopped = f"Sampling stopped: {certificate.stopped_because}." if certificate.stopped_because else ""
-    return "".join(
-        f'<p class="al-warning">{escape_text(line)}</p>'
-        for line in (clipping_warning(certificate), stopped)
-        if line
-    )
+    lines = (clipping_warning(certificate), stopping_sentence(certificate))
+    return "".join(f'<p class="al-warning">{escape_text(line)}</p>' for line in lines if line)
 
 
 def sum_table(explanation: "Explanation") -> str:

@@ -126,9 +126,17 @@ def certificate_text(certificate: "Certificate") -> str:
     warning = clipping_warning(certificate)
     if warning:
         lines.insert(0 if clipped_much(certificate) else 3, warning)
-    if certificate.stopped_because:
-        lines.append(f"Sampling stopped: {certificate.stopped_because}.")
+    lines += [stop] if (stop := stopping_sentence(certificate)) else []
     return "\n".join(lines)
+
+
+def stopping_sentence(certificate: "Certificate") -> str:
+    """Return why sampling stopped, or an empty text; a separation has a failure probability of its own."""
+    reason = certificate.stopped_because
+    if reason is None:
+        return ""
+    own = f" The separation holds with {100 * certificate.confidence:g}% confidence by itself, not jointly."
+    return f"Sampling stopped: {reason}.{own if reason.startswith('best support separated') else ''}"
 
 
 def details_text(certificate: "Certificate") -> str:
@@ -147,7 +155,7 @@ def details_text(certificate: "Certificate") -> str:
         limit = f"{epsilon:.3g}{' (vacuous)' if is_vacuous(epsilon) else ''}"
         lines.append(
             f"By theorem, the fidelity error of every sum this short is at most {limit} above its value on the "
-            "sample."
+            f"sample, with {100 * certificate.confidence:g}% confidence by itself, not jointly."
         )
     if certificate.fidelity_error is not None and not certificate.exhaustive:
         lines.append(
@@ -198,8 +206,9 @@ def by_theorem(certificate: "Certificate") -> list[str]:
             " This bound is vacuous at this sample size: it guarantees nothing." if is_vacuous(epsilon) else ""
         )
         lines.append(
-            f"With confidence {100 * certificate.confidence:g}%, the fidelity error of every sum this short is at "
-            f"most {epsilon:.3g} above its value on the sample.{vacuous}"
+            f"With confidence {100 * certificate.confidence:g}%, by itself and not jointly with the intervals, "
+            f"the fidelity error of every sum this short is at most {epsilon:.3g} above its value on the "
+            f"sample.{vacuous}"
         )
     if bound is not None and certificate.fidelity_error is not None and certificate.n_facts:
         limit, share = f"{certificate.fidelity_error.high:.3g}", percent(certificate.event_probability or 0.0)

@@ -316,3 +316,18 @@ def test_a_total_of_nothing_has_no_sign():
 
     e = al.Explainer(balanced, al.Hypercube(["a", "b", "c"])).explain([1, 1, 1], k=3)
     assert str(e).splitlines()[0].endswith("-> f(x) = 0.0")
+
+
+def test_claims_with_a_failure_probability_of_their_own_say_so():
+    """The theorem fails with the search sample, and the separation with the sample that chose."""
+
+    def model(z):
+        return 0.5 * z[:, 0] + 0.3 * z[:, 1]
+
+    e = al.explain(model, [1] * 12, k=2, n_samples="auto")
+    assert e.certificate.stopped_because.startswith("best support separated from the runner-up")
+    assert "The separation holds with 95% confidence by itself, not jointly." in str(e)
+    assert "The separation holds with 95% confidence by itself" in e.to_html()
+    assert "with 95% confidence by itself, not jointly" in e.certificate.details()
+    assert "by itself and not jointly with the intervals" in e.to_html()
+    assert "by itself" not in str(al.explain(model, [1] * 12, k=2, n_samples=500))
