@@ -32,7 +32,7 @@ def generate(seed):
     weights = rng.uniform(0.01, 1, n) / n if rng.random() < 0.4 else None
     if weights is not None and rng.random() < 0.5:
         weights = weights * 10.0 ** rng.uniform(-12, 12)
-    unit, reach = 10.0 ** rng.uniform(-12, 12), 10.0 ** rng.choice([0, 0, 0, 1, 3, 5, 6, 7, 9])
+    unit, reach = 10.0 ** rng.uniform(-12, 12), 10.0 ** rng.choice([0, 0, 0, 1, 3, 5, 6, 7, 9, 11, 12])
     prediction = float(rng.choice([0.0, 1.0, -1.0, rng.uniform(-2, 2)])) * unit * reach
     box = None if rng.random() < 0.3 else float(rng.choice([0.3, 0.7, 1.0, 1.0, 3.0])) * unit * reach
     origin = float(rng.choice([0.0, -1.0, 1.7, rng.uniform(-1, 1)])) * unit * reach

@@ -20,6 +20,9 @@ from anchorline.optimize.bounds import (
 from anchorline.optimize.problem import Problem, Solution, Status, Variant
 
 TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed, and its bound is kept
+_MAX_GAP = 1e-9  # a proof that leaves a larger gap, as a share of mean t^2, is none
+_BLUR = 4 * np.finfo(np.float64).eps  # rounding error of a term
+_SHARP = 1e-12  # rounding errors of terms that change the objective by a smaller share do not matter
 _FEW_CANDIDATES = 64  # for at most this many, computing all pairs at once is as cheap as the cheap bound first
 _MAX_ALL_PAIRS = 400  # all pairwise correlations of a node are computed for at most this many candidates
 _NODES_BEFORE_RESTART = 32  # most proofs end sooner; the others start again here from a better first guess
@@ -89,7 +92,11 @@ class Pool:
         if len(self.ranked) < self.size:
             return np.inf
         last = self.ranked[-1].objective
-        return last - TOLERANCE * max(self.problem.evidence.drop_square, last)
+        return last - self.tolerance(TOLERANCE, last)
+
+    def tolerance(self, share: float, objective: float) -> float:
+        """A share of mean t^2, or of an objective that is larger."""
+        return share * max(self.problem.evidence.drop_square, objective)
 
     def close(self, bound: float) -> None:
         """Record the bound of a part of the search space that is not searched."""
@@ -104,6 +111,9 @@ class Pool:
         if np.count_nonzero(fitted[0]) < len(support):  # the fit dropped negligible terms; the bound counts them
             self.close(self.problem.smallest_objective(np.sort(support), variant))
         new = Candidate(self.problem.objective(fitted[0]), *fitted)
+        blur = (_BLUR * np.abs(fitted[0]).max(initial=0.0)) ** 2  # other roundings of the terms may fit better
+        if blur > self.tolerance(_SHARP, new.objective):
+            self.close(new.objective - blur)
         if any(old.terms == new.terms and old.objective <= new.objective for old in self.ranked):
             return
         kept = [old for old in self.ranked if old.terms != new.terms] + [new]
@@ -202,13 +212,17 @@ def _report(pool: Pool, n_nodes: int, status: Status, unit: float) -> Solution:
     if not pool.ranked:  # the first guess would have found a sum if any were feasible
         status = Status.INFEASIBLE
     nothing = Candidate(np.inf, np.zeros(problem.n_literals), problem.prediction)
-    best = (pool.ranked[0] if pool.ranked else nothing).scaled(unit)
-    lower_bound = 0.0 if status is Status.NUMERICAL else max(0.0, min(best.objective, pool.closed * unit * unit))
+    best, bound = pool.ranked[0] if pool.ranked else nothing, 0.0
+    if status is not Status.NUMERICAL:
+        bound = max(0.0, min(best.objective, pool.closed))
+    if status is Status.OPTIMAL and best.objective - bound > pool.tolerance(_MAX_GAP, best.objective):
+        status = Status.NUMERICAL
+    best = best.scaled(unit)
     return Solution(
         contributions=best.contributions,
         intercept=best.intercept,
         objective=best.objective,
-        lower_bound=lower_bound,
+        lower_bound=bound * unit * unit,
         status=status,
         n_nodes=n_nodes,
     )

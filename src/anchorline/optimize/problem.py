@@ -261,7 +261,10 @@ def _stationary(
         return solution if abs(remainder) <= _SLACK * max(1.0, abs(total)) else None
     system = np.ones((len(free) + 1, len(free) + 1))  # the last row and column hold the sum constraint
     system[:-1, :-1], system[-1, -1] = gram, 0.0
-    solution[free] = np.linalg.lstsq(system, np.append(target, remainder), rcond=_RCOND)[0][:-1]
+    never = gram.diagonal() == 0  # such literals take the sum at no cost; left out, it cannot blur the others
+    base = never * (remainder / max(1, never.sum()))
+    right = np.append(target, 0.0 if never.any() else remainder)
+    solution[free] = base + np.linalg.lstsq(system, right, rcond=_RCOND)[0][:-1]
     return solution
 
 
@@ -386,7 +389,7 @@ class Status(enum.Enum):
     HEURISTIC = "The solver computed no bound. Use `solver='exact'` to obtain one."
     RELAXED = "This is a lower bound and not an explanation, because it has more than k terms."
     INFEASIBLE = "No sum of at most k terms inside the box reaches the prediction; raise `k` or `box`."
-    NUMERICAL = "The statistics are too ill-conditioned to decide; draw more samples."
+    NUMERICAL = "Rounding errors are too large for a proof; `gap` bounds the possible improvement."
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         return getattr, (Status, self.name)  # by name, so that pickles survive a reworded text
