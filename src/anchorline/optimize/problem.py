@@ -139,10 +139,15 @@ class Problem:
             return contributions, self.origin
         return self._anchor(contributions)
 
+    def intercept(self, contributions: np.ndarray) -> float:
+        """The starting level that anchors the contributions; rounding does not move it out of the box."""
+        box = np.inf if self.box is None else self.box
+        return min(max(self.prediction - float(contributions.sum()), -box), box)
+
     def _anchor(self, contributions: np.ndarray) -> tuple[np.ndarray, float]:
         """Add the intercept, or leave it out if it differs from the origin by a negligible amount only."""
         box, total = np.inf if self.box is None else self.box, self.prediction - self.origin
-        intercept = min(max(self.prediction - float(contributions.sum()), -box), box)
+        intercept = self.intercept(contributions)
         if abs(intercept - self.origin) <= _NEGLIGIBLE * self.unit and (contributions.any() or total == 0):
             moved = _with_sum(contributions, total, total, box)
             if moved is not None:

@@ -30,6 +30,7 @@ from anchorline.optimize.problem import Problem, Status
 _CANCELLATION = 1e-12  # contributions cancel if their sum is at most this share of their sizes, as in sampling
 _MAX_LISTED = 20  # all 2^s sums are computed for at most this many literals
 _ROUNDING = 1e-14  # rounding error of a bound, as a share of the weight
+_GAIN = 1e-12  # a smaller share of an error does not matter
 
 
 class Odds(Protocol):
@@ -86,7 +87,7 @@ def shortest_rule(
         support = best.support
         if problem.groups is not None:  # other literals of the same attributes may hold the output better
             support = min(support, polish(rows, support), key=search.error)
-        if search.error(support) <= max_error + 1e-12:
+        if search.error(support) <= max_error * (1 + _GAIN):
             rule = search.fit_rule(support, bound, best.status is Status.OPTIMAL)
             if rule is not None:  # otherwise no sum of this size lies in the box
                 return rule, proven
@@ -144,8 +145,8 @@ class _RuleSearch:
             fitted = problem.fit_variant(index, variant)
             if fitted is not None:
                 fixed_sum = variant.low == variant.high  # without starting level
-                contributions = _separate(fitted[0], index, fixed_sum)
-                intercept = fitted[1] if fixed_sum else problem.prediction - float(contributions.sum())
+                contributions = separate(problem, fitted[0], index, fixed_sum=fixed_sum)
+                intercept = fitted[1] if fixed_sum else problem.intercept(contributions)
                 return Rule(support, max(error, bound), bound, complete, contributions, intercept)
         return None
 
@@ -177,7 +178,7 @@ def polish(rows: SampleRows, support: tuple[int, ...]) -> tuple[int, ...]:
                 ratios = np.where(size >= min_weight, loss / size, np.inf)
             ratios[list(rest)] = np.inf
             other = int(np.argmin(ratios))
-            if ratios[other] < best - 1e-12:
+            if ratios[other] < best * (1 - _GAIN):
                 support, best, improved = tuple(sorted((*rest, other))), float(ratios[other]), True
                 break
     return support
@@ -224,30 +225,58 @@ def _allowed_sizes(problem: Problem) -> range:
     return range(min(problem.k - (0 if without_intercept else 1), problem.n_literals) + 1)
 
 
-def _separate(contributions: np.ndarray, support: np.ndarray, fixed_sum: bool) -> np.ndarray:
-    """Move the contributions by about 1e-9 if some of them vanish or cancel.
+def separate(problem: Problem, contributions: np.ndarray, support: np.ndarray, *, fixed_sum: bool) -> np.ndarray:
+    r"""Move the contributions of a support a little if some of them vanish or cancel.
 
-    The rule is "these facts hold". A literal without a contribution, or two contributions that cancel, would
-    change its event. Each literal moves by a different amount, toward zero (zeros move away from it), so that no
-    contributions cancel any more. The effect on the fit is negligible.
+    The rule is "these facts hold". A literal without a contribution, or contributions that cancel, would change
+    its event. With a step :math:`\delta`, literal j moves to a multiple of :math:`2^{s+1} \delta`, and further by
+    :math:`2^j \delta`. The sum of some of them is then a multiple of :math:`2^{s+1} \delta` plus different powers
+    of 2 times :math:`\pm\delta`, which is never zero, for any number s of literals. If the sum of all must not
+    change, one literal takes the difference, and the step is chosen so that the sum is an odd multiple of
+    :math:`\delta / 2`, and therefore not a sum of other literals. Of several ways to move, the first one that
+    keeps all terms in the box is taken. Mutates nothing.
     """
     values = contributions[support]
     if not len(support) or not _has_cancelling_subset(values):
         return contributions
-    signs = np.where(values > 0, -1.0, np.where(values < 0, 1.0, 1.0))
-    moved = values + signs * 1e-9 * np.sqrt(np.arange(2, len(support) + 2))  # incommensurable amounts
-    if fixed_sum:
-        largest = int(np.argmax(np.abs(values)))
-        moved[largest] -= moved.sum() - values.sum()
-    separated = contributions.copy()
-    separated[support] = moved
-    return separated
+    box = np.inf if problem.box is None else problem.box
+    takers = np.argsort(-np.abs(values), kind="stable")
+    ways = [] if fixed_sum else [(None, direction) for direction in (0, 1, -1)]
+    for taker, direction in [*ways, *((int(taker), 0) for taker in takers)]:
+        moved = _moved(values, taker, direction, problem.unit)
+        fits = taker is not None or abs(problem.prediction - moved.sum()) <= box
+        if fits and np.abs(moved).max() <= box and not _has_cancelling_subset(moved):
+            separated = contributions.copy()
+            separated[support] = moved
+            return separated
+    return contributions
+
+
+def _moved(values: np.ndarray, taker: int | None, direction: int, unit: float) -> np.ndarray:
+    """Move all values up (1), down (-1) or toward zero (0); literal ``taker``, if given, keeps their sum."""
+    total, size, step = float(values.sum()), len(values), 4 * _CANCELLATION * max(np.abs(values).sum(), unit)
+    if size > _MAX_LISTED:  # only zeros must move, and other values hardly
+        step *= 2.0 ** (_MAX_LISTED - size)
+    if taker is not None and total != 0:
+        step = abs(total) / (np.floor(abs(total) / step) + 0.5)
+    coarse, codes = step * 2.0 ** (size + 1), step * 2.0 ** np.arange(size)
+    if direction:
+        moved = direction * (np.ceil(direction * values / coarse) * coarse + codes)
+    else:
+        whole = np.floor(np.abs(values) / coarse) * coarse
+        moved = np.where(values < 0, -1.0, 1.0) * np.where(whole > 0, whole - codes, codes)
+    if taker is not None:
+        moved[taker] = total - (moved.sum() - moved[taker])
+    return np.asarray(moved)
 
 
 def _has_cancelling_subset(values: np.ndarray) -> bool:
-    """Whether some non-empty subset of these contributions adds up to zero."""
+    """Whether some non-empty subset of these contributions adds up to zero; True also if one of them is zero.
+
+    More than 20 literals are not listed, because the event of so many is not measured: then only zeros count.
+    """
     if len(values) > _MAX_LISTED:
-        return True  # too many to list, and separating them does no harm
+        return bool((values == 0).any())
     sums = np.zeros(1)
     for value in values:
         sums = np.append(sums, sums + value)
