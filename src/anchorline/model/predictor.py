@@ -186,7 +186,10 @@ class Predictor:
         low, high = self._learn(self.column)
         self._is_learned = True
         low, high = min(low, self.prediction), max(high, self.prediction)
-        return checked_range((low, high) if low < high else (low - 1, high + 1))
+        if low == high:  # a constant, around which a range must have room at every size of numbers
+            room, most = max(1.0, abs(low) / 1024), float(np.finfo(np.float64).max)
+            low, high = max(low - room, -most), min(high + room, most)
+        return checked_range((low, high))
 
     @property
     def output_range(self) -> tuple[float, float]:
@@ -217,9 +220,13 @@ class Predictor:
         return (self.checksum_key % 2**42 + self.checksum_ticks) / (DROP_GRID * 2.0**16)
 
     def in_own_units(self, contributions: np.ndarray, intercept: float) -> tuple[np.ndarray, float]:
-        """Convert a sum on the scale [-1, +1] to the output's own units and anchor it; no intercept stays none."""
+        """Convert a sum on the scale [-1, +1] to the output's own units and anchor it; no intercept stays none.
+
+        Without contributions the intercept is the prediction, which may be too small to differ from zero on the
+        scale, such as a probability of 1e-17.
+        """
         own = contributions * self.half_range
-        return own, 0.0 if intercept == self.origin else self.prediction - float(own.sum())
+        return own, 0.0 if intercept == self.origin and own.any() else self.prediction - float(own.sum())
 
     def answer(self, inputs: Any, n_rows: int) -> Answer:
         """Return ``(f(x) - f(z)) / 2`` per row, rounded to multiples of 2^-26, and whether the decision stays."""

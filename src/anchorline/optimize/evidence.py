@@ -13,8 +13,9 @@ from anchorline.grid import DROP_GRID
 WEIGHT_GRID = 2.0**50  # weights that add up to at most 8 have exact sums on this grid
 # Grids of the parts into which drops and squared drops, times the weights, are split. The sum of each part is
 # exact, because a part has at most 30 bits, and the first part of weighted drops adds up to at most 8.
-_DROP_PARTS = (2.0**50, 2.0**80, 2.0**110)
-_SQUARE_PARTS = (DROP_GRID, 2.0**52, 2.0**80, 2.0**110, 2.0**140)
+_DROP_PARTS = (2.0**50, 2.0**80, 2.0**110, 2.0**140)
+_SQUARE_PARTS = (DROP_GRID, 2.0**52, 2.0**80, 2.0**110, 2.0**140, 2.0**170)
+_EPS = float(np.finfo(np.float64).eps)
 _MAX_ROUNDING = 1e-12  # a mean square whose rounding error may be a larger share of mean t^2 is computed exactly
 _MIN_WEIGHT = 2.0**-30  # mean weight per row at which rounding may have moved a millionth of the weight
 _ROWS_PER_PRODUCT = 2**14  # bounds the memory; float32 counts rows exactly up to 2^24
@@ -44,7 +45,7 @@ class Evidence:
     weight: float
     flip_sums: np.ndarray
     pair_sums: np.ndarray
-    cross_sums: np.ndarray  # (d, 3), in parts
+    cross_sums: np.ndarray  # (d, 4), in parts
     drop_sums: tuple[float, ...]  # in parts
     square_sums: tuple[float, ...]  # in parts
 
@@ -186,11 +187,22 @@ class Evidence:
         support = np.flatnonzero(contributions)
         values = np.asarray(contributions, dtype=np.float64)[support]
         gram, cross = self.second_moments[np.ix_(support, support)], self.cross_moments[support]
-        sizes = np.abs(values)
-        largest = float(sizes @ gram @ sizes + 2 * np.abs(cross) @ sizes)
-        if 4 * np.finfo(np.float64).eps * largest > _MAX_ROUNDING * self.drop_square:
+        if 4 * _EPS * _largest_part(gram, cross, values) > _MAX_ROUNDING * self.drop_square:
             return self._exact_mean_square(support, values)
         return max(0.0, float(self.drop_square + (values @ gram @ values - 2 * cross @ values)))
+
+    def blur(self, contributions: np.ndarray) -> float:
+        """Most by which rounding may change the mean square of contributions that are rounded or weighted.
+
+        Weighted drops are rounded products. Contributions at a minimum change it by the square of their rounding.
+        """
+        support = np.flatnonzero(contributions)
+        values = np.asarray(contributions, dtype=np.float64)[support]
+        own = float(4 * _EPS * np.abs(values).max(initial=0.0)) ** 2
+        if self.weight == self.n_rows:
+            return own
+        gram, cross = self.second_moments[np.ix_(support, support)], self.cross_moments[support]
+        return own + 4 * _EPS * _largest_part(gram, cross, values)
 
     def _exact_mean_square(self, support: np.ndarray, values: np.ndarray) -> float:
         u, total = _exact(values), sum(_exact(self.square_sums))
@@ -198,7 +210,7 @@ class Evidence:
             pairs = _exact(self.pair_sums[literal, support])
             drops = sum(_exact(self.cross_sums[literal]))
             total += value * (sum(a * b for a, b in zip(u, pairs, strict=True)) - 2 * drops)
-        return float(total / Fraction(self._divisor))
+        return max(0.0, float(total / Fraction(self._divisor)))  # large weights have rounded sums
 
     @property
     def _divisor(self) -> float:
@@ -208,6 +220,12 @@ class Evidence:
             f"The weights of {self.n_rows} rows add up to {self.weight:.3g}, and weights are rounded to multiples "
             "of 2^-50. They should add up to 1. Type `weights / weights.sum()`."
         )
+
+
+def _largest_part(gram: np.ndarray, cross: np.ndarray, values: np.ndarray) -> float:
+    """Size of the parts whose sum, with the mean of t^2, is the mean square."""
+    sizes = np.abs(values)
+    return float(sizes @ gram @ sizes + 2 * np.abs(cross) @ sizes)
 
 
 def _exact(values: Iterable[float]) -> list[Fraction]:

@@ -21,8 +21,7 @@ from anchorline.optimize.problem import Problem, Solution, Status, Variant
 
 TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed, and its bound is kept
 _MAX_GAP = 1e-9  # a proof that leaves a larger gap, as a share of mean t^2, is none
-_BLUR = 4 * np.finfo(np.float64).eps  # rounding error of a term
-_SHARP = 1e-12  # rounding errors of terms that change the objective by a smaller share do not matter
+_SHARP = 1e-12  # rounding errors that change the objective by a smaller share do not matter
 _FEW_CANDIDATES = 64  # for at most this many, computing all pairs at once is as cheap as the cheap bound first
 _MAX_ALL_PAIRS = 400  # all pairwise correlations of a node are computed for at most this many candidates
 _NODES_BEFORE_RESTART = 32  # most proofs end sooner; the others start again here from a better first guess
@@ -111,7 +110,7 @@ class Pool:
         if np.count_nonzero(fitted[0]) < len(support):  # the fit dropped negligible terms; the bound counts them
             self.close(self.problem.smallest_objective(np.sort(support), variant))
         new = Candidate(self.problem.objective(fitted[0]), *fitted)
-        blur = (_BLUR * np.abs(fitted[0]).max(initial=0.0)) ** 2  # other roundings of the terms may fit better
+        blur = self.problem.evidence.blur(fitted[0])  # with other roundings the support may fit better
         if blur > self.tolerance(_SHARP, new.objective):
             self.close(new.objective - blur)
         if any(old.terms == new.terms and old.objective <= new.objective for old in self.ranked):
@@ -215,7 +214,8 @@ def _report(pool: Pool, n_nodes: int, status: Status, unit: float) -> Solution:
     best, bound = pool.ranked[0] if pool.ranked else nothing, 0.0
     if status is not Status.NUMERICAL:
         bound = max(0.0, min(best.objective, pool.closed))
-    if status is Status.OPTIMAL and best.objective - bound > pool.tolerance(_MAX_GAP, best.objective):
+    unsure = max(best.objective - bound, problem.evidence.blur(best.contributions))
+    if status is Status.OPTIMAL and unsure > pool.tolerance(_MAX_GAP, best.objective):
         status = Status.NUMERICAL
     best = best.scaled(unit)
     return Solution(

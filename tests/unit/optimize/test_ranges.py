@@ -10,6 +10,7 @@ from anchorline.optimize import Evidence, Limits, Problem, Status, audit, solve
 from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.relevance import relevant_rules, separate
 from anchorline.search.sampling import cancelling_event
+from anchorline.spaces.base import Law
 
 
 def both_needed(rows):
@@ -78,9 +79,9 @@ def test_contributions_are_separated_for_any_number_of_literals(size, unit, fixe
         contributions[0] = 0.75 * unit
     problem = Problem(evidence, size + 1, float(contributions.sum()) + 0.1 * unit, box=unit)
     separated = separate(problem, contributions, np.arange(size), fixed_sum=fixed_sum)
-    event = cancelling_event(separated, 0.3)
+    event = cancelling_event(separated, Law.of_literals(size + 1, 0.3))
     assert event.is_literal
-    assert event.support.tolist() == list(range(size))
+    assert np.flatnonzero(separated).tolist() == list(range(size))
     assert np.abs(separated).max() <= unit
     assert np.abs(separated - contributions).max() <= 1e-3 * unit
     if fixed_sum:
@@ -100,8 +101,8 @@ def test_terms_of_a_rule_stay_in_the_box_where_the_starting_level_is_on_its_edge
     rows = SampleRows.pack(flips, drops, np.full(16, 1 / 16))
     for prediction in (1.0, -1.0, 0.3):
         problem = Problem(Evidence.from_sample(flips, drops), 4, prediction)
-        for rule in relevant_rules(rows, problem, 0.5, Limits()):
-            assert cancelling_event(rule.contributions, 0.5).is_literal
+        for rule in relevant_rules(rows, problem, Law.of_literals(4, 0.5), Limits()):
+            assert cancelling_event(rule.contributions, Law.of_literals(4, 0.5)).is_literal
             assert np.abs(rule.contributions).max(initial=0) <= 1
             assert abs(rule.intercept) <= 1
             assert rule.intercept + rule.contributions.sum() == pytest.approx(prediction, abs=1e-12)
