@@ -82,3 +82,9 @@ def test_status_bound_and_gap_are_true_relative_to_the_problem(start):
             check(seed)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
+
+
+def test_only_where_terms_are_far_larger_than_the_drops_rounding_forbids_a_proof():
+    statuses = [check(seed) for seed in range(N_PROBLEMS, N_PROBLEMS + 200)]
+    assert statuses.count(Status.OPTIMAL) >= 150
+    assert statuses.count(Status.NUMERICAL) <= 10

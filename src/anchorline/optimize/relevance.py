@@ -273,7 +273,7 @@ def _moved(values: np.ndarray, taker: int | None, direction: int, unit: float) -
 def _has_cancelling_subset(values: np.ndarray) -> bool:
     """Whether some non-empty subset of these contributions adds up to zero; True also if one of them is zero.
 
-    More than 20 literals are not listed, because the event of so many is not measured: then only zeros count.
+    More than 20 literals are not listed, because their event is not measured: then only zeros count.
     """
     if len(values) > _MAX_LISTED:
         return bool((values == 0).any())

@@ -1,6 +1,7 @@
 """Sums where zero lies outside the output range, or where outputs hardly move."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -106,3 +107,26 @@ def test_terms_of_a_rule_stay_in_the_box_where_the_starting_level_is_on_its_edge
             assert np.abs(rule.contributions).max(initial=0) <= 1
             assert abs(rule.intercept) <= 1
             assert rule.intercept + rule.contributions.sum() == pytest.approx(prediction, abs=1e-12)
+
+
+# --- predictions that the scale of the range cannot hold --------------------------------------------------
+
+
+@pytest.mark.parametrize("constant", [0.0, 5.0, 1e20, -1e300, 1.7976931348623157e308])
+def test_a_constant_of_any_size_is_its_own_starting_level(constant):
+    table = al.Table(np.arange(40.0).reshape(20, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a model that answers the same everywhere
+        e = al.Explainer(lambda rows: np.full(len(rows), constant), table, task="number").explain([2.0, 3.0], k=3)
+    assert e.intercept == e.prediction == constant
+    assert e.certificate.n_terms == (constant != 0)
+
+
+def test_a_tiny_probability_is_not_an_empty_sum():
+    def predict_proba(rows):
+        return np.tile([1.0, 1e-17], (len(rows), 1))
+
+    e = al.Explainer(predict_proba, al.Hypercube(), column=1).explain(np.ones(4), k=3)
+    assert e.intercept == e.prediction == 1e-17
+    assert e.certificate.n_terms == 1
+    assert "zero" not in str(e)
