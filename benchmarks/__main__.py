@@ -4,13 +4,14 @@
 """
 
 import argparse
+import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from anchorline.errors import TableFileError
-from benchmarks import batch, engine, relevance, studio, tables
+from benchmarks import batch, engine, relevance, studio, tables, verdicts
 from benchmarks.datasets import PUBLISHED, require_any
 from benchmarks.report import write_json, write_page
 from benchmarks.tasks import CACHE, SYNTHETIC, Benchmark, load_benchmarks
@@ -18,24 +19,33 @@ from benchmarks.tasks import CACHE, SYNTHETIC, Benchmark, load_benchmarks
 Rows = Iterable[dict[str, Any]]
 
 
-def sections(benchmarks: Sequence[Benchmark], time_limit: float, data: Path) -> dict[str, Callable[[], Rows]]:
-    """Return, by name, a function per section that yields the section's rows as they are measured."""
+def sections(
+    benchmarks: Callable[[], Sequence[Benchmark]], time_limit: float, data: Path
+) -> dict[str, Callable[[], Rows]]:
+    """Return, by name, a function per section that yields the section's rows as they are measured.
+
+    ``benchmarks`` trains the networks, and is called only by the sections that need them.
+    """
 
     def grid(settings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for setting in settings:
-            yield from engine.proofs(benchmarks, setting, time_limit)
+            yield from engine.proofs(benchmarks(), setting, time_limit)
 
-    real = [benchmark for benchmark in benchmarks if benchmark.name not in SYNTHETIC]
+    def real() -> list[Benchmark]:
+        return [benchmark for benchmark in benchmarks() if benchmark.name not in SYNTHETIC]
+
     return {
         "proven": lambda: grid([engine.PAPER]),
-        "race_lime": lambda: engine.race_lime(benchmarks),
+        "race_lime": lambda: engine.race_lime(benchmarks()),
         "memory": lambda: [engine.memory()],
         "import_time": lambda: [engine.import_time()],
         "batch": batch.speed,
         "batch_memory": batch.memory,
-        "frontier_cost": lambda: relevance.frontier_cost(benchmarks),
-        "relevance": lambda: relevance.compare_relevance(real),
+        "frontier_cost": lambda: relevance.frontier_cost(benchmarks()),
+        "relevance": lambda: relevance.compare_relevance(real()),
         "tables": lambda: tables.compare_on_tables(data),
+        "verdicts_by_model": lambda: verdicts.verdicts_by_model(data),
+        "verdicts": lambda: verdicts.verdicts(data),
         "studio": lambda: studio.measure(data),
         "nearby": lambda: grid(engine.NEARBY),
         "beyond": lambda: grid(engine.BEYOND),
@@ -49,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from anchorline.cli.app import run
 
         return run(["bench", *arguments])
-    names = list(sections([], 0.0, Path()))
+    names = list(sections(list, 0.0, Path()))
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=main.__doc__,
@@ -65,7 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         require_any(chosen.data, [row.id for row in PUBLISHED])
     except TableFileError as error:
         parser.error(str(error))
-    benchmarks = sorted(load_benchmarks(chosen.data, cache=chosen.cache), key=lambda b: b.dimension)
+
+    @functools.cache
+    def benchmarks() -> Sequence[Benchmark]:
+        return sorted(load_benchmarks(chosen.data, cache=chosen.cache), key=lambda b: b.dimension)
+
     section_of = sections(benchmarks, chosen.time_limit, chosen.data)
     for name in chosen.only or section_of:
         rows = []

@@ -277,6 +277,7 @@ class Explainer:
             stream="assess",
             max_enumerated=0 if settings.sampling == "draw" else n_fresh // 2,
             confidence=settings.confidence,
+            test_facts=True,
         )
 
 

@@ -31,10 +31,13 @@ class Verdict(enum.Enum):
         "The facts explain the output: while they hold, it stays, and holding them prevents at least three of "
         "four changes."
     )
-    ROBUST = "Nothing within reach changes the output, even if no fact is held. This does not speak for the facts."
+    ROBUST = (
+        "Hardly anything within reach changes the output, even if no fact is held. This finding does not depend "
+        "on the facts."
+    )
     WEAK = "The facts do not explain the output: other attributes decide too, or the facts add too little."
     UNRELIABLE = "The output often changes although the facts hold. Do not rely on this explanation."
-    UNDECIDED = "The intervals are too wide to say. Measure more neighbors (n_certify)."
+    UNDECIDED = "What was measured is not enough to say. Measure more neighbors (n_certify)."
     UNKNOWN = "Not measured. Ask for a certificate (n_certify)."
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:

@@ -88,7 +88,7 @@ def verdict_reason(certificate: "Certificate") -> str:
             reason = f"These facts explain {output}."
         case Verdict.ROBUST:
             nothing = f"changes {output}" if decides else f"moves {output} by much"
-            reason = f"Nothing within reach {nothing}, even if no fact is held."
+            reason = f"Hardly anything within reach {nothing}, even if no fact is held."
         case Verdict.UNRELIABLE:
             changes = "often changes" if decides else "moves far"
             although = "although the facts hold" if certificate.n_facts else "over all neighbors"

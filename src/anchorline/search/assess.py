@@ -15,6 +15,7 @@ from anchorline.guarantees.verdicts import Losses, Verdict
 from anchorline.model.predictor import Predictor
 from anchorline.optimize.evidence import SampleRows
 from anchorline.search.case import Case
+from anchorline.search.effects import idle_facts
 from anchorline.search.sampling import (
     CANCELS,
     EnumeratedEvent,
@@ -39,7 +40,9 @@ class Assessment:
     decided; ``baseline_stability`` is the same without any condition. ``n_clipped_inside`` counts outputs in the
     event that left the output range and were clipped, and ``n_clipped`` those over all neighbors. The limits of
     all estimates hold together with the joint ``confidence``; the confidence of a single estimate is higher.
-    ``reach`` is the probability that a neighbor differs from the instance at all.
+    ``reach`` is the probability that a neighbor differs from the instance at all. ``idle`` are the indices of the
+    facts whose effect on the output cannot be distinguished from zero, if tested: `Explainer.assess` tests
+    the facts of anyone, while a search uses none without an effect.
     """
 
     fidelity_error: Estimate
@@ -53,6 +56,7 @@ class Assessment:
     n_clipped: int = 0
     reach: float = 1.0
     confidence: float
+    idle: tuple[int, ...] = ()
 
     @property
     def losses(self) -> Losses:
@@ -64,8 +68,9 @@ class Assessment:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the facts explain the output; see docs/guarantees.md."""
-        return self.losses.verdict
+        """Whether the facts explain the output; see docs/guarantees.md. All of them must have an effect."""
+        verdict = self.losses.verdict
+        return Verdict.UNDECIDED if self.idle and verdict is Verdict.TRUSTWORTHY else verdict
 
     def __str__(self) -> str:
         lines = []
@@ -75,6 +80,9 @@ class Assessment:
         lines.append(f"Fidelity error: {_limits(self.fidelity_error)}.")
         if not all(e.exact for e in (self.relevance_error, self.baseline_error, self.fidelity_error)):
             lines.append(f"All limits hold together with {100 * self.confidence:g}% confidence.")
+        if self.idle:
+            literals = ", ".join(map(str, self.idle))
+            lines.append(f"Literals whose effect on the output cannot be distinguished from zero: {literals}.")
         lines.append(f"Verdict: {self.verdict.name.lower()}. {self.verdict.value}")
         return "\n".join(lines)
 
@@ -159,6 +167,7 @@ def assess(
     stream: str = "certify",
     max_enumerated: int = 0,
     confidence: float = 0.95,
+    test_facts: bool = False,
 ) -> Assessment:
     r"""Measure anyone's scaled contributions (d,) on fresh neighbors.
 
@@ -167,14 +176,21 @@ def assess(
     ``anchoring_gap`` g is the amount by which the sum exceeds the prediction (0 if anchored). Half of
     ``n_samples`` go to each expectation. Where draws alone determine the inputs and there are at most
     ``max_enumerated`` of them, all draws are enumerated instead, and that part of the answer is exact. The
-    limits of all estimates hold together with the given confidence.
+    limits of all estimates hold together with the given confidence. With ``test_facts``, the facts that have no
+    effect are found too, for one more share of the failure probability.
     """
     sizes = (n_samples // 2, n_samples - n_samples // 2)
     samples = _Samples.draw(case, contributions, sizes, stream)
     samples = samples.enumerated(case.law, max_enumerated) if case.neighborhood.deterministic else samples
     everywhere = measure(case, samples.wide, contributions)
     inside = measure(case, samples.narrow, contributions)
-    return _summarize(case, contributions, anchoring_gap, samples.event, everywhere, inside, confidence)
+    share = (1 - confidence) / 6 if test_facts else 0.0
+    limits = confidence + share
+    found = _summarize(case, contributions, anchoring_gap, samples.event, everywhere, inside, limits)
+    if not test_facts:
+        return found
+    idle = idle_facts(case.law, samples.wide, everywhere.drops, np.flatnonzero(contributions), share)
+    return replace(found, confidence=confidence, idle=idle)
 
 
 def assess_exactly(case: Case, rows: SampleRows, contributions: np.ndarray) -> Assessment:

@@ -78,7 +78,7 @@ def test_exactly_equal_figures_make_no_difference():
     ("held", "free", "words"),
     [
         ((0.99, 0.98, 1.0), (0.6, 0.58, 0.62), "trustworthy. These facts explain the decision."),
-        ((0.99, 0.98, 1.0), (0.97, 0.96, 0.98), "robust. Nothing within reach changes the decision, even if no"),
+        ((0.99, 0.98, 1.0), (0.97, 0.96, 0.98), "robust. Hardly anything within reach changes the decision"),
         (
             (0.965, 0.96, 0.97),
             (0.92, 0.91, 0.93),

@@ -266,9 +266,24 @@ def test_an_assessment_can_be_read():
     assert [line.split()[0] for line in lines] == ["Stability", "Relevance", "Fidelity", "All", "Verdict:"]
     assert "; over all neighbors: " in lines[0]
     assert lines[3] == "All limits hold together with 95% confidence."
-    assert measured.stability.confidence == pytest.approx(0.99)
+    assert measured.stability.confidence == pytest.approx(1 - 0.05 / 6)  # one share tests the facts
     assert repr(measured).startswith("Assessment(stability ")
     assert "Estimate(" not in repr(measured)
     exact = explainer.assess(np.ones(14), e.contributions, sampling="auto", n_fresh=2**16)
     assert "(exact)" in str(exact)
     assert "All limits" not in str(exact)
+
+
+def test_facts_padded_with_one_that_does_not_matter_are_not_praised():
+    def first(z):
+        return np.where(z[:, 0] > 0, 0.8, -0.8)
+
+    explainer, x = al.Explainer(first, al.Hypercube(), threshold=0.0), np.ones(20)
+    alone, padded = ([0.8] + [0.0] * 19), ([0.8, 0.1] + [0.0] * 18)
+    assert explainer.assess(x, alone).verdict is al.Verdict.TRUSTWORTHY
+    measured = explainer.assess(x, padded)
+    assert measured.idle == (1,)
+    assert measured.verdict is al.Verdict.UNDECIDED
+    assert "Literals whose effect on the output cannot be distinguished from zero: 1." in str(measured)
+    few = al.Explainer(first, al.Hypercube()).assess(np.ones(4), [0.8, 0.1, 0.0, 0.0])  # all neighbors there are
+    assert few.idle == (1,)

@@ -1,0 +1,228 @@
+"""Verdicts on raw tables: how often each is given, to the facts found and to random facts of the same number."""
+
+import functools
+import statistics
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anchorline.explainer import Explainer
+from anchorline.guarantees.verdicts import TRUSTWORTHY_STABILITY, Verdict
+from anchorline.result.explanation import Explanation
+from anchorline.search.assess import Assessment
+from anchorline.spaces.table import Table
+from benchmarks.datasets import Dataset, available, read_dataset
+from benchmarks.tasks import SEED
+
+MODELS = ("linear", "forest", "boosting", "network")
+N_ROWS = 40
+N_RANDOM = 1  # random set of facts per row
+N_TRAINING = 3000
+N_CERTIFY = 5000  # as by default, for the facts found and for random ones
+N_TRUTH = 10_000
+LOW_BASELINE = 0.80  # a decision that changes in more than a fifth of neighbors if no fact is held
+VERDICTS = tuple(verdict for verdict in Verdict if verdict is not Verdict.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One explained row: its verdict, that of random facts, and what a large independent sample measures.
+
+    For a decision, ``baseline`` and ``held`` are the shares of neighbors in which it stays; for a number, they are
+    typical changes as shares of the output range. ``random`` holds a verdict and a figure like ``held`` per set.
+    """
+
+    table: str
+    model: str
+    is_decision: bool
+    verdict: Verdict
+    baseline: float
+    held: float
+    random: tuple[tuple[Verdict, float], ...]
+    text: str
+
+    @property
+    def truly_holds(self) -> bool:
+        """Whether the facts hold a decision that is open without them; numbers have no such baseline."""
+        return self.is_decision and self.held >= TRUSTWORTHY_STABILITY and self.baseline < LOW_BASELINE
+
+
+def verdicts_by_model(data: Path, *, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
+    """Yield one row per table and model: how many rows get each verdict, and how many random sets are praised."""
+    for row in available(data):
+        for model in MODELS:
+            yield _by_model(_cases(data, row.id, model, n_rows))
+
+
+def verdicts(data: Path, *, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
+    """Yield one row per verdict, for decisions and for numbers, over all tables and models."""
+    cases = [case for row in available(data) for model in MODELS for case in _cases(data, row.id, model, n_rows)]
+    for is_decision in (True, False):
+        chosen = [case for case in cases if case.is_decision is is_decision]
+        if chosen:
+            yield from (_by_verdict(chosen, verdict) for verdict in VERDICTS)
+
+
+def _by_verdict(cases: Sequence[Case], verdict: Verdict) -> dict[str, Any]:
+    """Return what one verdict means: its share, the figures behind it, and what a reader sees."""
+    given = [case for case in cases if case.verdict is verdict]
+    held = [case for case in cases if case.truly_holds]
+    random = [pair for case in cases for pair in case.random]
+    shown = min(given, key=lambda case: abs(case.held - statistics.median(c.held for c in given)), default=None)
+    return {
+        "output": "decision" if cases[0].is_decision else "number",
+        "verdict": verdict.name.lower(),
+        "rows": len(given),
+        "share": len(given) / len(cases),
+        "median_baseline": _median(case.baseline for case in given),
+        "median_while_held": _median(case.held for case in given),
+        "median_of_random_facts": _median(figure for case in given for _, figure in case.random),
+        "share_of_random_sets": sum(pair[0] is verdict for pair in random) / max(1, len(random)),
+        "share_where_facts_decide": sum(c.verdict is verdict for c in held) / len(held) if held else None,
+        "a_reader_sees": "-" if shown is None else shown.text,
+    }
+
+
+def _by_model(cases: Sequence[Case]) -> dict[str, Any]:
+    counts = Counter(case.verdict for case in cases)
+    random = [verdict for case in cases for verdict, _ in case.random]
+    held = [case for case in cases if case.truly_holds]
+    return {
+        "table": cases[0].table,
+        "model": cases[0].model,
+        "rows": len(cases),
+        **{verdict.name.lower(): counts[verdict] for verdict in VERDICTS},
+        "median_baseline": _median(case.baseline for case in cases),
+        "median_while_held": _median(case.held for case in cases),
+        "random_sets": len(random),
+        "random_trustworthy": random.count(Verdict.TRUSTWORTHY),
+        "facts_decide": len(held),
+        "of_these_trustworthy": sum(case.verdict is Verdict.TRUSTWORTHY for case in held),
+    }
+
+
+def _median(values: Any) -> float | None:
+    values = list(values)
+    return statistics.median(values) if values else None
+
+
+@functools.cache
+def _cases(data: Path, dataset_id: int, model: str, n_rows: int) -> tuple[Case, ...]:
+    """Judge the explanations of some training rows."""
+    table, n_known, explainer = fitted_explainer(data, dataset_id, model)
+    rng = np.random.default_rng(SEED)
+    rows = rng.choice(n_known, size=min(n_rows, n_known), replace=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a model whose answer is always the same is a case, too
+        return tuple(_judge(explainer, int(row), table, model, rng) for row in rows)
+
+
+def fitted_explainer(data: Path, dataset_id: int, model: str) -> tuple[str, int, Explainer]:
+    """Train a model on at most ``N_TRAINING`` rows of a raw table; return its name, their number, an explainer."""
+    dataset, rng = read_dataset(data, dataset_id), np.random.default_rng(SEED)
+    sample = rng.choice(len(dataset.frame), size=min(N_TRAINING, len(dataset.frame)), replace=False)
+    frame, target = _prepared(dataset, sample)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # networks that stop early
+        fitted = _pipeline(frame, model, dataset.kind == "classification").fit(frame, target)
+        return dataset.name, len(frame), Explainer(fitted, Table(frame))
+
+
+def _prepared(dataset: Dataset, sample: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Return the rows of a sample, with text as categories and without dates, and their scaled targets."""
+    frame = dataset.frame.iloc[sample].reset_index(drop=True)
+    frame = frame.drop(columns=[name for name in frame if str(name).lower() == "date"])
+    texts = [name for name in frame if frame[name].dtype.kind not in "biuf"]
+    target = dataset.target[sample]
+    if dataset.kind == "regression":
+        target = (target - target.mean()) / target.std()
+    return frame.astype(dict.fromkeys(texts, "category")), target
+
+
+def _pipeline(frame: Any, model: str, is_classifier: bool) -> Any:
+    from sklearn import ensemble, linear_model, neural_network
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+    texts = [place for place, name in enumerate(frame) if frame[name].dtype == "category"]
+    numbers = [place for place in range(frame.shape[1]) if place not in texts]
+    one_hot = OneHotEncoder(handle_unknown="ignore", min_frequency=5, sparse_output=False)
+    scaled = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    encode = ColumnTransformer([("texts", one_hot, texts), ("numbers", scaled, numbers)])
+    kind = "Classifier" if is_classifier else "Regressor"
+    last = {
+        "linear": lambda: linear_model.LogisticRegression(max_iter=500) if is_classifier else linear_model.Ridge(),
+        "forest": lambda: getattr(ensemble, f"RandomForest{kind}")(20, max_depth=10, random_state=SEED),
+        "boosting": lambda: getattr(ensemble, f"HistGradientBoosting{kind}")(max_iter=40, random_state=SEED),
+        "network": lambda: getattr(neural_network, f"MLP{kind}")(
+            hidden_layer_sizes=(32,), max_iter=200, random_state=SEED
+        ),
+    }[model]()
+    return make_pipeline(FunctionTransformer(_codes), encode, last)
+
+
+def _codes(frame: Any) -> np.ndarray:
+    """Return numbers as they are and categories as codes, because encoding text takes most of the time."""
+    columns = (column for _, column in frame.items())
+    return np.column_stack(
+        [
+            (column.cat.codes if column.dtype == "category" else column).to_numpy(dtype=np.float64)
+            for column in columns
+        ]
+    )
+
+
+def _judge(explainer: Explainer, row: int, table: str, model: str, rng: np.random.Generator) -> Case:
+    """Explain a row, measure its facts on a large independent sample, and judge random facts like the found."""
+    explanation = explainer.explain(row, n_certify=N_CERTIFY)
+    truth = explainer.assess(row, explanation.contributions, n_fresh=N_TRUTH, seed=SEED)
+    random = [
+        explainer.assess(row, contributions, n_fresh=N_CERTIFY) for contributions in random_facts(explanation, rng)
+    ]
+    is_decision = truth.stability is not None
+    return Case(
+        table=table,
+        model=model,
+        is_decision=is_decision,
+        verdict=explanation.verdict,
+        baseline=_figures(truth)[1],
+        held=_figures(truth)[0],
+        random=tuple((measured.verdict, _figures(measured)[0]) for measured in random),
+        text=_shown(explanation),
+    )
+
+
+def random_facts(explanation: Explanation, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yield contributions of random facts, as many as were found, but not the same; none if all facts were found.
+
+    All contributions are equal, because only the facts decide what is held.
+    """
+    n_literals, found = len(explanation.literals), set(explanation.support.tolist())
+    for _ in range(N_RANDOM if 0 < len(found) < n_literals else 0):
+        chosen = rng.choice(n_literals, size=len(found), replace=False)
+        while set(chosen.tolist()) == found:
+            chosen = rng.choice(n_literals, size=len(found), replace=False)
+        contributions = np.zeros(n_literals)
+        contributions[chosen] = explanation.half_range / (len(found) + 1)
+        yield contributions
+
+
+def _figures(measured: Assessment) -> tuple[float, float]:
+    """Return the figure of a verdict while the facts hold, and over all neighbors."""
+    if measured.stability is not None and measured.baseline_stability is not None:
+        return measured.stability.value, measured.baseline_stability.value
+    return measured.relevance_error.value**0.5, measured.baseline_error.value**0.5
+
+
+def _shown(explanation: Explanation) -> str:
+    """Return the sentences about trust, in one line of a Markdown table."""
+    lines = str(explanation.certificate).split("\n")
+    first = next(i for i, line in enumerate(lines) if line.startswith("Verdict"))
+    return " ".join(lines[first - 1 : first + 1]).replace("|", "\\|")
