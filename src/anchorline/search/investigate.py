@@ -4,11 +4,13 @@ Three streams of neighbors never mix: "search" finds the sum, "choose" compares 
 "certify" measures it.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from anchorline.errors import BudgetError, InfeasibleError, ParameterError
+from anchorline.grid import DROP_GRID
 from anchorline.guarantees import achievable_epsilon, split_delta
 from anchorline.optimize import Problem, Solution, Status, solve
 from anchorline.optimize.evidence import Evidence, SampleRows
@@ -22,6 +24,7 @@ from anchorline.settings import AUTO_MAX_QUERIES, Settings
 MAX_ENUMERATED = 22  # literals that change in one way; querying more than 2^22 rows takes too long
 MIN_ENUMERATED = 1e-6  # flip probability; weights are rounded to 2^-50, too coarse for products of smaller ones
 _FIRST_LOOK = 1000
+_RESOLVED = 64 / DROP_GRID  # drops of this root mean square, a millionth of the range, have six binary digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def investigate(case: Case) -> Findings:
     chooser = None
     if settings.n_choose and not exhaustive:
         _, chooser = gather(case, case.stream("choose", settings.n_choose), keep=True)
-    solution = _choose(case, problem, rows, chooser)
+    solution = as_resolved(problem, _choose(case, problem, rows, chooser))
     rivals = find_rivals(problem, solution, chooser, settings) if settings.alternatives else None
     return conclude(case, problem, solution, rows if exhaustive else None, rivals)
 
@@ -176,7 +179,19 @@ def solve_posed(problem: Problem, settings: Settings) -> Solution:
     solution = solve(problem, settings.solver, **limits, **steps)  # type: ignore[arg-type]
     if solution.status is Status.INFEASIBLE:
         raise InfeasibleError(Status.INFEASIBLE.value)
-    return solution
+    return as_resolved(problem, solution)
+
+
+def as_resolved(problem: Problem, solution: Solution) -> Solution:
+    """Withhold the proof if the output changes so little that the rounding of drops decides between sums.
+
+    Every drop is rounded by at most half a step of the grid. By the triangle inequality, the root of an objective
+    changes by at most that, so that a gap of four such changes holds for the outputs themselves.
+    """
+    if not 0 < problem.evidence.drop_square < _RESOLVED**2 or solution.status is not Status.OPTIMAL:
+        return solution
+    bound = max(0.0, math.sqrt(solution.lower_bound) - 2 / DROP_GRID) ** 2
+    return replace(solution, status=Status.NUMERICAL, lower_bound=min(bound, solution.objective))
 
 
 def _theorem_epsilon(problem: Problem, status: Status, settings: Settings, *, exhaustive: bool) -> float | None:

@@ -10,7 +10,7 @@ from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.exact import solve_path
 from anchorline.search.assess import Measured, estimate_drop, estimate_fidelity
 from anchorline.search.case import Case
-from anchorline.search.investigate import check_budget, gather, plan, pose, solve_posed
+from anchorline.search.investigate import as_resolved, check_budget, gather, plan, pose, solve_posed
 from anchorline.search.sampling import EnumeratedFlips
 from anchorline.settings import Settings
 
@@ -50,7 +50,8 @@ def trace(case: Case, ks: Sequence[int]) -> list[TracedPoint]:
 
 def _solve_all(problems: list[Problem], each: list[Settings]) -> list[Solution]:
     if each[0].solver == "exact":
-        return solve_path(problems, each[0].limits)
+        pairs = zip(problems, solve_path(problems, each[0].limits), strict=True)
+        return [as_resolved(problem, solution) for problem, solution in pairs]
     return [solve_posed(problem, setting) for problem, setting in zip(problems, each, strict=True)]
 
 

@@ -130,3 +130,15 @@ def test_a_tiny_probability_is_not_an_empty_sum():
     assert e.intercept == e.prediction == 1e-17
     assert e.certificate.n_terms == 1
     assert "zero" not in str(e)
+
+
+@pytest.mark.parametrize("change", [1e-2, 1e-5, 2e-7, 3e-8])
+def test_a_change_that_drops_can_hardly_hold_is_not_called_proved(change):
+    def predict(rows):
+        return 0.5 + change * (rows @ np.array([0.3, 0.2, 0.1, 0.0]) + 0.2 * rows[:, 0] * rows[:, 1])
+
+    e = al.explain(predict, np.ones(4), k=3, output_range=(0.0, 1.0), task="number")
+    assert e.certificate.status is (Status.OPTIMAL if change > 1e-6 else Status.NUMERICAL)
+    assert ("Proven" in str(e)) == (change > 1e-6)
+    own = [(change * value) ** 2 for value in (0.3, 0.2, 0.1)]
+    assert e.certificate.lower_bound <= sum(own)
