@@ -30,6 +30,8 @@
     `- TamperedError (FormatError)            an explanation was changed after it was written
 
 Messages say what was received, what is needed and what to type. All errors can be pickled.
+
+`SetupWarning` (UserWarning) is the only warning: a model and its table do not seem to belong together.
 """
 
 import difflib
@@ -68,6 +70,17 @@ def names_similar_keywords(call: str) -> Callable[[Callable[_P, _R]], Callable[_
         return checked
 
     return decorate
+
+
+class SetupWarning(UserWarning):
+    """A model and its table do not seem to belong together, so that explanations would mislead.
+
+    ``code`` names the kind of finding, and ``columns`` the columns concerned; see docs/tables.md.
+    """
+
+    def __init__(self, text: str, code: str = "", columns: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.code, self.columns = code, columns
 
 
 class AnchorlineError(Exception):

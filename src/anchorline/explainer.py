@@ -9,8 +9,9 @@ import numpy as np
 
 from anchorline._links import call
 from anchorline.errors import BudgetError, ParameterError, names_similar_keywords
+from anchorline.model.features import match_columns
 from anchorline.model.outputs import resolve
-from anchorline.model.predictor import Predictor, ask, split_answer
+from anchorline.model.predictor import Predictor
 from anchorline.model.target import Target, checked_range, checked_threshold
 from anchorline.result.assemble import assemble, assemble_frontier
 from anchorline.result.explanation import Explanation
@@ -19,8 +20,10 @@ from anchorline.result.frontier import Frontier
 from anchorline.result.neighbors import NeighborSample
 from anchorline.search.assess import Assessment, assess, scaled_sum
 from anchorline.search.case import Case, open_case
+from anchorline.search.checks import Finding, Setup
 from anchorline.search.investigate import investigate
 from anchorline.search.neighbors import look
+from anchorline.search.ranges import ranges_on_examples
 from anchorline.search.trace import trace
 from anchorline.settings import Keywords, Settings, show_keywords
 from anchorline.spaces.base import Space
@@ -67,7 +70,7 @@ class Explainer:
     >>> explainer = Explainer(rate, Hypercube(["income", "debt", "owner", "citizen"]), output="rate")
     >>> from anchorline.render.text import rule
     >>> print(rule(explainer.explain([1, -1, 1, 1], k=3)))
-    0.306 [income = +1] + 0.097 [owner = +1] + 0.097 [debt = -1] -> rate = 0.500
+    0.306 [income = +1] + 0.097 [debt = -1] + 0.097 [owner = +1] -> rate = 0.500
     """
 
     @names_similar_keywords("Explainer")
@@ -92,7 +95,11 @@ class Explainer:
         self.learned_ranges: Ranges = None
         self._choices = {"output": output, "column": column, "task": task, "classes": classes, "input": input}
         self._choices["own_decision"] = threshold is None
-        target = resolve(model, **self._choices)
+        self.columns = match_columns(model, getattr(self.space, "names", ()))
+        if self.columns.ignored and hasattr(self.space, "holding"):
+            self.space = self.space.holding(self.columns.ignored)
+        self.setup, self._is_checked = Setup(model, self.columns, self.space), False
+        target = self._resolve()
         self._target = None if self._classes_come_with_answers else target
 
     @property
@@ -106,7 +113,7 @@ class Explainer:
         """Which of the model's numbers is explained; some models are queried about one row for their labels."""
         if self._target is None:
             classes = self.model.classes_for(self.space.at(0).original)
-            self._target = resolve(self.model, **self._choices | {"classes": classes})
+            self._target = self._resolve(classes=classes)
         return self._target
 
     @target.setter
@@ -114,9 +121,20 @@ class Explainer:
         """Explain another number of the same model, or query the model in another way."""
         self._target = target
 
+    def _resolve(self, **changes: Any) -> Target:
+        """Return what to ask the model, which gets its own columns of the table."""
+        target = resolve(self.model, **self._choices | changes)
+        return replace(target, ask=self.columns.selecting(target.ask))
+
     def explain(self, instance: Any, **keywords: Unpack[Keywords]) -> Explanation:
         """Explain one prediction; see `anchorline.explain` for the keywords."""
-        return self.explain_with(instance, Settings.from_keywords(**keywords))
+        return self._explain_and_warn(instance, Settings.from_keywords(**keywords))
+
+    def _explain_and_warn(self, instance: Any, settings: Settings) -> Explanation:
+        explanation = self.explain_with(instance, settings)
+        if not self._is_checked:
+            self.setup.report(self.check(query=settings.max_queries is None), stacklevel=3)
+        return explanation
 
     def explain_with(
         self, instance: Any, settings: Settings, recorded: Mapping[str, Any] | None = None
@@ -137,6 +155,27 @@ class Explainer:
         )
         return open_case(self.space, instance, predictor, settings, recorded)
 
+    def check(self, *, query: bool = True) -> tuple[Finding, ...]:
+        """Return what makes explanations of this model on this table misleading; see docs/tables.md.
+
+        With ``query``, the model is queried about at most 512 training rows, once. No certificate counts them.
+        If you do not call it, the first explanation does, and warns about the findings; it queries for them only
+        if ``max_queries`` does not limit it.
+
+        Examples
+        --------
+        >>> import anchorline as al
+        >>> table = al.Table(np.arange(200.0).reshape(100, 2))
+        >>> [finding.code for finding in Explainer(lambda rows: 0 * rows[:, 0], table).check()]
+        ['constant']
+        """
+        self._is_checked = self._is_checked or query
+        if not query:
+            return tuple(self.setup.of_table)
+        column, ranges = self.target.column or 0, self.learned_ranges
+        learned = None if ranges is None else (ranges[0][column], ranges[1][column])
+        return *self.setup.of_table, *self.setup.of_answers(self.target, self.output_range, learned)
+
     def _learner(self, max_queries: int | None) -> Callable[[int | None], tuple[float, float]]:
         """Return the function that learns the range; it refuses if queries are limited and it would need some."""
 
@@ -151,14 +190,7 @@ class Explainer:
     def learn_range(self, column: int | None = None) -> tuple[float, float]:
         """Return lowest and highest prediction on at most 10,000 training rows, which are queried once."""
         if self.learned_ranges is None:
-            ends = []
-            for inputs in self.space.examples():  # type: ignore[attr-defined]
-                n_rows = len(inputs)
-                answers = ask(self.target.ask, inputs, n_rows, self.target.task or "number")
-                scores = split_answer(self.target, answers)[0].reshape(n_rows, -1)
-                ends += [scores.min(axis=0), scores.max(axis=0)]
-            both = np.array(ends, dtype=np.float64)
-            self.learned_ranges = both.min(axis=0).tolist(), both.max(axis=0).tolist()
+            self.learned_ranges = ranges_on_examples(self.space, self.target)
         return self.learned_ranges[0][column or 0], self.learned_ranges[1][column or 0]
 
     def frontier(self, instance: Any, ks: Sequence[int] = range(1, 9), **keywords: Unpack[Keywords]) -> Frontier:
@@ -193,7 +225,7 @@ class Explainer:
         If a = +1 and b = +1 then vote stays 1.
         """
         chosen: dict[str, Any] = {"k": 11, **keywords, "objective": "shortest"}
-        return self.explain_with(
+        return self._explain_and_warn(
             instance, Settings.from_keywords(max_relevance_error=max_relevance_error, **chosen)
         )
 

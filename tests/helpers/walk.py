@@ -21,7 +21,9 @@ def loan_explainer():
         (one_hot, ["purpose", "branch"]), ("drop", ["applied"]), remainder="passthrough"
     )
     model = make_pipeline(encode, HistGradientBoostingClassifier(max_iter=20, random_state=0)).fit(frame, decision)
-    return al.Explainer(model, al.Table(frame)), frame.iloc[1]
+    explainer = al.Explainer(model, al.Table(frame))
+    explainer.check()  # the checks of the setup are made once per explainer, not once per explanation
+    return explainer, frame.iloc[1]
 
 
 def modules_visited(function):

@@ -246,9 +246,11 @@ class _Dispatcher:
     def _learn_ranges(self) -> None:
         """Learn the output ranges once, in a worker, so that a crash of the model does not end this process."""
         try:
-            self._ranges = _wait(self._pool.submit(learn_ranges_in_worker), self._plan)
+            self._ranges, findings = _wait(self._pool.submit(learn_ranges_in_worker), self._plan)
         except BrokenProcessPool:
             self._restart(self._plan.n_jobs)
+            return
+        self._work.explainer.setup.report(findings)
 
     def _send(self, chunk: _Chunk) -> None:
         with contextlib.suppress(BrokenProcessPool):  # `_result` handles a broken pool

@@ -16,6 +16,7 @@ from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer, Ranges
 from anchorline.model.exits import contain_exits
 from anchorline.result.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
+from anchorline.search.checks import Finding
 from anchorline.settings import Keywords, Settings
 from anchorline.spaces.columns import dense, kind_of, level_of, row_values, to_narwhals
 
@@ -53,9 +54,19 @@ class Work:
         return share_calls(self.explainer, lambda one, row: _record(one, self.settings, row), rows, self.share)
 
     def with_ranges(self) -> "Work":
-        """Learn the ranges of the model's outputs, so that workers need not query for them; return this work."""
+        """Learn the ranges of the model's outputs, so that workers need not query for them; return this work.
+
+        Findings about the model and its table become warnings here, because the workers do not warn.
+        """
         learn_ranges(self.explainer)
+        self.explainer.setup.report(self.findings())
         return self
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return the findings about the model and its table; none if the model fails, as every row then will."""
+        with contextlib.suppress(Exception), contain_exits():
+            return self.explainer.check(query=self.settings.max_queries is None)
+        return ()
 
 
 def _record(explainer: Explainer, settings: Settings, row: Any) -> Record:

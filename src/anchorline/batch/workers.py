@@ -23,6 +23,7 @@ from anchorline.batch.partition import Work, learn_ranges, unpack_work
 from anchorline.errors import OutputFileError, WorkerError
 from anchorline.explainer import Ranges, explain
 from anchorline.result.explanations import Record
+from anchorline.search.checks import Finding
 
 _log = logging.getLogger(__name__)
 _WORK = "work"  # name of the file that holds the packed work
@@ -93,12 +94,12 @@ def _end_with_parent(parent: int, folder: str) -> None:
     os._exit(1)
 
 
-def learn_ranges_in_worker() -> Ranges:
-    """Return the ranges of the model's outputs; a model that crashes ends only this worker."""
+def learn_ranges_in_worker() -> tuple[Ranges, tuple[Finding, ...]]:
+    """Return the ranges of the model's outputs, and the findings about it; a crash ends only this worker."""
     _check_started()
     limit = None if _WorkerState.row_timeout is None else max(60.0, 10 * _WorkerState.row_timeout)
     with _time_limit(limit):
-        return learn_ranges(_WorkerState.work.explainer)
+        return learn_ranges(_WorkerState.work.explainer), _WorkerState.work.findings()
 
 
 def explain_rows(places: Sequence[int], rows: Sequence[Any], ranges: Ranges) -> tuple[list[Record], float]:

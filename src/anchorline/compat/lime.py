@@ -27,6 +27,7 @@ from anchorline.errors import ParameterError, PredictorError, PredictorOutputErr
 from anchorline.explainer import Explainer
 from anchorline.model.predictor import split_answer
 from anchorline.result.explanation import Explanation
+from anchorline.settings import Settings
 from anchorline.spaces.columns import dense, is_sparse
 from anchorline.spaces.table import Table
 
@@ -240,7 +241,9 @@ class LimeTabularExplainer:
             predict_fn = _OfSparse(predict_fn, self._sparse)
 
         def explain(explainer: Explainer) -> Explanation:
-            return explainer.explain(data_row, k=n_features + 1, n_samples=num_samples, seed=self.seed)
+            # Without the checks of `Explainer.explain`, which would query the model again for every row and label.
+            settings = Settings.from_keywords(k=n_features + 1, n_samples=num_samples, seed=self.seed)
+            return explainer.explain_with(data_row, settings)
 
         if self.mode == "regression":
             return self._explain_number(data_row, predict_fn, explain)

@@ -81,7 +81,7 @@ def with_own_decision(
     ``scores`` is its `predict_proba`. A threshold is read from scikit-learn's threshold classifiers, also where
     they are the last step of a pipeline or the best estimator of a search.
     """
-    predict, inner = getattr(estimator, "predict", None), _innermost(estimator)
+    predict, inner = getattr(estimator, "predict", None), innermost(estimator)
     if not callable(predict):
         return None
     if _has_own_predict(estimator) and _has_own_predict(inner):
@@ -93,7 +93,7 @@ def with_own_decision(
     return ByPredict(scores, predict, None if classes is None else tuple(classes))
 
 
-def _innermost(estimator: Any) -> Any:
+def innermost(estimator: Any) -> Any:
     """Return the estimator that a pipeline, a search or a frozen estimator passes its calls to."""
     if type(estimator).__module__.startswith("sklearn."):
         inner = getattr(estimator, "best_estimator_", None)
@@ -102,7 +102,7 @@ def _innermost(estimator: Any) -> Any:
         elif type(estimator).__name__ == "FrozenEstimator":
             inner = estimator.estimator
         if inner is not None:
-            return _innermost(inner)
+            return innermost(inner)
     return estimator
 
 

@@ -17,12 +17,20 @@ def failure_text(error: Exception, model: Any, inputs: Any, n_rows: int) -> str:
     )
 
 
+def _owner(model: Any) -> Any:
+    """Return the model behind a method, and behind what selects its columns and its class."""
+    for name in ("ask", "scores", "__self__"):
+        inner = getattr(model, name, None)
+        if inner is not None:
+            return _owner(inner)
+    return model
+
+
 def _advice(model: Any, inputs: Any) -> str:
     if isinstance(inputs, np.ndarray):
         return "Call `predict` on an input of that shape by hand."
     library = _LIBRARIES.get(type(inputs).__module__.partition(".")[0])
-    method = getattr(model, "scores", model)
-    owner = getattr(method, "__self__", method)
+    owner = _owner(model)
     if library == "Arrow tables" and hasattr(owner, "feature_names_in_"):
         return (
             "The model was fitted on a frame with column names, most likely a pandas frame, but it receives "

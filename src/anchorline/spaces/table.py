@@ -1,5 +1,6 @@
 """The space of table rows: numbers, categories, dates and missing values, in pandas, Polars, Arrow or NumPy."""
 
+import copy
 import hashlib
 import itertools
 import json
@@ -95,7 +96,8 @@ class Table:
         self.fixed = tuple(checked_columns(fixed, self.names, "fixed"))
         self.groups = checked_groups(groups or {}, self.names, self.fixed)
         labels, cuts = self._labels(categorical), cuts or {}
-        edges = {name: self._edges(name, cuts[name]) for name in checked_columns(cuts, self.names, "cuts")}
+        cut = checked_columns(cuts, self.names, "cuts")
+        edges = {name: cut_points(cuts[name], self._column(name), name) for name in cut}
         check_cuts_not_fixed(edges, self.fixed)
         edge_lists = {name: points.tolist() for name, points in edges.items()}
         self._settings = [int(n_bins), edge_lists, self.groups, self.fixed, within, float(rare), labels]
@@ -107,9 +109,8 @@ class Table:
                 yield from ((j, order) for j in attribute.positions)
 
         self._pool = self.schema.natives.reordered(orders())
-        self._attributes = self._with_uniformity(attributes)
-        positions = [attribute.positions for attribute in attributes]
-        self._members = np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
+        self._set_attributes(attributes)
+        self.left_out: dict[str, str] = {}  # columns that are not the model's, with the reasons: see `holding`
 
     def _labels(self, categorical: Mapping[str, Mapping[Any, str]] | Iterable[str]) -> dict[str, dict[str, str]]:
         """Return, per column to read as categories, the names to display for the texts of its levels."""
@@ -130,9 +131,6 @@ class Table:
             labels[name] = {level_text_from_key(key, column.kind): str(text) for key, text in given.items()}
             check_level_names(name, labels[name], column, column_type.categories or ())
         return labels
-
-    def _edges(self, name: str, cuts: Any) -> np.ndarray:
-        return cut_points(cuts, self._column(name), name)
 
     def _column(self, name: str) -> Column:
         return self.schema.columns[self.names.index(name)]
@@ -165,6 +163,11 @@ class Table:
                 for j, column in zip(positions, columns, strict=True)
             ]
             yield build_attribute(name, positions, encodings, columns)
+
+    def _set_attributes(self, attributes: Sequence[Attribute]) -> None:
+        self._attributes = self._with_uniformity(attributes)
+        positions = [attribute.positions for attribute in attributes]
+        self._members = np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
 
     def _with_uniformity(self, attributes: Sequence[Attribute]) -> tuple[Attribute, ...]:
         """Return the attributes with `Attribute.uniform`, if all have at most two combinations of codes."""
@@ -203,11 +206,21 @@ class Table:
             digest.update(json.dumps(values.tolist()).encode() if column.kind == CATEGORY else values.tobytes())
         return "table:" + digest.hexdigest()
 
+    def holding(self, reasons: Mapping[str, str]) -> "Table":
+        """Return the same table with columns held fixed for reasons of the model; groups are held as a whole."""
+        held = copy.copy(self)
+        changing = [a for a in self._attributes if any(self.names[j] not in reasons for j in a.positions)]
+        others = {*self.fixed, *(self.names[j] for a in changing for j in a.positions)}
+        held.left_out = {name: why for name, why in reasons.items() if name not in others}
+        held._set_attributes(changing)
+        return held
+
     def at(self, instance: Any) -> "TableNeighborhood":
         """Return the neighborhood of a row: a dict, Series, frame of one row, list, or training row number."""
         row, columns = self.schema.read(instance)
+        held = dict.fromkeys(self.fixed, "held fixed as asked") | self.left_out
         return TableNeighborhood(
-            self._pool, self._attributes, self._members, self.schema.n_rows, row, columns, self.fixed, self.within
+            self._pool, self._attributes, self._members, self.schema.n_rows, row, columns, held, self.within
         )
 
     def unclear(self, instance: Any) -> list[str]:
@@ -217,10 +230,10 @@ class Table:
         """
         return self.schema.unclear(instance)
 
-    def examples(self) -> Iterator[Any]:
+    def examples(self, n_rows: int = _MAX_EXAMPLES) -> Iterator[Any]:
         """Yield batches of training rows as model inputs; at most 10,000 rows, whichever order they came in."""
         n = self.schema.n_rows
-        rows = np.unique(np.linspace(0, n - 1, min(n, _MAX_EXAMPLES)).astype(np.intp))
+        rows = np.unique(np.linspace(0, n - 1, min(n, n_rows)).astype(np.intp))
         for start in range(0, len(rows), _EXAMPLES_PER_BATCH):
             yield self.schema.natives.rows(rows[start : start + _EXAMPLES_PER_BATCH])
 
@@ -240,7 +253,7 @@ class TableNeighborhood:
     n_training: int
     row: tuple[Any, ...]
     columns: tuple[Column, ...]
-    held: tuple[str, ...]
+    held: Mapping[str, str]
     within: str
 
     @cached_property
@@ -280,7 +293,7 @@ class TableNeighborhood:
     def fixed(self) -> dict[str, str]:
         """The attributes that never change in this neighborhood, with the reasons."""
         unbroken = sorted(set(range(len(self.attributes))) - {*self._breakable.tolist()})
-        return {name: "held fixed as asked" for name in self.held} | {
+        return dict(self.held) | {
             self.attributes[i].name: f"no training row breaks {self._statement(i).text!r}" for i in unbroken
         }
 

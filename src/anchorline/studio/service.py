@@ -77,7 +77,7 @@ class ExplanationService:
         """Return predictions and explanations (each one its sealed JSON) in the order of the instances."""
         keywords, explainer = self._keywords(request.parameters), self._explainer_for(request.parameters.output)
         rows = [self._catalog.parse_row(instance) for instance in request.instances]
-        explanations = [explainer.explain(row, **keywords) for row in rows]
+        explanations = [explainer.explain_with(row, Settings.from_keywords(**keywords)) for row in rows]
         predictions = json.dumps([explanation.prediction for explanation in explanations])
         texts = ",".join(explanation.to_json() for explanation in explanations)
         return f'{{"predictions":{predictions},"explanations":[{texts}]}}'.encode()
@@ -156,7 +156,8 @@ class ExplanationService:
         keywords, explainer = self._keywords(request), self._explainer_for(request.output)
         row = self._catalog.parse_row(request.row)
         key = _key({"row": row, "output": request.output, **keywords})
-        return self._explanations.get_or_build(key, lambda: explainer.explain(row, **keywords))
+        settings = Settings.from_keywords(**keywords)
+        return self._explanations.get_or_build(key, lambda: explainer.explain_with(row, settings))
 
     def _explainer_for(self, output: str | None) -> Explainer:
         """Return an explainer of the class labeled ``output``, or the server's own if it is None."""

@@ -22,7 +22,14 @@ from anchorline.spaces.base import Space
 from anchorline.spaces.given import as_space
 from anchorline.verify.compare import changed_parameters, claims, differences
 from anchorline.verify.fresh import confirmation, contradictions, doubts, measure_afresh
-from anchorline.verify.maker import explainer_of, false_range, foreign, given_names, given_range
+from anchorline.verify.maker import (
+    explainer_of,
+    false_range,
+    foreign,
+    given_names,
+    given_range,
+    left_out_otherwise,
+)
 from anchorline.verify.repeat import Repetition, confirms_search, refuted_search
 
 _BY_CLOCK = "the search was stopped by the clock, so that its bound, or what it listed, cannot be confirmed"
@@ -102,6 +109,9 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
     reason = foreign(claimed, predict, space)
     if reason is not None:
         return Verification(Outcome.DOES_NOT_HOLD, (reason,))
+    doubt = left_out_otherwise(claimed, explainer)
+    if doubt is not None:
+        return Verification(Outcome.CANNOT_TELL, (doubt,))
     settings = replace(Settings.from_dict(claimed.parameters), max_queries=None, seed=seed)  # the verifier's own
     try:
         case = explainer.prepare(list(claimed.instance), settings)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from anchorline.explainer import Explainer
+from anchorline.model.features import DROPPED, NOT_FITTED
 from anchorline.model.outputs import classes_of
 from anchorline.model.predictor import plain_label
 from anchorline.result.certificate import Certificate
@@ -46,6 +47,23 @@ def foreign(claimed: Explanation, predict: Any, space: Space | None) -> str | No
     if column is not None and own is not None and (column >= len(own) or str(own[column]) != claimed.output):
         return "its output does not have the name of the model's class"
     return None
+
+
+def left_out_otherwise(claimed: Explanation, explainer: Explainer) -> str | None:
+    """Return why the columns that the model ignores cannot be compared, or None if they are the recorded ones.
+
+    An estimator lists the columns that it was fitted on; a function does not.
+    """
+    reasons = (NOT_FITTED, DROPPED)
+    recorded = {name for name, why in claimed.fixed.items() if why in reasons}
+    own = {*getattr(explainer.space, "left_out", {})}
+    if recorded == own:
+        return None
+    missing = ", ".join(map(repr, sorted(recorded ^ own)))
+    return (
+        f"the record and this model do not agree on whether the model uses {missing}, and a function does not "
+        "list its columns; verify with the estimator itself"
+    )
 
 
 def given_names(claimed: Explanation, predict: Any) -> list[str]:

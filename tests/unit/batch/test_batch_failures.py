@@ -93,6 +93,7 @@ def test_a_model_that_stays_here_and_exits_costs_its_row(handlers):
     assert [failure.error_type for failure in many.failures] == ["PredictorError"] * 4
 
 
+@pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")  # a constant model
 def test_workers_have_one_thread_each(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")

@@ -68,6 +68,7 @@ def test_feature_selection_none_takes_all(cancer):
     assert len(result.as_list()) > 20
 
 
+@pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")  # a model of one class
 def test_the_score_is_a_share_of_the_fresh_neighbors_change(mixed):
     rows, predict_proba, keywords = mixed
     explainer = LimeTabularExplainer(rows, **keywords)

@@ -157,6 +157,7 @@ class Bare:
         return np.array([self.labels] * len(rows))
 
 
+@pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")  # a model of one class
 def test_labels_without_a_list_of_classes_are_columns_or_refused():
     table = al.Table(FRAME)
     assert al.Explainer(Bare(1), table).explain(0, k=2, n_samples=100, n_certify=0).output == "class 1"

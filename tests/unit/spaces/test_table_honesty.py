@@ -61,6 +61,7 @@ def test_several_numbers_are_no_classes():
     assert not e.parameters["probability"]
 
 
+@pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")  # a wide range
 def test_clipping_while_the_reasons_stay_is_reported_and_never_trustworthy():
     frame = FRAME.assign(b=FRAME["a"] + 0.01 * FRAME["b"])
     frame.loc[0, "c"] = 3.0
@@ -86,6 +87,7 @@ def test_clipping_while_the_reasons_stay_is_reported_and_never_trustworthy():
     assert wide.verdict is al.Verdict.UNRELIABLE
 
 
+@pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")  # a model of one class
 def test_facts_that_do_not_matter_are_said_not_to():
     def steady(rows):
         p = 0.02 + 0.01 * np.tanh(rows["c"].to_numpy())

@@ -1,6 +1,7 @@
 """Common models on common tables: each explanation adds up to the prediction and is verified."""
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -137,15 +138,9 @@ def test_scores_that_are_none_of_the_models_classes_are_not_taken_for_labels():
     parameters = {"loss_function": "Logloss", "iterations": 5, "verbose": 0, "allow_writing_files": False}
     inputs = FRAME[["age", "hours"]].fillna(0.0)
     model = CatBoost(parameters).fit(inputs, (YES == "yes").astype(int))
-
-    class Scorer:
-        classes_ = (0, 1)
-
-        def predict(self, rows):
-            return model.predict(rows)
-
+    scorer = SimpleNamespace(classes_=(0, 1), predict=model.predict)
     with pytest.raises(ParameterError, match=r"classes are \[0, 1\].*it answers.*task='number'"):
-        al.Explainer(Scorer(), inputs).explain(0, **OPTIONS)
+        al.Explainer(scorer, inputs).explain(0, **OPTIONS)
     scored = al.Explainer(model, inputs, task="number").explain(0, **OPTIONS)
     assert scored.prediction == pytest.approx(float(model.predict(inputs[:1])[0]))
 
@@ -161,6 +156,7 @@ def test_a_booster_of_xgboost_is_asked_as_if_it_came_from_a_file():
     assert explanation.parameters["probability"]
 
 
+@pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")  # all are near 0 or 1
 def test_probabilities_added_up_in_float32_may_be_a_little_below_0_and_above_1():
     def forest(rows):
         yes = np.where(rows["age"] < 40, np.float32(-3.6e-7), np.float32(1.0000004))
@@ -234,6 +230,7 @@ def test_a_prediction_beyond_the_learned_range_stretches_it():
     assert inside.parameters["output_range"][1] == model.predict(NUMBERS).max()
 
 
+@pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")  # it is constant
 def test_a_constant_regressor():
     explanation = al.Explainer(lambda X: np.full(len(X), 7.5), al.Table(NUMBERS)).explain(0, **OPTIONS)
     assert explanation.prediction == explanation.intercept == 7.5

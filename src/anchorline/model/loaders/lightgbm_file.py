@@ -64,6 +64,7 @@ class LightgbmModel:
         self._booster, self._categories, self._name = booster, categories, name
         self._names = list(booster.feature_name())
         self._has_default_names = self._names == [f"Column_{i}" for i in range(len(self._names))]
+        self.feature_names_in_ = None if self._has_default_names else self._names
         self._objective = head.get("objective", "").split(" ")[0]
         n_classes = int(head.get("num_class", "1"))
         if self._objective == "binary":

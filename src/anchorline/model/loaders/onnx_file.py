@@ -55,6 +55,8 @@ class OnnxModel:
         self._inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         self._wanted, self._form = _choose_outputs(outputs, name)
         self.classes_ = _classes(labels, outputs, self._wanted, self._form)
+        names = [argument.name for argument in self._inputs]
+        self.feature_names_in_ = names if len(names) > 1 else None  # one input may take any number of columns
 
     def _open(self) -> None:
         import onnxruntime  # noqa: PLC0415

@@ -45,6 +45,7 @@ class XgboostModel:
         objective = json.loads(booster.save_config())["learner"]["objective"]["name"]
         self._objective = str(objective)
         self._names, self._types = booster.feature_names, booster.feature_types
+        self.feature_names_in_ = self._names  # None if the model identifies columns by their order
         self._categories = _categories(json.loads(booster.save_raw("json")))
         best = booster.attr("best_iteration")
         self._trees = (0, int(best) + 1 if best is not None else 0)
