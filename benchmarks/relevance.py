@@ -85,7 +85,7 @@ Method = Callable[[Benchmark, np.ndarray], tuple[np.ndarray, str]]
 def _fidelity(solver: str) -> Method:
     def run(benchmark: Benchmark, x: np.ndarray) -> tuple[np.ndarray, str]:
         explainer = Explainer(benchmark.predict, Hypercube())
-        e = explainer.explain(x, solver=solver, sampling="draw", n_certify=0)
+        e = explainer.explain(x, solver=solver, sampling="draw", n_certify=0, keep_noise=True)
         return e.contributions, e.certificate.status.name
 
     return run

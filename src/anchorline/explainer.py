@@ -357,8 +357,7 @@ def explain(
         max_queries is reached (200,000 by default). With ``sampling="auto"``, all 2^d neighbors are used if
         there are no more of them than samples.
     n_certify
-        Number of fresh neighbors to measure with: by default as many as searched, at most 10,000; 0 measures
-        nothing.
+        Number of fresh neighbors to measure with (as many as searched, at most 10,000); 0 measures nothing.
     confidence
         Probability that all limits of the certificate hold together (0.95).
     max_queries
@@ -374,6 +373,8 @@ def explain(
         `anchorline.optimize.relevance`; 20,000 samples by default, and half as many to choose).
     alternatives
         List up to this number of other sums that the evidence cannot distinguish from the best (0).
+    keep_noise
+        Keep facts whose effect on the output cannot be distinguished from zero (False); see docs/guarantees.md.
     seed
         The same seed and the same x give the same bytes (0).
 

@@ -43,6 +43,7 @@ class Keywords(TypedDict, total=False):
     node_limit: int | None
     box: float | None
     alternatives: int
+    keep_noise: bool
     seed: int
 
 
@@ -65,6 +66,7 @@ class Settings:
     node_limit: int | None = NODE_LIMIT
     box: float | None = 1.0
     alternatives: int = 0
+    keep_noise: bool = False
     seed: int = 0
 
     @classmethod
@@ -112,6 +114,8 @@ class Settings:
                 f"confidence is {self.confidence!r}, but it must be at most 1 - 1e-9, because several limits "
                 "share it."
             )
+        if not isinstance(self.keep_noise, bool):
+            raise ParameterError(f"keep_noise is {self.keep_noise!r}, but it must be True or False.")
         _check_optional("time_limit", self.time_limit, 0.0)
         _check_optional("box", self.box, 1e-9)
         if self.n_certify == 1:
@@ -182,7 +186,8 @@ class Settings:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
-        """Read the result of `to_dict`; other keys are ignored."""
+        """Read the result of `to_dict`; other keys are ignored. The first release always kept noise."""
+        values = {"keep_noise": True, **values}
         return cls(**{name: values[name] for name in cls.__dataclass_fields__})
 
 

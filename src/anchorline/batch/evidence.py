@@ -20,7 +20,7 @@ from anchorline.optimize.evidence import Evidence
 from anchorline.result.assemble import assemble
 from anchorline.result.explanation import Explanation
 from anchorline.search.case import Case
-from anchorline.search.investigate import check_budget, conclude, gather, plan, pose, solve_posed
+from anchorline.search.investigate import check_budget, conclude, gather, plan, pose, solve_without_noise
 from anchorline.search.sampling import DrawnFlips
 from anchorline.settings import Keywords, Settings
 
@@ -119,7 +119,7 @@ def explain_parts(
     predictor.n_queries, predictor.n_clipped = 1 + whole.stop, whole.n_clipped
     predictor.checksum_ticks = whole.checksum
     problem = pose(case, whole.evidence)
-    return assemble(case, conclude(case, problem, solve_posed(problem, settings)))
+    return assemble(case, conclude(case, problem, solve_without_noise(case, problem)))
 
 
 def explain_split(

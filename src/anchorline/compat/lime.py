@@ -241,8 +241,11 @@ class LimeTabularExplainer:
             predict_fn = _OfSparse(predict_fn, self._sparse)
 
         def explain(explainer: Explainer) -> Explanation:
-            # Without the checks of `Explainer.explain`, which would query the model again for every row and label.
-            settings = Settings.from_keywords(k=n_features + 1, n_samples=num_samples, seed=self.seed)
+            # LIME returns num_features features, whether or not they matter. Without the checks of
+            # `Explainer.explain`, which would query the model again for every row and label.
+            settings = Settings.from_keywords(
+                k=n_features + 1, n_samples=num_samples, seed=self.seed, keep_noise=True
+            )
             return explainer.explain_with(data_row, settings)
 
         if self.mode == "regression":

@@ -12,6 +12,7 @@ from anchorline.guarantees.intervals import (
     estimate_mean,
     estimate_share,
     exact_estimate,
+    flip_sum_limit,
     split_delta,
 )
 from anchorline.guarantees.regularity import Regularity, check_regularity, largest_norm
@@ -53,6 +54,7 @@ __all__ = [
     "estimate_mean",
     "estimate_share",
     "exact_estimate",
+    "flip_sum_limit",
     "follow_trajectory",
     "iht_achievable_epsilon",
     "iht_constants",

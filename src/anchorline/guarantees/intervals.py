@@ -245,6 +245,30 @@ def split_delta(delta: float, look: int) -> float:
     return checked_delta(delta) / (look * (look + 1))
 
 
+def flip_sum_limit(flip_probability: float, square_sum: float, largest: float, delta: float) -> float:
+    r"""Return a limit for a weighted sum of independent flips, centered at its mean.
+
+    .. math:: \Pr\Bigl[\bigl|\textstyle\sum_i (F_i - p)\, r_i\bigr| > x\Bigr] \le \delta \quad\text{for}\quad
+              x = \min\Bigl(\sqrt{2 \kappa Q L},\ \tfrac{M L}{3} + \sqrt{\tfrac{M^2 L^2}{9} + 2 p (1-p) Q L}\Bigr)
+
+    with flips of probability p, weights r that do not depend on them, :math:`Q = \sum_i r_i^2` (``square_sum``),
+    :math:`M = \max_i |r_i|` (``largest``) and :math:`L = \ln(2/\delta)`. The first limit is that of Kearns and
+    Saul, whose factor :math:`\kappa = (1 - 2p) / (2 \ln\frac{1-p}{p})` is close to the variance of a flip unless p
+    is small; the second is Bernstein's. Both hold for every number of samples.
+
+    >>> round(flip_sum_limit(0.27, square_sum=50.0, largest=1.0, delta=0.05), 2)
+    9.24
+    """
+    p, log = float(flip_probability), math.log(2.0 / checked_delta(delta))
+    if not 0 < p < 1:
+        return 0.0  # such flips are not random
+    odds = math.log((1 - p) / p)
+    factor = 0.25 if abs(odds) < 1e-6 else (1 - 2 * p) / (2 * odds)
+    third = largest * log / 3
+    bernstein = third + math.sqrt(third**2 + 2 * p * (1 - p) * square_sum * log)
+    return min(math.sqrt(2 * factor * square_sum * log), bernstein)
+
+
 def checked_losses(losses: ArrayLike, loss_range: float) -> Floats:
     """Return losses as a vector of floats in ``[0, loss_range]``, or raise ``ParameterError``."""
     loss_range = checked_positive("loss_range", loss_range, example=1.0)

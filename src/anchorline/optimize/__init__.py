@@ -4,7 +4,10 @@ Evidence, the problem, its solvers, their bounds and the audit of their answers 
 May import: errors, grid.
 """
 
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.optimize.evidence import Evidence, SampleRows
@@ -55,4 +58,41 @@ def solve(
     )
 
 
-__all__ = ["METHODS", "Evidence", "Limits", "Problem", "SampleRows", "Solution", "Status", "solve"]
+def restricted(problem: Problem, literals: np.ndarray) -> Problem:
+    """Return the same problem with some of its literals only, given by their indices; see `spread_out`.
+
+    Examples
+    --------
+    >>> evidence = Evidence.from_sample([[1, 0], [0, 1], [1, 1]], [0.5, 0.0, 0.5])
+    >>> restricted(Problem(evidence, k=2, prediction=0.75), np.array([0])).n_literals
+    1
+    """
+    groups = None if problem.groups is None else problem.groups[literals]
+    return replace(problem, evidence=problem.evidence.restricted(literals), groups=groups)
+
+
+def spread_out(contributions: np.ndarray, literals: np.ndarray, n_literals: int) -> np.ndarray:
+    """Return dense contributions (n_literals,) from those of a problem that was restricted to ``literals``.
+
+    Examples
+    --------
+    >>> spread_out(np.array([0.5, -0.25]), np.array([0, 2]), 4).tolist()
+    [0.5, 0.0, -0.25, 0.0]
+    """
+    dense = np.zeros(n_literals)
+    dense[literals] = contributions
+    return dense
+
+
+__all__ = [
+    "METHODS",
+    "Evidence",
+    "Limits",
+    "Problem",
+    "SampleRows",
+    "Solution",
+    "Status",
+    "restricted",
+    "solve",
+    "spread_out",
+]

@@ -19,6 +19,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _MAX_ROUNDING = 1e-12  # a mean square whose rounding error may be a larger share of mean t^2 is computed exactly
 _MIN_WEIGHT = 2.0**-30  # mean weight per row at which rounding may have moved a millionth of the weight
 _ROWS_PER_PRODUCT = 2**14  # bounds the memory; float32 counts rows exactly up to 2^24
+_DEPENDENT = 1e-9  # a flip whose variance falls to this share, given other flips, is a function of them
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -148,6 +149,15 @@ class Evidence:
     def __radd__(self, other: object) -> "Evidence":
         return self if other == 0 else NotImplemented  # sum() starts with 0
 
+    def restricted(self, literals: np.ndarray) -> "Evidence":
+        """Evidence on some of the literals only, given by their indices."""
+        return replace(
+            self,
+            flip_sums=self.flip_sums[literals],
+            pair_sums=self.pair_sums[np.ix_(literals, literals)],
+            cross_sums=self.cross_sums[literals],
+        )
+
     @property
     def n_literals(self) -> int:
         """Number of literals d."""
@@ -230,6 +240,52 @@ def _largest_part(gram: np.ndarray, cross: np.ndarray, values: np.ndarray) -> fl
 
 def _exact(values: Iterable[float]) -> list[Fraction]:
     return [Fraction(float(value)) for value in values]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remainder:
+    """What a few ``chosen`` literals leave unexplained of the drops.
+
+    ``covariances`` (d,) are those of the remainder with all flips, ``variance`` is its own, and ``largest`` bounds
+    its absolute value in any row.
+    """
+
+    chosen: np.ndarray
+    covariances: np.ndarray
+    variance: float
+    largest: float
+
+
+def remainder(evidence: Evidence, size: int, excluded: np.ndarray) -> Remainder:
+    r"""Fit the drops by a constant and at most ``size`` literals, chosen greedily among those not excluded.
+
+    .. math:: r = t - \bar t - (F_C - \bar F_C)\, g, \qquad \text{covariances} = \overline{F r}
+
+    r does not depend on the flips of the ``excluded`` literals, a mask (d,). Cost O(d size) per step.
+
+    >>> evidence = Evidence.from_sample([[0, 0, 1], [1, 0, 0], [0, 1, 1], [1, 1, 0]], [0.0, 0.5, 0.0, 0.5])
+    >>> remainder(evidence, 1, np.array([False, True, False]))
+    Remainder(chosen=array([0]), covariances=array([0., 0., 0.]), variance=0.0, largest=1.5)
+    """
+    means = evidence.flip_means
+    flips = evidence.second_moments - np.outer(means, means)
+    cross = evidence.cross_moments - means * evidence.drop_mean
+    variances, chosen = flips.diagonal(), np.zeros(0, dtype=np.intp)
+    free = ~excluded & (variances > _DEPENDENT * means)
+    left, spread = cross, variances
+    while len(chosen) < size:
+        possible = free & (spread > _DEPENDENT * variances)
+        gains = np.where(possible, left**2 / np.where(possible, spread, 1.0), 0.0)
+        best = int(np.argmax(gains))
+        if not gains[best] > 0:
+            break
+        chosen, free[best] = np.append(chosen, best), False
+        weights = np.linalg.solve(flips[np.ix_(chosen, chosen)], flips[chosen])
+        left = cross - np.einsum("ij,i->j", weights, cross[chosen])
+        spread = variances - np.einsum("ij,ij->j", weights, flips[chosen])
+    fitted = np.linalg.solve(flips[np.ix_(chosen, chosen)], cross[chosen])
+    variance = evidence.drop_square - evidence.drop_mean**2 - float(cross[chosen] @ fitted)
+    return Remainder(chosen, left, max(0.0, variance), 1.0 + float(np.abs(fitted).sum()))
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

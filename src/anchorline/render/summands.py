@@ -103,13 +103,14 @@ def round_preserving_sum(numbers: list[float], total: float) -> tuple[list[str],
 
     ``numbers`` are the terms, largest first, then the intercept if there is one. The largest of all numbers is
     printed with at least three significant digits and the largest term with at least two, however large the
-    intercept is. Equal numbers are printed equal if the sum permits it, with one more decimal if necessary. Very
-    large and very small numbers share a power of ten.
+    intercept is. There are as many decimals as it takes to print no term as zero, unless the largest number would
+    need more than twelve digits. Equal numbers are printed equal if the sum permits it, with one more decimal if
+    necessary. Very large and very small numbers share a power of ten.
 
     >>> round_preserving_sum([1 / 3, 1 / 3, 1 / 3], 1.0)
     (['0.34', '0.33', '0.33'], '1.00')
     >>> round_preserving_sum([0.157, -0.001, 2010.0], 2010.156)
-    (['0.16', '-0.00', '2010.00'], '2010.16')
+    (['0.157', '-0.001', '2010.000'], '2010.156')
     >>> round_preserving_sum([3e17, -4e15], 2.96e17)
     (['3.00e+17', '-0.04e+17'], '2.96e+17')
     """
@@ -118,7 +119,8 @@ def round_preserving_sum(numbers: list[float], total: float) -> tuple[list[str],
     power = _power(max(abs(number) for number in [*numbers, total]))
     shift = power if power >= _LARGE or power < _SMALL else 0
     max_places = _MAX_DIGITS - 1 - (power + len("e+300") if shift else max(power, 0))
-    places = max(_DIGITS - 1 - power, _TERM_DIGITS - 1 - _power(numbers[0]), -shift)
+    smallest = min((abs(number) for number in numbers if number), default=1.0)
+    places = max(_DIGITS - 1 - power, _TERM_DIGITS - 1 - _power(numbers[0]), -_power(smallest), -shift)
     units, goal, places = _in_units(numbers, total, min(places, max_places), max_places)
     while places + shift > 0 and all(value % 10 == 0 for value in [*units, goal]):
         units, goal, places = [value // 10 for value in units], goal // 10, places - 1

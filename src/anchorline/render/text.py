@@ -168,14 +168,27 @@ def details_text(certificate: "Certificate") -> str:
 
 
 def on_the_sample(certificate: "Certificate") -> str:
+    """Return what the search proved on its sample, and how many facts it left out."""
+    n = certificate.n_left_out
+    if not n:
+        return _found(certificate)
+    if not certificate.n_facts:
+        zero = "is different from zero" if certificate.exhaustive else "can be distinguished from zero"
+        return f"On {_sample(certificate)}, the effect of no fact on the output {zero}."
+    facts = "1 fact was" if n == 1 else f"{n:,} facts were"
+    their = "its" if n == 1 else "their"
+    zero = "is zero" if certificate.exhaustive else "cannot be distinguished from zero"
+    return f"{_found(certificate)} {facts} left out, because {their} effect on the output {zero}."
+
+
+def _found(certificate: "Certificate") -> str:
     """Return one sentence about what the search proved on its sample."""
     if certificate.n_terms == 0:
         return "The prediction is zero, so an empty sum adds up to it and explains nothing."
     size = f"{certificate.n_terms}-term explanation"
     if certificate.n_terms > certificate.n_facts:
         size += f" ({certificate.size})"
-    neighbors = "all {:,} neighbors" if certificate.exhaustive else "{:,} samples"
-    sample = neighbors.format(certificate.n_samples)
+    sample = _sample(certificate)
     gap = f"{certificate.optimality_gap:.2g}"
     match certificate.status:
         case Status.OPTIMAL:
@@ -194,6 +207,15 @@ def on_the_sample(certificate: "Certificate") -> str:
             )
         case status:
             return f"A {size} from {sample}. {status.value}"
+
+
+def _sample(certificate: "Certificate") -> str:
+    """Return the neighbors that the search used, in words."""
+    return (
+        f"all {certificate.n_samples:,} neighbors"
+        if certificate.exhaustive
+        else f"{certificate.n_samples:,} samples"
+    )
 
 
 def by_theorem(certificate: "Certificate") -> list[str]:

@@ -36,6 +36,7 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         anchoring_residual=abs(float(intercept + contributions.sum() - predictor.prediction)),
         n_terms=len(support) + int(intercept != 0),
         n_facts=len(support),
+        n_left_out=findings.n_left_out,
         n_samples=findings.problem.evidence.n_rows,
         n_queries=predictor.n_queries,
         n_clipped=predictor.n_clipped,

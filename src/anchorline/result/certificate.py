@@ -36,6 +36,8 @@ class Certificate:
     By theorem: ``theorem_epsilon``, the amount that the uniform-convergence theorem adds to the objective at this
     sample size. It is vacuous above 1.
 
+    ``n_left_out`` counts facts that the search left out, because their effect on the output may be zero, if the
+    best of all sums contains such facts. Then the proof is about sums of the other facts.
     ``keeps_values`` means that the condition kept the values of the facts, not only the facts. ``decision`` is
     the kind of decision, see `Predictor.decision`. ``n_clipped_inside`` counts outputs that were clipped while
     the condition held; if there are any, the measured change understates the true one. ``answers_checksum`` is a
@@ -71,6 +73,7 @@ class Certificate:
     theorem_epsilon: float | None = None
     answers_checksum: float
     stopped_because: str | None = None
+    n_left_out: int = 0
     reach: float = 1.0
     learned_range: bool = False
 
@@ -79,6 +82,7 @@ class Certificate:
         cls, values: Mapping[str, Any], parameters: Mapping[str, Any] | None = None, n_literals: int = 0
     ) -> "Certificate":
         """Read the plain values that the JSON holds, and derive the rest from the explanation's parameters."""
+        values = {"n_left_out": 0, **values}  # written only where it is not 0, as by the first release
         known = {field.name: values[field.name] for field in fields(cls) if field.name not in _DERIVED}
         known |= {} if parameters is None else derived(parameters, n_literals)
         measured = {name: Estimate(**known[name]) for name in _ESTIMATES if known[name] is not None}
@@ -128,7 +132,8 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return the plain values that the JSON holds."""
         values = asdict(self) | {"status": self.status.name}
-        return {name: value for name, value in values.items() if name not in _DERIVED}
+        unwritten = _DERIVED if self.n_left_out else (*_DERIVED, "n_left_out")
+        return {name: value for name, value in values.items() if name not in unwritten}
 
     def details(self) -> str:
         """Return the figures behind the sentences, and the bounds by theory alone."""

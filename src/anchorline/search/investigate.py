@@ -11,26 +11,27 @@ import numpy as np
 
 from anchorline.errors import BudgetError, InfeasibleError, ParameterError
 from anchorline.grid import DROP_GRID
-from anchorline.guarantees import achievable_epsilon, split_delta
-from anchorline.optimize import Problem, Solution, Status, solve
-from anchorline.optimize.evidence import Evidence, SampleRows
-from anchorline.optimize.exact import solve_runners_up
+from anchorline.guarantees import achievable_epsilon, flip_sum_limit, split_delta
+from anchorline.optimize import Problem, Solution, Status, restricted, solve, spread_out
+from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, Remainder, SampleRows, remainder
 from anchorline.search.assess import Assessment, assess, assess_exactly, assess_until
 from anchorline.search.case import Case
 from anchorline.search.sampling import MAX_PATTERNS, EnumeratedFlips, Flips
-from anchorline.search.select import Rivals, compare, fewest_facts, find_rivals, most_relevant
+from anchorline.search.select import Rivals, best_sums, compare, fewest_facts, find_rivals, most_relevant
 from anchorline.settings import AUTO_MAX_QUERIES, Settings
 
 MAX_ENUMERATED = 22  # literals that change in one way; querying more than 2^22 rows takes too long
 MIN_ENUMERATED = 1e-6  # flip probability; weights are rounded to 2^-50, too coarse for products of smaller ones
 _FIRST_LOOK = 1000
 _RESOLVED = 64 / DROP_GRID  # drops of this root mean square, a millionth of the range, have six binary digits
+_ROUNDING = 1e-12  # of a covariance, as a share of the typical drop
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
     """A problem, its solution, the measured quality of the solution, and how the neighbors were obtained.
 
+    ``n_left_out`` counts the literals that the search left out, because their effect may be zero.
     ``theorem_epsilon`` is what the uniform-convergence theorem adds to the objective, or None where the theorem
     does not apply.
     """
@@ -42,6 +43,20 @@ class Findings:
     stopped_because: str | None = None
     rivals: Rivals | None = None
     theorem_epsilon: float | None = None
+    n_left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """The sum that was chosen, and the indices of the literals that it and its rivals may contain.
+
+    ``n_left_out`` counts the other literals if the best of all sums contains some of them, so that it is not the
+    chosen one; otherwise it is 0.
+    """
+
+    solution: Solution
+    literals: np.ndarray
+    n_left_out: int = 0
 
 
 def investigate(case: Case) -> Findings:
@@ -57,22 +72,26 @@ def investigate(case: Case) -> Findings:
     chooser = None
     if settings.n_choose and not exhaustive:
         _, chooser = gather(case, case.stream("choose", settings.n_choose), keep=True)
-    solution = as_resolved(problem, _choose(case, problem, rows, chooser))
-    rivals = find_rivals(problem, solution, chooser, settings) if settings.alternatives else None
-    return conclude(case, problem, solution, rows if exhaustive else None, rivals)
+    choice = _choose(case, problem, rows, chooser)
+    choice = replace(choice, solution=as_resolved(problem, choice.solution))
+    rivals: Rivals | None = None
+    if settings.alternatives:
+        rivals = find_rivals(problem, choice.solution, choice.literals, chooser, settings)
+    return conclude(case, problem, choice, rows if exhaustive else None, rivals)
 
 
 def conclude(
     case: Case,
     problem: Problem,
-    solution: Solution,
+    choice: Choice,
     all_rows: SampleRows | None = None,
     rivals: Rivals | None = None,
 ) -> Findings:
     """Certify a solution on fresh neighbors, or on ``all_rows``, which are every neighbor there is."""
+    solution, exhaustive = choice.solution, all_rows is not None
     assessment, reason = certify(case, solution, all_rows)
-    epsilon = _theorem_epsilon(problem, solution.status, case.settings, exhaustive=all_rows is not None)
-    return Findings(problem, solution, assessment, all_rows is not None, reason, rivals, epsilon)
+    epsilon = _theorem_epsilon(problem, solution.status, case.settings, exhaustive=exhaustive)
+    return Findings(problem, solution, assessment, exhaustive, reason, rivals, epsilon, choice.n_left_out)
 
 
 def check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
@@ -86,15 +105,16 @@ def check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
         )
 
 
-def _choose(case: Case, problem: Problem, rows: SampleRows | None, chooser: SampleRows | None) -> Solution:
+def _choose(case: Case, problem: Problem, rows: SampleRows | None, chooser: SampleRows | None) -> Choice:
     """Return the sum that the objective asks for."""
     settings = case.settings
     if rows is None or settings.objective == "fidelity":
-        return solve_posed(problem, settings)
+        return solve_without_noise(case, problem)
+    everything = np.arange(problem.n_literals)
     if settings.objective == "shortest":
-        return fewest_facts(rows, problem, case.law, settings)
+        return Choice(fewest_facts(rows, problem, case.law, settings), everything)
     fitted = solve_posed(problem, settings)
-    return most_relevant(rows, chooser or rows, problem, fitted, case.law, settings.limits)
+    return Choice(most_relevant(rows, chooser or rows, problem, fitted, case.law, settings), everything)
 
 
 def certify(case: Case, solution: Solution, all_rows: SampleRows | None) -> tuple[Assessment | None, str | None]:
@@ -194,6 +214,54 @@ def as_resolved(problem: Problem, solution: Solution) -> Solution:
     return replace(solution, status=Status.NUMERICAL, lower_bound=min(bound, solution.objective))
 
 
+def solve_without_noise(case: Case, problem: Problem, look: int = 1) -> Choice:
+    """Return the best sum whose facts all have an effect; it may well be the best of all sums."""
+    settings, d = case.settings, problem.n_literals
+    solution = solve_posed(problem, settings)
+    if settings.keep_noise or solution.status is Status.RELAXED:
+        return Choice(solution, np.arange(d))
+    literals = with_effect(case, problem, look)
+    if np.isin(solution.support, literals).all():
+        return Choice(solution, literals)
+    try:
+        part = solve_posed(restricted(problem, literals), settings)
+    except InfeasibleError:  # in a small box, a prediction needs more terms than there are facts with an effect
+        return Choice(solution, np.arange(d))
+    best = replace(part, contributions=spread_out(part.contributions, literals, d))
+    return Choice(best, literals, d - len(literals))
+
+
+def with_effect(case: Case, problem: Problem, look: int = 1) -> np.ndarray:
+    r"""Return the indices of the literals whose effect on the output can be distinguished from zero.
+
+    The effect of a literal is the difference of two means: of the output over neighbors that break it, and over
+    neighbors that do not. Let r be what k - 1 literals of other attributes leave of the drops. If the literal does
+    not matter, its flips are independent of r, and :math:`|\sum_i F_{ij} r_i|` exceeds `flip_sum_limit` with
+    probability at most :math:`\delta / d`. So with probability :math:`1 - \delta`, no literal that does not matter
+    is returned. Sampling until the result is clear tests at every ``look``, which share delta. On all neighbors
+    nothing is random, and only rounding errors count as zero.
+    """
+    settings, evidence, d = case.settings, problem.evidence, problem.n_literals
+    n, delta = evidence.n_rows, 1 - settings.confidence
+    delta = (split_delta(delta, look) if settings.n_samples == "auto" else delta) / max(d, 1)
+    groups, (rates, kinds) = case.law.groups, np.unique(case.law.literal_probabilities, return_inverse=True)
+
+    def exceeds(rest: Remainder) -> np.ndarray:
+        """Return per literal whether its covariance with the remainder cannot be chance."""
+        limits = np.full(len(rates), (_ROUNDING + n / WEIGHT_GRID) * math.sqrt(evidence.drop_square))
+        if evidence.weight == n:  # otherwise these are all neighbors, each weighted by its probability
+            random = [flip_sum_limit(p, n * rest.variance, rest.largest, delta) / n for p in rates.tolist()]
+            limits = np.maximum(limits, random)
+        return np.asarray(np.abs(rest.covariances) > limits[kinds])
+
+    rest = remainder(evidence, settings.k - 1, np.zeros(d, dtype=bool))
+    found = exceeds(rest)
+    for group in np.unique(groups[rest.chosen]):  # the remainder of a chosen literal must do without its attribute
+        own = groups == group
+        found[own] = exceeds(remainder(evidence, settings.k - 1, own))[own]
+    return np.flatnonzero(found)
+
+
 def _theorem_epsilon(problem: Problem, status: Status, settings: Settings, *, exhaustive: bool) -> float | None:
     """Bound how far fidelity may lie above that on the sample; None where the theorem does not apply.
 
@@ -219,11 +287,12 @@ def _investigate_until_clear(case: Case) -> Findings:
     """
     settings = case.settings
     max_queries = settings.max_queries or AUTO_MAX_QUERIES
-    problem, solution, clear = _search_until_clear(case, max_queries)
+    problem, choice, clear = _search_until_clear(case, max_queries)
+    solution = choice.solution
     epsilon = _theorem_epsilon(problem, solution.status, settings, exhaustive=False)
     if np.count_nonzero(solution.contributions) > MAX_PATTERNS:
         _, reason = certify(case, solution, None)
-        return Findings(problem, solution, None, False, reason, theorem_epsilon=epsilon)
+        return Findings(problem, solution, None, False, reason, None, epsilon, choice.n_left_out)
     assessment, narrow = assess_until(
         case,
         solution.contributions,
@@ -239,10 +308,10 @@ def _investigate_until_clear(case: Case) -> Findings:
         if narrow
         else f"query limit met before the relevance interval was narrower than {settings.tolerance:g}",
     ]
-    return Findings(problem, solution, assessment, False, "; ".join(reasons), theorem_epsilon=epsilon)
+    return Findings(problem, solution, assessment, False, "; ".join(reasons), None, epsilon, choice.n_left_out)
 
 
-def _search_until_clear(case: Case, max_queries: int) -> tuple[Problem, Solution, bool]:
+def _search_until_clear(case: Case, max_queries: int) -> tuple[Problem, Choice, bool]:
     """Double the rows until the best sum beats the runners-up on rows that found neither; also whether it does."""
     settings = case.settings
     n, look = min(_FIRST_LOOK, max(1, (max_queries - 1) // 8)), 1
@@ -253,13 +322,13 @@ def _search_until_clear(case: Case, max_queries: int) -> tuple[Problem, Solution
         more, _ = gather(case, case.stream("search", n), start=done)
         evidence = more if evidence is None else evidence + more
         problem = pose(case, evidence)
-        solution = solve_posed(problem, settings)
+        choice = solve_without_noise(case, problem, look)
         _, fresh = gather(case, case.stream("choose", n), start=done, keep=True)
         assert fresh is not None
         chooser = fresh if chooser is None else SampleRows.joined([chooser, fresh])
-        best, complete = solve_runners_up(problem, settings.limits)
+        best, complete = best_sums(problem, choice.literals, settings.limits)
         rivals = compare(best, chooser, problem.prediction, split_delta(1 - settings.confidence, look))
         clear = complete and all(rival.excess.low > 0 for rival in rivals)
         if clear or 4 * n > max_queries // 2:
-            return problem, solution, clear
+            return problem, choice, clear
         n, look = 2 * n, look + 1

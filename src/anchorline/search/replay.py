@@ -9,18 +9,22 @@ from anchorline.optimize import Problem, Solution, Status
 from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.relevance import rule_error
 from anchorline.search.case import Case
-from anchorline.search.investigate import Findings, conclude, gather, plan, pose
+from anchorline.search.investigate import Choice, Findings, conclude, gather, plan, pose, with_effect
 from anchorline.search.sampling import EnumeratedFlips
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Found:
-    """What an earlier search found: the scaled sum, how the search ended, and the bound that it reached."""
+    """What an earlier search found: the scaled sum, how the search ended, and the bound that it reached.
+
+    ``left_facts_out`` says whether it searched only among the facts whose effect can be distinguished from zero.
+    """
 
     contributions: np.ndarray
     has_intercept: bool
     status: Status
     lower_bound: float
+    left_facts_out: bool
 
 
 def replay(case: Case, found: Found) -> Findings:
@@ -47,7 +51,9 @@ def replay(case: Case, found: Found) -> Findings:
         lower_bound=found.lower_bound,
         status=found.status,
     )
-    return conclude(case, problem, solution, rows if exhaustive else None)
+    literals = with_effect(case, problem) if found.left_facts_out else np.arange(problem.n_literals)
+    choice = Choice(solution, literals, problem.n_literals - len(literals))
+    return conclude(case, problem, choice, rows if exhaustive else None)
 
 
 def _objective(case: Case, problem: Problem, rows: SampleRows | None, found: Found) -> float:

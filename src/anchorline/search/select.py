@@ -1,14 +1,14 @@
 """Choose between sums on rows that did not find them: direct relevance, and alternatives."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from anchorline.errors import InfeasibleError
-from anchorline.guarantees import Estimate, estimate_mean, exact_estimate
-from anchorline.optimize import Problem, Solution, Status
+from anchorline.guarantees import Estimate, estimate_mean, exact_estimate, flip_sum_limit
+from anchorline.optimize import Limits, Problem, Solution, Status, restricted, spread_out
 from anchorline.optimize.evidence import SampleRows
-from anchorline.optimize.exact import TOLERANCE, Candidate, Limits, solve_runners_up
+from anchorline.optimize.exact import TOLERANCE, Candidate, solve_runners_up
 from anchorline.optimize.relevance import Odds, Rule, measured_relevance, relevant_rules, shortest_rule
 from anchorline.search.assess import fidelity_range, flipped_sums
 from anchorline.settings import Settings
@@ -25,7 +25,7 @@ class Rival:
 
 
 def most_relevant(
-    rows: SampleRows, chooser: SampleRows, problem: Problem, fidelity: Solution, odds: Odds, limits: Limits
+    rows: SampleRows, chooser: SampleRows, problem: Problem, fidelity: Solution, odds: Odds, settings: Settings
 ) -> Solution:
     """Return the rule that holds the output best on the second sample; the fidelity optimum's support competes.
 
@@ -33,9 +33,10 @@ def most_relevant(
     sample: for the rule's own support, and for the best rule of any size.
     """
     own = tuple(np.flatnonzero(fidelity.contributions).tolist())
-    rules = relevant_rules(rows, problem, odds, limits, own)
-    scores = [measured_relevance(chooser, rule.contributions) for rule in rules]
-    rule, _ = min(zip(rules, scores, strict=True), key=lambda pair: _rank(pair[0], pair[1], own))
+    rules = relevant_rules(rows, problem, odds, settings.limits, own)
+    proper = _without_idle_facts(rules, chooser, odds, settings)
+    scores = [measured_relevance(chooser, rule.contributions) for rule in proper]
+    rule, _ = min(zip(proper, scores, strict=True), key=lambda pair: _rank(pair[0], pair[1], own))
     bound = min(rule.lower_bound for rule in rules)
     most = bound + TOLERANCE * max(problem.evidence.drop_square, bound)
     proven = rule.error <= most
@@ -49,6 +50,32 @@ def most_relevant(
         lower_bound=bound,
         status=Status.OPTIMAL if proven else Status.CHOSEN if complete else Status.LIMIT,
     )
+
+
+def _without_idle_facts(rules: list[Rule], chooser: SampleRows, odds: Odds, settings: Settings) -> list[Rule]:
+    r"""Return the rules whose facts all help to hold the output; all rules if there is none.
+
+    A fact is idle if :math:`t^2` does not depend on it while the other facts of the rule hold. Then its flips are
+    independent of :math:`t^2 - \overline{t^2}`, and their products add up to more than `flip_sum_limit` with a
+    probability of at most delta, split over the facts of all rules. On all neighbors, an idle fact changes
+    nothing, and the shorter rule wins anyway.
+    """
+    if settings.keep_noise or chooser.weights is not None:
+        return rules
+    squares, flips = chooser.drops**2, chooser.flips
+    delta = (1 - settings.confidence) / max(1, sum(len(rule.support) for rule in rules))
+
+    def helps(support: tuple[int, ...], literal: int) -> bool:
+        others = [j for j in support if j != literal]
+        rows = ~flips[:, others].any(axis=1)
+        if not rows.any():
+            return False
+        rest = squares[rows] - squares[rows].mean()
+        kept = odds.probability_unbroken(support) / odds.probability_unbroken(others)  # while the others hold
+        limit = flip_sum_limit(1 - kept, float((rest**2).sum()), 1.0, delta)
+        return bool((rest * flips[rows, literal]).sum() > limit)
+
+    return [rule for rule in rules if all(helps(rule.support, j) for j in rule.support)] or rules
 
 
 def _rank(rule: Rule, score: float, own: tuple[int, ...]) -> tuple[float, bool, int]:
@@ -90,9 +117,20 @@ class Rivals:
     complete: bool
 
 
-def find_rivals(problem: Problem, best: Solution, chooser: SampleRows | None, settings: Settings) -> Rivals:
-    """Return other sums that the evidence cannot distinguish from the best; those proven worse are left out."""
-    candidates, searched = solve_runners_up(problem, settings.limits, settings.alternatives + 1)
+def best_sums(
+    problem: Problem, literals: np.ndarray, limits: Limits, n_best: int = 2
+) -> tuple[list[Candidate], bool]:
+    """Return the best sums of the literals with these indices, best first, and whether the search was complete."""
+    found, complete = solve_runners_up(restricted(problem, literals), limits, n_best)
+    d = problem.n_literals
+    return [replace(one, contributions=spread_out(one.contributions, literals, d)) for one in found], complete
+
+
+def find_rivals(
+    problem: Problem, best: Solution, literals: np.ndarray, chooser: SampleRows | None, settings: Settings
+) -> Rivals:
+    """Return other sums of these literals that the evidence cannot distinguish from the best of them."""
+    candidates, searched = best_sums(problem, literals, settings.limits, settings.alternatives + 1)
     own = tuple(np.flatnonzero(best.contributions).tolist())
     others = [candidate for candidate in candidates if candidate.terms != own][: settings.alternatives]
     first = Candidate(best.objective, best.contributions, best.intercept)

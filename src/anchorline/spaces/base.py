@@ -176,6 +176,12 @@ class Law:
         attributes, ways = self._outcomes
         return np.asarray((self.groups == attributes[:, None]) & self.breaks[:, ways].T)
 
+    @cached_property
+    def literal_probabilities(self) -> np.ndarray:
+        """Probability that each literal is broken, (literals,)."""
+        shares = self.shares[self.groups]
+        return np.asarray(self.flip_probability * np.where(self.breaks[:, 1:], shares, 0.0).sum(axis=1))
+
     def probability_unbroken(self, support: Sequence[int]) -> float:
         r"""Return the probability that no literal of a support is broken, :math:`\prod_a (1 - p\,b_a)`.
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from anchorline.result.explanation import Explanation
+from anchorline.settings import Settings
 
 ROUNDING = 1e-9  # figures may differ by this, relative to their size, to 1, or to half the range of the output
 CHECKSUM_ROUNDING = 1e-7  # a checksum is large and must not hide a small change: a few units of 2^-26
@@ -54,6 +55,7 @@ def changed_parameters(now: Mapping[str, Any], recorded: Mapping[str, Any], *, w
     """
     skipped = {"versions", "max_queries", "seed", "texts", "learned_range"} | (set() if with_space else {"space"})
     names = sorted((now.keys() | {"rule"}) - skipped)  # only some models have a rule of their own
+    recorded = Settings.from_dict(recorded).to_dict() | dict(recorded)  # the first release had fewer settings
     return ", ".join(name for name in names if not _same_parameter(now.get(name), recorded.get(name)))
 
 

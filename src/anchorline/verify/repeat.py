@@ -40,7 +40,13 @@ class Repetition:
 
     def _replay(self, recorded: Parameters) -> Explanation:
         stated = self.claimed.certificate
-        found = Found(self.claimed.scaled, self.claimed.intercept != 0, stated.status, stated.lower_bound)
+        found = Found(
+            contributions=self.claimed.scaled,
+            has_intercept=self.claimed.intercept != 0,
+            status=stated.status,
+            lower_bound=stated.lower_bound,
+            left_facts_out=stated.n_left_out > 0,
+        )
         case = self.explainer.prepare(list(self.claimed.instance), self.settings, recorded)
         return assemble(case, replay(case, found))
 

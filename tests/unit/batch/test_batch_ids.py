@@ -104,7 +104,7 @@ def test_the_column_of_ids_is_kept_and_not_explained(explainer, convert, tmp_pat
 def test_an_id_that_the_table_has_stays_explained():
     train = TRAIN.assign(case=np.arange(len(TRAIN)) % 9)
     model = lambda frame: np.asarray(frame["case"]) / 10  # noqa: E731
-    many = al.Explainer(model, al.Table(train)).explain_many(train[:3], id="case", **CHEAP)
+    many = al.Explainer(model, al.Table(train)).explain_many(train[:3], id="case", **CHEAP, keep_noise=True)
     assert many.to_frame()["case"].tolist() == [0, 1, 2]
     assert all("case" in e.terms[0].literal.name for e in many)
 

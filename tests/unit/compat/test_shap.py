@@ -251,7 +251,7 @@ def test_shap_draws_a_scatter_plot_of_every_kind_of_column(name, batch, figure):
 
 def test_shap_draws_violins(batch, explained, figure):
     shap.plots.violin(to_shap(explained), max_display=5, show=False)
-    assert "worst area" in tick_texts(figure)
+    assert "worst perimeter" in tick_texts(figure)
     figure.clear()
     many = batch.to_shap()
     shap.plots.violin(many.values, feature_names=many.feature_names, show=False)  # texts have no color

@@ -177,7 +177,7 @@ def test_awkward_roundings(contributions):
             "0.16 0.08 0.02 2009.74 = 2010.00",
         ),  # small contributions on top of a large intercept
         ([3.2e-7, -2.0e-7, 1000.0], "0.00000032 -0.00000020 1000.00000000 = 1000.00000012"),
-        ([0.5, -0.0001], "0.5 -0.0 = 0.5"),  # a zero keeps its sign
+        ([0.5, -0.0001], "0.5000 -0.0001 = 0.4999"),  # no term is printed as zero
         (
             [400.0, -0.4, -0.4, -0.4],
             "400.0 -0.4 -0.4 -0.4 = 398.8",
@@ -195,8 +195,8 @@ def test_digits_are_enough_to_see_the_reasons(numbers, printed):
     assert f"{' '.join(parts)} = {total}" == printed
 
 
-def test_a_reason_that_rounds_to_nothing_still_takes_away():
-    assert rule(explanation_of([0.5, -0.0001])) == "0.5 [l0] - 0.0 [l1] -> f(x) = 0.5"
+def test_a_small_reason_is_printed_with_as_many_decimals_as_it_needs():
+    assert rule(explanation_of([0.5, -0.0001])) == "0.5000 [l0] - 0.0001 [l1] -> f(x) = 0.4999"
 
 
 @pytest.mark.parametrize("seed", range(200))

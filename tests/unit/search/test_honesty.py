@@ -243,7 +243,14 @@ def test_auto_claims_no_separation_from_shorter_sums_without_comparing_them():
         return 0.5 * z[:, 0] + noise[((z > 0) @ (2 ** np.arange(11)))]
 
     explanation = al.explain(
-        model, [1] * 11, k=12, n_samples=1000, alternatives=8, sampling="draw", output_range=(-1, 1)
+        model,
+        [1] * 11,
+        k=12,
+        n_samples=1000,
+        alternatives=8,
+        sampling="draw",
+        output_range=(-1, 1),
+        keep_noise=True,
     )
     assert explanation.alternatives
 
