@@ -13,6 +13,7 @@ from anchorline.render.text import (
     on_the_sample,
     rule_sentence,
     stopping_sentence,
+    unseen_sentence,
 )
 from anchorline.render.trust import clipping_warning, in_the_population, short_condition, verdict_reason
 
@@ -84,9 +85,9 @@ def verdict_markup(explanation: "Explanation") -> str:
 
 
 def warnings_markup(explanation: "Explanation") -> str:
-    """Return the warnings that belong beside the verdict: clipped outputs, and sampling that stopped early."""
+    """Return the warnings beside the verdict: clipped outputs, an early stop, and values new to the table."""
     certificate = explanation.certificate
-    lines = (clipping_warning(certificate), stopping_sentence(certificate))
+    lines = (clipping_warning(certificate), stopping_sentence(certificate), unseen_sentence(explanation))
     return "".join(f'<p class="al-warning">{escape_text(line)}</p>' for line in lines if line)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from anchorline.errors import ParameterError
 from anchorline.render.characters import ELLIPSIS, cell_width, pad, wrap, wrap_statement
 from anchorline.render.summands import Summand, Summands, summands
-from anchorline.render.text import certificate_text
+from anchorline.render.text import certificate_text, unseen_sentence
 
 if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation
@@ -91,7 +91,8 @@ def table(
     lines.append(_colorize(glyphs.line * columns.total, _FAINT if color else ""))
     lines += columns.lines(total.total, total.total.number, "", glyphs, ("", _BOLD) if color else None)
     lines.append("")
-    for sentence in certificate_text(explanation.certificate).split("\n"):
+    sentences = [*certificate_text(explanation.certificate).split("\n"), unseen_sentence(explanation)]
+    for sentence in filter(None, sentences):
         style = _BOLD if color and sentence.startswith("Verdict") else ""
         lines += [_colorize(line, style) for line in wrap(sentence, room)]
     return "\n".join(line.rstrip() for line in lines)

@@ -115,8 +115,17 @@ def _claim(explanation: "Explanation", format_name: Callable[[str], str]) -> str
 
 
 def explanation_text(explanation: "Explanation") -> str:
-    """Return the sum in one line, then the certificate."""
-    return f"{rule(explanation)}\n{explanation.certificate}"
+    """Return the sum in one line, then the certificate, and what no training row has."""
+    lines = [rule(explanation), str(explanation.certificate), unseen_sentence(explanation)]
+    return "\n".join(line for line in lines if line)
+
+
+def unseen_sentence(explanation: "Explanation") -> str:
+    """Return which of the row's values no training row has, or an empty text."""
+    if not explanation.unseen:
+        return ""
+    notes = [f"{printable(name)}: {printable(why)}" for name, why in explanation.unseen.items()]
+    return f"The row is unlike the training table. {'; '.join(notes)}."
 
 
 def certificate_text(certificate: "Certificate") -> str:

@@ -60,6 +60,7 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         half_range=predictor.half_range,
         instance=tuple(neighborhood.instance),
         fixed=getattr(neighborhood, "fixed", {}),
+        unseen=getattr(neighborhood, "unseen", {}),
         parameters=case.parameters,
         certificate=certificate,
         alternatives=() if rivals is None else tuple(_alternative(rival, predictor) for rival in rivals.listed),

@@ -61,7 +61,8 @@ class Explanation:
     ``intercept + contributions.sum() == prediction``, all in the output's own units; ``contributions`` is dense,
     with one number per literal. Where labels are explained, ``label`` is the one at the instance, and the sum
     adds up to 1, which stands for that label (-1 stands for any other). ``fixed`` maps each attribute that
-    changed in no neighbor to the reason. ``parameters`` holds everything needed to repeat the explanation.
+    changed in no neighbor to the reason. ``unseen`` maps each attribute whose value no training row has to what
+    is new. ``parameters`` holds everything needed to repeat the explanation.
     ``alternatives_complete`` is False if the list of alternatives ended at the requested number or at a limit, so
     that more sums may be as good, and None if no list was requested, or if an early release made it.
     """
@@ -75,6 +76,7 @@ class Explanation:
     half_range: float
     instance: tuple[Any, ...]
     fixed: Mapping[str, str] = field(default_factory=dict)
+    unseen: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, Any]
     certificate: Certificate
     alternatives: tuple[Alternative, ...] = ()
@@ -86,6 +88,7 @@ class Explanation:
         object.__setattr__(self, "contributions", contributions)
         object.__setattr__(self, "parameters", _frozen(self.parameters))
         object.__setattr__(self, "fixed", _frozen(self.fixed))
+        object.__setattr__(self, "unseen", _frozen(self.unseen))
         if contributions.shape != (len(self.literals),):
             raise CertificateError(f"{len(contributions)} contributions for {len(self.literals)} literals.")
         # Terms as large as the output range cannot be summed more exactly than the last bits of that range.
@@ -215,6 +218,7 @@ class Explanation:
             "half_range": self.half_range,
             "instance": list(self.instance),
             "fixed": self.fixed,
+            **({"unseen": self.unseen} if self.unseen else {}),
             "parameters": self.parameters,
             "certificate": self.certificate.to_dict(),
             "alternatives": [asdict(other) for other in self.alternatives],
@@ -238,6 +242,7 @@ class Explanation:
                 half_range=float(body["half_range"]),
                 instance=tuple(body["instance"]),
                 fixed=body["fixed"],
+                unseen=body.get("unseen", {}),
                 parameters=body["parameters"],
                 certificate=Certificate.from_dict(body["certificate"], body["parameters"], len(body["literals"])),
                 alternatives=tuple(Alternative.from_dict(other) for other in body["alternatives"]),

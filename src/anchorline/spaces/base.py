@@ -278,8 +278,10 @@ class Neighborhood(Protocol):
 class Space(Protocol):
     """All instances of one kind.
 
-    Two more members are optional. ``space.examples()`` yields batches of model inputs, from which the range of a
-    regressor's outputs is learned. ``neighborhood.fixed`` maps every attribute that never changes to the reason.
+    More members are optional. ``space.examples()`` yields batches of model inputs, from which the range of a
+    regressor's outputs is learned; it may take the number of rows that `Explainer.check` needs.
+    ``neighborhood.fixed`` maps every attribute that never changes to the reason. ``neighborhood.unseen`` maps
+    every attribute whose value no example has to what is new.
     """
 
     @property

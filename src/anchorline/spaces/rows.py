@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -99,6 +99,11 @@ class Schema:
         if read.missing[0]:  # a missing value alone has no kind
             return Column(own, np.zeros(1), read.missing)
         return read
+
+    def unseen(self, columns: Sequence[Column]) -> dict[str, str]:
+        """Return the columns in which no training row is like the row, with what is new."""
+        notes = {self.names[j]: self._lookup(j).unseen(cell) for j, cell in enumerate(columns)}
+        return {name: note for name, note in notes.items() if note}
 
     def unclear(self, instance: Any) -> list[str]:
         """Return the columns whose JSON value does not determine the value that a model receives.

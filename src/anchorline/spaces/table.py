@@ -219,9 +219,9 @@ class Table:
         """Return the neighborhood of a row: a dict, Series, frame of one row, list, or training row number."""
         row, columns = self.schema.read(instance)
         held = dict.fromkeys(self.fixed, "held fixed as asked") | self.left_out
-        return TableNeighborhood(
-            self._pool, self._attributes, self._members, self.schema.n_rows, row, columns, held, self.within
-        )
+        unseen = {name: why for name, why in self.schema.unseen(columns).items() if name not in held}
+        training = self._pool, self._attributes, self._members, self.schema.n_rows
+        return TableNeighborhood(*training, row, columns, held, unseen, self.within)
 
     def unclear(self, instance: Any) -> list[str]:
         """Return the columns whose JSON value does not determine the value that a model receives.
@@ -243,8 +243,7 @@ class TableNeighborhood:
     """A row of a table, and the rows that break some of its literals.
 
     ``pool`` holds every column of the ``n_training`` training rows, sorted by the codes of its attribute.
-    ``members[i]`` holds the i-th column of every attribute, or -1 if it has fewer columns: (largest group,
-    attributes).
+    ``members[i]`` holds the i-th column of every attribute, or -1: (largest group, attributes).
     """
 
     pool: Natives
@@ -254,6 +253,7 @@ class TableNeighborhood:
     row: tuple[Any, ...]
     columns: tuple[Column, ...]
     held: Mapping[str, str]
+    unseen: Mapping[str, str]
     within: str
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.spaces.columns import CATEGORY, NUMBER, Column
+from anchorline.spaces.columns import CATEGORY, NUMBER, Column, text_of
 
 
 def to_python(value: Any) -> Any:
@@ -62,6 +62,30 @@ class Lookup:
             return first
         others = self._other_missing if reading is None else self._other_values
         return others.get(own, first)
+
+    def unseen(self, cell: Column) -> str:
+        """Return why no training row is like a value: a new category, or beyond all numbers or dates; else ""."""
+        if cell.missing[0]:
+            return "" if self.column.missing.any() else "no training row lacks a value"
+        value, kind = cell.values[0], self.column.kind
+        if kind == CATEGORY:
+            return "" if value in self._first_rows else f"no training row has {value!r}"
+        if self._ends is None:
+            return "no training row has a value"
+        low, high = (text_of(end, kind) for end in self._ends)
+        if value < self._ends[0]:
+            return f"{text_of(value, kind)} is below every training value (lowest: {low})"
+        return (
+            f"{text_of(value, kind)} is above every training value (highest: {high})"
+            if value > self._ends[1]
+            else ""
+        )
+
+    @cached_property
+    def _ends(self) -> tuple[float, float] | None:
+        """The lowest and highest number or date; None if all are missing."""
+        values = self.column.values[~self.column.missing]
+        return (float(values.min()), float(values.max())) if len(values) else None
 
     @cached_property
     def only_texts(self) -> bool:

@@ -25,6 +25,7 @@ def claims(explanation: Explanation, *, with_texts: bool) -> dict[str, Any]:
         texts = enumerate((literal.name, literal.text, literal.held) for literal in explanation.literals)
         stated |= {f"literals[{j}]": text for j, text in texts}
     stated |= {f"fixed[{name}]": why for name, why in explanation.fixed.items()}
+    stated |= {f"unseen[{name}]": why for name, why in explanation.unseen.items()}
     for i, other in enumerate(explanation.alternatives):
         stated |= {f"alternatives[{i}].{name}": value for name, value in _flat(asdict(other))}
     return stated | {
