@@ -47,14 +47,16 @@ class Catalog:
             )
         self._explainer, self.names = explainer, list(space.names)
         self._natives, self._columns, self.n_rows = space.schema.natives, space.schema.columns, space.schema.n_rows
-        positions = [j for j, column in enumerate(self._columns) if column.kind == NUMBER]
-        self._numeric_keys = {*positions, *(self.names[j] for j in positions)}
+        self._stored_at = space.schema.positions  # the schema keeps its rows in an order of its own
+        numeric = [j for j, column in enumerate(self._columns) if column.kind == NUMBER]
+        self._numeric_keys = {*numeric, *(self.names[j] for j in numeric)}
         self.is_ranked = self.n_rows <= MAX_RANKED
         self._lock, self._answer_blocks = threading.Lock(), dict[int, Answers]()
 
     def values(self, positions: Sequence[int]) -> list[list[Plain]]:
         """Return the values of rows in the order of the columns; `parse_row` reads them back exactly."""
-        columns = [map(browser_value, self._cells(j, positions)) for j in range(len(self.names))]
+        stored = self._stored_at[list(positions)].tolist()
+        columns = [map(browser_value, self._cells(j, stored)) for j in range(len(self.names))]
         return [list(row) for row in zip(*columns, strict=True)]
 
     def parse_row(self, row: Any) -> Any:
@@ -68,19 +70,19 @@ class Catalog:
             }
         return list(self.parse_row(dict(enumerate(row))).values()) if isinstance(row, list) else row
 
-    def _cells(self, j: int, positions: Sequence[int]) -> list[Plain]:
-        """Return values of column ``j`` with all their digits, as types that JSON can represent."""
-        column, natives = self._columns[j], self._natives.pick(j, np.array(positions, dtype=np.intp))
+    def _cells(self, j: int, stored: Sequence[int]) -> list[Plain]:
+        """Return values of column ``j`` at stored rows with all their digits, as types that JSON can represent."""
+        column, natives = self._columns[j], self._natives.pick(j, np.array(stored, dtype=np.intp))
         return [
             plain(Column(column.kind, column.values[at : at + 1], column.missing[at : at + 1]), natives[i : i + 1])
-            for i, at in enumerate(positions)
+            for i, at in enumerate(stored)
         ]
 
     def answers(self, positions: list[int]) -> Answers:
         """Return the model's answers to rows; the model is queried in blocks, once per block."""
         for block in sorted({position // _BLOCK_ROWS for position in positions}):
             if block not in self._answer_blocks:
-                rows = np.arange(block * _BLOCK_ROWS, min(self.n_rows, (block + 1) * _BLOCK_ROWS))
+                rows = self._stored_at[block * _BLOCK_ROWS : (block + 1) * _BLOCK_ROWS]
                 answers = self.readable_answers(self.ask(self._natives.rows(rows), len(rows)))
                 with self._lock:
                     self._answer_blocks[block] = answers
@@ -127,7 +129,7 @@ class Catalog:
             long = np.flatnonzero(~column.missing & (np.abs(column.values) >= _MIN_ROUNDED)).tolist()
             for at, value in zip(long, self._cells(j, long), strict=True):
                 texts[at] = str(value)
-        return [f"{self.names[j]}={text}" for text in texts]
+        return [f"{self.names[j]}={texts[at]}" for at in self._stored_at.tolist()]
 
     def find(self, search: str, sort: str) -> list[int]:
         """Return the positions of the rows that contain every word of ``search``; ``#17`` finds row 17.
