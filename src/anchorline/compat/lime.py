@@ -225,7 +225,7 @@ class LimeTabularExplainer:
         >>> explainer = LimeTabularExplainer(rows, mode="regression", class_names=["price"])
         >>> result = explainer.explain_instance([2, 0, -2], lambda rows: 3 * rows[:, 0] - rows[:, 2])
         >>> [text for text, weight in result.as_list()][:2], result.predicted_value
-        (['x0 >= 0.663', 'x2 < -0.732'], 8.0)
+        (['x0 >= 0.67', 'x2 < -0.73'], 8.0)
         """
         warn_without_effect(
             distance_metric=distance_metric, model_regressor=model_regressor, sampling_method=sampling_method

@@ -25,7 +25,7 @@ class Discretizer:
     --------
     >>> discretizer = Discretizer(Table(np.array([[25, 0], [38, 1], [47, 0], [52, 1], [61, 0]]), n_bins=2))
     >>> discretizer.names
-    {0: ['x0 < 47', 'x0 >= 47'], 1: ['x1 < 1', 'x1 >= 1']}
+    {0: ['x0 < 40', 'x0 >= 40'], 1: ['x1 < 1', 'x1 >= 1']}
     >>> discretizer.discretize(np.array([30, 1])).tolist()
     [0, 1]
     """

@@ -10,6 +10,7 @@ import numpy as np
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
+from anchorline.spaces.base import Literal
 
 _SHARED = ("space", "output", "column", "task")  # parameters that must be equal in all explanations
 _MAX_LISTED = 10  # failed rows in an error message
@@ -179,25 +180,42 @@ def _check(explanations: Any) -> list[Explanation]:
 
 
 def _cells_by_attribute(explanation: Explanation) -> dict[tuple[str, int], _Cell]:
-    """Return one cell per attribute, by its name and its position among attributes of the same name."""
+    """Return one cell per attribute, by its name and its position among attributes of the same name.
+
+    Contributions of several literals about one attribute, such as two bounds, are added.
+    """
     values: Sequence[Any] = explanation.instance
-    if len(values) != len(explanation.literals):
+    terms = _terms_by_attribute(explanation)
+    if len(values) != len(terms):
         # With fixed or grouped columns, values and literals do not match one to one, so the literals are parsed.
-        values = [...] * len(explanation.literals)
+        values = [...] * len(terms)
     is_hypercube = str(explanation.parameters.get("space")).startswith("hypercube:")
     text_of = _sign_text if is_hypercube else _value_text
     n_same_name: Counter[str] = Counter()
     cells = {}
-    for literal, value, u in zip(explanation.literals, values, explanation.contributions, strict=True):
+    for (literal, u), value in zip(terms, values, strict=True):
         text = text_of(literal.name, literal.text, literal.held, value)
         cell_value = _parse_number(text) if value is ... else np.nan if value is None else _short_date(value)
         is_flag = is_hypercube or isinstance(value, bool)
         if not isinstance(cell_value, str):
             cell_value = float(cell_value)
         is_number = not (is_flag or isinstance(cell_value, str) or np.isnan(cell_value))
-        cells[literal.name, n_same_name[literal.name]] = _Cell(float(u), cell_value, text, is_number)
+        cells[literal.name, n_same_name[literal.name]] = _Cell(u, cell_value, text, is_number)
         n_same_name[literal.name] += 1
     return cells
+
+
+def _terms_by_attribute(explanation: Explanation) -> list[tuple[Literal, float]]:
+    """Return the first literal of every attribute, and the sum of the contributions of all its literals."""
+    terms = list(zip(explanation.literals, explanation.contributions.tolist(), strict=True))
+    if "n_attributes" not in explanation.parameters:  # every literal is an attribute, whatever its name
+        return terms
+    first: dict[str, Literal] = {}
+    sums: Counter[str] = Counter()
+    for literal, u in terms:
+        first.setdefault(literal.name, literal)
+        sums[literal.name] += u
+    return [(literal, float(sums[name])) for name, literal in first.items()]
 
 
 def _sign_text(name: str, text: str, held: str, value: Any) -> str:
@@ -211,7 +229,7 @@ def _value_text(name: str, text: str, held: str, value: Any) -> str:
     """Return the value of an attribute as text, from its literal or, if that is an interval, from the value."""
     for statement, prefix in ((text, f"{name} = "), (held, f"{name} keeps its value ")):
         if statement.startswith(prefix):
-            return statement.removeprefix(prefix)
+            return statement.removeprefix(prefix).partition(" or takes ")[0]
     if text == f"{name} is missing":
         return "missing"
     if value is not ...:

@@ -9,13 +9,13 @@ from anchorline.render.characters import printable
 from anchorline.render.summands import Summand, round_preserving_sum, summands
 from anchorline.render.text import (
     by_theorem,
-    facts,
     on_the_sample,
     rule_sentence,
     stopping_sentence,
     unseen_sentence,
 )
 from anchorline.render.trust import clipping_warning, in_the_population, short_condition, verdict_reason
+from anchorline.spaces.joining import held_together
 
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
@@ -68,8 +68,8 @@ def style_sheet(name: str) -> str:
 
 def rule_markup(explanation: "Explanation") -> str:
     """Return the rule as one sentence with its facts highlighted."""
-    names = [printable(explanation.literals[j].name) for j in explanation.support]
-    statements = [escape_statement(fact, name) for fact, name in zip(facts(explanation), names, strict=True)]
+    held = held_together([explanation.literals[j] for j in explanation.support])
+    statements = [escape_statement(printable(fact), printable(name)) for name, fact in held]
     highlighted = [f'<b class="al-fact">{statement}</b>' for statement in statements]
     return rule_sentence(explanation, highlighted, escape_text)
 

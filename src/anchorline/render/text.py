@@ -15,11 +15,11 @@ from anchorline.render.trust import (
     percent,
     verdict_reason,
 )
+from anchorline.spaces.joining import held_together
 
 if TYPE_CHECKING:
     from anchorline.result.certificate import Certificate
     from anchorline.result.explanation import Explanation
-    from anchorline.spaces.base import Literal
 
 _PROVEN = {
     "fidelity": "Proven best {size} on {sample}.",
@@ -66,16 +66,13 @@ def rule_sentence(
 
 
 def facts(explanation: "Explanation") -> list[str]:
-    """Return what must stay true for the rule: one printable statement per literal of the support.
+    """Return what must stay true for the rule: printable statements, one per attribute of the support.
 
     A rule may hold more fixed than the text of a literal states, because samples keep the exact value and not only
     its range. The ``held`` text of a literal, where the space wrote one, states what was held.
     """
-    return [printable(_held(explanation.literals[j])) for j in explanation.support]
-
-
-def _held(literal: "Literal") -> str:
-    return str(getattr(literal, "held", "") or literal.text)
+    held = held_together([explanation.literals[j] for j in explanation.support])
+    return [printable(text) for _, text in held]
 
 
 def _consequence(explanation: "Explanation", format_name: Callable[[str], str]) -> str:

@@ -46,7 +46,7 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         answers_checksum=predictor.checksum,
         stopped_because=findings.stopped_because,
         decision=predictor.decision,
-        keeps_values=any(neighborhood.literals[j].held != neighborhood.literals[j].text for j in support),
+        keeps_values=_keeps_values(case, support),
         **measurements(findings.assessment, predictor),
         **derived(case.parameters, case.n_literals),
     )
@@ -66,6 +66,12 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         alternatives=() if rivals is None else tuple(_alternative(rival, predictor) for rival in rivals.listed),
         alternatives_complete=None if rivals is None else rivals.complete,
     )
+
+
+def _keeps_values(case: Case, support: np.ndarray) -> bool:
+    """Return whether the rule holds values and not only facts: a bound alone lets the value vary on one side."""
+    literals = [case.neighborhood.literals[j] for j in support]
+    return case.law.keeps_values(support.tolist()) and any(literal.held != literal.text for literal in literals)
 
 
 def assemble_frontier(case: Case, traced: Sequence[TracedPoint]) -> Frontier:

@@ -145,11 +145,6 @@ class Event:
         """Whether the event is exactly "no literal of the support is broken"."""
         return len(self.patterns) == 1
 
-    @property
-    def keeps_values(self) -> bool:
-        """Whether an attribute of the support keeps its value wherever no literal of the support is broken."""
-        return all(outcomes[0].sum() == 1 for outcomes in self.classes)
-
 
 def cancelling_event(contributions: np.ndarray, law: Law) -> Event:
     r"""List the outcomes of the support's attributes with :math:`\sum_j u_j F_j = 0`, up to rounding.

@@ -6,7 +6,7 @@ and scikit-learn. May import: `anchorline.errors`.
 
 from typing import TYPE_CHECKING, Any
 
-from anchorline.spaces.base import Literal, Neighborhood, Space
+from anchorline.spaces.base import Change, Literal, Neighborhood, Space
 from anchorline.spaces.hypercube import Hypercube
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _ON_FIRST_USE = {"Binarizer": "anchorline.spaces.binarizer", "Table": "anchorline.spaces.table"}
 
-__all__ = ["Binarizer", "Hypercube", "Literal", "Neighborhood", "Space", "Table"]
+__all__ = ["Binarizer", "Change", "Hypercube", "Literal", "Neighborhood", "Space", "Table"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,27 +6,47 @@ true of both. So codes determine which rows break a statement, and which rows ke
 
 import itertools
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from anchorline.errors import ParameterError
-from anchorline.spaces.columns import (
-    BOOLEAN,
-    CATEGORY,
-    EXACT,
-    NUMBER,
-    Column,
-    exact_text,
-    level_of,
-    readable_edges,
-    text_of,
-)
+from anchorline.spaces.base import Literal
+from anchorline.spaces.columns import CATEGORY, EXACT, Column, exact_text, level_of, text_of
 
 UNSEEN = -1  # the code of a level that no training row has, so that every training row breaks it
+
+
+class Range(NamedTuple):
+    """The codes, from ``first`` to ``last``, of the values for which a literal about a number or date is true."""
+
+    first: int
+    last: int
+
+    def holds(self, code: int) -> bool:
+        """Return whether the literal is true of values with this code; that of missing values is the largest."""
+        return self.first <= code <= self.last
+
+
+class Way(NamedTuple):
+    """Training rows that break the same literals: where they begin in the pool, how many, and which literals."""
+
+    begin: int
+    size: int
+    breaks: tuple[int, ...]
+
+
+class Offer(NamedTuple):
+    """The literals about an attribute: its statement, and its bounds; and the ways of breaking them."""
+
+    bounds: tuple[Range, ...]
+    ways: tuple[Way, ...]
+
+    @property
+    def n_literals(self) -> int:
+        """Number of literals."""
+        return 1 + len(self.bounds)
 
 
 class Statement(NamedTuple):
@@ -48,6 +68,7 @@ class Intervals:
     name: str
     kind: str
     edges: np.ndarray
+    edge_texts: tuple[str, ...]
     statements: tuple[Statement, ...]
     single_values: Mapping[int, tuple[float, Statement]]
     indicator: bool
@@ -59,7 +80,8 @@ class Intervals:
     ) -> "Intervals":
         """Return the intervals between edges given with their texts; ``values`` are sorted and distinct."""
         edges = np.array([edge for edge, _ in pairs], dtype=np.float64)
-        texts = _interval_texts(name, [text + zone for _, text in pairs])
+        edge_texts = tuple(text + zone for _, text in pairs)
+        texts = _interval_texts(name, edge_texts)
         missing = Statement(f"{name} is missing", single_value=True)
         statements = (*(Statement(text, single_value=False) for text in texts), missing)
         firsts = [0, *values.searchsorted(edges).tolist(), len(values)]
@@ -70,7 +92,8 @@ class Intervals:
             for i, at in singles.items()
             if not EXACT <= abs(float(values[at])) < np.inf
         }
-        return cls(name, kind, edges, statements, single_values, bool(np.isin(values, (0, 1)).all()), zone)
+        indicator = bool(np.isin(values, (0, 1)).all())
+        return cls(name, kind, edges, edge_texts, statements, single_values, indicator, zone)
 
     def codes(self, column: Column) -> np.ndarray:
         """Return the code of every value's interval, (n,); missing values have the last code."""
@@ -91,6 +114,26 @@ class Intervals:
     def value_text(self, column: Column) -> str:
         """Return the text of the only value of a column."""
         return text_of(column.values[0], self.kind) + self.zone
+
+    def bounds(self, code: int, literals: str) -> list[Range]:
+        """Return the bounds that a value with this code meets: those of its interval, or all thresholds."""
+        last = len(self.edges)
+        lowers, uppers = range(code, 0, -1), range(code, last)  # the nearest first
+        step = slice(None) if literals == "thresholds" else slice(1)
+        return [Range(i, last) for i in lowers[step]] + [Range(0, i) for i in uppers[step]]
+
+    def bound_literal(self, column: Column, code: int, bound: Range, keep: bool) -> Literal:
+        """Return the literal of a bound that the only value of a column, which has this code, meets.
+
+        With ``keep``, a neighbor that meets the bound has the column's value, or one of another interval.
+        """
+        is_lower = bound.last == len(self.edges)
+        edge = self.edge_texts[bound.first - 1] if is_lower else self.edge_texts[bound.last]
+        limit = f">= {edge}" if is_lower else f"< {edge}"
+        nearest = code == (bound.first if is_lower else bound.last)
+        other = f"a {'higher' if is_lower else 'lower'} one" if nearest else f"another one {limit}"
+        held = f"{self.name} keeps its value {self.value_text(column)} or takes {other}"
+        return Literal(self.name, f"{self.name} {limit}", held if keep else "")
 
 
 def _interval_texts(name: str, texts: Sequence[str]) -> list[str]:
@@ -160,67 +203,6 @@ def level_texts(column: Column) -> list[tuple[str, bool]]:
     return list(zip(texts, column.missing.tolist(), strict=True))
 
 
-def build_levels(name: str, column: Column, rare: float, labels: Mapping[str, str]) -> Levels:
-    """Number the levels by frequency; those with a share below ``rare`` get one code if there are several.
-
-    If every level is rare (names, ids), each keeps its own code, because no row could break a common one.
-    """
-    frequencies = Counter(text for text, gone in level_texts(column) if not gone)
-    levels = sorted(frequencies)
-    counts = np.array([frequencies[level] for level in levels], dtype=np.intp)
-    order = np.argsort(-counts, kind="stable")
-    below = counts[order] < rare * len(column.values)
-    n_rare = int(below.sum())
-    merged = 1 < n_rare < len(levels)
-    first_rare = len(levels) - n_rare
-    codes = {levels[i]: min(at, first_rare) if merged else at for at, i in enumerate(order)}
-    if merged:
-        return Levels(name, codes, first_rare + 1, first_rare, n_rare, labels)
-    return Levels(name, codes, len(levels), None, 0, labels)
-
-
-def build_intervals(
-    name: str, column: Column, n_bins: int, cuts: Sequence[float] | None, zone: str = ""
-) -> Intervals:
-    """Cut at the given cut points, or else at the quantiles and around every value that many rows share."""
-    present = np.sort(column.values[~column.missing]) + 0.0  # so that -0 and 0 are the same number
-    values = present[np.r_[True, present[1:] != present[:-1]]]
-    if cuts is not None:
-        edges = np.unique(np.asarray(cuts, dtype=np.float64))
-        exact = [(float(edge), exact_text(float(edge), column.kind)) for edge in edges]
-        return Intervals.from_edges(name, column.kind, exact, values, zone)
-    quantiles = _quantile_edges(present, values, n_bins)
-    finite = quantiles[np.isfinite(quantiles)]
-    pairs = readable_edges(finite, values[np.isfinite(values)], column.kind) if len(finite) else []
-    pairs += [(float(edge), exact_text(float(edge), column.kind)) for edge in quantiles[len(finite) :]]  # infinity
-    return Intervals.from_edges(name, column.kind, pairs, values, zone)
-
-
-def _quantile_edges(present: np.ndarray, values: np.ndarray, n_bins: int) -> np.ndarray:
-    """Return the inner quantiles, and both sides of every value that at least a share 1 / n_bins of the rows has.
-
-    ``present`` are all values, sorted, and ``values`` the distinct ones. If there are at most n_bins distinct
-    values, return an edge between any two of them.
-    """
-    if len(values) <= n_bins:
-        return values[1:]
-    finite = present[np.isfinite(present)]
-    edges = np.quantile(finite, np.arange(1, n_bins) / n_bins, method="linear") if len(finite) else values[:0]
-    counts = np.diff(np.r_[np.searchsorted(present, values), len(present)])
-    heavy = np.flatnonzero(counts * n_bins >= len(present))
-    after = heavy[heavy + 1 < len(values)] + 1
-    return _distinct_splits(np.r_[edges, values[heavy], values[after]], values)
-
-
-def _distinct_splits(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return one edge per way in which the edges split the values; drop edges with all values on one side."""
-    edges = np.sort(edges[np.isfinite(edges)])
-    below = np.searchsorted(values, edges, side="left")
-    kept = (below > 0) & (below < len(values))
-    _, first = np.unique(below[kept], return_index=True)
-    return np.asarray(edges[kept][first])
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Attribute:
     """The subject of a literal: one column, or several columns that form a group.
@@ -236,6 +218,7 @@ class Attribute:
     combinations: Mapping[tuple[int, ...], int]
     starts: tuple[int, ...]
     uniform: tuple[bool, ...] = ()
+    _offers: dict[tuple[int, ...], Offer] = field(default_factory=dict, repr=False)
 
     def block(self, codes: tuple[int, ...]) -> tuple[int, int]:
         """Return start and stop, among the sorted rows, of the rows with these codes."""
@@ -258,6 +241,34 @@ class Attribute:
         others = [number for codes, number in self.combinations.items() if codes != own]
         return len(others) == 1 and self.uniform[others[0]]
 
+    def offer(self, own: tuple[int, ...], literals: str) -> Offer:
+        """Return the literals about a row with these codes, and the ways in which training rows break them."""
+        if own not in self._offers:  # for one choice of literals only, because a table has one
+            self._offers[own] = self._offer(own, literals)
+        return self._offers[own]
+
+    def _offer(self, own: tuple[int, ...], literals: str) -> Offer:
+        start, stop = self.block(own)
+        whole = Offer((), (Way(stop, self.starts[-1] - (stop - start), (0,)),))
+        encoding = self.encodings[0]
+        if literals == "intervals" or len(own) > 1 or not isinstance(encoding, Intervals):
+            return whole
+        missing, code = len(encoding.edges) + 1, own[0]
+        others = {codes[0]: i for codes, i in self.combinations.items() if codes != own}
+        if code == missing or not others:
+            return whole
+        by_broken: dict[frozenset[int], Range] = {frozenset(others): Range(code, code)}
+        for bound in encoding.bounds(code, literals):
+            broken = frozenset(other for other in others if not bound.holds(other))
+            if broken - {missing}:  # otherwise it states only that the value is not missing
+                by_broken.setdefault(broken, bound)
+        broken_sets = list(by_broken)
+        ways: list[Way] = []
+        for other, i in others.items():
+            breaks = tuple(j for j, broken in enumerate(broken_sets) if other in broken)
+            ways.append(Way(self.starts[i], self.starts[i + 1] - self.starts[i], breaks))
+        return Offer(tuple(by_broken.values())[1:], _merged(ways, self.starts[-1]))
+
     def statement(self, columns: Sequence[Column], codes: tuple[int, ...]) -> Statement:
         """Return what is true of the row: the statements of all columns, or of the only indicator that is 1."""
         if len(codes) == 1:
@@ -274,6 +285,14 @@ class Attribute:
         """Return whether every training row that has the row's code in column i has all of its codes."""
         return not any(codes[i] == own[i] and codes != own for codes in self.combinations)
 
+    def bound_literal(
+        self, columns: Sequence[Column], codes: tuple[int, ...], bound: Range, keep: bool
+    ) -> Literal:
+        """Return the literal of a bound of a single column, see `Intervals.bound_literal`."""
+        encoding = self.encodings[0]
+        assert isinstance(encoding, Intervals)  # only these have bounds
+        return encoding.bound_literal(columns[0], codes[0], bound, keep)
+
     def held_text(self, columns: Sequence[Column], statement: Statement) -> str:
         """Return what is true of a neighbor that keeps the row's values in these columns."""
         if statement.single_value:
@@ -281,6 +300,21 @@ class Attribute:
         if len(columns) == 1:
             return f"{self.name} keeps its value {self.encodings[0].value_text(columns[0])}"
         return f"{self.name} keeps its values"
+
+
+def _merged(ways: Sequence[Way], n_rows: int) -> tuple[Way, ...]:
+    """Merge adjacent ways that break the same literals; in the pool, the first row follows the last."""
+    merged: list[Way] = []
+    for way in ways:
+        before = merged[-1] if merged else None
+        if before and before.breaks == way.breaks and before.begin + before.size == way.begin:
+            merged[-1] = before._replace(size=before.size + way.size)
+        else:
+            merged.append(way)
+    first, last = merged[0], merged[-1]
+    if len(merged) > 1 and first.breaks == last.breaks and first.begin == 0 and last.begin + last.size == n_rows:
+        return (*merged[1:-1], last._replace(size=last.size + first.size))
+    return tuple(merged)
 
 
 def build_attribute(
@@ -307,32 +341,6 @@ def _is_indicator(encoding: Encoding) -> bool:
     if isinstance(encoding, Levels):
         return set(encoding.codes_of) <= {"True", "False"}
     return encoding.indicator
-
-
-def encode(
-    name: str,
-    column: Column,
-    *,
-    n_bins: int,
-    cuts: Any,
-    rare: float,
-    labels: Mapping[str, str] | None,
-    zone: str = "",
-) -> Encoding:
-    """Return the levels of a column of categories or booleans, or the intervals of numbers or dates."""
-    if labels is not None and column.kind == NUMBER:
-        texts = [
-            ("" if gone else level_of(v, NUMBER)) for v, gone in zip(column.values, column.missing, strict=True)
-        ]
-        column = Column(CATEGORY, np.array(texts, dtype=object), column.missing)
-    if column.kind in (CATEGORY, BOOLEAN) or column.missing.all():
-        if cuts is not None:
-            raise ParameterError(
-                f"cuts has {name!r}, which holds {column.kind}; it must name columns of numbers or dates. "
-                f"Remove {name!r} from cuts."
-            )
-        return build_levels(name, column, rare if column.kind == CATEGORY else 0.0, labels or {})
-    return build_intervals(name, column, n_bins, cuts, zone)
 
 
 class RandomWords:

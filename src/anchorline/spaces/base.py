@@ -195,6 +195,15 @@ class Law:
             probability *= self.factor(attribute, ~broken)
         return float((1 - p) ** len(attributes) * probability)
 
+    def keeps_values(self, support: Sequence[int]) -> bool:
+        """Return whether every attribute of a support keeps its value wherever no literal of it is broken."""
+        literals = np.asarray(support, dtype=np.intp)
+        for attribute in np.unique(self.groups[literals]).tolist():
+            broken = self.breaks[literals[self.groups[literals] == attribute]].any(axis=0)
+            if not broken[1:][self.shares[attribute] > 0].all():
+                return False
+        return True
+
     def largest_unbroken(self, n_attributes: int) -> float:
         """Return the largest probability with which some literals of that many attributes are all unbroken."""
         factors = np.array([self.factor(a, ~self.breaks[j]) for j, a in enumerate(self.groups.tolist())])

@@ -76,7 +76,7 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     >>> table = np.array([[25, 0], [38, 1], [47, 0], [52, 1], [61, 0]])
     >>> encoder = Binarizer(feature_names=["age", "member"]).fit(table)
     >>> encoder.statements_[1]
-    ('38 <= age < 47', 'age < 38 or age >= 47')
+    ('30 <= age < 40', 'age < 30 or age >= 40')
     >>> encoder.transform([[38, 1]])
     array([[-1.,  1., -1., -1., -1.,  1.]])
     """

@@ -20,8 +20,8 @@ from anchorline.errors import InstanceError
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 
-# Steps tried when an edge is rounded up, longest first. Dates count microseconds: a day, a second, a microsecond.
-_STEPS = {NUMBER: (1,), DATE: (86_400_000_000, 1_000_000, 1)}
+# Steps tried when the edge of a date is rounded up, in microseconds: a day, a second, a microsecond.
+_DATE_STEPS = (86_400_000_000, 1_000_000, 1)
 
 EXACT = 2.0**53  # at and above this, different whole numbers may be the same float
 MAX_DENSE_CELLS = 50_000_000  # cells of a sparse matrix that are expanded without asking: 400 MB of float64
@@ -73,19 +73,41 @@ class Column:
 
 
 def readable_edges(edges: NDArray[np.float64], values: NDArray[np.float64], kind: str) -> list[tuple[float, str]]:
-    """Return rounded edges that split the sorted ``values`` in the same way, each with its short text."""
-    for step in _STEPS[kind]:
-        rounded = np.ceil(edges / step) * step  # for whole v: v >= e exactly when v >= ceil(e)
-        if not np.any(values % step) and np.unique(rounded).size == edges.size:
-            return [(float(edge), exact_text(edge, kind)) for edge in rounded]
+    """Return rounded edges that split the sorted ``values`` in the same way, each with its short text.
+
+    A date is rounded up to a day, a second or a microsecond; a number is the shortest that splits in the same way.
+    """
+    if kind == DATE:
+        for step in _DATE_STEPS:
+            rounded = np.ceil(edges / step) * step  # for whole v: v >= e exactly when v >= ceil(e)
+            if not np.any(values % step) and np.unique(rounded).size == edges.size:
+                return [(float(edge), exact_text(edge, kind)) for edge in rounded]
     above = np.searchsorted(values, edges, side="left")
-    texts = []
-    for edge, low, high in zip(edges, values[above - 1], values[above], strict=True):
-        roundings = (f"{edge:.{digits}g}" for digits in range(3, 18))  # 17 digits determine every float
-        texts.append(plain_number(next(text for text in roundings if low < float(text) <= high)))
-    if len(set(texts)) < len(texts):
-        return [(float(edge), exact_text(edge, kind)) for edge in edges]
-    return [(float(text), text) for text in texts]
+    triples = zip(values[above - 1].tolist(), values[above].tolist(), edges.tolist(), strict=True)
+    numbers = [shortest_number(low, high, edge) for low, high, edge in triples]
+    return [(number, exact_text(number, kind)) for number in numbers]
+
+
+def shortest_number(low: float, high: float, near: float) -> float:
+    """Return the shortest number above ``low`` and at most ``high``: of those as short, ``near`` rounded up.
+
+    Shortness counts decimal places: 40 is shorter than 38, and 7.2 is shorter than 7.15.
+
+    Examples
+    --------
+    >>> shortest_number(7.1417, 7.225, 7.1506), shortest_number(29417.0, 29573.0, 29480.0)
+    (7.2, 29500.0)
+    """
+    with decimal.localcontext(prec=60):
+        first, last, wanted = (decimal.Decimal(repr(float(end))) for end in (low, high, near))
+        largest = max(first.adjusted(), last.adjusted())
+        for exponent in range(largest, largest - 20, -1):
+            unit = decimal.Decimal(1).scaleb(exponent)
+            least, most = math.floor(first / unit) + 1, math.floor(last / unit)
+            number = float(min(max(math.ceil(wanted / unit), least), most) * unit)
+            if least <= most and low < number <= high:
+                return number
+    return high
 
 
 def exact_text(value: float, kind: str) -> str:

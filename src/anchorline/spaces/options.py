@@ -9,12 +9,13 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, EXACT, NUMBER, Column, kind_of, level_of, listed
-from anchorline.spaces.rows import read_date
+from anchorline.spaces.rows import Schema, read_date
 
 WITHIN = ("keep", "redraw")
+LITERALS = ("intervals", "bounds", "thresholds")
 
 
-def check_options(n_bins: int, cuts: Any, within: str, rare: float) -> None:
+def check_options(n_bins: int, cuts: Any, within: str, literals: str, rare: float) -> None:
     """Raise `ParameterError` if one of these options has a wrong type or is out of range."""
     if not isinstance(cuts, Mapping | None):
         raise ParameterError(f"cuts is {cuts!r}; it must be a mapping. Type cuts={{'age': [30, 40, 50]}}.")
@@ -22,6 +23,10 @@ def check_options(n_bins: int, cuts: Any, within: str, rare: float) -> None:
         raise ParameterError(f"n_bins is {n_bins!r}; it must be a whole number >= 2. Type n_bins=4.")
     if within not in WITHIN:
         raise ParameterError(f"within is {within!r}; it must be one of {', '.join(WITHIN)}. Type within='keep'.")
+    if literals not in LITERALS:
+        raise ParameterError(
+            f"literals is {literals!r}; it must be one of {', '.join(LITERALS)}. Type literals='bounds'."
+        )
     if isinstance(rare, bool) or not isinstance(rare, int | float) or not 0 <= rare < 1:
         raise ParameterError(f"rare is {rare!r}; it must be a share >= 0 and < 1. Type rare=0.01.")
 
@@ -128,10 +133,36 @@ def check_level_names(name: str, labels: Mapping[str, str], column: Column, cate
         )
 
 
-def check_cuts_not_fixed(cuts: Iterable[str], fixed: Sequence[str]) -> None:
-    """Raise `ParameterError` if a column with cuts is fixed, because fixed columns have no literals."""
-    both = [name for name in cuts if name in fixed]
+def checked_cuts(cuts: Mapping[str, Sequence[Any]], schema: Schema, fixed: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return the cut points by column; a column with cuts may not be fixed, because it then has no literals."""
+    names = checked_columns(cuts, schema.names, "cuts")
+    points = {name: cut_points(cuts[name], schema.columns[schema.names.index(name)], name) for name in names}
+    both = [name for name in names if name in fixed]
     if both:
         raise ParameterError(
             f"cuts has {listed(both)}, also listed in fixed. Remove the columns from cuts or from fixed."
         )
+    return points
+
+
+def checked_labels(
+    categorical: Mapping[str, Mapping[Any, str]] | Iterable[str], schema: Schema
+) -> dict[str, dict[str, str]]:
+    """Return, per column to read as categories, the names to display for the texts of its levels."""
+    labels = {}
+    for name in checked_columns(categorical, schema.names, "categorical"):
+        position = schema.names.index(name)
+        column, column_type = schema.columns[position], schema.types[position]
+        if column.kind == DATE:
+            raise ParameterError(
+                f"categorical includes {name!r}, which holds dates; it may name only columns of numbers or "
+                f"categories. Remove {name!r} from categorical."
+            )
+        given = categorical[name] if isinstance(categorical, Mapping) else {}
+        if not isinstance(given, Mapping):
+            raise ParameterError(
+                f"categorical[{name!r}] is {given!r}; it must be a mapping. Type, say, {{0: 'female', 1: 'male'}}."
+            )
+        labels[name] = {level_text_from_key(key, column.kind): str(text) for key, text in given.items()}
+        check_level_names(name, labels[name], column, column_type.categories or ())
+    return labels

@@ -5,29 +5,27 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
-from anchorline.spaces.attributes import Attribute, RandomWords, Statement, build_attribute, encode
-from anchorline.spaces.base import Literal
-from anchorline.spaces.columns import CATEGORY, DATE, Column
+from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Statement, build_attribute
+from anchorline.spaces.base import Change, Literal
+from anchorline.spaces.columns import CATEGORY, Column
+from anchorline.spaces.encoding import encode, with_uniformity
 from anchorline.spaces.natives import Cells, Natives
 from anchorline.spaces.options import (
-    check_cuts_not_fixed,
-    check_level_names,
     check_options,
     checked_columns,
+    checked_cuts,
     checked_groups,
-    cut_points,
-    level_text_from_key,
+    checked_labels,
 )
 from anchorline.spaces.rows import plain
 from anchorline.spaces.training import read_training_table
-from anchorline.spaces.values import all_same
 
 _MAX_EXAMPLES = 10_000  # training rows for which a model is queried to learn the range of its outputs
 _EXAMPLES_PER_BATCH = 4096
@@ -37,9 +35,9 @@ _CELLS_AT_ONCE = 50_000  # cells handled together, so that intermediate arrays s
 class Table:
     """Rows of a table; a flip takes the attribute's value from a training row that breaks the literal.
 
-    Every attribute has one literal that is true of the row: an interval of numbers or dates, a category, or
-    "is missing". Neighbors are assembled from the row's own values and values of training rows, so that every
-    neighbor has possible values, types and categories.
+    Every attribute has a literal that is true of the row: an interval of numbers or dates, a category, or "is
+    missing". Numbers and dates may also have bounds. Neighbors are assembled from the row's own values and values
+    of training rows, so that every neighbor has possible values, types and categories.
 
     Parameters
     ----------
@@ -61,6 +59,10 @@ class Table:
     within
         "keep": an unflipped attribute keeps its value. "redraw": it takes the value of a training row for
         which the literal is true, so that a statement about the whole interval is what is tested.
+    literals
+        What may be stated about a number or date. "intervals": its interval, ``30 <= age < 40``. "bounds": also
+        the bounds of its interval, ``age >= 30`` and ``age < 40``, each of which only changes to one side break.
+        "thresholds": also all other edges as bounds.
     rare
         Categories with a share of the training rows below this (0.01) share one literal.
     categorical
@@ -71,7 +73,7 @@ class Table:
     --------
     >>> table = Table(np.array([[25, 0], [38, 1], [47, 0], [52, 1], [61, 0]]), names=["age", "member"])
     >>> [literal.text for literal in table.at({"age": 40, "member": 1}).literals]
-    ['38 <= age < 47', 'member = 1']
+    ['40 <= age < 50', 'member = 1']
     >>> [literal.held for literal in table.at({"age": 40, "member": 1}).literals]
     ['age keeps its value 40', 'member = 1']
     """
@@ -87,24 +89,29 @@ class Table:
         groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] = (),
         fixed: Iterable[str] = (),
         within: str = "keep",
+        literals: str = "intervals",
         rare: float = 0.01,
         categorical: Mapping[str, Mapping[Any, str]] | Iterable[str] = (),
     ) -> None:
-        check_options(n_bins, cuts, within, rare)
+        check_options(n_bins, cuts, within, literals, rare)
         self.schema = read_training_table(frame, names)
-        self.names, self.within = self.schema.names, within
+        self.names, self.within, self.literals = self.schema.names, within, literals
         self.fixed = tuple(checked_columns(fixed, self.names, "fixed"))
         self.groups = checked_groups(groups or {}, self.names, self.fixed)
-        labels, cuts = self._labels(categorical), cuts or {}
-        cut = checked_columns(cuts, self.names, "cuts")
-        edges = {name: cut_points(cuts[name], self._column(name), name) for name in cut}
-        check_cuts_not_fixed(edges, self.fixed)
+        labels, edges = checked_labels(categorical, self.schema), checked_cuts(cuts or {}, self.schema, self.fixed)
         edge_lists = {name: points.tolist() for name, points in edges.items()}
         self._settings = [int(n_bins), edge_lists, self.groups, self.fixed, within, float(rare), labels]
+        self._settings += [] if literals == "intervals" else [literals]
         attributes: list[Attribute] = []
 
         def orders() -> Iterator[tuple[int, np.ndarray]]:  # all together take as much memory as the table
-            for attribute, order in self._encoded(int(n_bins), edges, rare, labels):
+            for name, members in self._members_of_attributes().items():
+                encodings = [
+                    encode(self.schema, j, n_bins=int(n_bins), cuts=edges, rare=rare, labels=labels)
+                    for j in members
+                ]
+                columns = [self.schema.columns[j] for j in members]
+                attribute, order = build_attribute(name, members, encodings, columns)
                 attributes.append(attribute)
                 yield from ((j, order) for j in attribute.positions)
 
@@ -112,81 +119,19 @@ class Table:
         self._set_attributes(attributes)
         self.left_out: dict[str, str] = {}  # columns that are not the model's, with the reasons: see `holding`
 
-    def _labels(self, categorical: Mapping[str, Mapping[Any, str]] | Iterable[str]) -> dict[str, dict[str, str]]:
-        """Return, per column to read as categories, the names to display for the texts of its levels."""
-        labels = {}
-        for name in checked_columns(categorical, self.names, "categorical"):
-            column, column_type = self._column(name), self.schema.types[self.names.index(name)]
-            if column.kind == DATE:
-                raise ParameterError(
-                    f"categorical includes {name!r}, which holds dates; it may name only columns of numbers or "
-                    f"categories. Remove {name!r} from categorical."
-                )
-            given = categorical[name] if isinstance(categorical, Mapping) else {}
-            if not isinstance(given, Mapping):
-                raise ParameterError(
-                    f"categorical[{name!r}] is {given!r}; it must be a mapping. Type, say, "
-                    "{0: 'female', 1: 'male'}."
-                )
-            labels[name] = {level_text_from_key(key, column.kind): str(text) for key, text in given.items()}
-            check_level_names(name, labels[name], column, column_type.categories or ())
-        return labels
-
-    def _column(self, name: str) -> Column:
-        return self.schema.columns[self.names.index(name)]
-
-    def _encoded(
-        self,
-        n_bins: int,
-        edges: Mapping[str, np.ndarray],
-        rare: float,
-        labels: Mapping[str, Mapping[str, str]],
-    ) -> Iterator[tuple[Attribute, np.ndarray]]:
-        """Yield every attribute that may change, and the order of the training rows by its codes."""
+    def _members_of_attributes(self) -> dict[str, list[int]]:
+        """Return the positions of the columns of every attribute that may change."""
         grouped = {name: group for group, members in self.groups.items() for name in members}
         members: dict[str, list[int]] = {}
         for j, name in enumerate(self.names):
             if name not in self.fixed:
                 members.setdefault(grouped.get(name, name), []).append(j)
-        for name, positions in members.items():
-            columns = [self.schema.columns[j] for j in positions]
-            encodings = [
-                encode(
-                    self.names[j],
-                    column,
-                    n_bins=n_bins,
-                    cuts=edges.get(self.names[j]),
-                    rare=rare,
-                    labels=labels.get(self.names[j]),
-                    zone=" UTC" if self.schema.types[j].zoned else "",
-                )
-                for j, column in zip(positions, columns, strict=True)
-            ]
-            yield build_attribute(name, positions, encodings, columns)
+        return members
 
     def _set_attributes(self, attributes: Sequence[Attribute]) -> None:
-        self._attributes = self._with_uniformity(attributes)
+        self._attributes = with_uniformity(attributes, self.schema.columns, self._pool)
         positions = [attribute.positions for attribute in attributes]
         self._members = np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
-
-    def _with_uniformity(self, attributes: Sequence[Attribute]) -> tuple[Attribute, ...]:
-        """Return the attributes with `Attribute.uniform`, if all have at most two combinations of codes."""
-        if any(len(attribute.combinations) > 2 for attribute in attributes):  # no neighborhood is deterministic
-            return tuple(attributes)
-        return tuple(
-            replace(a, uniform=tuple(self._is_uniform(a, *ends) for ends in itertools.pairwise(a.starts)))
-            for a in attributes
-        )
-
-    def _is_uniform(self, attribute: Attribute, start: int, stop: int) -> bool:
-        """Return whether rows of the pool have the same values.
-
-        For dates this is always false, because some libraries hold nanoseconds that a comparison would miss.
-        """
-        return all(
-            self.schema.columns[j].kind != DATE and all_same(self._pool.pick(j, np.arange(start, stop)))
-            for j in attribute.positions
-        )
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -221,7 +166,7 @@ class Table:
         held = dict.fromkeys(self.fixed, "held fixed as asked") | self.left_out
         unseen = {name: why for name, why in self.schema.unseen(columns).items() if name not in held}
         training = self._pool, self._attributes, self._members, self.schema.n_rows
-        return TableNeighborhood(*training, row, columns, held, unseen, self.within)
+        return TableNeighborhood(*training, row, columns, held, unseen, self.within, self.literals)
 
     def unclear(self, instance: Any) -> list[str]:
         """Return the columns whose JSON value does not determine the value that a model receives.
@@ -243,7 +188,8 @@ class TableNeighborhood:
     """A row of a table, and the rows that break some of its literals.
 
     ``pool`` holds every column of the ``n_training`` training rows, sorted by the codes of its attribute.
-    ``members[i]`` holds the i-th column of every attribute, or -1: (largest group, attributes).
+    ``members[i]`` holds the i-th column of every attribute, or -1: (largest group, attributes). ``offered`` names
+    the literals that numbers and dates offer.
     """
 
     pool: Natives
@@ -255,6 +201,7 @@ class TableNeighborhood:
     held: Mapping[str, str]
     unseen: Mapping[str, str]
     within: str
+    offered: str = "intervals"
 
     @cached_property
     def _codes(self) -> list[tuple[int, ...]]:
@@ -286,8 +233,37 @@ class TableNeighborhood:
 
     @cached_property
     def _keeping(self) -> np.ndarray:
-        """Start and stop, in the pool, of the training rows that keep a literal: (2, d)."""
+        """Start and stop, in the pool, of the rows with the row's codes: (2, breakable attributes)."""
         return self._blocks[:, self._breakable]
+
+    @cached_property
+    def _offers(self) -> list[Offer]:
+        """The literals of every breakable attribute, and the ways of breaking them."""
+        return [self.attributes[i].offer(self._codes[i], self.offered) for i in self._breakable.tolist()]
+
+    @cached_property
+    def _ways(self) -> np.ndarray:
+        """Where the training rows of each way begin in the pool, and how many there are: (2, attributes, ways)."""
+        n_ways = max(len(offer.ways) for offer in self._offers)
+        ways = np.zeros((2, len(self._offers), n_ways), dtype=np.intp)
+        for i, offer in enumerate(self._offers):
+            for j, way in enumerate(offer.ways):
+                ways[:, i, j] = way.begin, way.size
+        return ways
+
+    @cached_property
+    def changes(self) -> tuple[tuple[Change, ...], ...] | None:
+        """The ways in which attributes change; None if every attribute has one literal and one way."""
+        if self.offered == "intervals":
+            return None
+        changes, n_literals = [], 0
+        for offer in self._offers:
+            total = sum(way.size for way in offer.ways)
+            changes.append(
+                tuple(Change(way.size / total, tuple(n_literals + j for j in way.breaks)) for way in offer.ways)
+            )
+            n_literals += offer.n_literals
+        return tuple(changes)
 
     @cached_property
     def fixed(self) -> dict[str, str]:
@@ -299,8 +275,17 @@ class TableNeighborhood:
 
     @cached_property
     def literals(self) -> tuple[Literal, ...]:
-        """One literal per breakable attribute, in the order of the columns."""
-        return tuple(self._literal(i) for i in self._breakable.tolist())
+        """The literals of every breakable attribute, in the order of the columns."""
+        numbers = zip(self._breakable.tolist(), self._offers, strict=True)
+        return tuple(literal for i, offer in numbers for literal in self._literals(i, offer))
+
+    def broken_by(self, other: "TableNeighborhood") -> list[bool]:
+        """Return which literals of this row are not true of another row of the same table."""
+        broken = []
+        for i, offer in zip(self._breakable.tolist(), self._offers, strict=True):
+            broken.append(other._statement(i).text != self._statement(i).text)
+            broken += [not bound.holds(other._codes[i][0]) for bound in offer.bounds]
+        return broken
 
     @cached_property
     def key(self) -> bytes:
@@ -325,49 +310,52 @@ class TableNeighborhood:
         return [plain(column, native) for column, native in zip(self.columns, self.row, strict=True)]
 
     def realize(self, flips: np.ndarray, rng: np.random.Generator | None) -> Any:
-        """Return the neighbors; flipped attributes take their values from a training row that breaks the literal.
+        """Return the neighbors; an attribute that changes takes its value from a training row of that way.
 
-        A draw is a 32-bit word scaled to the number of candidate rows, so that the probability of every candidate
-        is exact to 2^-32.
+        ``flips`` are draws: 0 where an attribute keeps its value, and i where it changes in way i, which are flips
+        if every attribute changes in one way. A row is a 32-bit word scaled to the number of candidate rows, so
+        that the probability of every candidate is exact to 2^-32.
         """
-        flipped = np.ascontiguousarray(np.asarray(flips, dtype=bool).T)
-        if flipped.ndim != 2 or len(flipped) != len(self._breakable):
+        draws = np.ascontiguousarray(np.asarray(flips).T)
+        if draws.ndim != 2 or len(draws) != len(self._breakable):
             raise ParameterError(
                 f"flips have shape {np.shape(flips)}; the shape must be (n, {len(self._breakable)}), one column "
-                "per literal."
+                "per attribute."
             )
         if rng is None and not self.deterministic:
             raise ParameterError(
                 "rng is None, but this table draws values, for which realize needs a random generator. Type, say, "
                 "realize(flips, np.random.default_rng(0))."
             )
-        return self.pool.neighbors(self.row, len(flips), self._drawn_cells(flipped, RandomWords(rng)))
+        return self.pool.neighbors(self.row, len(flips), self._drawn_cells(draws, RandomWords(rng)))
 
-    def _drawn_cells(self, flipped: np.ndarray, words: RandomWords) -> Iterator[Cells]:
-        """Yield the cells to draw for a few literals at a time, so that they fit into the processor's cache."""
-        step = max(1, _CELLS_AT_ONCE // max(1, flipped.shape[1]))
-        for first in range(0, len(flipped), step):
-            yield from self._cells(flipped[first : first + step], slice(first, first + step), words)
+    def _drawn_cells(self, draws: np.ndarray, words: RandomWords) -> Iterator[Cells]:
+        """Yield the cells to draw for a few attributes at a time, so that they fit into the processor's cache."""
+        step = max(1, _CELLS_AT_ONCE // max(1, draws.shape[1]))
+        for first in range(0, len(draws), step):
+            yield from self._cells(draws[first : first + step], slice(first, first + step), words)
 
-    def _cells(self, flipped: np.ndarray, literals: slice, words: RandomWords) -> list[Cells]:
-        """Return the cells to draw for some literals.
+    def _cells(self, draws: np.ndarray, attributes: slice, words: RandomWords) -> list[Cells]:
+        """Return the cells to draw for some attributes.
 
-        Cells of flipped literals come from rows that break the literal. With "redraw", cells of the other literals
-        come from rows that keep it.
+        Cells of attributes that change come from rows of that way. With "redraw", cells of the other attributes
+        come from rows with the row's own codes.
         """
-        (start, stop), n = self._keeping[:, literals], flipped.shape[1]
-        drawn = flipped
-        if self.within == "redraw":  # without a training row that keeps the literal, the value stays
-            drawn = flipped | (start < stop)[:, None]
+        (start, stop), n = self._keeping[:, attributes], draws.shape[1]
+        drawn = draws
+        if self.within == "redraw":  # without a training row that has the row's codes, the value stays
+            drawn = (draws != 0) | (start < stop)[:, None]
         (at,) = drawn.reshape(-1).nonzero()
         ends = at.searchsorted(np.arange(len(start) + 1) * n)
         counts = ends[1:] - ends[:-1]
-        begin, size = stop.repeat(counts), (self.n_training - stop + start).repeat(counts)
+        begins, sizes = self._ways[:, attributes]
+        way = draws.reshape(-1)[at].astype(np.intp)
+        cell = (np.arange(len(start)) * begins.shape[1] - 1).repeat(counts) + np.maximum(way, 1)
+        begin, size = begins.reshape(-1).take(cell), sizes.reshape(-1).take(cell)
         if self.within == "redraw":
-            broken = flipped.reshape(-1)[at]
-            begin = np.where(broken, begin, start.repeat(counts))
-            size = np.where(broken, size, (stop - start).repeat(counts))
-        first, *others = self._columns[:, literals]
+            begin = np.where(way > 0, begin, start.repeat(counts))
+            size = np.where(way > 0, size, (stop - start).repeat(counts))
+        first, *others = self._columns[:, attributes]
         cells = Cells(first, counts, at, self._rows(begin, size, words.take(len(at))))
         return [cells, *(cells.for_columns(columns, n) for columns in others)]
 
@@ -389,11 +377,14 @@ class TableNeighborhood:
         """`members`, restricted to the breakable attributes: (largest group, d)."""
         return self.members[:, self._breakable]
 
-    def _literal(self, i: int) -> Literal:
-        attribute, statement = self.attributes[i], self._statement(i)
+    def _literals(self, i: int, offer: Offer) -> Iterator[Literal]:
+        """Yield the literals about attribute i: its statement, and then its bounds."""
+        attribute, statement, parts = self.attributes[i], self._statement(i), self._parts[i]
         kept = self.within == "keep" or not np.ptp(self._blocks[:, i])  # nothing to redraw from
-        held = attribute.held_text(self._parts[i], statement) if kept else statement.text
-        return Literal(attribute.name, statement.text, held)
+        held = attribute.held_text(parts, statement) if kept else statement.text
+        yield Literal(attribute.name, statement.text, held)
+        for bound in offer.bounds:
+            yield attribute.bound_literal(parts, self._codes[i], bound, kept)
 
     def _statement(self, i: int) -> Statement:
         return self.attributes[i].statement(self._parts[i], self._codes[i])

@@ -105,8 +105,8 @@ class ExplanationService:
         """Return the model's answer to the changed row, and the value that the explanation's sum predicts."""
         space: Any = self._explainer.space
         case = self._prepare(request)
-        neighborhood, predictor = case.neighborhood, case.predictor
-        explanation = self._explanation(request)
+        neighborhood: Any = case.neighborhood
+        predictor, explanation = case.predictor, self._explanation(request)
         changed = dict(zip(space.names, neighborhood.instance, strict=True))
         for name in request.broken:
             changed |= self._catalog.breaking_values(neighborhood, name)
@@ -115,8 +115,8 @@ class ExplanationService:
             detail = f"edits contains {unknown[0]!r}, which is not a column of the table. Use the names in /rows."
             raise Problem(422, detail)
         after = space.at(changed | self._catalog.parse_row(request.edits))
-        new_texts = {literal.name: literal.text for literal in after.literals}
-        is_broken = [new_texts.get(literal.name) != literal.text for literal in explanation.literals]
+        new_texts = {literal.name: literal.text for literal in reversed(after.literals)}  # the first of each name
+        is_broken = neighborhood.broken_by(after)
         broken_sum = float(explanation.contributions[is_broken].sum())
         answer, stays = self._catalog.ask(after.original), predictor.answer(after.original, 1).stays
         content = {

@@ -15,8 +15,9 @@ import pytest
 import anchorline as al
 from anchorline.errors import InstanceError
 from anchorline.spaces import values
-from anchorline.spaces.attributes import Attribute, build_attribute, build_levels
+from anchorline.spaces.attributes import Attribute, build_attribute
 from anchorline.spaces.columns import CATEGORY, Column
+from anchorline.spaces.encoding import build_levels
 
 N_ROWS = 3000
 
