@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from anchorline.spaces.base import Space
 from anchorline.spaces.given import as_space, check_order
 from anchorline.spaces.hypercube import Hypercube
 
+_R = TypeVar("_R")
 Ranges = tuple[list[float], list[float]] | None  # lowest and highest output, one per column
 
 
@@ -128,13 +129,13 @@ class Explainer:
 
     def explain(self, instance: Any, **keywords: Unpack[Keywords]) -> Explanation:
         """Explain one prediction; see `anchorline.explain` for the keywords."""
-        return self._explain_and_warn(instance, Settings.from_keywords(**keywords))
+        settings = Settings.from_keywords(**keywords)
+        return self._warned(self.explain_with(instance, settings), settings)
 
-    def _explain_and_warn(self, instance: Any, settings: Settings) -> Explanation:
-        explanation = self.explain_with(instance, settings)
+    def _warned(self, result: _R, settings: Settings) -> _R:
         if not self._is_checked:
             self.setup.report(self.check(query=settings.max_queries is None), stacklevel=3)
-        return explanation
+        return result
 
     def explain_with(
         self, instance: Any, settings: Settings, recorded: Mapping[str, Any] | None = None
@@ -159,8 +160,7 @@ class Explainer:
         """Return what makes explanations of this model on this table misleading; see docs/tables.md.
 
         With ``query``, the model is queried about at most 512 training rows, once. No certificate counts them.
-        If you do not call it, the first explanation does, and warns about the findings; it queries for them only
-        if ``max_queries`` does not limit it.
+        The first explanation calls it and warns about the findings, without queries if ``max_queries`` is set.
 
         Examples
         --------
@@ -208,7 +208,7 @@ class Explainer:
             raise ParameterError(f"ks is {ks!r}, but it must be a list of numbers of terms. Type ks=range(1, 9).")
         settings = Settings.from_keywords(**keywords)
         case = self.prepare(instance, settings)
-        return assemble_frontier(case, trace(case, list(ks)))
+        return self._warned(assemble_frontier(case, trace(case, list(ks))), settings)
 
     def shortest(self, instance: Any, max_relevance_error: float, **keywords: Unpack[Keywords]) -> Explanation:
         """Return the fewest facts that hold the output to a relevance error of at most ``max_relevance_error``.
@@ -225,9 +225,8 @@ class Explainer:
         If a = +1 and b = +1 then vote stays 1.
         """
         chosen: dict[str, Any] = {"k": 11, **keywords, "objective": "shortest"}
-        return self._explain_and_warn(
-            instance, Settings.from_keywords(max_relevance_error=max_relevance_error, **chosen)
-        )
+        settings = Settings.from_keywords(max_relevance_error=max_relevance_error, **chosen)
+        return self._warned(self.explain_with(instance, settings), settings)
 
     def repeat(self, instance: Any, n_seeds: int = 10, **keywords: Unpack[Keywords]) -> dict[str, float]:
         """Explain with ``n_seeds`` seeds and return the share of the answers in which each literal appears.

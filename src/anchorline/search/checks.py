@@ -73,6 +73,11 @@ class Setup:
         return self._of_answers
 
     @property
+    def known(self) -> list[Finding]:
+        """The findings so far, without a query."""
+        return self.of_table + (self._of_answers or [])
+
+    @property
     def _has_many_rows(self) -> bool:
         schema = getattr(self._space, "schema", None)
         return schema is not None and schema.n_rows >= _MIN_ROWS

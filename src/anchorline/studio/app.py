@@ -101,6 +101,7 @@ class Studio:
             "rows": self.catalog.n_rows,
             "is_ranked": self.catalog.is_ranked,
             "columns": self.catalog.describe(),
+            "notices": [printable(finding.text) for finding in self.explainer.setup.known],
             "classes": None if target.classes is None else [printable(str(label)) for label in target.classes],
             "explains": None if target.column is None else printable(output_name(target, target.column)),
             "groups": self.explainer.space.groups,  # type: ignore[attr-defined]  # the space is a Table

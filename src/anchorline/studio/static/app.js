@@ -340,6 +340,8 @@ async function start() {
   about = await get("/page/about");
   byId("model").textContent = `${about.name} \u00b7 ${about.rows.toLocaleString("en")} cases`;
   byId("drawer-title").textContent = `Cases (${about.rows.toLocaleString("en")})`;
+  byId("notices").append(...about.notices.map((text) => h("p", {}, text)));
+  byId("notices").hidden = !about.notices.length;
   if (matchMedia("(max-width: 60rem)").matches) byId("drawer").open = false;
   const open = (position) => {
     if (matchMedia("(max-width: 60rem)").matches) {
