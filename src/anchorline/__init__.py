@@ -38,7 +38,7 @@ _links.link(
         "clipped_outputs_text": "anchorline.render.trust:clipped_outputs_text",
         "explanation.fragment": "anchorline.render.html:fragment",
         "explanation.page": "anchorline.render.html:page",
-        "explanation.rule": "anchorline.render.text:if_then",
+        "explanation.rule": "anchorline.render.rules:if_then",
         "explanation.sum": "anchorline.render.text:rule",
         "explanation.text": "anchorline.render.text:explanation_text",
         "explanation.to_shap": "anchorline.compat.shap:to_shap",

@@ -6,16 +6,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from anchorline.render.characters import printable
+from anchorline.render.rules import rule_sentence
 from anchorline.render.summands import Summand, round_preserving_sum, summands
-from anchorline.render.text import (
-    by_theorem,
-    on_the_sample,
-    rule_sentence,
-    stopping_sentence,
-    unseen_sentence,
-)
+from anchorline.render.text import by_theorem, on_the_sample, stopping_sentence, unseen_sentence
 from anchorline.render.trust import clipping_warning, in_the_population, short_condition, verdict_reason
-from anchorline.spaces.joining import held_together
 
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
@@ -67,11 +61,12 @@ def style_sheet(name: str) -> str:
 
 
 def rule_markup(explanation: "Explanation") -> str:
-    """Return the rule as one sentence with its facts highlighted."""
-    held = held_together([explanation.literals[j] for j in explanation.support])
-    statements = [escape_statement(printable(fact), printable(name)) for name, fact in held]
-    highlighted = [f'<b class="al-fact">{statement}</b>' for statement in statements]
-    return rule_sentence(explanation, highlighted, escape_text)
+    """Return the rule with its facts highlighted."""
+
+    def highlight(text: str, name: str) -> str:
+        return f'<b class="al-fact">{escape_statement(text, name)}</b>'
+
+    return rule_sentence(explanation, highlight, escape_text)
 
 
 def verdict_markup(explanation: "Explanation") -> str:
@@ -111,7 +106,7 @@ def sum_table(explanation: "Explanation") -> str:
     return (
         '<table class="al-sum" role="table"><caption class="al-hidden">What adds up to the prediction</caption>'
         '<colgroup><col class="al-names"><col class="al-numbers"><col></colgroup>'
-        '<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">because</th>'
+        '<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">fact</th>'
         '<th scope="col" role="columnheader" class="al-number">adds</th><td aria-hidden="true"></td></tr></thead>'
         f'<tbody role="rowgroup">{"".join(rows)}</tbody></table>'
     )

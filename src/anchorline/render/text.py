@@ -1,21 +1,19 @@
 """Plain text: the sum in one line, the rule in one sentence, and the certificate in a few lines."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from anchorline.guarantees import is_vacuous
 from anchorline.optimize.problem import Status
 from anchorline.render.characters import printable as printable  # noqa: PLC0414  re-exported
-from anchorline.render.summands import Summand, output_name, summands
+from anchorline.render.summands import Summand, summands
 from anchorline.render.trust import (
     clipped_much,
     clipping_warning,
     in_the_population,
-    joint_interval,
     percent,
     verdict_reason,
 )
-from anchorline.spaces.joining import held_together
 
 if TYPE_CHECKING:
     from anchorline.result.certificate import Certificate
@@ -42,73 +40,6 @@ def rule(explanation: "Explanation", format_part: Callable[[Summand], str] = lam
     for part in parts[1:]:
         body += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
     return f"{body} -> {format_part(total.total)} = {total.total.number}"
-
-
-def if_then(explanation: "Explanation") -> str:
-    """Return the support as a rule: ``If a and b then vote stays 1 in 97.9% of neighbors, 95% interval ...``."""
-    return rule_sentence(explanation, facts(explanation))
-
-
-def rule_sentence(
-    explanation: "Explanation", facts: Sequence[str], format_name: Callable[[str], str] = printable
-) -> str:
-    """Return the rule as one sentence: if the facts hold, then the output stays, how often or how far.
-
-    ``facts`` are the formatted statements of the support. ``format_name`` is applied to names and labels, which
-    come from data; all other text is safe as it is.
-    """
-    consequence = _consequence(explanation, format_name)
-    if not facts:
-        return f"Whatever changes, {consequence}"
-    cancels = explanation.certificate.event_is_literal is False
-    otherwise = ", or if the contributions of broken facts cancel," if cancels else ""
-    return f"If {' and '.join(facts)}{otherwise} then {consequence}"
-
-
-def facts(explanation: "Explanation") -> list[str]:
-    """Return what must stay true for the rule: printable statements, one per attribute of the support.
-
-    A rule may hold more fixed than the text of a literal states, because samples keep the exact value and not only
-    its range. The ``held`` text of a literal, where the space wrote one, states what was held.
-    """
-    held = held_together([explanation.literals[j] for j in explanation.support])
-    return [printable(text) for _, text in held]
-
-
-def _consequence(explanation: "Explanation", format_name: Callable[[str], str]) -> str:
-    """Return the part of the rule after the facts: that the output stays, and how often or how far."""
-    certificate = explanation.certificate
-    claim = _claim(explanation, format_name)
-    stability, change = certificate.stability, certificate.typical_change
-    confidence = joint_interval(certificate)
-    if stability is not None:
-        if stability.exact and stability.value == 1:
-            return f"{claim}."
-        ends = "" if stability.exact else f", {confidence} {percent(stability.low)} to {percent(stability.high)}"
-        return f"{claim} in {percent(stability.value)}% of neighbors{ends}."
-    if change is None:
-        return f"{claim}, which was not measured."
-    if change.high > 0:
-        ends = "" if change.exact else f", {confidence} {change.low:.3g} to {change.high:.3g}"
-        claim += f", typically within {change.value:.3g}{ends}"
-    if certificate.n_clipped_inside:
-        claim += f", measured within the known range only: {certificate.n_clipped_inside:,} outputs were beyond it"
-    return f"{claim}."
-
-
-def _claim(explanation: "Explanation", format_name: Callable[[str], str]) -> str:
-    """Return the statement of what stays: the output, the label, the class or the decision."""
-    certificate = explanation.certificate
-    name = format_name(output_name(explanation))
-    if explanation.label is None and certificate.stability is None:
-        return f"{name} stays {explanation.prediction:.4g}"
-    if certificate.decision == "own class":
-        return f"{format_name(explanation.output)} stays the predicted class"
-    if certificate.decision == "class":
-        return "the predicted class stays the same"
-    if explanation.label is None:  # stability counts the decision, while the number itself moves
-        return f"the decision based on {name} = {explanation.prediction:.4g} stays the same"
-    return f"{format_name(explanation.output)} stays {format_name(str(explanation.label))}"
 
 
 def explanation_text(explanation: "Explanation") -> str:

@@ -17,6 +17,7 @@ from anchorline.guarantees.verdicts import (
     WEAK_STABILITY,
 )
 from anchorline.render.characters import printable
+from anchorline.render.rules import goal_of
 from anchorline.render.summands import output_name, round_preserving_sum, summands
 from anchorline.render.text import by_theorem, on_the_sample
 from anchorline.render.trust import in_the_population, verdict_reason
@@ -30,6 +31,7 @@ def explanation_view(explanation: Explanation) -> dict[str, Any]:
     """Return everything that the page shows about one explanation, and the explanation's sealed JSON."""
     certificate, printed = explanation.certificate, summands(explanation)
     values = [term.contribution for term in explanation.terms]
+    goal, sign = goal_of(explanation)
     return {
         "output": output_name(explanation),
         "total": printed.total.text,
@@ -47,6 +49,8 @@ def explanation_view(explanation: Explanation) -> dict[str, Any]:
         ),
         "literals": literals_view(explanation.literals),
         "fixed": {printable(name): printable(why) for name, why in explanation.fixed.items()},
+        "goal": goal,
+        "goal_sign": sign,
         "rule": explanation.as_rule(),
         "on_sample": on_the_sample(certificate),
         "in_population": in_the_population(certificate),

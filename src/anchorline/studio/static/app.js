@@ -54,14 +54,18 @@ function headline() {
 function sentence(sum, literals) {
   const marked = (term) => h("b", { class: "fact-mark" }, isolate(literals[term.index].text));
   const facts = (terms) => joinWithAnd(terms.map(marked));
-  const pro = sum.terms.filter((term) => term.value >= 0);
-  const contra = sum.terms.filter((term) => term.value < 0);
+  const { goal, goal_sign: sign, output } = current.view;
+  const pro = sum.terms.filter((term) => sign * term.value >= 0);
+  const contra = sum.terms.filter((term) => sign * term.value < 0);
   if (!sum.terms.length) return ["With this few terms, no single fact stands out. Allow more terms below."];
-  const parts = [];
-  if (pro.length) parts.push("Mostly because ", ...facts(pro));
-  if (contra.length) parts.push(pro.length ? ", although " : "No fact speaks for it; ", ...facts(contra));
-  if (!pro.length) parts.push(contra.length === 1 ? " speaks against it" : " speak against it");
-  return [...parts, "."];
+  const [up, down, whose] = goal === null ? ["raise", "lower", output] : ["speak for", "speak against", goal];
+  const says = (terms, phrase, about) => {
+    const [verb, ...rest] = phrase.split(" ");
+    return [...facts(terms), ` ${[verb + (terms.length === 1 ? "s" : ""), ...rest].join(" ")} `, about];
+  };
+  if (!contra.length) return [...says(pro, up, isolate(whose)), "."];
+  if (!pro.length) return [...says(contra, down, isolate(whose)), "."];
+  return [...says(pro, up, isolate(whose)), "; ", ...says(contra, down, "it"), "."];
 }
 
 function drawSum(sum, literals) {

@@ -59,7 +59,7 @@ export function waterfall(sum, literals, total, caption, range = []) {
   });
   const end = sum.total.value;
   rows.push(row("total", total, withMinusSign(sum.total.number), [mark("up", end), mark("dot", end)]));
-  const names = [h("th", { scope: "col" }, "because"), h("th", { scope: "col", class: "number" }, "adds")];
+  const names = [h("th", { scope: "col" }, "fact"), h("th", { scope: "col", class: "number" }, "adds")];
   return h(
     "table",
     { class: "sum" },

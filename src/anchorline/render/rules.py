@@ -1,0 +1,134 @@
+"""The rule in one or two sentences: which facts speak for the answer, which against it, and how far it stays."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from anchorline.render.characters import printable
+from anchorline.render.summands import output_name
+from anchorline.render.trust import joint_interval, percent
+from anchorline.spaces.joining import held_together
+
+if TYPE_CHECKING:
+    from anchorline.result.certificate import Certificate
+    from anchorline.result.explanation import Explanation
+
+Format = Callable[[str, str], str]
+
+
+def if_then(explanation: "Explanation") -> str:
+    """Return the support as a rule: ``If a and b then vote stays 1 in 97.9% of neighbors, 95% interval ...``.
+
+    If facts count against the answer, they are named first: ``a speaks for vote = 1; b speaks against it. If both
+    hold, then vote stays 1 ...``. For numbers, facts raise or lower the output.
+    """
+    return rule_sentence(explanation)
+
+
+def rule_sentence(
+    explanation: "Explanation",
+    format_fact: Format = lambda text, name: text,
+    format_name: Callable[[str], str] = printable,
+) -> str:
+    """Return the rule: what the facts speak for, and how often or how far the output stays while they hold.
+
+    ``format_fact`` is applied to a printable statement and the printable name in it, ``format_name`` to other
+    names and labels; both come from data. All other text is safe as it is.
+    """
+    certificate, consequence = explanation.certificate, _consequence(explanation, format_name)
+    if not explanation.terms:
+        return f"Whatever changes, {consequence}"
+    cancels = certificate.event_is_literal is False
+    otherwise = ", or if the contributions of broken facts cancel," if cancels else ""
+    held = held_together([explanation.literals[j] for j in explanation.support])
+    sides = _sides(explanation, format_fact, format_name)
+    if sides:
+        return f"{sides} If {_all_hold(certificate, len(held))}{otherwise or ','} then {consequence}"
+    facts = [format_fact(printable(text), printable(name)) for name, text in held]
+    return f"If {' and '.join(facts)}{otherwise} then {consequence}"
+
+
+def _sides(explanation: "Explanation", format_fact: Format, format_name: Callable[[str], str]) -> str:
+    """Return which facts speak for and against the answer, or an empty text where all of them point one way.
+
+    A fact speaks for a class or label if its contribution is positive, and for a decision by a threshold if its
+    contribution points to the side of the threshold on which the output lies.
+    """
+    goal, sign = goal_of(explanation, format_name)
+    pro: list[str] = []
+    contra: list[str] = []
+    for term in explanation.terms:
+        fact = format_fact(printable(term.literal.text), printable(term.literal.name))
+        (pro if sign * term.contribution > 0 else contra).append(fact)
+    if goal is None:  # a number has no right side
+        name = format_name(output_name(explanation))
+        return f"{_verb(pro, 'raise')} {name}; {_verb(contra, 'lower')} it." if pro and contra else ""
+    if not contra:
+        return ""
+    if not pro:
+        return f"{_verb(contra, 'speak')} against {goal}."
+    return f"{_verb(pro, 'speak')} for {goal}; {_verb(contra, 'speak')} against it."
+
+
+def goal_of(explanation: "Explanation", format_name: Callable[[str], str] = printable) -> tuple[str | None, int]:
+    """Return the answer that facts speak for, and the sign of contributions that do; None if it is a number."""
+    kind, output = explanation.certificate.decision, format_name(explanation.output)
+    if kind == "own class":
+        return output, 1
+    if explanation.label is not None:
+        return f"{output} = {format_name(str(explanation.label))}", 1
+    threshold = explanation.parameters.get("threshold")
+    if kind != "threshold" or threshold is None:
+        return None, 1
+    above = explanation.prediction >= threshold
+    side = f"at or above {threshold:.4g}" if above else f"below {threshold:.4g}"
+    return f"{format_name(output_name(explanation))} {side}", 1 if above else -1
+
+
+def _verb(facts: Sequence[str], verb: str) -> str:
+    """Return the facts as the subject of a verb: "a raises", "a and b raise", "a, b and c raise"."""
+    subject = facts[0] if len(facts) == 1 else f"{', '.join(facts[:-1])} and {facts[-1]}"
+    return f"{subject} {verb}{'s' if len(facts) == 1 else ''}"
+
+
+def _all_hold(certificate: "Certificate", n_attributes: int) -> str:
+    """Return the condition in which all facts of the rule hold, in words."""
+    if certificate.keeps_values:
+        return {1: "its value stays", 2: "both values stay"}.get(n_attributes, f"all {n_attributes} values stay")
+    n = certificate.n_facts
+    return {1: "it holds", 2: "both hold"}.get(n, f"all {n} hold")
+
+
+def _consequence(explanation: "Explanation", format_name: Callable[[str], str]) -> str:
+    """Return the part of the rule after the facts: that the output stays, and how often or how far."""
+    certificate = explanation.certificate
+    claim = _claim(explanation, format_name)
+    stability, change = certificate.stability, certificate.typical_change
+    confidence = joint_interval(certificate)
+    if stability is not None:
+        if stability.exact and stability.value == 1:
+            return f"{claim}."
+        ends = "" if stability.exact else f", {confidence} {percent(stability.low)} to {percent(stability.high)}"
+        return f"{claim} in {percent(stability.value)}% of neighbors{ends}."
+    if change is None:
+        return f"{claim}, which was not measured."
+    if change.high > 0:
+        ends = "" if change.exact else f", {confidence} {change.low:.3g} to {change.high:.3g}"
+        claim += f", typically within {change.value:.3g}{ends}"
+    if certificate.n_clipped_inside:
+        claim += f", measured within the known range only: {certificate.n_clipped_inside:,} outputs were beyond it"
+    return f"{claim}."
+
+
+def _claim(explanation: "Explanation", format_name: Callable[[str], str]) -> str:
+    """Return the statement of what stays: the output, the label, the class or the decision."""
+    certificate = explanation.certificate
+    name = format_name(output_name(explanation))
+    if explanation.label is None and certificate.stability is None:
+        return f"{name} stays {explanation.prediction:.4g}"
+    if certificate.decision == "own class":
+        return f"{format_name(explanation.output)} stays the predicted class"
+    if certificate.decision == "class":
+        return "the predicted class stays the same"
+    if explanation.label is None:  # stability counts the decision, while the number itself moves
+        return f"the decision based on {name} = {explanation.prediction:.4g} stays the same"
+    return f"{format_name(explanation.output)} stays {format_name(str(explanation.label))}"

@@ -1,0 +1,98 @@
+"""Rules name what speaks for the answer and what speaks against it."""
+
+import numpy as np
+import pytest
+
+import anchorline as al
+from anchorline.render import html
+from helpers.explanations import with_numbers
+
+NAMES = list("abcdefgh")
+ONES = [1] * 8
+
+
+def good(z):
+    """A probability that ``a`` raises and ``b``, ``c`` and ``d`` lower."""
+    return 1 / (1 + np.exp(-(2.0 * z[:, 0] - 0.5 * z[:, 1] - 0.4 * z[:, 2] - 0.3 * z[:, 3])))
+
+
+def both(z):
+    return np.column_stack([1 - good(z), good(z)])
+
+
+def label(z):
+    return np.where(z[:, 0] + 0.5 * z[:, 1] - 0.7 * z[:, 2] - 0.4 * z[:, 3] > 0, "yes", "no")
+
+
+def rule_of(model, row=ONES, k=5, **options):
+    return al.Explainer(model, al.Hypercube(NAMES), **options).explain(row, k=k).as_rule()
+
+
+def test_facts_that_count_against_a_class_are_named_as_such():
+    text = rule_of(both, classes=["bad", "good"])
+    assert text.startswith(
+        "a = +1 speaks for good; b = +1, c = +1 and d = +1 speak against it. If all 4 hold, then good stays the "
+        "predicted class"
+    )
+
+
+def test_facts_that_all_speak_for_the_class_are_the_condition():
+    text = rule_of(both, [1, -1, -1, -1, 1, 1, 1, 1], classes=["bad", "good"])
+    assert text.startswith("If a = +1 and b = -1 and c = -1 and d = -1 then good stays the predicted class")
+
+
+def test_facts_speak_for_a_label():
+    text = rule_of(label, output="vote")
+    assert text.startswith(
+        "a = +1 and b = +1 speak for vote = yes; d = +1 and c = +1 speak against it. If all 4 hold, then vote "
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "sides"),
+    [
+        (ONES, "a = +1 speaks for score at or above 0.6; b = +1, c = +1 and d = +1 speak against it."),
+        (
+            [-1, -1, 1, 1, 1, 1, 1, 1],
+            "a = -1, c = +1 and d = +1 speak for score below 0.6; b = -1 speaks against it.",
+        ),
+    ],
+)
+def test_facts_speak_for_the_side_of_a_threshold(row, sides):
+    text = rule_of(good, row, output="score", threshold=0.6, output_range=(0, 1))
+    assert text.startswith(f"{sides} If all 4 hold, then the decision based on score")
+
+
+def test_facts_raise_and_lower_a_number():
+    text = rule_of(lambda z: 1000 * good(z), k=4, output="price", output_range=(0, 1000))
+    assert text.startswith("a = +1 raises price; b = +1 and c = +1 lower it. If all 3 hold, then price stays 690")
+
+
+def test_a_class_that_is_not_predicted_is_raised_and_lowered():
+    """The decision is another class's, so no fact speaks for it."""
+    text = rule_of(both, [-1, 1, 1, -1, 1, 1, 1, 1], classes=["bad", "good"], output="good")
+    assert text.startswith("d = -1 raises P(good); a = -1, b = +1 and c = +1 lower it. If all 4 hold, then the ")
+
+
+def test_a_rule_whose_facts_all_speak_against_it_says_so():
+    e = al.Explainer(both, al.Hypercube(NAMES), classes=["bad", "good"]).explain(ONES)
+    text = with_numbers(e, [-0.2, -0.1], intercept=1.0).as_rule()
+    assert text.startswith("l0 and l1 speak against good. If ")
+
+
+def test_the_page_escapes_and_highlights_the_facts_of_both_sides():
+    e = al.Explainer(both, al.Hypercube(["<i>", *NAMES[1:]]), classes=["bad", "<b>"]).explain(ONES)
+    page = html.page(e)
+    assert "speaks for <bdi>&lt;b&gt;</bdi>; " in page
+    assert page.count('<b class="al-fact">') == 4
+    assert "<i>" not in page.split("<main")[1]
+
+
+def test_values_that_stay_are_called_values():
+    import pandas as pd
+
+    frame = pd.DataFrame({"age": np.arange(60.0), "debt": np.arange(60.0)[::-1] % 17})
+    model = lambda rows: np.asarray(rows["age"]) - np.asarray(rows["debt"])  # noqa: E731
+    text = al.Explainer(model, al.Table(frame), output="net").explain(45, k=3).as_rule()
+    assert " net; " in text
+    assert "lowers it. If both values stay, then net stays" in text
