@@ -124,13 +124,19 @@ def _cases(data: Path, dataset_id: int, model: str, n_rows: int) -> tuple[Case, 
 
 def fitted_explainer(data: Path, dataset_id: int, model: str) -> tuple[str, int, Explainer]:
     """Train a model on at most ``N_TRAINING`` rows of a raw table; return its name, their number, an explainer."""
+    name, frame, fitted = fitted_model(data, dataset_id, model)
+    return name, len(frame), Explainer(fitted, Table(frame))
+
+
+def fitted_model(data: Path, dataset_id: int, model: str) -> tuple[str, Any, Any]:
+    """Train a model on at most ``N_TRAINING`` rows of a raw table; return the table's name, rows and model."""
     dataset, rng = read_dataset(data, dataset_id), np.random.default_rng(SEED)
     sample = rng.choice(len(dataset.frame), size=min(N_TRAINING, len(dataset.frame)), replace=False)
     frame, target = _prepared(dataset, sample)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # networks that stop early
         fitted = _pipeline(frame, model, dataset.kind == "classification").fit(frame, target)
-        return dataset.name, len(frame), Explainer(fitted, Table(frame))
+        return dataset.name, frame, fitted
 
 
 def _prepared(dataset: Dataset, sample: np.ndarray) -> tuple[Any, np.ndarray]:

@@ -1,0 +1,107 @@
+"""Intervals, bounds and thresholds as literals of raw tables: errors on fresh neighbors, proofs and cost."""
+
+import math
+import statistics
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from anchorline.explainer import Explainer
+from anchorline.optimize import Status
+from anchorline.search.investigate import gather, pose, solve_posed
+from anchorline.settings import Settings
+from anchorline.spaces.options import LITERALS
+from anchorline.spaces.table import Table
+from benchmarks.datasets import available
+from benchmarks.engine import Stopwatch
+from benchmarks.tasks import SEED
+from benchmarks.verdicts import fitted_model
+
+MODELS = ("boosting", "forest")
+N_ROWS = 10
+N_FRESH = 20_000
+K = 5
+TIME_LIMIT = 10.0
+
+
+def compare_literals(data: Path, models: Sequence[str] = MODELS, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
+    """Yield one row per table, model and kind of literals; differences from intervals are paired by row."""
+    for row in available(data):
+        for model in models:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a model whose answer is always the same is a case, too
+                yield from _compare(data, row.id, model, n_rows)
+
+
+def _compare(data: Path, dataset_id: int, model: str, n_rows: int) -> Iterator[dict[str, Any]]:
+    name, frame, fitted = fitted_model(data, dataset_id, model)
+    positions = (
+        np.random.default_rng(SEED).choice(len(frame), size=min(n_rows, len(frame)), replace=False).tolist()
+    )
+    measured = {
+        literals: [_measure(fitted, space, row) for row in positions]
+        for literals in LITERALS
+        for space in [Table(frame, literals=literals)]
+    }
+    for literals, rows in measured.items():
+        yield {
+            "table": name,
+            "model": model,
+            "literals": literals,
+            "attributes": frame.shape[1],
+            "candidates": int(statistics.median(row["candidates"] for row in rows)),
+            **_errors(rows, measured["intervals"], "fidelity"),
+            **_errors(rows, measured["intervals"], "relevance"),
+            "median_event_probability": statistics.median(row["event_probability"] for row in rows),
+            "proven": f"{sum(row['proven'] for row in rows)} of {len(rows)}",
+            "median_solver_seconds": statistics.median(row["solver_seconds"] for row in rows),
+            "median_time_over_queries": statistics.median(row["time_over_queries"] for row in rows),
+        }
+
+
+def _errors(rows: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]], kind: str) -> dict[str, float]:
+    """Return the mean error, and its difference from that of intervals with Student's paired 95% interval."""
+    own, reference = (np.array([row[kind] for row in each]) for each in (rows, others))
+    differences = own - reference
+    half = float(student.ppf(0.975, len(own) - 1) * differences.std(ddof=1) / math.sqrt(len(own)))
+    mean, base = float(differences.mean()), float(reference.mean())
+    return {
+        f"{kind}_error": float(own.mean()),
+        f"{kind}_lower_by_percent": -100 * mean / base if base > 0 else 0.0,
+        f"{kind}_paired_low": mean - half,
+        f"{kind}_paired_high": mean + half,
+    }
+
+
+def _measure(model: Any, space: Table, row: int) -> dict[str, Any]:
+    """Explain one row, time the solver alone and the whole, and measure the sum on fresh neighbors."""
+    settings = Settings.from_keywords(k=K, n_certify=0, time_limit=TIME_LIMIT)
+    is_classifier = hasattr(model, "predict_proba")
+    watch = Stopwatch(model.predict_proba if is_classifier else model.predict)
+    explainer = Explainer(
+        watch, space, **({"classes": list(model.classes_)} if is_classifier else {"task": "number"})
+    )
+    case = explainer.prepare(row, settings)
+    evidence, _ = gather(case, case.stream("search", int(settings.n_samples)))
+    problem = pose(case, evidence)
+    start = time.perf_counter()
+    solution = solve_posed(problem, settings)
+    solver_seconds = time.perf_counter() - start
+    contributions, _ = case.predictor.in_own_units(solution.contributions, solution.intercept)
+    truth = explainer.assess(row, contributions, n_fresh=N_FRESH, seed=SEED + 1)
+    watch.seconds, start = 0.0, time.perf_counter()
+    explainer.explain(row, k=K, time_limit=TIME_LIMIT)
+    return {
+        "candidates": case.n_literals,
+        "fidelity": truth.fidelity_error.value,
+        "relevance": truth.relevance_error.value,
+        "event_probability": truth.event_probability,
+        "proven": solution.status is Status.OPTIMAL,
+        "solver_seconds": solver_seconds,
+        "time_over_queries": (time.perf_counter() - start) / watch.seconds,
+    }
