@@ -93,23 +93,23 @@ class Law:
         """
         n_ways = max(len(ways) for ways in changes)
         shares, breaks = np.zeros((len(changes), n_ways)), np.zeros((n_literals, 1 + n_ways), dtype=bool)
-        groups = np.full(n_literals, -1, dtype=np.intp)
+        groups = [-1] * n_literals
         for attribute, ways in enumerate(changes):
             for way, change in enumerate(ways):
-                literals = list(change.breaks)
                 shares[attribute, way] = change.share
-                breaks[literals, way + 1] = True
-                if not np.isin(groups[literals], (-1, attribute)).all():
+                breaks[list(change.breaks), way + 1] = True
+                if any(groups[j] not in (-1, attribute) for j in change.breaks):
                     raise ParameterError(
                         "A literal is broken by changes of two attributes; it must speak about one."
                     )
-                groups[literals] = attribute
-        if (groups < 0).any() or not np.allclose(shares.sum(axis=1), 1, atol=1e-9):
+                for j in change.breaks:
+                    groups[j] = attribute
+        if -1 in groups or not np.allclose(shares.sum(axis=1), 1, atol=1e-9):
             raise ParameterError(
                 "A literal is broken by no change, or the shares of an attribute's changes do not add up to 1. "
                 "Every literal must be in the breaks of a change, and shares must add up to 1 per attribute."
             )
-        return cls(flip_probability, shares, groups, breaks)
+        return cls(flip_probability, shares, np.array(groups, dtype=np.intp), breaks)
 
     @property
     def n_literals(self) -> int:

@@ -342,19 +342,23 @@ class TableNeighborhood:
         come from rows with the row's own codes.
         """
         (start, stop), n = self._keeping[:, attributes], draws.shape[1]
-        drawn = draws
+        drawn = draws != 0
         if self.within == "redraw":  # without a training row that has the row's codes, the value stays
-            drawn = (draws != 0) | (start < stop)[:, None]
+            drawn |= (start < stop)[:, None]
         (at,) = drawn.reshape(-1).nonzero()
         ends = at.searchsorted(np.arange(len(start) + 1) * n)
         counts = ends[1:] - ends[:-1]
         begins, sizes = self._ways[:, attributes]
-        way = draws.reshape(-1)[at].astype(np.intp)
-        cell = (np.arange(len(start)) * begins.shape[1] - 1).repeat(counts) + np.maximum(way, 1)
-        begin, size = begins.reshape(-1).take(cell), sizes.reshape(-1).take(cell)
+        if begins.shape[1] == 1:
+            begin, size = begins[:, 0].repeat(counts), sizes[:, 0].repeat(counts)
+        else:
+            cell = (np.arange(len(start)) * begins.shape[1] - 1).repeat(counts)
+            cell += np.maximum(draws.reshape(-1)[at], 1)
+            begin, size = begins.reshape(-1).take(cell), sizes.reshape(-1).take(cell)
         if self.within == "redraw":
-            begin = np.where(way > 0, begin, start.repeat(counts))
-            size = np.where(way > 0, size, (stop - start).repeat(counts))
+            changes = draws.reshape(-1)[at] != 0
+            begin = np.where(changes, begin, start.repeat(counts))
+            size = np.where(changes, size, (stop - start).repeat(counts))
         first, *others = self._columns[:, attributes]
         cells = Cells(first, counts, at, self._rows(begin, size, words.take(len(at))))
         return [cells, *(cells.for_columns(columns, n) for columns in others)]
