@@ -57,7 +57,8 @@ def check(seed):
     if solution.status is Status.INFEASIBLE:
         assert referee.best() is None
         return solution.status
-    scale = float(max(referee.square, best))
+    scale = float(max(referee.square, best))  # or the square of the sum, if the model is constant
+    scale = scale or max(abs(prediction), abs(origin)) ** 2
     u, intercept, best = solution.contributions, solution.intercept, float(best)
     assert solution.status in (Status.OPTIMAL, Status.NUMERICAL)
     assert solution.lower_bound <= best + 1e-11 * scale

@@ -202,15 +202,14 @@ class Evidence:
         return max(0.0, float(self.drop_square + (values @ gram @ values - 2 * cross @ values)))
 
     def blur(self, contributions: np.ndarray) -> float:
-        """Most by which rounding may change the mean square of contributions that are rounded or weighted.
+        """Most by which rounding may change the mean square of contributions that minimize it.
 
-        Weighted drops are rounded products. Contributions at a minimum change it by the square of their rounding.
+        Drops that are weighted, or off the grid, have rounded sums. The rounding of contributions at a minimum
+        counts only by its square.
         """
         support = np.flatnonzero(contributions)
         values = np.asarray(contributions, dtype=np.float64)[support]
         own = float(4 * _EPS * np.abs(values).max(initial=0.0)) ** 2
-        if self.weight == self.n_rows:
-            return own
         gram, cross = self.second_moments[np.ix_(support, support)], self.cross_moments[support]
         return own + 4 * _EPS * _largest_part(gram, cross, values)
 

@@ -91,11 +91,11 @@ class Pool:
         if len(self.ranked) < self.size:
             return np.inf
         last = self.ranked[-1].objective
-        return last - self.tolerance(TOLERANCE, last)
+        return last - TOLERANCE * max(self.problem.evidence.drop_square, last)
 
     def tolerance(self, share: float, objective: float) -> float:
-        """A share of mean t^2, or of an objective that is larger."""
-        return share * max(self.problem.evidence.drop_square, objective)
+        """A share of mean t^2, or of an objective that is larger; if all drops are zero, of the unit."""
+        return share * max(self.problem.evidence.drop_square or 1.0, objective)
 
     def close(self, bound: float) -> None:
         """Record the bound of a part of the search space that is not searched."""
