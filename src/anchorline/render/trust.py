@@ -51,6 +51,8 @@ def _comparison(certificate: "Certificate") -> str:
         return f"The facts hold it less than chance does: {output} {more} while they hold than without them."
     if losses.held == losses.free and losses.held[0] == losses.held[1]:
         return f"Holding the facts makes no difference to {output}."
+    if math.isinf(losses.held[1]) or math.isinf(losses.free[1]):
+        return "Clipped outputs leave open whether the facts help."
     return "The two cannot be distinguished: the facts may not matter."
 
 

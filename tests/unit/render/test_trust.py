@@ -105,6 +105,7 @@ def test_clipped_outputs_leave_the_verdict_open():
     clipped = with_change((0.0004, 0.0001, 0.0009), (0.04, 0.036, 0.045), n_clipped=7, n_clipped_inside=3)
     assert clipped.verdict is al.Verdict.UNDECIDED
     assert "Outputs beyond the known range were clipped" in verdict_reason(clipped)
+    assert in_the_population(clipped).endswith("Clipped outputs leave open whether the facts help.")
     outside = dataclasses.replace(clipped, n_clipped_inside=0)
     assert outside.verdict is al.Verdict.TRUSTWORTHY
 
