@@ -38,6 +38,7 @@ _links.link(
         "clipped_outputs_text": "anchorline.render.trust:clipped_outputs_text",
         "explanation.fragment": "anchorline.render.html:fragment",
         "explanation.page": "anchorline.render.html:page",
+        "explanation.legend": "anchorline.render.levels:legend",
         "explanation.rule": "anchorline.render.rules:if_then",
         "explanation.sum": "anchorline.render.text:rule",
         "explanation.text": "anchorline.render.text:explanation_text",

@@ -23,7 +23,7 @@ from anchorline.search.case import Case, open_case
 from anchorline.search.checks import Finding, Setup
 from anchorline.search.investigate import investigate
 from anchorline.search.neighbors import look
-from anchorline.search.ranges import ranges_on_examples
+from anchorline.search.ranges import mean_on_examples, ranges_on_examples
 from anchorline.search.trace import trace
 from anchorline.settings import Keywords, Settings, show_keywords
 from anchorline.spaces.base import Space
@@ -193,6 +193,10 @@ class Explainer:
             self.learned_ranges = ranges_on_examples(self.space, self.target)
         return self.learned_ranges[0][column or 0], self.learned_ranges[1][column or 0]
 
+    def training_mean(self, explanation: Explanation) -> float:
+        """Return the mean of the explained output over at most 10,000 training rows, which are queried for it."""
+        return mean_on_examples(self.space, self.target, explanation.parameters, explanation.label)
+
     def frontier(self, instance: Any, ks: Sequence[int] = range(1, 9), **keywords: Unpack[Keywords]) -> Frontier:
         """Return the best sum for every k in ``ks``, found on one search sample and certified on one fresh sample.
 
@@ -341,20 +345,17 @@ def explain(
     task
         ``"label"`` explains why the label is what it is: +1 where it stays, -1 where it changes.
     output_range
-        Lowest and highest output, by default -1 and 1 (0 and 1 for probabilities of classes); outputs beyond
-        are clipped and counted.
+        Lowest and highest output (-1 and 1; 0 and 1 for probabilities); outputs beyond are clipped and counted.
     threshold
         The decision is "output >= threshold"; its stability is then measured too.
     k
         Largest number of terms, the intercept included (5).
     sigma, flip_probability
-        How local the neighborhood is: each literal is flipped with probability 1 / (1 + e^sigma) (sigma is 1),
-        or with the given one.
+        How local the neighborhood is: the probability of a flip is 1 / (1 + e^sigma), with sigma = 1, or as given.
     n_samples
-        Number of neighbors to search with (5000). With "auto", sampling goes on until the relevance interval is
-        narrower than ``tolerance`` (0.02) and the best support is separated from the runner-up, or until
-        max_queries is reached (200,000 by default). With ``sampling="auto"``, all 2^d neighbors are used if
-        there are no more of them than samples.
+        Number of neighbors to search with (5000). "auto" samples until the relevance interval is narrower than
+        ``tolerance`` (0.02) and the best support is separated from the runner-up, at most max_queries (200,000).
+        With ``sampling="auto"``, all 2^d neighbors are used if they are no more than the samples.
     n_certify
         Number of fresh neighbors to measure with (as many as searched, at most 10,000); 0 measures nothing.
     confidence

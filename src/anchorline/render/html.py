@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from anchorline.errors import ParameterError
-from anchorline.render.characters import printable
+from anchorline.render.characters import ELLIPSIS, printable
 from anchorline.render.chart import frontier_chart
+from anchorline.render.levels import case_values, legend, level_sentences, neighbor_sentence
 from anchorline.render.markup import (
     alternatives_table,
     claims,
@@ -17,6 +18,7 @@ from anchorline.render.markup import (
     escape_statement,
     escape_text,
     frontier_table,
+    means_key,
     rule_markup,
     style_sheet,
     sum_table,
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from anchorline.render.frontier_like import FrontierLike
     from anchorline.result.explanation import Explanation
 
+_MANY_VALUES = 12  # more values of a case than this are folded
+_LONG_TEXT = 80  # characters; the rest of a value of the case is not shown
 # The styles are inline and nothing else is needed, so the browser may load nothing and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -47,15 +51,19 @@ def fragment(explanation: "Explanation") -> str:
     (True, False)
     """
     certificate = "".join(f"<p><b>{heading}.</b> {' '.join(lines)}</p>" for heading, lines in claims(explanation))
+    meaning = "".join(f"<p>{line}</p>" for line in legend(explanation, "", escape_text).split("\n"))
     return (
         f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>'
         f"<p>{rule_markup(explanation)}</p>{sum_table(explanation)}"
         f"{verdict_markup(explanation)}{warnings_markup(explanation)}"
-        f"<details><summary>Certificate</summary>{certificate}</details></div>"
+        f"<details><summary>Certificate</summary>{certificate}</details>"
+        f"<details><summary>What the numbers mean</summary>{meaning}</details></div>"
     )
 
 
-def page(explanation: "Explanation", frontier: "FrontierLike | None" = None) -> str:
+def page(
+    explanation: "Explanation", frontier: "FrontierLike | None" = None, training_mean: float | None = None
+) -> str:
     """Return the explanation as one self-contained page: the answer on top, folded details for auditors below.
 
     Parameters
@@ -65,6 +73,8 @@ def page(explanation: "Explanation", frontier: "FrontierLike | None" = None) -> 
     frontier
         Errors over k of the same prediction, shown as a chart if given. The frontier of another row raises
         `ParameterError`.
+    training_mean
+        Mean output over the training table, marked beside the starting level if given.
 
     Returns
     -------
@@ -87,7 +97,7 @@ def page(explanation: "Explanation", frontier: "FrontierLike | None" = None) -> 
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="generator" content="anchorline"><meta name="referrer" content="no-referrer">'
         f"<title>{title}</title><style>{style_sheet('sum.css')}{style_sheet('page.css')}</style></head><body>"
-        f'<main class="anchorline">{_header(explanation)}{_sum(explanation)}{_claims(explanation)}'
+        f'<main class="anchorline">{_header(explanation)}{_sum(explanation, training_mean)}{_claims(explanation)}'
         f"{'' if frontier is None else _frontier(frontier)}{_alternatives(explanation)}{_technical(explanation)}"
         "<footer>Made by anchorline. This page is self-contained: it loads nothing and runs no scripts.</footer>"
         "</main></body></html>\n"
@@ -121,12 +131,32 @@ def _header(explanation: "Explanation") -> str:
     )
 
 
-def _sum(explanation: "Explanation") -> str:
+def _sum(explanation: "Explanation", training_mean: float | None) -> str:
+    lines = [
+        "The numbers add up exactly, digit for digit. Solid bars add; hatched bars subtract.",
+        level_sentences(explanation)[0],
+        means_key(explanation, training_mean),
+        neighbor_sentence(explanation),
+    ]
+    notes = "".join(f'<p class="note">{line}</p>' for line in lines if line)
     return (
-        f"<section><h2>What adds up to the prediction</h2>{sum_table(explanation)}"
-        '<p class="note">The numbers add up exactly, digit for digit. Solid bars add; hatched bars subtract.</p>'
-        "</section>"
+        f"<section><h2>What adds up to the prediction</h2>{sum_table(explanation, training_mean)}{notes}"
+        f"{_case(explanation)}</section>"
     )
+
+
+def _case(explanation: "Explanation") -> str:
+    """Return the row's own values, those of the facts first; many of them are folded."""
+    values = case_values(explanation)
+    first = dict.fromkeys(term.literal.name for term in explanation.terms)
+    ordered = {name: values[name] for name in (*first, *values) if name in values}
+    is_open = " open" if len(ordered) <= _MANY_VALUES else ""
+    shown = {_shortened(name): _shortened(value) for name, value in ordered.items()}
+    return f"<details{is_open}><summary>The values of this case</summary>{_list(shown)}</details>"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONG_TEXT else f"{text[:_LONG_TEXT]}{ELLIPSIS}"
 
 
 def _claims(explanation: "Explanation") -> str:

@@ -86,23 +86,33 @@ def warnings_markup(explanation: "Explanation") -> str:
     return "".join(f'<p class="al-warning">{escape_text(line)}</p>' for line in lines if line)
 
 
-def sum_table(explanation: "Explanation") -> str:
-    """Return the waterfall as a table; the cells hold the numbers, which the bars beside them repeat."""
+def sum_table(explanation: "Explanation", training_mean: float | None = None) -> str:
+    """Return the waterfall as a table; the cells hold the numbers, which the bars beside them repeat.
+
+    Thin vertical lines mark the mean output over the neighbors, and over the training table if it is given.
+    """
     total = summands(explanation)
     base = 0.0 if total.intercept is None else total.intercept.value
     levels = list(accumulate((term.value for term in total.terms), initial=base))
-    scale = _Scale([*levels, total.total.value])
+    means = _means(explanation, training_mean)
+    scale = _Scale([*levels, total.total.value, *means.values()])
+    lines = "".join(
+        f'<i class="al-mean al-{kind}" style="left:{scale.percent(mean):.2f}%"></i>'
+        for kind, mean in means.items()
+    )
     rows = []
     if total.intercept is not None:
         mark = _dot(scale, base) + _link(scale, "down", base)
-        rows.append(_row("al-level", total.intercept, total.intercept.number, mark))
+        rows.append(_row("al-level", total.intercept, total.intercept.number, lines + mark))
     for number, (term, before, after) in enumerate(zip(total.terms, levels, levels[1:], strict=False)):
         up = "" if number == 0 and total.intercept is None else _link(scale, "up", before)
         rows.append(
-            _row("al-term", term, term.signed, up + _bar(scale, before, after) + _link(scale, "down", after))
+            _row(
+                "al-term", term, term.signed, lines + up + _bar(scale, before, after) + _link(scale, "down", after)
+            )
         )
     mark = _link(scale, "up", total.total.value) + _dot(scale, total.total.value)
-    rows.append(_row("al-total", total.total, total.total.number, mark))
+    rows.append(_row("al-total", total.total, total.total.number, lines + mark))
     return (
         '<table class="al-sum" role="table"><caption class="al-hidden">What adds up to the prediction</caption>'
         '<colgroup><col class="al-names"><col class="al-numbers"><col></colgroup>'
@@ -110,6 +120,22 @@ def sum_table(explanation: "Explanation") -> str:
         '<th scope="col" role="columnheader" class="al-number">adds</th><td aria-hidden="true"></td></tr></thead>'
         f'<tbody role="rowgroup">{"".join(rows)}</tbody></table>'
     )
+
+
+def _means(explanation: "Explanation", training_mean: float | None) -> dict[str, float]:
+    """Return the means that are known, by the names of their style."""
+    means = {"neighbors": explanation.neighbors_mean, "training": training_mean}
+    return {kind: mean for kind, mean in means.items() if mean is not None}
+
+
+def means_key(explanation: "Explanation", training_mean: float | None = None) -> str:
+    """Return the key of the lines that mark means, or an empty text if there are none."""
+    places = {"neighbors": "over the neighbors", "training": "over the training table"}
+    keys = [
+        f'<i class="al-key al-{kind}"></i> {mean:.3g} {places[kind]}'
+        for kind, mean in _means(explanation, training_mean).items()
+    ]
+    return f"Mean output, for comparison: {'; '.join(keys)}." if keys else ""
 
 
 class _Scale:

@@ -61,6 +61,7 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         instance=tuple(neighborhood.instance),
         fixed=getattr(neighborhood, "fixed", {}),
         unseen=getattr(neighborhood, "unseen", {}),
+        neighbors_mean=predictor.prediction - 2 * predictor.half_range * findings.problem.evidence.drop_mean,
         parameters=case.parameters,
         certificate=certificate,
         alternatives=() if rivals is None else tuple(_alternative(rival, predictor) for rival in rivals.listed),

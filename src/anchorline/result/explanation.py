@@ -62,7 +62,8 @@ class Explanation:
     with one number per literal. Where labels are explained, ``label`` is the one at the instance, and the sum
     adds up to 1, which stands for that label (-1 stands for any other). ``fixed`` maps each attribute that
     changed in no neighbor to the reason. ``unseen`` maps each attribute whose value no training row has to what
-    is new. ``parameters`` holds everything needed to repeat the explanation.
+    is new. ``neighbors_mean`` is the mean output over the neighbors of the search, or None if an early release
+    made the explanation. ``parameters`` holds everything needed to repeat it.
     ``alternatives_complete`` is False if the list of alternatives ended at the requested number or at a limit, so
     that more sums may be as good, and None if no list was requested, or if an early release made it.
     """
@@ -77,6 +78,7 @@ class Explanation:
     instance: tuple[Any, ...]
     fixed: Mapping[str, str] = field(default_factory=dict)
     unseen: Mapping[str, str] = field(default_factory=dict)
+    neighbors_mean: float | None = None
     parameters: Mapping[str, Any]
     certificate: Certificate
     alternatives: tuple[Alternative, ...] = ()
@@ -156,6 +158,10 @@ class Explanation:
     def __hash__(self) -> int:
         return hash(self.to_json())
 
+    def explain_itself(self) -> str:
+        """Return what the numbers mean: the starting level, the means beside it, and what a neighbor is."""
+        return str(call("explanation.legend", self))
+
     def as_rule(self) -> str:
         """Return the support as a rule: if these facts hold, how often or how closely the output stays."""
         return str(call("explanation.rule", self))
@@ -177,9 +183,13 @@ class Explanation:
             raise ParameterError(f"kind is {kind!r}, but it must be one of {', '.join(_PLOTS)}.")
         return call(f"plot.{kind}", self, ax)
 
-    def to_html(self, frontier: Any = None) -> str:
-        """Return one self-contained page without script or network; add a `Frontier` of the same instance."""
-        return str(call("explanation.page", self, frontier))
+    def to_html(self, frontier: Any = None, *, training_mean: float | None = None) -> str:
+        """Return one self-contained page without script or network; add a `Frontier` of the same instance.
+
+        ``training_mean`` is the mean output over the training table, see `Explainer.training_mean`; the page marks
+        it beside the starting level.
+        """
+        return str(call("explanation.page", self, frontier, training_mean))
 
     def _repr_html_(self) -> str:
         return str(call("explanation.fragment", self))
@@ -219,6 +229,7 @@ class Explanation:
             "instance": list(self.instance),
             "fixed": self.fixed,
             **({"unseen": self.unseen} if self.unseen else {}),
+            **({} if self.neighbors_mean is None else {"neighbors_mean": self.neighbors_mean}),
             "parameters": self.parameters,
             "certificate": self.certificate.to_dict(),
             "alternatives": [asdict(other) for other in self.alternatives],
@@ -243,6 +254,7 @@ class Explanation:
                 instance=tuple(body["instance"]),
                 fixed=body["fixed"],
                 unseen=body.get("unseen", {}),
+                neighbors_mean=body.get("neighbors_mean"),
                 parameters=body["parameters"],
                 certificate=Certificate.from_dict(body["certificate"], body["parameters"], len(body["literals"])),
                 alternatives=tuple(Alternative.from_dict(other) for other in body["alternatives"]),

@@ -17,6 +17,7 @@ from anchorline.guarantees.verdicts import (
     WEAK_STABILITY,
 )
 from anchorline.render.characters import printable
+from anchorline.render.levels import legend
 from anchorline.render.rules import goal_of
 from anchorline.render.summands import output_name, round_preserving_sum, summands
 from anchorline.render.text import by_theorem, on_the_sample
@@ -49,6 +50,8 @@ def explanation_view(explanation: Explanation) -> dict[str, Any]:
         ),
         "literals": literals_view(explanation.literals),
         "fixed": {printable(name): printable(why) for name, why in explanation.fixed.items()},
+        "neighbors_mean": explanation.neighbors_mean,
+        "legend": legend(explanation, " (dashed line)").split("\n"),
         "goal": goal,
         "goal_sign": sign,
         "rule": explanation.as_rule(),

@@ -12,7 +12,7 @@ from anchorline.settings import Settings
 ROUNDING = 1e-9  # figures may differ by this, relative to their size, to 1, or to half the range of the output
 CHECKSUM_ROUNDING = 1e-7  # a checksum is large and must not hide a small change: a few units of 2^-26
 _IN_OUTPUT_UNITS = re.compile(
-    r"^(prediction|intercept|half_range|contributions)|_residual$|_change\.|\.(values|intercept)$"
+    r"^(prediction|intercept|half_range|contributions|neighbors_mean)|_residual$|_change\.|\.(values|intercept)$"
 )
 
 
@@ -31,6 +31,7 @@ def claims(explanation: Explanation, *, with_texts: bool) -> dict[str, Any]:
     return stated | {
         "prediction": explanation.prediction,
         "intercept": explanation.intercept,
+        "neighbors_mean": explanation.neighbors_mean,
         "half_range": explanation.half_range,
         "label": explanation.label,
         "n_literals": len(explanation.literals),

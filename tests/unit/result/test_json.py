@@ -17,6 +17,7 @@ from anchorline.result.canonical import canonical_json
 from anchorline.settings import Settings
 from helpers.kinds_of_explanations import changed, explained, kinds, model, same_bits
 
+LATER = {"neighbors_mean"}  # fields that the first release did not write
 DERANDOMIZED = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 
 
@@ -146,7 +147,7 @@ def test_the_json_is_one_of_the_schema(kind):
     validator = validator(schema)
     validator.validate(json.loads(kinds()[kind].to_json()))
     body = json.loads(kinds()[kind].to_json())
-    for name in body:  # a schema that allows anything proves nothing
+    for name in set(body) - LATER:  # a schema that allows anything proves nothing
         assert not validator.is_valid({key: value for key, value in body.items() if key != name}), f"no {name}"
     for name, wrong in [
         ("prediction", "0.5"),
@@ -222,7 +223,7 @@ def test_any_changed_field_is_noticed(kind):
             al.Explanation.from_json(canonical(body))
 
 
-@pytest.mark.parametrize("name", list(json.loads(explained().to_json())))
+@pytest.mark.parametrize("name", sorted(set(json.loads(explained().to_json())) - LATER))
 def test_any_lost_field_is_noticed(name):
     body = json.loads(explained().to_json())
     del body[name]

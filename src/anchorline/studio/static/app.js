@@ -72,7 +72,8 @@ function drawSum(sum, literals) {
   current.sum = sum;
   current.literals = literals;
   fill(byId("sentence"), ...sentence(sum, literals));
-  fill(byId("waterfall"), waterfall(sum, literals, isolate(current.view.total), "Contributions that add up to the prediction"));
+  const { total, neighbors_mean: mean } = current.view;
+  fill(byId("waterfall"), waterfall(sum, literals, isolate(total), "Contributions that add up to the prediction", [], mean));
 }
 
 function drawView(view) {
@@ -81,6 +82,7 @@ function drawView(view) {
   fill(byId("headline"), ...headline());
   document.title = `Case ${state.case}: ${row?.answer ?? ""} - anchorline Studio`;
   drawSum(view.sum, view.literals);
+  fill(byId("legend"), view.legend.map((line) => h("p", null, line)));
   fill(byId("trust"), ...trust(view));
   byId("trust").classList.remove("stale");
   drawRecord(view);

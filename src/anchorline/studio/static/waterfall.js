@@ -40,13 +40,15 @@ export function levels(sum) {
   return { base: sum.intercept ? sum.intercept.value : 0, steps };
 }
 
-export function waterfall(sum, literals, total, caption, range = []) {
+export function waterfall(sum, literals, total, caption, range = [], mean = null) {
   const { base, steps } = levels(sum);
-  const scale = new Scale([base, sum.total.value, ...steps.map((step) => step.after), ...range]);
+  const means = mean === null ? [] : [mean];
+  const scale = new Scale([base, sum.total.value, ...steps.map((step) => step.after), ...means, ...range]);
   const mark = (name, value, width) => h("i", { class: name, style: position(scale.percent(value), width) });
+  const compared = () => means.map((value) => mark("mean", value));
   const rows = [];
   if (sum.intercept) {
-    const parts = [mark("dot", base), mark("down", base)];
+    const parts = [...compared(), mark("dot", base), mark("down", base)];
     rows.push(row("level", "starting level", withMinusSign(sum.intercept.number), parts));
   }
   sum.terms.forEach((term, i) => {
@@ -55,10 +57,11 @@ export function waterfall(sum, literals, total, caption, range = []) {
     const width = scale.percent(Math.max(before, after)) - scale.percent(left);
     const parts = [mark(`strip ${term.value >= 0 ? "plus" : "minus"}`, left, width), mark("down", after)];
     if (i > 0 || sum.intercept) parts.unshift(mark("up", before));
+    parts.unshift(...compared());
     rows.push(row("term", isolate(literals[term.index].text), withSign(term.number), parts));
   });
   const end = sum.total.value;
-  rows.push(row("total", total, withMinusSign(sum.total.number), [mark("up", end), mark("dot", end)]));
+  rows.push(row("total", total, withMinusSign(sum.total.number), [...compared(), mark("up", end), mark("dot", end)]));
   const names = [h("th", { scope: "col" }, "fact"), h("th", { scope: "col", class: "number" }, "adds")];
   return h(
     "table",
