@@ -71,6 +71,7 @@ def classification() -> dict[str, object]:
         "space": space,
         "row": row,
         "explainer": explainer,
+        "training mean": explainer.training_mean(explanation),
         "explanation": explanation,
         "frontier": explainer.frontier(row, ks=range(1, 7)),
         "many": [explainer.explain(frame.iloc[[i]], k=4, n_samples=1000, n_certify=0) for i in range(40)],
@@ -172,7 +173,7 @@ def main() -> None:
         ax.figure.savefig(FOLDER / f"{name}.png", dpi=110)
     screenshots(
         {
-            "classification": html.page(loan["explanation"], frontier=loan["frontier"]),
+            "classification": html.page(loan["explanation"], loan["frontier"], loan["training mean"]),
             "regression": html.page(diabetes),
             "multi-class": html.page(wine),
         }
