@@ -17,6 +17,8 @@ import anchorline as al
 from anchorline.search.sampling import DrawnFlips
 from anchorline.spaces.base import Law
 
+pytestmark = pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")  # the range is wide on purpose
+
 N = 120
 WORK = np.array(["Private", "Self", "State"])
 

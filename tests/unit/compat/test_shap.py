@@ -169,7 +169,7 @@ def accounts():
         return 1 / (1 + np.exp(2 - points - frame["income"].fillna(0) / 30000 - 900 * frame["rate"]))
 
     explainer = al.Explainer(risk, al.Table(frame), output="risk", output_range=(0, 1))
-    return explainer.explain_many(frame[:20], k=8, n_samples=200, n_certify=0)
+    return explainer.explain_many(frame[:20], k=8, n_samples=200, n_certify=0, keep_noise=True)
 
 
 @pytest.mark.parametrize("plot", [shap.plots.waterfall, shap.plots.bar], ids=["waterfall", "bar"])
