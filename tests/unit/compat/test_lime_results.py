@@ -120,7 +120,8 @@ def test_a_model_of_frames_gets_frames_from_an_array(mixed, model):
     """Most users of LIME pass the values of the frame on which they fitted their model."""
     rows, _, keywords = mixed
     frame = pd.DataFrame(rows, columns=keywords["feature_names"])
-    by_name = make_column_transformer((StandardScaler(), ["pay", "age"]), (OneHotEncoder(), ["job"]))
+    parts = [(StandardScaler(), ["pay", "age"]), (OneHotEncoder(), ["job"])]
+    by_name = make_column_transformer(*parts, remainder="passthrough")  # dropped columns are held fixed
     pipeline = make_pipeline(by_name, model).fit(frame, rows[:, 1] + rows[:, 0] > 41)
     explainer = LimeTabularExplainer(frame.to_numpy(), **keywords)
     ours = explainer.explain_instance(rows[3], pipeline.predict_proba, **FEW)  # warnings are errors
