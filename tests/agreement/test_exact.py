@@ -9,6 +9,7 @@ import pytest
 from anchorline.optimize import Evidence, Problem, Status, audit, exact, solve
 from anchorline.optimize.bounds import Bound
 from anchorline.optimize.exact import Limits, solve_runners_up
+from anchorline.optimize.groups import Gains, Parts, largest
 from helpers.oracle import enumerate_objective, least_squares
 from helpers.problems import TROUBLES, generate
 
@@ -80,13 +81,15 @@ def test_a_candidate_is_forced_where_every_better_set_has_it():
     answers = []
     for _ in range(400):
         n, r = int(rng.integers(3, 8)), int(rng.integers(1, 3))
-        gains = rng.exponential(size=n) * rng.choice([1.0, np.inf], size=n, p=[0.95, 0.05])
+        values = rng.exponential(size=n) * rng.choice([1.0, np.inf], size=n, p=[0.95, 0.05])
         cutoff = float(rng.uniform(-3, 1))
         better = [
-            set(chosen) for chosen in itertools.combinations(range(n), r) if -gains[[*chosen]].sum() < cutoff
+            set(chosen) for chosen in itertools.combinations(range(n), r) if -values[[*chosen]].sum() < cutoff
         ]
-        forced = all(int(gains.argmax()) in chosen for chosen in better)
-        assert Bound(0.0, gains, (0.0, 0.0), 0.0).forces_best(cutoff, r) == forced
+        forced = all(int(values.argmax()) in chosen for chosen in better)
+        gains = Gains.of(Parts.alone(np.zeros(n)), np.sqrt(values), np.zeros(n), r)
+        children, _ = Bound(0.0, gains, (0.0, 0.0), -largest(values, r)).children(cutoff, r)
+        assert (len(children) <= 1) == forced
         answers.append(forced)
     assert 50 < sum(answers) < 350
 

@@ -16,8 +16,9 @@ For a set T of r more literals the bound is ``Y' form Y + 2 min(mu low, mu high)
           \rho_j \ge \text{sum of the } r - 1 \text{ largest } |\tilde\kappa_{ij}|
 
 where :math:`\tilde\kappa` are the remaining correlations. The bound holds because a correlation matrix minus
-``diag(1 - rho)`` is diagonally dominant. With r = 1, rho = 0 and the best Y, the bound is the exact value
-(`saddle`). The variant without starting level is the special case low = high.
+``diag(1 - rho)`` is diagonally dominant. `anchorline.optimize.groups` derives it for literals of which several
+belong to one attribute; here every literal is its own attribute. With r = 1, rho = 0 and the best Y, the bound is
+the exact value (`saddle`). The variant without starting level is the special case low = high.
 
 A literal whose projected variance vanishes (always flipped, a complement, a duplicate) gains nothing if
 ``b~ eta + 1~ mu = 0``, and without limit otherwise. Therefore it restricts the multipliers (eta, mu) to a line,
@@ -29,15 +30,15 @@ never invalid.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from anchorline.optimize.evidence import Evidence
+from anchorline.optimize.groups import VANISHING, Blocks, Gains, Groups, Parts, largest
 
-_VANISHING = 1e-11  # a projected variance below this share of the original variance is rounding noise
 _ALIGNED = 1e-9  # a remaining coefficient below this share of its size is rounding noise
 _ROUNDING = 64 * np.finfo(np.float64).eps  # rounding error of a difference, as a share of its two sides
-_INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +49,12 @@ class Centered:
     variances: np.ndarray  # diagonal of S, (d,)
     rows: np.ndarray  # s, b and 1, (3, d)
     form: np.ndarray  # (3, 3)
-    row_max: np.ndarray  # largest |correlation| of each literal with another literal
+    correlations: np.ndarray  # (d, d), zero on the diagonal of a literal without variance
+    groups: Groups
 
     @classmethod
-    def from_evidence(cls, evidence: Evidence) -> "Centered":
-        """Center the moments of the evidence. Cost d^2."""
+    def from_evidence(cls, evidence: Evidence, groups: np.ndarray | None = None) -> "Centered":
+        """Center the moments of the evidence on literals of numbered groups. Cost d^2."""
         b, tbar = evidence.flip_means, evidence.drop_mean
         covariance = evidence.second_moments - b[:, None] * b
         noise = _ROUNDING * np.diagonal(evidence.second_moments)
@@ -63,11 +65,23 @@ class Centered:
         rows = np.stack([evidence.cross_moments - tbar * b, b, np.ones_like(b)]) / np.sqrt(unit)
         form = np.array([[evidence.drop_square - tbar**2, tbar, 0], [tbar, -1, 0], [0, 0, 0]])
         scale = np.where(variances > 0, 1 / np.sqrt(np.where(variances > 0, variances, 1.0)), 0.0)
-        correlations = np.abs(covariance)
+        correlations = covariance * scale[:, None]
         correlations *= scale
-        np.fill_diagonal(correlations, 0)
-        row_max = correlations.max(axis=1, initial=0) * scale
-        return cls(covariance, variances, rows, form, row_max)
+        return cls(covariance, variances, rows, form, correlations, Groups.of(groups, correlations, scale))
+
+    @cached_property
+    def row_max(self) -> np.ndarray:
+        """Largest |correlation| of each literal with another literal, (d,)."""
+        sizes = np.abs(self.correlations)
+        np.fill_diagonal(sizes, 0.0)
+        return np.asarray(sizes.max(axis=1, initial=0.0))
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """All literals by group."""
+        correlations = self.correlations.copy()
+        np.fill_diagonal(correlations, 1.0)
+        return Blocks.of(correlations, self.groups.numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +139,7 @@ def project(centered: Centered, chosen: tuple[int, ...], candidates: np.ndarray)
     rows, variances, form = centered.rows[:, index], original.copy(), centered.form.copy()
     noise, errors = _ROUNDING * np.abs(rows), _ROUNDING * np.abs(form)
     for i in range(p):
-        if variances[i] <= _VANISHING * original[i]:
+        if variances[i] <= VANISHING * original[i]:
             residuals[i] = 0.0
             if (pin := _without_noise(rows[1:, i], one)).any():
                 line = _narrowed(line, pin)
@@ -139,7 +153,7 @@ def project(centered: Centered, chosen: tuple[int, ...], candidates: np.ndarray)
         form -= vector[:, None] * vector
         errors += 2 * np.abs(vector)[:, None] * (noise[:, i] / root)
     rows, noise, remaining = rows[:, p:], noise[:, p:], variances[p:]
-    degenerate, pins = remaining <= _VANISHING * original[p:], None
+    degenerate, pins = remaining <= VANISHING * original[p:], None
     if degenerate.any():
         pins = np.where(degenerate, _without_noise(rows[1:], one), 0.0)
         if line is not None:  # a pin across the line restricts nothing
@@ -229,84 +243,108 @@ def cheap_rho(centered: Centered, projection: Projection, candidates: np.ndarray
     return np.asarray(others * top / np.sqrt((1 - squares) * (1 - largest)))
 
 
-def exact_rho(centered: Centered, projection: Projection, candidates: np.ndarray, others: int) -> np.ndarray:
-    """Sum of the ``others`` largest absolute correlations that each candidate has left. Cost n^2."""
-    n = len(candidates)
-    if others == 0 or n <= 1:
-        return np.zeros(n)
+def blocks_of(centered: Centered, projection: Projection, candidates: np.ndarray) -> Blocks:
+    """The candidates by group, with the correlations that they have left. Cost n^2."""
+    if len(candidates) == len(centered.variances) and not len(projection.residuals):
+        return centered.blocks
     remaining = centered.covariance[candidates[:, None], candidates]
     for row in projection.residuals:
         remaining -= row[:, None] * row
     degenerate = projection.variances == 0  # a degenerate literal correlates with nothing
     scale = np.where(degenerate, 0.0, 1 / np.sqrt(np.where(degenerate, 1.0, projection.variances)))
-    correlations = np.abs(remaining) * scale[:, None] * scale
-    np.fill_diagonal(correlations, 0)
-    if others >= n - 1:
-        return np.asarray(correlations.sum(axis=1))
-    return np.asarray(np.partition(correlations, n - others, axis=1)[:, n - others :].sum(axis=1))
+    remaining *= scale[:, None]
+    remaining *= scale
+    np.fill_diagonal(remaining, 1.0)
+    return Blocks.of(remaining, centered.groups.numbers[candidates])
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A lower bound ``base - sum of the r largest gains``, with one gain per candidate."""
+    """A lower bound ``base - largest gain of r candidates``."""
 
     base: float
-    gains: np.ndarray
+    gains: Gains
     multipliers: tuple[float, float]  # eta, mu
     value: float
 
     def screen(self, cutoff: float, r: int) -> tuple[np.ndarray, float]:
         """Positions of the candidates that a set bounded below ``cutoff`` may hold, and the bound of the rest."""
-        n = len(self.gains)
-        top = np.partition(self.gains, n - r)[n - r :]
-        others = np.inf if np.isinf(top[1:]).any() else top[1:].sum()  # partition puts the smallest first
-        bounds = np.maximum(self.base - others - self.gains, self.value)
+        bounds = np.maximum(self.base - self.gains.reach(r), self.value)
         return np.flatnonzero(bounds < cutoff), float(bounds[bounds >= cutoff].min(initial=np.inf))
 
-    def forces_best(self, cutoff: float, r: int) -> bool:
-        """Whether every set bounded below ``cutoff`` holds the candidate of the largest gain."""
-        n = len(self.gains)
-        others = np.sort(np.partition(self.gains, n - r - 1)[n - r - 1 :])[:-1]
-        return bool(self.base - others.sum() >= cutoff)
+    def children(self, cutoff: float, r: int) -> tuple[list[tuple[float, int, np.ndarray]], float]:
+        """Bounds, positions and candidates of the children bounded below ``cutoff``, and the bound of the rest.
+
+        Candidates come in the order of their gains, and each child lacks the earlier ones. Sets that run past the
+        end are subsets of others.
+        """
+        gains, order = self.gains, np.argsort(-self.gains.singles, kind="stable")
+        reach, increments = gains.reach(r), gains.increments.copy()
+        dropped = np.zeros(len(order), dtype=bool)
+        children: list[tuple[float, int, np.ndarray]] = []
+        for i, pos in enumerate(order[: len(order) - r + 1].tolist()):
+            bound = max(self.value, self.base - largest(increments, r))
+            if bound >= cutoff:
+                return children, bound
+            children.append((max(bound, self.base - float(reach[pos])), pos, order[i + 1 :]))
+            dropped[pos] = True
+            group = int(gains.parts.index[pos])
+            increments[group] = gains.without(dropped, group)
+        return children, np.inf
 
 
 def climb(
     projection: Projection,
-    rho: np.ndarray,
+    parts: Parts,
     r: int,
     limits: tuple[float, float],
     start: tuple[float, float],
-    steps: int = 2,
 ) -> Bound:
     """Bound the objective that ``r`` more candidates can reach, by a few ascent steps from multipliers ``start``.
 
-    Each step takes the r largest gains and moves to the best multipliers for that set. The bound is concave in
-    the multipliers, so it rises fast, and the bound of every step is valid. ``limits`` is (low, high).
+    Each step takes the best set and moves to the best multipliers for it. The bound is concave in the multipliers,
+    so it rises fast, and the bound of every step is valid. If a step goes too far, the next one moves to the best
+    multipliers for the mean of the best sets so far. ``limits`` is (low, high).
     """
-    a, n, line = projection.vectors, len(rho), projection.common_line
-    unbounded = rho >= _INDEFINITE  # the gain of such a literal has no bound
-    scale = 1 / np.where(unbounded, 1.0, 1 - rho)
-    any_unbounded, errors = bool(unbounded.any()), projection.errors + _ROUNDING * np.abs(projection.form)
-    best, top, (eta, mu) = None, None, start
+    a, line = projection.vectors, projection.common_line
+    errors = projection.errors + _ROUNDING * np.abs(projection.form)
+    best, gains, mean, (eta, mu) = None, None, np.zeros((3, 3)), start
     if line is not None:
         eta, mu = (line @ start) * line if np.isfinite(limits).all() else np.zeros(2)
-    for _ in range(steps):
-        if top is not None:
-            form = projection.form - (a[:, top] * scale[top]) @ a[:, top].T
-            eta, mu = map(float, saddle(form, *limits, line))
+    for step in range(2 if parts.table.shape[1] == 1 else 3):
+        if gains is not None:
+            mean += (_taken(gains, a, r) - mean) / step
+            eta, mu = map(float, saddle(projection.form - mean, *limits, line))
         lost = projection.noise[0] + abs(eta) * projection.noise[1] + abs(mu) * projection.noise[2]
-        gains = (np.abs(a[0] + eta * a[1] + mu * a[2]) + lost) ** 2 * scale
-        if any_unbounded:
-            gains[unbounded] = np.inf
-        top = np.argpartition(gains, n - r)[n - r :] if n > r else np.arange(n)
+        gains = Gains.of(parts, a[0] + eta * a[1] + mu * a[2], lost, r)
         y = np.array([1.0, eta, mu])
         price = 0.0 if mu == 0 else 2 * min(mu * limits[0], mu * limits[1])
         base = float(y @ projection.form @ y) + price
         base -= float(np.abs(y) @ errors @ np.abs(y)) + _ROUNDING * abs(price)
-        bound = Bound(base, gains, (eta, mu), base - float(gains[top].sum()))
-        if best is None or bound.value > best.value:
-            best = bound
-        if not np.isfinite(bound.value):
+        bound = Bound(base, gains, (eta, mu), base - gains.total(r))
+        improved = best is None or bound.value > best.value
+        best = bound if improved else best
+        if not np.isfinite(bound.value) or (step and improved):
             break
     assert best is not None
     return best
+
+
+def _taken(gains: Gains, a: np.ndarray, r: int) -> np.ndarray:
+    """What the best set takes from the form, (3, 3); at most two literals per group count."""
+    parts, flat, levels = gains.parts, gains.increments.ravel(), gains.increments.shape[1]
+    top = np.argpartition(flat, len(flat) - r)[len(flat) - r :] if len(flat) > r else np.arange(len(flat))
+    groups, counts = (top, np.ones(1)) if levels == 1 else np.unique(top // levels, return_counts=True)
+    rows = parts.table[groups[counts == 1] if levels > 1 else groups]
+    best = np.where(rows >= 0, gains.singles[rows], -1.0).argmax(axis=1)
+    single = rows[np.arange(len(rows)), best]
+    scale = np.where(np.isfinite(parts.one[single]), parts.one[single], 1.0)
+    taken = (a[:, single] * scale) @ a[:, single].T
+    for group in groups[counts > 1] if levels > 1 else ():
+        assert gains.doubles is not None
+        pos = int(gains.doubles[group].argmax())
+        (i, j), overlap = parts.table[group, parts.pairs[:, pos]], parts.overlaps[group, pos]
+        if 1 - overlap**2 > VANISHING and np.isfinite(parts.many[1, group]):  # false for NaN
+            added = (a[:, j] - overlap * a[:, i]) / np.sqrt(1 - overlap**2)
+            taken += (np.outer(a[:, i], a[:, i]) + np.outer(added, added)) * parts.many[1, group]
+    return np.asarray(taken)

@@ -11,12 +11,13 @@ from anchorline.optimize.bounds import (
     Bound,
     Centered,
     Projection,
+    blocks_of,
     cheap_rho,
     climb,
-    exact_rho,
     project,
     saddle,
 )
+from anchorline.optimize.groups import Parts
 from anchorline.optimize.problem import Problem, Solution, Status, Variant
 
 TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed, and its bound is kept
@@ -43,6 +44,7 @@ class Node:
     chosen: tuple[int, ...]
     candidates: np.ndarray
     multipliers: tuple[float, float]  # eta, mu
+    circuit: bool = False  # whether its sets hold a circuit (`optimize.groups`); otherwise they hold none
 
     @property
     def left(self) -> int:
@@ -118,17 +120,6 @@ class Pool:
         kept = [old for old in self.ranked if old.terms != new.terms] + [new]
         self.ranked = sorted(kept, key=lambda candidate: candidate.objective)[: self.size]
 
-    def offer_best(
-        self, chosen: tuple[int, ...], candidates: np.ndarray, values: np.ndarray, variant: Variant
-    ) -> None:
-        """Offer the chosen literals with one more candidate, in the order of their values without the box."""
-        order = np.argsort(values, kind="stable")
-        for pos in order:
-            if values[pos] >= self.cutoff:
-                return self.close(float(values[pos]))
-            self.offer(np.append(candidates[pos], chosen).astype(np.intp), variant)
-        return None
-
 
 def solve_exact(problem: Problem, limits: Limits, shared: "Shared | None" = None) -> Solution:
     r"""Prove the optimum of `Problem` by best-first branch and bound on its statistics.
@@ -148,7 +139,7 @@ def solve_exact(problem: Problem, limits: Limits, shared: "Shared | None" = None
 
 def solve_path(problems: list[Problem], limits: Limits) -> list[Solution]:
     """Solve problems on the same evidence for increasing k; each search extends the last first guess."""
-    shared = Shared(Centered.from_evidence(problems[0].scaled.evidence)) if problems else None
+    shared = Shared(Centered.from_evidence(problems[0].scaled.evidence, problems[0].groups)) if problems else None
     return [solve_exact(problem, limits, shared) for problem in problems]
 
 
@@ -175,7 +166,7 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
     if max_nodes > _NODES_BEFORE_RESTART:
         attempts = [(False, _NODES_BEFORE_RESTART), (True, max_nodes)]
     if shared is None:
-        shared = Shared(Centered.from_evidence(problem.evidence))
+        shared = Shared(Centered.from_evidence(problem.evidence, problem.groups))
     else:
         attempts = [(False, max_nodes)]  # swaps rarely improve a guess that extends the guess for a smaller k
     n_nodes, proven = 0, 0.0
@@ -242,6 +233,10 @@ def _roots(problem: Problem, shared: Shared, pool: Pool, bound: float, *, swap: 
                 pool.offer(np.array(guess, dtype=np.intp), part)
             if size:
                 roots.append((bound, len(roots), _root(centered, part, guess)))
+    largest = max(variant.size for variant in problem.variants)
+    for size in range(largest if pool.size == 1 else 1, largest + 1) if len(centered.groups.circuits) else ():
+        root = _root(centered, Variant(size, -np.inf, np.inf), guesses[0][:size])
+        roots.append((bound, len(roots), replace(root, circuit=True)))
     return roots
 
 
@@ -274,6 +269,8 @@ def _root(centered: Centered, variant: Variant, guess: tuple[int, ...]) -> Node:
 
 def _add_best(centered: Centered, chosen: tuple[int, ...], variant: Variant) -> tuple[tuple[int, ...], float]:
     others = np.delete(np.arange(len(centered.variances)), list(chosen))
+    allowed = others[~centered.groups.completing(chosen)[others]]
+    others = allowed if len(allowed) else others
     values = project(centered, chosen, others).values(variant.low, variant.high)
     pos = int(np.argmin(values))
     return (*chosen, int(others[pos])), float(values[pos])
@@ -281,53 +278,85 @@ def _add_best(centered: Centered, chosen: tuple[int, ...], variant: Variant) -> 
 
 def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Node]]:
     """Close the node, or return its children with their bounds, best first."""
-    variant, left = node.variant, node.left
+    left, groups = node.left, centered.groups
+    if not node.circuit and len(groups.circuits):
+        node = replace(node, candidates=node.candidates[~groups.completing(node.chosen)[node.candidates]])
     if len(node.candidates) <= left:  # taking all of them is at least as good as any subset
-        pool.offer(np.append(node.candidates, node.chosen).astype(np.intp), variant)
+        _offer(pool, node, node.candidates)
         return []
     projection = project(centered, node.chosen, node.candidates)
     if left == 1:
-        pool.offer_best(node.chosen, node.candidates, projection.values(variant.low, variant.high), variant)
+        values = projection.values(node.variant.low, node.variant.high)
+        if node.circuit and groups.rests(node.chosen).any(axis=1).all():
+            values = np.where(groups.completing(node.chosen)[node.candidates], values, np.inf)
+        _offer_best(pool, node, node.candidates[:, None], values)
         return []
     candidates, bound = _screen(centered, projection, node, pool)
     if len(candidates) <= left:
         if len(candidates):
-            pool.offer(np.append(candidates, node.chosen).astype(np.intp), variant)
+            _offer(pool, node, candidates)
         return []
-    order = np.argsort(-bound.gains, kind="stable")
-    candidates, gains = candidates[order], bound.gains[order]
-    # Child i takes candidate i and drops the earlier ones. Sets that run past the end are subsets of others.
-    bounds = bound.base - np.correlate(gains, np.ones(left))
-    n_children = int(np.searchsorted(bounds, pool.cutoff))
-    if n_children < len(bounds):
-        pool.close(float(bounds[n_children]))
+    children, closed = bound.children(pool.cutoff, left)
+    pool.close(closed)
     return [
-        (
-            float(bounds[i]),
-            Node(variant, (*node.chosen, int(candidates[i])), candidates[i + 1 :], bound.multipliers),
-        )
-        for i in range(n_children)
+        (value, replace(node, chosen=chosen, candidates=candidates[rest], multipliers=bound.multipliers))
+        for value, pos, rest in children
+        for chosen in [(*node.chosen, int(candidates[pos]))]
     ]
+
+
+def _offer_best(pool: Pool, node: Node, sets: np.ndarray, values: np.ndarray) -> None:
+    """Offer the chosen literals with each of the ``sets`` (n, s), in the order of their values without the box."""
+    for pos in np.argsort(values, kind="stable"):
+        if values[pos] >= pool.cutoff:
+            return pool.close(float(values[pos]))
+        _offer(pool, node, sets[pos])
+    return None
+
+
+def _offer(pool: Pool, node: Node, literals: np.ndarray) -> None:
+    """Offer the chosen literals with some more; in the tree of circuits, to every variant with room for them."""
+    support = np.append(literals, node.chosen).astype(np.intp)
+    if not node.circuit:
+        return pool.offer(support, node.variant)
+    for variant in pool.problem.variants:
+        fits = len(support) <= variant.size
+        for part in [support] if fits else [np.delete(support, i) for i in range(len(support))]:
+            pool.offer(part, variant)
+    return None
 
 
 def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) -> tuple[np.ndarray, Bound]:
     """Drop the candidates that cannot be part of a better set, and repeat until no more can be dropped.
 
-    The correlations are computed in two stages: first an O(n) bound, then all pairs of the surviving candidates.
-    If the first stage drops no candidate but leaves only one child, the second stage waits for that child, where
-    its bound is tighter.
+    If every literal is a group of its own, the correlations are computed in two stages: first an O(n) bound, then
+    all pairs of the surviving candidates. If the first stage drops no candidate but leaves only one child, the
+    second stage waits for that child, where its bound is tighter.
     """
     candidates, left = node.candidates, node.left
     limits, multipliers = (node.variant.low, node.variant.high), node.multipliers
-    exact = len(candidates) <= _FEW_CANDIDATES
-    rho = (exact_rho if exact else cheap_rho)(centered, projection, candidates, left - 1)
+    exact = not centered.groups.plain or len(candidates) <= _FEW_CANDIDATES
+    parts = _split(centered, projection, node, candidates, exact=exact)
     while True:
-        bound = climb(projection, rho, left, limits, multipliers)
+        bound = climb(projection, parts, left, limits, multipliers)
         kept, closed = bound.screen(pool.cutoff, left)
         pool.close(closed)
-        done = exact or len(candidates) > _MAX_ALL_PAIRS or bound.forces_best(pool.cutoff, left)
+        done = exact or len(candidates) > _MAX_ALL_PAIRS or len(bound.children(pool.cutoff, left)[0]) == 1
         if len(kept) <= left or (done and len(kept) == len(candidates)):
             return candidates[kept], bound
         candidates, projection, multipliers = candidates[kept], projection.restrict(kept), bound.multipliers
-        exact = len(candidates) <= _MAX_ALL_PAIRS
-        rho = exact_rho(centered, projection, candidates, left - 1) if exact else rho[kept]
+        exact = not centered.groups.plain or len(candidates) <= _MAX_ALL_PAIRS
+        parts = _split(centered, projection, node, candidates, exact=exact)
+
+
+def _split(
+    centered: Centered, projection: Projection, node: Node, candidates: np.ndarray, *, exact: bool
+) -> Parts:
+    """The parts of groups that may be chosen, with exact correlations or with their O(n) bound."""
+    if not exact:
+        return Parts.alone(cheap_rho(centered, projection, candidates, node.left - 1))
+    rests = centered.groups.rests(node.chosen)
+    sizes, rests = rests.sum(axis=1), rests[:, candidates]
+    required = node.circuit and bool(sizes.all())
+    open_rests = rests[(rests.sum(axis=1) == sizes) & (sizes > 0)]
+    return Parts.of(blocks_of(centered, projection, candidates), open_rests, node.left, whole=required)

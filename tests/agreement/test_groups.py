@@ -1,0 +1,91 @@
+"""The exact solver on bounds and intervals of attributes, against enumeration of every support."""
+
+import os
+
+import numpy as np
+import pytest
+
+from anchorline.optimize import Evidence, Problem, Status, audit, solve
+from helpers.attributes import TROUBLES, generate_grouped
+from helpers.oracle import enumerate_objective
+
+N_PROBLEMS = 2_400
+N_QUICK = 300
+PER_TEST = 50
+SOAK = int(os.environ.get("ANCHORLINE_SOAK", "0"))  # `make soak` runs this many other problems
+STARTS = range(10_000, 10_000 + SOAK, PER_TEST) if SOAK else range(N_QUICK, N_PROBLEMS, PER_TEST)
+
+
+def check(seed):
+    sample = generate_grouped(seed)
+    rest = (sample.k, sample.prediction, sample.box, sample.origin)
+    truth = enumerate_objective(sample.flips, sample.drops, sample.row_weights, *rest)
+    evidence = Evidence.from_sample(sample.flips, sample.drops, sample.weights)
+    problem = Problem(evidence, *rest, groups=sample.groups)
+    solution = solve(problem)
+    if np.isinf(truth):
+        assert solution.status is Status.INFEASIBLE, f"seed {seed}"
+        return
+    assert solution.status is Status.OPTIMAL, f"seed {seed}"
+    assert solution.objective == pytest.approx(truth, abs=1e-9), f"seed {seed}"
+    assert solution.lower_bound <= truth + 1e-9, f"seed {seed}"
+    assert solution.gap <= 1e-9, f"seed {seed}"
+    audit.check(problem, solution)
+
+
+@pytest.mark.parametrize("start", range(0, N_QUICK, PER_TEST))
+def test_exact_is_the_enumerated_optimum_on_attributes(start):
+    for seed in range(start, start + PER_TEST):
+        check(seed)
+
+
+@pytest.mark.generated
+@pytest.mark.parametrize("start", STARTS)
+def test_exact_is_the_enumerated_optimum_on_more_attributes(start):
+    for seed in range(start, start + PER_TEST):
+        check(seed)
+
+
+def test_the_generated_problems_hold_every_kind_of_trouble():
+    counts = dict.fromkeys([*TROUBLES, "fewer_rows", "no_box", "size_1", "size_2", "size_3", "size_4"], 0)
+    for seed in range(N_PROBLEMS):
+        sample = generate_grouped(seed)
+        counts[sample.trouble] += 1
+        counts["fewer_rows"] += len(sample.drops) < len(sample.groups)
+        counts["no_box"] += sample.box is None
+        for size in np.unique(np.unique(sample.groups, return_counts=True)[1]):
+            counts[f"size_{size}"] += 1
+    assert min(counts.values()) >= 100, counts
+
+
+def attributes(seed, n_attributes, n=2000):
+    """Attributes with a lower bound, an upper bound and an interval each, and drops with different effects."""
+    rng = np.random.default_rng([31, seed])
+    drawn = rng.choice([0, -1, 1], p=[0.73, 0.135, 0.135], size=(n, n_attributes))
+    below, above = drawn < 0, drawn > 0
+    flips = np.stack([below, above, below | above], axis=2).reshape(n, -1)
+    weights = rng.normal(size=(2, n_attributes)) / (1 + np.arange(n_attributes))
+    drops = np.tanh(0.5 * (below @ weights[0] + above @ weights[1]) + 0.2 * (below[:, 0] & above[:, 1]))
+    drops = np.rint(drops * 2**26) / 2**26
+    return Evidence.from_sample(flips, drops), np.repeat(np.arange(n_attributes), 3)
+
+
+def test_sixty_attributes_with_three_literals_each_are_proved_in_few_nodes():
+    evidence, groups = attributes(0, 60)
+    solution = solve(Problem(evidence, 5, 0.4, groups=groups), node_limit=200).require_optimal()
+    plain = solve(Problem(evidence, 5, 0.4), node_limit=200)
+    assert plain.status is Status.LIMIT
+    assert plain.objective >= solution.objective - 1e-12
+    assert plain.lower_bound <= solution.objective
+
+
+@pytest.mark.parametrize("node_limit", [0, 1, 3, 6])
+def test_at_a_limit_the_bound_is_still_below_the_optimum(node_limit):
+    for seed in range(150):
+        sample = generate_grouped(seed)
+        evidence = Evidence.from_sample(sample.flips, sample.drops, sample.weights)
+        problem = Problem(evidence, sample.k, sample.prediction, sample.box, sample.origin, sample.groups)
+        limited, full = solve(problem, node_limit=node_limit), solve(problem)
+        if full.status is not Status.INFEASIBLE:
+            assert limited.lower_bound <= full.objective + 1e-9, f"seed {seed}"
+            assert limited.objective >= full.objective - 1e-9, f"seed {seed}"
