@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from anchorline.optimize import Evidence, Problem, Status, audit, exact, solve
-from anchorline.optimize.bounds import Bound
+from anchorline.optimize.bounds import Alone, Bound
 from anchorline.optimize.exact import Limits, solve_runners_up
-from anchorline.optimize.groups import Gains, Parts, largest
 from helpers.oracle import enumerate_objective, least_squares
 from helpers.problems import TROUBLES, generate
 
@@ -87,9 +86,9 @@ def test_a_candidate_is_forced_where_every_better_set_has_it():
             set(chosen) for chosen in itertools.combinations(range(n), r) if -values[[*chosen]].sum() < cutoff
         ]
         forced = all(int(values.argmax()) in chosen for chosen in better)
-        gains = Gains.of(Parts.alone(np.zeros(n)), np.sqrt(values), np.zeros(n), r)
-        children, _ = Bound(0.0, gains, (0.0, 0.0), -largest(values, r)).children(cutoff, r)
-        assert (len(children) <= 1) == forced
+        gains = Alone.of(np.zeros(n)).gains(np.sqrt(values), np.zeros(n), r)
+        _, bounds, _ = Bound(0.0, gains, (0.0, 0.0), -gains.total(r)).children(cutoff, r)
+        assert (len(bounds) <= 1) == forced
         answers.append(forced)
     assert 50 < sum(answers) < 350
 

@@ -9,11 +9,10 @@ from anchorline.optimize import Evidence, Problem, Status, audit, solve
 from helpers.attributes import TROUBLES, generate_grouped
 from helpers.oracle import enumerate_objective
 
-N_PROBLEMS = 2_400
-N_QUICK = 300
+N_PROBLEMS = 200
 PER_TEST = 50
 SOAK = int(os.environ.get("ANCHORLINE_SOAK", "0"))  # `make soak` runs this many other problems
-STARTS = range(10_000, 10_000 + SOAK, PER_TEST) if SOAK else range(N_QUICK, N_PROBLEMS, PER_TEST)
+STARTS = range(10_000, 10_000 + SOAK, PER_TEST) if SOAK else range(0, N_PROBLEMS, PER_TEST)
 
 
 def check(seed):
@@ -33,15 +32,9 @@ def check(seed):
     audit.check(problem, solution)
 
 
-@pytest.mark.parametrize("start", range(0, N_QUICK, PER_TEST))
-def test_exact_is_the_enumerated_optimum_on_attributes(start):
-    for seed in range(start, start + PER_TEST):
-        check(seed)
-
-
 @pytest.mark.generated
 @pytest.mark.parametrize("start", STARTS)
-def test_exact_is_the_enumerated_optimum_on_more_attributes(start):
+def test_exact_is_the_enumerated_optimum_on_attributes(start):
     for seed in range(start, start + PER_TEST):
         check(seed)
 
@@ -55,7 +48,7 @@ def test_the_generated_problems_hold_every_kind_of_trouble():
         counts["no_box"] += sample.box is None
         for size in np.unique(np.unique(sample.groups, return_counts=True)[1]):
             counts[f"size_{size}"] += 1
-    assert min(counts.values()) >= 100, counts
+    assert min(counts.values()) >= 8, counts
 
 
 def attributes(seed, n_attributes, n=2000):
@@ -79,13 +72,23 @@ def test_sixty_attributes_with_three_literals_each_are_proved_in_few_nodes():
     assert plain.lower_bound <= solution.objective
 
 
-@pytest.mark.parametrize("node_limit", [0, 1, 3, 6])
-def test_at_a_limit_the_bound_is_still_below_the_optimum(node_limit):
-    for seed in range(150):
+def test_at_a_limit_the_bound_is_still_below_the_optimum():
+    for seed in range(60):
         sample = generate_grouped(seed)
         evidence = Evidence.from_sample(sample.flips, sample.drops, sample.weights)
         problem = Problem(evidence, sample.k, sample.prediction, sample.box, sample.origin, sample.groups)
-        limited, full = solve(problem, node_limit=node_limit), solve(problem)
-        if full.status is not Status.INFEASIBLE:
+        full = solve(problem)
+        for node_limit in (0, 1, 4) if full.status is not Status.INFEASIBLE else ():
+            limited = solve(problem, node_limit=node_limit)
             assert limited.lower_bound <= full.objective + 1e-9, f"seed {seed}"
             assert limited.objective >= full.objective - 1e-9, f"seed {seed}"
+
+
+def test_attributes_with_one_literal_each_need_no_groups():
+    for seed in range(40):
+        rng = np.random.default_rng([32, seed])
+        flips = rng.random((300, 12)) < rng.choice([0.02, 0.3, 0.9], size=12)
+        evidence = Evidence.from_sample(flips, np.rint(2**20 * np.tanh(flips @ rng.normal(size=12))) / 2**20)
+        plain, grouped = (solve(Problem(evidence, 3, 0.4, groups=groups)) for groups in (None, np.arange(12)))
+        assert plain.status is grouped.status is Status.OPTIMAL
+        assert grouped.objective == pytest.approx(plain.objective, abs=1e-12)

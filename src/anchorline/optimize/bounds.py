@@ -35,10 +35,12 @@ from functools import cached_property
 import numpy as np
 
 from anchorline.optimize.evidence import Evidence
-from anchorline.optimize.groups import VANISHING, Blocks, Gains, Groups, Parts, largest
+from anchorline.optimize.gains import Gains
+from anchorline.optimize.groups import VANISHING, Blocks, Groups, Parts
 
 _ALIGNED = 1e-9  # a remaining coefficient below this share of its size is rounding noise
 _ROUNDING = 64 * np.finfo(np.float64).eps  # rounding error of a difference, as a share of its two sides
+_INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,7 @@ class Centered:
     rows: np.ndarray  # s, b and 1, (3, d)
     form: np.ndarray  # (3, 3)
     correlations: np.ndarray  # (d, d), zero on the diagonal of a literal without variance
-    groups: Groups
+    groups: Groups | None  # None if every literal is a group of its own
 
     @classmethod
     def from_evidence(cls, evidence: Evidence, groups: np.ndarray | None = None) -> "Centered":
@@ -67,7 +69,8 @@ class Centered:
         scale = np.where(variances > 0, 1 / np.sqrt(np.where(variances > 0, variances, 1.0)), 0.0)
         correlations = covariance * scale[:, None]
         correlations *= scale
-        return cls(covariance, variances, rows, form, correlations, Groups.of(groups, correlations, scale))
+        found = None if groups is None else Groups.of(groups, correlations, scale)
+        return cls(covariance, variances, rows, form, correlations, found)
 
     @cached_property
     def row_max(self) -> np.ndarray:
@@ -75,13 +78,6 @@ class Centered:
         sizes = np.abs(self.correlations)
         np.fill_diagonal(sizes, 0.0)
         return np.asarray(sizes.max(axis=1, initial=0.0))
-
-    @cached_property
-    def blocks(self) -> Blocks:
-        """All literals by group."""
-        correlations = self.correlations.copy()
-        np.fill_diagonal(correlations, 1.0)
-        return Blocks.of(correlations, self.groups.numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,10 +239,8 @@ def cheap_rho(centered: Centered, projection: Projection, candidates: np.ndarray
     return np.asarray(others * top / np.sqrt((1 - squares) * (1 - largest)))
 
 
-def blocks_of(centered: Centered, projection: Projection, candidates: np.ndarray) -> Blocks:
-    """The candidates by group, with the correlations that they have left. Cost n^2."""
-    if len(candidates) == len(centered.variances) and not len(projection.residuals):
-        return centered.blocks
+def _correlations(centered: Centered, projection: Projection, candidates: np.ndarray) -> np.ndarray:
+    """The correlations that the candidates have left, (n, n); the diagonal has no meaning. Cost n^2."""
     remaining = centered.covariance[candidates[:, None], candidates]
     for row in projection.residuals:
         remaining -= row[:, None] * row
@@ -254,8 +248,81 @@ def blocks_of(centered: Centered, projection: Projection, candidates: np.ndarray
     scale = np.where(degenerate, 0.0, 1 / np.sqrt(np.where(degenerate, 1.0, projection.variances)))
     remaining *= scale[:, None]
     remaining *= scale
-    np.fill_diagonal(remaining, 1.0)
-    return Blocks.of(remaining, centered.groups.numbers[candidates])
+    return np.asarray(remaining)
+
+
+def exact_rho(centered: Centered, projection: Projection, candidates: np.ndarray, others: int) -> np.ndarray:
+    """Sum of the ``others`` largest absolute correlations that each candidate has left. Cost n^2."""
+    n = len(candidates)
+    if others == 0 or n <= 1:
+        return np.zeros(n)
+    sizes = np.abs(_correlations(centered, projection, candidates))
+    np.fill_diagonal(sizes, 0.0)
+    if others < n - 1:
+        sizes = np.partition(sizes, n - others, axis=1)[:, n - others :]
+    return np.asarray(sizes.sum(axis=1))
+
+
+def blocks_of(centered: Centered, groups: Groups, projection: Projection, candidates: np.ndarray) -> Blocks:
+    """The candidates by group, with the correlations that they have left. Cost n^2."""
+    correlations = _correlations(centered, projection, candidates)
+    np.fill_diagonal(correlations, 1.0)
+    return Blocks.of(correlations, groups.numbers[candidates])
+
+
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """Candidates that are groups of their own: the short form of `groups.Parts`."""
+
+    scale: np.ndarray  # 1 / (1 - rho), (n,), and 1 where the gain has no bound
+    unbounded: np.ndarray | None  # (n,), None if every gain has a bound
+    steps = 2
+
+    @classmethod
+    def of(cls, rho: np.ndarray) -> "Alone":
+        """Candidates with sums ``rho`` (n,) of their correlations."""
+        unbounded = rho >= _INDEFINITE
+        if not unbounded.any():
+            return cls(1 / (1 - rho), None)
+        return cls(1 / np.where(unbounded, 1.0, 1 - rho), unbounded)
+
+    def gains(self, y: np.ndarray, lost: np.ndarray, r: int) -> "Singles":
+        """Gains of the candidates' values ``y`` (n,) of a'Y, of which rounding may have lost ``lost``."""
+        gains, n = (np.abs(y) + lost) ** 2 * self.scale, len(y)
+        if self.unbounded is not None:
+            gains[self.unbounded] = np.inf
+        top = np.argpartition(gains, n - r)[n - r :] if n > r else np.arange(n)
+        return Singles(self.scale, gains, top)
+
+
+@dataclass(frozen=True, eq=False)
+class Singles:
+    """Bounds on what each candidate gains: the short form of `gains.Gains`."""
+
+    scale: np.ndarray  # (n,)
+    singles: np.ndarray  # (n,)
+    top: np.ndarray  # positions of the r largest gains
+
+    def total(self, r: int) -> float:
+        """Largest gain of r candidates."""
+        return float(self.singles[self.top[:r]].sum())
+
+    def taken(self, a: np.ndarray, r: int) -> np.ndarray:
+        """What the best set takes from the form, (3, 3)."""
+        top = self.top[:r]
+        return np.asarray((a[:, top] * self.scale[top]) @ a[:, top].T)
+
+    def reach(self, r: int) -> np.ndarray:
+        """Largest gain of r candidates that hold each candidate, (n,)."""
+        others = np.sort(self.singles[self.top[:r]])[1:].sum()
+        return np.asarray(self.singles + others)
+
+    def children(self, base: float, floor: float, cutoff: float, r: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """As `Bound.children`; no bound is below ``floor``."""
+        order = np.argsort(-self.singles, kind="stable")
+        bounds = np.maximum(base - np.correlate(self.singles[order], np.ones(r)), floor)
+        n = int(np.searchsorted(bounds, cutoff))
+        return order, bounds[:n], float(bounds[n]) if n < len(bounds) else np.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +330,7 @@ class Bound:
     """A lower bound ``base - largest gain of r candidates``."""
 
     base: float
-    gains: Gains
+    gains: Gains | Singles
     multipliers: tuple[float, float]  # eta, mu
     value: float
 
@@ -272,30 +339,17 @@ class Bound:
         bounds = np.maximum(self.base - self.gains.reach(r), self.value)
         return np.flatnonzero(bounds < cutoff), float(bounds[bounds >= cutoff].min(initial=np.inf))
 
-    def children(self, cutoff: float, r: int) -> tuple[list[tuple[float, int, np.ndarray]], float]:
-        """Bounds, positions and candidates of the children bounded below ``cutoff``, and the bound of the rest.
+    def children(self, cutoff: float, r: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """Candidates in the order of their gains, bounds of the children below ``cutoff``, and that of the rest.
 
-        Candidates come in the order of their gains, and each child lacks the earlier ones. Sets that run past the
-        end are subsets of others.
+        Child i takes candidate i and lacks the earlier ones. Sets that run past the end are subsets of others.
         """
-        gains, order = self.gains, np.argsort(-self.gains.singles, kind="stable")
-        reach, increments = gains.reach(r), gains.increments.copy()
-        dropped = np.zeros(len(order), dtype=bool)
-        children: list[tuple[float, int, np.ndarray]] = []
-        for i, pos in enumerate(order[: len(order) - r + 1].tolist()):
-            bound = max(self.value, self.base - largest(increments, r))
-            if bound >= cutoff:
-                return children, bound
-            children.append((max(bound, self.base - float(reach[pos])), pos, order[i + 1 :]))
-            dropped[pos] = True
-            group = int(gains.parts.index[pos])
-            increments[group] = gains.without(dropped, group)
-        return children, np.inf
+        return self.gains.children(self.base, self.value, cutoff, r)
 
 
 def climb(
     projection: Projection,
-    parts: Parts,
+    parts: Parts | Alone,
     r: int,
     limits: tuple[float, float],
     start: tuple[float, float],
@@ -308,15 +362,15 @@ def climb(
     """
     a, line = projection.vectors, projection.common_line
     errors = projection.errors + _ROUNDING * np.abs(projection.form)
-    best, gains, mean, (eta, mu) = None, None, np.zeros((3, 3)), start
+    best, bound, mean, (eta, mu) = None, None, np.zeros((3, 3)), start
     if line is not None:
         eta, mu = (line @ start) * line if np.isfinite(limits).all() else np.zeros(2)
-    for step in range(2 if parts.table.shape[1] == 1 else 3):
-        if gains is not None:
-            mean += (_taken(gains, a, r) - mean) / step
+    for step in range(parts.steps):
+        if bound is not None:
+            mean = mean + (bound.gains.taken(a, r) - mean) / step
             eta, mu = map(float, saddle(projection.form - mean, *limits, line))
         lost = projection.noise[0] + abs(eta) * projection.noise[1] + abs(mu) * projection.noise[2]
-        gains = Gains.of(parts, a[0] + eta * a[1] + mu * a[2], lost, r)
+        gains = _gains(parts, a[0] + eta * a[1] + mu * a[2], lost, r)
         y = np.array([1.0, eta, mu])
         price = 0.0 if mu == 0 else 2 * min(mu * limits[0], mu * limits[1])
         base = float(y @ projection.form @ y) + price
@@ -330,21 +384,6 @@ def climb(
     return best
 
 
-def _taken(gains: Gains, a: np.ndarray, r: int) -> np.ndarray:
-    """What the best set takes from the form, (3, 3); at most two literals per group count."""
-    parts, flat, levels = gains.parts, gains.increments.ravel(), gains.increments.shape[1]
-    top = np.argpartition(flat, len(flat) - r)[len(flat) - r :] if len(flat) > r else np.arange(len(flat))
-    groups, counts = (top, np.ones(1)) if levels == 1 else np.unique(top // levels, return_counts=True)
-    rows = parts.table[groups[counts == 1] if levels > 1 else groups]
-    best = np.where(rows >= 0, gains.singles[rows], -1.0).argmax(axis=1)
-    single = rows[np.arange(len(rows)), best]
-    scale = np.where(np.isfinite(parts.one[single]), parts.one[single], 1.0)
-    taken = (a[:, single] * scale) @ a[:, single].T
-    for group in groups[counts > 1] if levels > 1 else ():
-        assert gains.doubles is not None
-        pos = int(gains.doubles[group].argmax())
-        (i, j), overlap = parts.table[group, parts.pairs[:, pos]], parts.overlaps[group, pos]
-        if 1 - overlap**2 > VANISHING and np.isfinite(parts.many[1, group]):  # false for NaN
-            added = (a[:, j] - overlap * a[:, i]) / np.sqrt(1 - overlap**2)
-            taken += (np.outer(a[:, i], a[:, i]) + np.outer(added, added)) * parts.many[1, group]
-    return np.asarray(taken)
+def _gains(parts: Parts | Alone, y: np.ndarray, lost: np.ndarray, r: int) -> Gains | Singles:
+    """Bounds on what the candidates gain at the multipliers that give ``y``."""
+    return parts.gains(y, lost, r) if isinstance(parts, Alone) else Gains.of(parts, y, lost, r)

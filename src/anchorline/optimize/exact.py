@@ -8,12 +8,14 @@ import numpy as np
 
 from anchorline.errors import NumericalError
 from anchorline.optimize.bounds import (
+    Alone,
     Bound,
     Centered,
     Projection,
     blocks_of,
     cheap_rho,
     climb,
+    exact_rho,
     project,
     saddle,
 )
@@ -233,8 +235,10 @@ def _roots(problem: Problem, shared: Shared, pool: Pool, bound: float, *, swap: 
                 pool.offer(np.array(guess, dtype=np.intp), part)
             if size:
                 roots.append((bound, len(roots), _root(centered, part, guess)))
+    if centered.groups is None or not len(centered.groups.circuits):
+        return roots
     largest = max(variant.size for variant in problem.variants)
-    for size in range(largest if pool.size == 1 else 1, largest + 1) if len(centered.groups.circuits) else ():
+    for size in range(largest if pool.size == 1 else 1, largest + 1):
         root = _root(centered, Variant(size, -np.inf, np.inf), guesses[0][:size])
         roots.append((bound, len(roots), replace(root, circuit=True)))
     return roots
@@ -269,8 +273,9 @@ def _root(centered: Centered, variant: Variant, guess: tuple[int, ...]) -> Node:
 
 def _add_best(centered: Centered, chosen: tuple[int, ...], variant: Variant) -> tuple[tuple[int, ...], float]:
     others = np.delete(np.arange(len(centered.variances)), list(chosen))
-    allowed = others[~centered.groups.completing(chosen)[others]]
-    others = allowed if len(allowed) else others
+    if centered.groups is not None:
+        allowed = others[~centered.groups.completing(chosen)[others]]
+        others = allowed if len(allowed) else others
     values = project(centered, chosen, others).values(variant.low, variant.high)
     pos = int(np.argmin(values))
     return (*chosen, int(others[pos])), float(values[pos])
@@ -279,7 +284,7 @@ def _add_best(centered: Centered, chosen: tuple[int, ...], variant: Variant) -> 
 def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Node]]:
     """Close the node, or return its children with their bounds, best first."""
     left, groups = node.left, centered.groups
-    if not node.circuit and len(groups.circuits):
+    if groups is not None and not node.circuit:
         node = replace(node, candidates=node.candidates[~groups.completing(node.chosen)[node.candidates]])
     if len(node.candidates) <= left:  # taking all of them is at least as good as any subset
         _offer(pool, node, node.candidates)
@@ -287,7 +292,7 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
     projection = project(centered, node.chosen, node.candidates)
     if left == 1:
         values = projection.values(node.variant.low, node.variant.high)
-        if node.circuit and groups.rests(node.chosen).any(axis=1).all():
+        if groups is not None and node.circuit and groups.rests(node.chosen).any(axis=1).all():
             values = np.where(groups.completing(node.chosen)[node.candidates], values, np.inf)
         _offer_best(pool, node, node.candidates[:, None], values)
         return []
@@ -296,12 +301,12 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
         if len(candidates):
             _offer(pool, node, candidates)
         return []
-    children, closed = bound.children(pool.cutoff, left)
+    order, bounds, closed = bound.children(pool.cutoff, left)
     pool.close(closed)
+    candidates = candidates[order]
     return [
-        (value, replace(node, chosen=chosen, candidates=candidates[rest], multipliers=bound.multipliers))
-        for value, pos, rest in children
-        for chosen in [(*node.chosen, int(candidates[pos]))]
+        (value, Node(node.variant, (*node.chosen, taken), candidates[i:], bound.multipliers, node.circuit))
+        for i, (value, taken) in enumerate(zip(bounds.tolist(), candidates.tolist(), strict=False), 1)
     ]
 
 
@@ -335,28 +340,29 @@ def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) 
     """
     candidates, left = node.candidates, node.left
     limits, multipliers = (node.variant.low, node.variant.high), node.multipliers
-    exact = not centered.groups.plain or len(candidates) <= _FEW_CANDIDATES
+    exact = centered.groups is not None or len(candidates) <= _FEW_CANDIDATES
     parts = _split(centered, projection, node, candidates, exact=exact)
     while True:
         bound = climb(projection, parts, left, limits, multipliers)
         kept, closed = bound.screen(pool.cutoff, left)
         pool.close(closed)
-        done = exact or len(candidates) > _MAX_ALL_PAIRS or len(bound.children(pool.cutoff, left)[0]) == 1
+        done = exact or len(candidates) > _MAX_ALL_PAIRS or len(bound.children(pool.cutoff, left)[1]) == 1
         if len(kept) <= left or (done and len(kept) == len(candidates)):
             return candidates[kept], bound
         candidates, projection, multipliers = candidates[kept], projection.restrict(kept), bound.multipliers
-        exact = not centered.groups.plain or len(candidates) <= _MAX_ALL_PAIRS
+        exact = centered.groups is not None or len(candidates) <= _MAX_ALL_PAIRS
         parts = _split(centered, projection, node, candidates, exact=exact)
 
 
 def _split(
     centered: Centered, projection: Projection, node: Node, candidates: np.ndarray, *, exact: bool
-) -> Parts:
+) -> Parts | Alone:
     """The parts of groups that may be chosen, with exact correlations or with their O(n) bound."""
-    if not exact:
-        return Parts.alone(cheap_rho(centered, projection, candidates, node.left - 1))
+    if centered.groups is None:
+        return Alone.of((exact_rho if exact else cheap_rho)(centered, projection, candidates, node.left - 1))
     rests = centered.groups.rests(node.chosen)
     sizes, rests = rests.sum(axis=1), rests[:, candidates]
     required = node.circuit and bool(sizes.all())
     open_rests = rests[(rests.sum(axis=1) == sizes) & (sizes > 0)]
-    return Parts.of(blocks_of(centered, projection, candidates), open_rests, node.left, whole=required)
+    blocks = blocks_of(centered, centered.groups, projection, candidates)
+    return Parts.of(blocks, open_rests, node.left, whole=required)
