@@ -11,6 +11,7 @@ import anchorline as al
 from anchorline.batch import Work, explain_partition
 from anchorline.batch.evidence import explain_split
 from anchorline.errors import InstanceError
+from anchorline.optimize import Status
 from anchorline.search.sampling import cancelling_event
 from anchorline.settings import Settings
 from anchorline.spaces.base import Law
@@ -171,3 +172,13 @@ def test_every_way_to_ask_speaks_bounds(frame):
     assert shap.feature_names == list(ROW)
     assert shap.base_values + shap.values.sum() == pytest.approx(e.prediction)
     assert shap.data[0] == 41.3
+
+
+def test_the_best_sum_of_thirty_numbers_with_bounds_is_proved():
+    rng = np.random.default_rng(0)
+    numbers, weights = rng.normal(size=(400, 30)), rng.normal(size=30) / (1 + np.arange(30))
+    table = al.Table(numbers, literals="bounds")
+    explainer = al.Explainer(lambda z: 1 / (1 + np.exp(-z @ weights)), table, output_range=(0, 1))
+    e = explainer.explain(numbers[0], k=5, n_samples=2000, node_limit=100)
+    assert e.certificate.status is Status.OPTIMAL
+    assert e.certificate.optimality_gap <= 1e-9
