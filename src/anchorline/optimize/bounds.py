@@ -74,7 +74,7 @@ class Centered:
 
     @cached_property
     def row_max(self) -> np.ndarray:
-        """Largest |correlation| of each literal with another literal, (d,)."""
+        """Largest absolute correlation of each literal with another literal, (d,)."""
         sizes = np.abs(self.correlations)
         np.fill_diagonal(sizes, 0.0)
         return np.asarray(sizes.max(axis=1, initial=0.0))
