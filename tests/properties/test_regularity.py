@@ -11,6 +11,7 @@ from anchorline.guarantees import check_regularity, iht_constants, iht_mean_tole
 from anchorline.optimize import Evidence
 from anchorline.search.sampling import EnumeratedFlips
 from anchorline.settings import flip_probability_of
+from anchorline.spaces.base import Law
 from helpers.theory import draw_flips, moments
 
 ROUNDING = 1e-9
@@ -97,7 +98,7 @@ def test_property_two_is_the_norm_of_the_largest_means(sigma, order):
 def test_the_distribution_itself_is_perfectly_regular():
     for sigma in (0.0, 1.0, 3.0):
         p = flip_probability_of(sigma)
-        flips, weights = EnumeratedFlips(6, p).rows(0, 64)
+        flips, weights = EnumeratedFlips(Law.of_literals(6, p)).rows(0, 64)
         evidence = Evidence.from_sample(flips, np.zeros(64), weights)
         sample = check_regularity(evidence.flip_means, evidence.second_moments, p, 2)
         assert sample.verdict == "certified"
@@ -110,7 +111,7 @@ def test_the_distribution_itself_is_perfectly_regular():
 @pytest.mark.parametrize("sigma", [0.0, 0.25, 1.0, 3.0])
 def test_a_constant_that_never_flips_leaves_smoothness_but_not_convexity(sigma):
     p, order, d = flip_probability_of(sigma), 4, 6
-    flips, weights = EnumeratedFlips(d, p).rows(0, 2**d)
+    flips, weights = EnumeratedFlips(Law.of_literals(d, p)).rows(0, 2**d)
     evidence = Evidence.from_sample(flips, np.zeros(2**d), weights)
     sample = check_regularity(evidence.flip_means, evidence.second_moments, p, 2, order=order, constant=True)
     constants = iht_constants(sigma)

@@ -34,6 +34,7 @@ from anchorline.optimize.iht import gradient, solve_iht
 from anchorline.optimize.projection import project_sparse_sum
 from anchorline.search.sampling import EnumeratedFlips
 from anchorline.settings import flip_probability_of
+from anchorline.spaces.base import Law
 from helpers.theory import draw_flips, moments
 
 SIZES = {0.0: 20_000, 0.25: 20_000, 0.5: 40_000, 1.0: 40_000, 2.0: 100_000, 3.0: 200_000}  # enough to certify
@@ -241,7 +242,7 @@ def test_the_papers_rate_fails_where_the_constant_never_flips(sigma, d):
     The error lies along (-d, 1, ..., 1) / d and shrinks by 1 - (18/19) (1 + d e^-sigma) / (1 + d) per step.
     """
     p = flip_probability_of(sigma)
-    flips, weights = EnumeratedFlips(d, p).rows(0, 2**d)
+    flips, weights = EnumeratedFlips(Law.of_literals(d, p)).rows(0, 2**d)
     problem = Problem(Evidence.from_sample(flips, flips.mean(axis=1), weights), d + 1, 1.0)
     literals = check_regularity(problem.evidence.flip_means, problem.evidence.second_moments, p, d + 1)
     assert literals.verdict == "certified"
@@ -256,7 +257,7 @@ def test_the_papers_rate_fails_where_the_constant_never_flips(sigma, d):
 def test_the_papers_iteration_count_falls_short_where_the_constant_never_flips():
     """At k = 5 and sigma = 2, the fidelity error after the T iterations of the theorem is 300 times too large."""
     sigma, d, k, epsilon = 2.0, 4, 5, 1e-6
-    flips, weights = EnumeratedFlips(d, flip_probability_of(sigma)).rows(0, 2**d)
+    flips, weights = EnumeratedFlips(Law.of_literals(d, flip_probability_of(sigma))).rows(0, 2**d)
     trace = run(Problem(Evidence.from_sample(flips, flips.mean(axis=1), weights), k, 1.0), sigma)
     after = trace.objective(trace.iterates[iht_iterations(k, sigma, epsilon, xi=0.0)])
     assert trace.objective(trace.reference) == pytest.approx(0, abs=1e-12)

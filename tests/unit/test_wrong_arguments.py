@@ -74,7 +74,10 @@ def test_verify_takes_a_bare_frame_as_a_table():
 MISSPELLED = [
     (lambda: al.Table(FRAME, bins=5), r"Table\(\) got an unexpected keyword 'bins'. Did you mean 'n_bins'\?"),
     (lambda: al.Table(FRAME, Fixed=["age"]), r"'Fixed'. Did you mean 'fixed'\?"),
-    (lambda: al.Table(FRAME, zzz=1), r"'zzz'. The keywords are categorical, cuts, fixed, frame, groups, n_bins"),
+    (
+        lambda: al.Table(FRAME, zzz=1),
+        r"'zzz'. The keywords are categorical, cuts, fixed, frame, groups, literals, n_bins",
+    ),
     (
         lambda: al.Explainer(model, FRAME, outputs="a"),
         r"Explainer\(\) got an .* 'outputs'. Did you mean 'output'\?",
