@@ -18,7 +18,7 @@ from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
 from anchorline.result.frontier import Frontier
 from anchorline.result.neighbors import NeighborSample
-from anchorline.search.assess import Assessment, assess, scaled_sum
+from anchorline.search.assess import Assessment, assess_sum
 from anchorline.search.case import Case, open_case
 from anchorline.search.checks import Finding, Setup
 from anchorline.search.investigate import investigate
@@ -47,7 +47,8 @@ class Explainer:
         bare training frame is taken as ``Table(frame)``.
     output
         The label of the class to explain; by default the class that the model predicts. If the model's answers
-        are not classes, the name of the output.
+        are not classes, the name of the output. A pair of labels, ``("approved", "declined")``, explains the
+        score of the first class minus that of the second; its decision is whether that is at least 0.
     column
         The class to explain, by its column in the answers.
     task
@@ -92,7 +93,8 @@ class Explainer:
         self.model = model
         self.space: Space = as_space(space)
         self.output_range = None if output_range is None else checked_range(output_range)
-        self.threshold = checked_threshold(threshold)
+        is_contrast = threshold is None and isinstance(output, list | tuple)
+        self.threshold = 0.0 if is_contrast else checked_threshold(threshold)
         self.learned_ranges: Ranges = None
         self._choices = {"output": output, "column": column, "task": task, "classes": classes, "input": input}
         self._choices["own_decision"] = threshold is None
@@ -299,21 +301,8 @@ class Explainer:
         >>> explainer.assess([1, 1], [0.4, 0.0], intercept=0.0).fidelity_error.value.__round__(6)
         0.0025
         """
-        settings = Settings.from_keywords(**keywords)
-        case = self.prepare(instance, settings)
-        if n_fresh < 2:
-            raise ParameterError(f"n_fresh is {n_fresh!r}, but it must be at least 2. Type n_fresh=10_000.")
-        scaled, gap = scaled_sum(contributions, intercept, case.predictor, case.n_literals)
-        return assess(
-            case,
-            scaled,
-            anchoring_gap=gap,
-            n_samples=n_fresh,
-            stream="assess",
-            max_enumerated=0 if settings.sampling == "draw" else n_fresh // 2,
-            confidence=settings.confidence,
-            test_facts=True,
-        )
+        case = self.prepare(instance, Settings.from_keywords(**keywords))
+        return assess_sum(case, contributions, intercept, n_fresh)
 
 
 def explain(

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import ParameterError, PredictorError
+from anchorline.errors import ParameterError, PredictorError, PredictorOutputError
 from anchorline.model.decisions import Cutoff, with_own_decision
+from anchorline.model.predictor import plain_label
 from anchorline.model.target import TASKS, Target
 
 INPUTS = ("auto", "frame", "array")
@@ -41,10 +42,12 @@ def resolve(
     model, given_task = _callable_model(model, task), task
     ask, task = _method(model, task)
     known = _known_classes(ask, task, classes if classes is not None else classes_of(model), classes is not None)
+    if isinstance(output, list | tuple):
+        return _contrast(ask, task, known, tuple(output), column, "array" if wants_arrays(model, input) else input)
     rule = None
     if own_decision and task is None:
         ask, rule = _with_rule(model, ask, known)
-    if input == "array" or (input == "auto" and _wants_arrays(model)):
+    if wants_arrays(model, input):
         ask, input = OfArrays(ask), "array"
     if column is not None and (isinstance(column, bool) or not isinstance(column, int | np.integer) or column < 0):
         raise ParameterError(
@@ -68,6 +71,39 @@ def resolve(
     labels = classes_of(model) if task == "label" and given_task is None and classes is None else None
     column = None if column is None else int(column)
     return Target(ask, task, known, column, name, input, None if labels is None else tuple(labels), rule)
+
+
+def _contrast(
+    ask: Callable[[Any], Any],
+    task: str | None,
+    classes: tuple[Any, ...] | None,
+    pair: tuple[Any, ...],
+    column: int | None,
+    input: str,
+) -> Target:
+    """Return how to query a model for the score of one class minus that of another."""
+    if len(pair) != 2 or classes is None or task is not None or column is not None:
+        raise ParameterError(
+            f"output is {pair!r}, which asks for the difference of two class scores; this needs two labels, a "
+            "model whose answers are scores of known classes, and neither task nor column. Type, say, "
+            "output=('approved', 'declined'), and for a function also classes=[...]."
+        )
+    first, second = (_column_of(label, classes) for label in pair)
+    if first == second:
+        raise ParameterError(f"output is {pair!r}, but the two classes must differ.")
+    known = getattr(ask, "__name__", "") == "predict_proba"
+    difference = Difference(OfArrays(ask) if input == "array" else ask, first, second)
+    return Target(
+        difference,
+        "number",
+        name=f"{classes[first]} rather than {classes[second]}",
+        input=input,
+        contrast={
+            "classes": [plain_label(label) for label in classes],
+            "contrast": [plain_label(classes[first]), plain_label(classes[second])],
+        },
+        known_range=(-1.0, 1.0) if known else None,
+    )
 
 
 def _with_rule(
@@ -146,12 +182,33 @@ def _is_regressor(model: Any) -> bool:
         return False
 
 
-def _wants_arrays(model: Any) -> bool:
-    """Whether a scikit-learn estimator was fitted on an array, so that it warns about frames."""
+def wants_arrays(model: Any, input: str) -> bool:
+    """Return whether a model gets arrays: as asked, or because it was fitted on one and warns about frames."""
+    if input != "auto":
+        return input == "array"
     estimator = _estimator_of(model)
     if type(estimator).__module__.startswith("catboost"):
         return False  # it keeps its names elsewhere and accepts every frame
     return hasattr(estimator, "n_features_in_") and not hasattr(estimator, "feature_names_in_")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A model that returns scores of classes, as a function that returns one score minus another."""
+
+    scores: Callable[[Any], Any]
+    first: int
+    second: int
+
+    def __call__(self, inputs: Any) -> np.ndarray:
+        """Return the difference of the two scores, (n,)."""
+        scores = np.asarray(self.scores(inputs), dtype=np.float64)
+        if scores.ndim != 2 or scores.shape[1] <= max(self.first, self.second):
+            raise PredictorOutputError(
+                f"The model returned an answer of shape {scores.shape}, but the difference of two class scores "
+                "needs one column per class. Pass a model that returns the scores of all classes."
+            )
+        return np.asarray(scores[:, self.first] - scores[:, self.second])
 
 
 @dataclass(frozen=True, slots=True)

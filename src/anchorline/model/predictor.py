@@ -87,7 +87,7 @@ class Predictor:
 
     def open(self, original: Any) -> "Predictor":
         """Query the model about the instance, one model input of one row; return the predictor itself."""
-        answer, chosen = self._ask(original, 1)
+        answer, chosen = self.query(original, 1)
         self.task = "label" if _is_text(answer) else self.target.task
         self.column = self._choose_column(answer, chosen, self.target.column)
         integers = self.target.task is None and answer.ndim == 1 and answer.dtype.kind in "iub"
@@ -151,7 +151,9 @@ class Predictor:
             "learned_range": self._is_learned,
             "threshold": self._threshold,
             "input": self.target.input,
-        } | ({} if self.target.rule is None or self._class is None else {"rule": dict(self.target.rule)})
+            **(self.target.contrast or {}),
+            **({} if self.target.rule is None or self._class is None else {"rule": dict(self.target.rule)}),
+        }
 
     def _choose_column(self, answer: np.ndarray, chosen: np.ndarray | None, column: int | None) -> int | None:
         """Return the requested column, or that of the class that the model chooses."""
@@ -174,8 +176,8 @@ class Predictor:
         """Return the output range: as given, that of probabilities, or as learned, stretched to the prediction."""
         if self._given_range is not None:
             return checked_range(self._given_range)
-        if self.is_probability:
-            return 0.0, 1.0
+        if self.is_probability or self.target.known_range is not None:
+            return self.target.known_range or (0.0, 1.0)
         if self.is_label or (self._learn is None and self.column is None):
             return -1.0, 1.0
         if self._learn is None:
@@ -231,7 +233,7 @@ class Predictor:
     def answer(self, inputs: Any, n_rows: int) -> Answer:
         """Return ``(f(x) - f(z)) / 2`` per row, rounded to multiples of 2^-26, and whether the decision stays."""
         position = self.n_queries
-        raw, chosen = self._ask(inputs, n_rows)
+        raw, chosen = self.query(inputs, n_rows)
         if self.is_probability and not _are_probabilities(raw):
             raise PredictorOutputError(
                 "The model's scores sum to 1 at x but not everywhere, so they are not probabilities. Pass "
@@ -284,7 +286,7 @@ class Predictor:
             return outputs
         return (outputs - self._low) / self.half_range - 1
 
-    def _ask(self, inputs: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
+    def query(self, inputs: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the model's answers, and the number of the chosen class per row, if the answers have columns."""
         if self._max_queries is not None and self.n_queries + n_rows > self._max_queries:
             raise BudgetError(

@@ -20,6 +20,8 @@ class Target:
     the output; None stands for the name of its class. ``labels`` are the only labels that an answer may hold, or
     None if any label may come. ``rule`` is how the model itself chooses a class, in plain values; answers then
     have one more column, with the number of the chosen class. None stands for the most probable class.
+    ``contrast`` names all classes and the two whose scores are subtracted, in plain values; None if the answers
+    are not such differences. ``known_range`` is the range of the output, if its kind determines it.
     """
 
     ask: Callable[[Any], Any]
@@ -30,6 +32,8 @@ class Target:
     input: str = "auto"
     labels: tuple[Any, ...] | None = None
     rule: Mapping[str, Any] | None = None
+    contrast: Mapping[str, Any] | None = None
+    known_range: tuple[float, float] | None = None
 
 
 def checked_threshold(threshold: float | None) -> float | None:

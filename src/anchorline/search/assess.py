@@ -193,6 +193,23 @@ def assess(
     return replace(found, confidence=confidence, idle=idle)
 
 
+def assess_sum(case: Case, contributions: Any, intercept: float | None, n_fresh: int) -> Assessment:
+    """Measure anyone's contributions (d,), in the output's own units; without intercept the sum is anchored."""
+    if n_fresh < 2:
+        raise ParameterError(f"n_fresh is {n_fresh!r}, but it must be at least 2. Type n_fresh=10_000.")
+    scaled, gap = scaled_sum(contributions, intercept, case.predictor, case.n_literals)
+    return assess(
+        case,
+        scaled,
+        anchoring_gap=gap,
+        n_samples=n_fresh,
+        stream="assess",
+        max_enumerated=0 if case.settings.sampling == "draw" else n_fresh // 2,
+        confidence=case.settings.confidence,
+        test_facts=True,
+    )
+
+
 def assess_exactly(case: Case, rows: SampleRows, contributions: np.ndarray) -> Assessment:
     """Assess from rows that are the whole distribution and were queried before: exact, without further queries."""
     event = cancelling_event(contributions, case.law)

@@ -19,13 +19,13 @@ from anchorline.verify.fresh import ERRORS, supports, word
 
 def explainer_of(claimed: Explanation, predict: Any, space: Space | None) -> Explainer:
     """Return the explainer that the explanation says it was made with."""
-    parameters = claimed.parameters
+    parameters, contrast = claimed.parameters, claimed.parameters.get("contrast")
     return Explainer(
         predict,
         Hypercube() if space is None else space,
-        output=claimed.output,
+        output=claimed.output if contrast is None else tuple(contrast),
         column=parameters["column"],
-        task=parameters["task"],
+        task=parameters["task"] if contrast is None else None,
         classes=parameters["classes"],
         output_range=tuple(parameters["output_range"]),
         threshold=parameters["threshold"],
