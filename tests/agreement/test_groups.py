@@ -92,3 +92,11 @@ def test_attributes_with_one_literal_each_need_no_groups():
         plain, grouped = (solve(Problem(evidence, 3, 0.4, groups=groups)) for groups in (None, np.arange(12)))
         assert plain.status is grouped.status is Status.OPTIMAL
         assert grouped.objective == pytest.approx(plain.objective, abs=1e-12)
+
+
+def test_a_problem_whose_literals_were_all_left_out_is_solved():
+    none = np.zeros(0, dtype=np.intp)
+    problem = Problem(Evidence.from_sample(np.zeros((4, 0)), [0.5, 0.0, 0.5, 0.0]), 3, 0.25, groups=none)
+    solution = solve(problem)
+    assert solution.status is Status.OPTIMAL
+    assert solution.intercept == 0.25

@@ -51,7 +51,7 @@ class Groups:
         # A literal without variance correlates with nothing, so it is a group of its own.
         numbers = np.unique(np.where(scale > 0, numbers, d + np.arange(d)), return_inverse=True)[1]
         prices = np.where(scale > 0, scale, np.inf) ** 2  # how cheaply each literal shifts the sum
-        found = [[int(j)] for j in np.flatnonzero(prices > _RARE * np.median(prices))]
+        found = [[int(j)] for j in np.flatnonzero(prices > _RARE * np.median(prices))] if d else []
         table = tabulate(numbers)
         shares, vectors = np.linalg.eigh(_blocks(correlations, table))
         ones = np.where(table >= 0, scale[table], 0.0)
