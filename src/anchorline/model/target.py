@@ -21,7 +21,8 @@ class Target:
     None if any label may come. ``rule`` is how the model itself chooses a class, in plain values; answers then
     have one more column, with the number of the chosen class. None stands for the most probable class.
     ``contrast`` names all classes and the two whose scores are subtracted, in plain values; None if the answers
-    are not such differences. ``known_range`` is the range of the output, if its kind determines it.
+    are not such differences. ``known_range`` is the range of the output, if its kind determines it. ``scale`` is
+    "margin" if a classifier is queried for margins, and None if it is queried for probabilities.
     """
 
     ask: Callable[[Any], Any]
@@ -34,6 +35,7 @@ class Target:
     rule: Mapping[str, Any] | None = None
     contrast: Mapping[str, Any] | None = None
     known_range: tuple[float, float] | None = None
+    scale: str | None = None
 
 
 def checked_threshold(threshold: float | None) -> float | None:

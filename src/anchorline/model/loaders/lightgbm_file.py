@@ -61,7 +61,7 @@ class LightgbmModel:
     def __init__(
         self, booster: Any, head: dict[str, str], categories: dict[int, list[Any]] | None, name: str
     ) -> None:
-        self._booster, self._categories, self._name = booster, categories, name
+        self.booster, self._categories, self._name = booster, categories, name
         self._names = list(booster.feature_name())
         self._has_default_names = self._names == [f"Column_{i}" for i in range(len(self._names))]
         self.feature_names_in_ = None if self._has_default_names else self._names
@@ -76,10 +76,14 @@ class LightgbmModel:
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the model's answers to rows."""
-        answer = np.asarray(self._booster.predict(self._matrix(inputs), num_threads=1), dtype=np.float64)
+        answer = np.asarray(self.booster.predict(self.features(inputs), num_threads=1), dtype=np.float64)
         return np.column_stack([1 - answer, answer]) if self._objective == "binary" else answer
 
-    def _matrix(self, inputs: Any) -> Any:
+    def features(self, inputs: Any) -> Any:
+        """Return what LightGBM gets for rows: numbers (n, m) with codes for categories, or the rows themselves.
+
+        LightGBM gets the rows themselves if it has to match their categories.
+        """
         if self._categories is None:
             return inputs
         rows = InputRows(inputs)

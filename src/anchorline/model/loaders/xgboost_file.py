@@ -40,22 +40,22 @@ class XgboostModel:
     """A callable on frames and 2-D arrays: probabilities (n, c) of the classes 0, 1, ..., or numbers (n,)."""
 
     def __init__(self, booster: Any, name: str) -> None:
-        self._booster, self._name = booster, name
+        self.booster, self._name = booster, name
         booster.set_param({"nthread": 1, "device": "cpu"})
         objective = json.loads(booster.save_config())["learner"]["objective"]["name"]
-        self._objective = str(objective)
+        self.objective = str(objective)
         self._names, self._types = booster.feature_names, booster.feature_types
         self.feature_names_in_ = self._names  # None if the model identifies columns by their order
         self._categories = _categories(json.loads(booster.save_raw("json")))
         best = booster.attr("best_iteration")
-        self._trees = (0, int(best) + 1 if best is not None else 0)
-        n_classes = 2 if self._objective in _TWO_CLASSES else self._n_classes()
+        self.iterations = (0, int(best) + 1 if best is not None else 0)
+        n_classes = 2 if self.objective in _TWO_CLASSES else self._n_classes()
         self.classes_ = list(range(n_classes)) if n_classes > 1 else None
 
     def _n_classes(self) -> int:
-        if not self._objective.startswith("multi:"):
+        if not self.objective.startswith("multi:"):
             return 0
-        return int(json.loads(self._booster.save_config())["learner"]["learner_model_param"]["num_class"])
+        return int(json.loads(self.booster.save_config())["learner"]["learner_model_param"]["num_class"])
 
     def __repr__(self) -> str:
         return f"XgboostModel({self._name!r})"
@@ -65,11 +65,11 @@ class XgboostModel:
         import xgboost  # noqa: PLC0415
 
         matrix = xgboost.DMatrix(
-            self._matrix(InputRows(inputs)), feature_names=self._names, feature_types=self._types, nthread=1
+            self.features(inputs), feature_names=self._names, feature_types=self._types, nthread=1
         )
-        margin = self._objective == "multi:softmax"  # it returns labels; its margins give probabilities
-        answer = self._booster.predict(matrix, output_margin=margin, iteration_range=self._trees)
-        if self._objective in _TWO_CLASSES:  # in float32, as XGBClassifier computes it, for the same bytes
+        margin = self.objective == "multi:softmax"  # it returns labels; its margins give probabilities
+        answer = self.booster.predict(matrix, output_margin=margin, iteration_range=self.iterations)
+        if self.objective in _TWO_CLASSES:  # in float32, as XGBClassifier computes it, for the same bytes
             return np.column_stack([1 - answer, answer])
         answer = np.asarray(answer, dtype=np.float64)
         if margin:
@@ -77,8 +77,10 @@ class XgboostModel:
             return np.asarray(powers / powers.sum(axis=1, keepdims=True))
         return answer
 
-    def _matrix(self, rows: InputRows) -> np.ndarray:
-        n_columns = self._booster.num_features()
+    def features(self, inputs: Any) -> np.ndarray:
+        """Return the numbers (n, m) that XGBoost gets for rows, with codes for categories."""
+        rows = InputRows(inputs)
+        n_columns = self.booster.num_features()
         positions = rows.all_positions(n_columns) if self._names is None else rows.positions(self._names)
         columns = []
         for j, position in enumerate(positions):

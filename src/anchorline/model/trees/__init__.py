@@ -1,8 +1,10 @@
-"""Ensembles of trees in one neutral form, whichever library fitted them.
+"""Ensembles of trees in one neutral form, whichever library fitted them, and the readers of the libraries.
 
 May import: errors, grid.
 """
 
+from anchorline.model.trees.dispatch import read
 from anchorline.model.trees.ensemble import Ensemble
+from anchorline.model.trees.reading import Agreement, Reading, Refusal, agrees
 
-__all__ = ["Ensemble"]
+__all__ = ["Agreement", "Ensemble", "Reading", "Refusal", "agrees", "read"]

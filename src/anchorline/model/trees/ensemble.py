@@ -1,21 +1,23 @@
 """A sum of trees in plain arrays: what every reader of a tree library returns."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 LEAF = -1
+_CELLS = 2**16  # pairs of a row and a tree that go down at once, few enough for the caches of the processor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ensemble:
     r"""A sum of trees, :math:`f(z) = \text{base} + \sum_T v_{\ell_T(z)}`, over numeric features z.
 
-    The nodes of all trees are numbered together. A node with ``feature`` -1 is a leaf. At any other node, a row
-    goes left if its feature passes the test of the node, and otherwise right; a missing value (NaN) goes left
-    where ``missing_left`` is true. The test is ``value < threshold`` if ``strict``, otherwise
-    ``value <= threshold``. Where ``category_set`` is not -1, the test is instead that the value, a whole number,
-    is one of ``categories[category_set]``.
+    The nodes of all trees are numbered together, tree after tree, each tree from its root. A node with ``feature``
+    -1 is a leaf. At any other node, a row goes left if its feature passes the test of the node, and otherwise
+    right; a missing value (NaN) goes left where ``missing_left`` is true. The test is ``value < threshold`` if
+    ``strict``, otherwise ``value <= threshold``. Where ``category_set`` is not -1, the test is instead that the
+    value, a whole number, is one of ``categories[category_set]``.
 
     Leaf values include every weight, such as a learning rate, or 1 / number of trees for an average. So the
     answer is always the plain sum.
@@ -70,6 +72,26 @@ class Ensemble:
         """Number of answers per row."""
         return len(self.base)
 
+    def weighted(self, weights: Mapping[int, float]) -> "Ensemble":
+        """Return a weighted sum of some outputs as one output; trees that add nothing to it are left out."""
+        outputs, by = list(weights), np.array(list(weights.values()))
+        values = (self.values[:, outputs] * by).sum(axis=1, keepdims=True)
+        sizes = np.diff(np.append(self.roots, len(self.feature)))
+        adds = np.add.reduceat((self.feature == LEAF) & (values[:, 0] != 0), self.roots) > 0
+        kept, moved = np.repeat(adds, sizes), np.repeat(np.cumsum(np.where(adds, 0, sizes)), sizes)
+        return replace(
+            self,
+            **{
+                name: getattr(self, name)[kept]
+                for name in ("feature", "threshold", "missing_left", "category_set")
+            },
+            left=(self.left - moved)[kept],
+            right=(self.right - moved)[kept],
+            values=values[kept],
+            roots=(self.roots - moved[self.roots])[adds],
+            base=(self.base[outputs] * by).sum(keepdims=True),
+        )
+
     @property
     def n_leaves(self) -> int:
         """Number of leaves of all trees."""
@@ -85,18 +107,58 @@ class Ensemble:
             passed = values < limit if self.strict else values <= limit
         return np.where(np.isnan(values), self.missing_left[node], passed)
 
+    def reached(self, features: np.ndarray) -> np.ndarray:
+        """Return the leaf of every tree that rows of features (n, m) reach: numbers of nodes, (n, trees).
+
+        All rows go down all trees together, level by level, and a pair of row and tree is done at its leaf. Cost:
+        n times the sum of the depths.
+        """
+        with np.errstate(over="ignore"):
+            values = np.ascontiguousarray(features.astype(self.dtype).astype(np.float64))
+        n_rows, n_trees = len(values), len(self.roots)
+        nodes = np.tile(self.roots.astype(np.intp), n_rows)
+        cells = np.repeat(np.arange(n_rows) * values.shape[1], n_trees)  # where the row begins in flat values
+        values = values.ravel()
+        children = np.column_stack([self.right, self.left]).ravel()
+        alive = np.flatnonzero(self.feature[nodes] != LEAF)
+        while len(alive):
+            at = nodes[alive]
+            passed = self._pass(at, values[cells[alive] + self.feature[at]])
+            at = children[2 * at + passed]
+            nodes[alive] = at
+            alive = alive[self.feature[at] != LEAF]
+        return nodes.reshape(n_rows, n_trees)
+
+    def _pass(self, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return for pairs of a node and a value whether the value goes left."""
+        limits = self.threshold[nodes]
+        passed = values < limits if self.strict else values <= limits
+        if self.categories:
+            at = np.flatnonzero(self.category_set[nodes] >= 0)
+            passed[at] = self._in_set(self.category_set[nodes[at]], values[at])
+        missing = np.isnan(values)
+        if missing.any():
+            passed[missing] = self.missing_left[nodes[missing]]
+        return np.asarray(passed)
+
+    def _in_set(self, sets: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return for pairs of a set of categories and a value whether the set has the value."""
+        members = np.concatenate(self.categories)
+        owners = np.repeat(np.arange(len(self.categories)), [len(part) for part in self.categories])
+        known = np.unique(members)
+        if not len(known):
+            return np.zeros(len(values), dtype=bool)
+        pairs = np.sort(owners * len(known) + np.searchsorted(known, members))
+        place = np.searchsorted(known, values).clip(max=len(known) - 1)
+        wanted = sets * len(known) + place
+        found = pairs[np.searchsorted(pairs, wanted).clip(max=len(pairs) - 1)] == wanted
+        return np.asarray(found & (known[place] == values))
+
     def evaluate(self, features: np.ndarray) -> np.ndarray:
         """Return the answers (n, outputs) to rows of features (n, m). Cost: n times the sum of the depths."""
-        answers = np.tile(self.base.astype(np.float64), (len(features), 1))
-        for root in self.roots.tolist():
-            waiting = [(root, np.arange(len(features)))]
-            while waiting:
-                node, rows = waiting.pop()
-                if not len(rows):
-                    continue
-                if self.feature[node] == LEAF:
-                    answers[rows] += self.values[node]
-                    continue
-                passed = self.passes(node, features[rows, self.feature[node]])
-                waiting += [(int(self.left[node]), rows[passed]), (int(self.right[node]), rows[~passed])]
+        answers = np.empty((len(features), self.n_outputs))
+        step = max(1, _CELLS // max(1, len(self.roots) * self.n_outputs))
+        for start in range(0, len(features), step):
+            leaves = self.reached(features[start : start + step])
+            answers[start : start + step] = self.base + self.values[leaves].sum(axis=1)
         return answers

@@ -1,0 +1,148 @@
+"""`read`: the trees of a model, if its answers are a sum of trees, and otherwise the reason why not.
+
+Treelite reads many of these formats too, and was tried first (4.8). It refuses XGBoost's native categories since
+XGBoost 3.1, histogram gradient boosting with categories of texts, single decision trees, and CatBoost, and it
+answers wrongly where LightGBM takes zeros for missing values. It would also be one more compiled dependency. The
+formats themselves are plain arrays or texts, so every library has a reader of its own here.
+
+Nothing that is read is trusted: `anchorline.model.trees.agrees` compares it with the model's own answers.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from anchorline.model.outputs import classes_of
+from anchorline.model.target import Target
+from anchorline.model.trees import lightgbm_trees, scikit, xgboost_trees
+from anchorline.model.trees.reading import NotReadableError, Reading, Refusal, Trees
+from anchorline.model.trees.wrappers import Steps, unwrap
+
+Reader = Callable[[Any], Trees]
+# Readers by the first part of a class's module, and by its name. Subclasses are read like their base class.
+READERS: dict[str, dict[str, Reader]] = {
+    "lightgbm": lightgbm_trees.READERS,
+    "sklearn": scikit.READERS,
+    "xgboost": xgboost_trees.READERS,
+}
+_LINKED = ("logistic", "softmax")
+
+
+def read(model: Any, target: Target) -> Reading | Refusal | None:
+    """Return the model as a sum of trees, or the reason why not; None if it has no trees as far as one can see.
+
+    Parameters
+    ----------
+    model
+        What an `Explainer` was given: an estimator, a booster, a loaded model file, or a method of one of these.
+    target
+        Which of the model's answers are explained. Probabilities of boosted classifiers and labels are not sums of
+        trees.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from anchorline.model.outputs import resolve
+    >>> model = DecisionTreeRegressor().fit([[1.0], [2.0], [3.0]], [5.0, 6.0, 6.0])
+    >>> read(model, resolve(model)).evaluate(np.array([[0.0], [4.0]])).ravel().tolist()
+    [5.0, 6.0]
+    """
+    owner = getattr(model, "__self__", None)
+    estimator, method = (model, None) if owner is None else (owner, model.__name__)
+    try:
+        inner, steps = unwrap(estimator)
+        reader = _reader(inner)
+        if reader is None:
+            return _refused_wrapper(inner)
+        asked = _asked(estimator, method, target)
+        return _reading(reader(inner), steps, asked, classes_of(estimator), target)
+    except NotReadableError as error:
+        return Refusal(str(error))
+    except Exception as error:  # another version of a library may keep its trees elsewhere
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        return Refusal(f"the trees of the {type(estimator).__name__} could not be read ({text:.200})")
+
+
+def _reader(model: Any) -> Reader | None:
+    """Return the reader of a model's class or of the first of its base classes that has one."""
+    for cls in type(model).__mro__:
+        library, _, rest = cls.__module__.partition(".")
+        if library == "anchorline":  # a loaded file
+            library = rest.rpartition(".")[2].removesuffix("_file")
+        reader = READERS.get(library, {}).get(cls.__name__)
+        if reader is not None:
+            return reader
+    return None
+
+
+def _refused_wrapper(model: Any) -> Refusal | None:
+    """Return the refusal of a model that has tree models in its attributes; None for any other model."""
+    if callable(getattr(model, "predict", None)) and any(_reader(part) is not None for part in _parts(model)):
+        return Refusal(f"its {type(model).__name__} makes answers from those of its models in a way of its own")
+    return None
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    for part in getattr(model, "__dict__", {}).values():
+        yield from (unwrap(member)[0] for member in (part if isinstance(part, list | tuple) else [part]))
+
+
+def _asked(estimator: Any, method: str | None, target: Target) -> str:
+    """Return the scale of the answers that are explained: "number", "probability" or "margin"."""
+    if target.contrast is not None:
+        return target.scale or "probability"
+    if target.task == "label":
+        raise NotReadableError("a label is not a sum of trees")
+    if target.scale == "margin" or method == "decision_function":
+        return "margin"
+    has_classes = callable(getattr(estimator, "predict_proba", None)) or not hasattr(estimator, "predict")
+    if method == "predict_proba" or (method is None and has_classes and classes_of(estimator) is not None):
+        return "probability"
+    if method not in (None, "predict", "__call__"):
+        raise NotReadableError(f"the answers of `{method}` are not a sum of trees")
+    if classes_of(estimator) is not None:
+        raise NotReadableError("a label is not a sum of trees")
+    return "number"
+
+
+def _reading(trees: Trees, steps: Steps, asked: str, classes: Any, target: Target) -> Reading:
+    """Return the trees as the answers that are explained."""
+    if asked != "margin" and trees.link in _LINKED and classes is not None:
+        raise NotReadableError(
+            "the probabilities of a boosted classifier are not a sum of trees; its margin is "
+            "(output_scale='margin')"
+        )
+    if trees.link not in (("identity",) if asked != "margin" else (*_LINKED, "identity")):
+        raise NotReadableError(f"the answers are not a sum of trees, but a function of it ({trees.link})")
+    ensemble = trees.build()
+    if asked == "probability" and ensemble.n_outputs != len(classes):
+        raise NotReadableError(f"the trees have {ensemble.n_outputs} outputs for {len(classes)} classes")
+    reading = Reading(
+        ensemble=ensemble,
+        transform=_transform(steps, trees.encode),
+        scale=asked,
+        link=trees.link,
+        classes=None if classes is None or asked == "number" else tuple(classes),
+        library=trees.library,
+        is_mirrored=target.scale == "margin" and ensemble.n_outputs == 1,  # two classes have two margins
+        sums_in=trees.sums_in,
+    )
+    return reading if target.contrast is None else _difference(reading, target.contrast)
+
+
+def _difference(reading: Reading, contrast: Mapping[str, Any]) -> Reading:
+    """Return the difference of two columns, which is a sum of trees if the columns are."""
+    first, second = (contrast["classes"].index(label) for label in contrast["contrast"])
+    weights = {0: 2.0 if first else -2.0} if reading.is_mirrored else {first: 1.0, second: -1.0}
+    return replace(reading, ensemble=reading.ensemble.weighted(weights), classes=None, is_mirrored=False)
+
+
+def _transform(steps: Steps, encode: Callable[[Any], np.ndarray]) -> Callable[[Any], np.ndarray]:
+    def transform(inputs: Any) -> np.ndarray:
+        for step in steps:
+            inputs = step(inputs)
+        return encode(inputs)
+
+    return transform
