@@ -36,6 +36,7 @@ class TableOptions:
     fixed: opt.Fixed = None
     group: opt.Group = None
     within: opt.WithinOption = opt.Within.keep
+    neighbors: opt.NeighborsOption = opt.Neighbors.independent
 
     def space(self, path: str, target: Sequence[str] | None) -> Any:
         """Return the space of a table file without its target columns."""
@@ -43,7 +44,14 @@ class TableOptions:
 
         frame = _drop_columns(read_table(path), target or (), path)
         groups = _parse_groups(self.group or ())
-        return Table(frame, n_bins=self.bins, fixed=self.fixed or (), groups=groups, within=self.within.value)
+        return Table(
+            frame,
+            n_bins=self.bins,
+            fixed=self.fixed or (),
+            groups=groups,
+            within=self.within.value,
+            neighbors=self.neighbors.value,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

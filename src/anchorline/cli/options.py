@@ -19,7 +19,10 @@ _OPTION_OF_KEYWORD = {
     "classes": "--class",
     "n_jobs": "--jobs",
     "k": "-k",
-    **{name: f"--{name}" for name in ("sigma", "seed", "threshold", "output", "column", "task", "within")},
+    **{
+        name: f"--{name}"
+        for name in ("sigma", "seed", "threshold", "output", "column", "task", "within", "neighbors")
+    },
 }
 _NAMES, _VALUE = "|".join(_OPTION_OF_KEYWORD), r"\((\S+), (\S+)\)|'(\w+)'|-?[\w.]*\w|(?=,)"
 _KEYWORD = re.compile(rf"(?:^|(?<=\. ))({_NAMES}) is |(?<![\w.'(])({_NAMES})=({_VALUE})")
@@ -51,6 +54,13 @@ class Within(enum.StrEnum):
 
     keep = "keep"
     redraw = "redraw"
+
+
+class Neighbors(enum.StrEnum):
+    """Where the values of flipped attributes come from."""
+
+    independent = "independent"
+    realistic = "realistic"
 
 
 class Task(enum.StrEnum):
@@ -126,6 +136,14 @@ WithinOption = Annotated[
     typer.Option(
         "--within",
         help="Whether an attribute that is not flipped keeps its value (keep) or only its interval (redraw).",
+    ),
+]
+NeighborsOption = Annotated[
+    Neighbors,
+    typer.Option(
+        "--neighbors",
+        help="Whether each flipped attribute takes its value from a row of its own (independent), or all of them "
+        "from one row that is like the explained one (realistic).",
     ),
 ]
 Output = Annotated[

@@ -5,21 +5,16 @@ and the representation of missing values are preserved without special cases.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 
-from anchorline.errors import ParameterError
-from anchorline.spaces.values import (
-    array_of_series,
-    arrow_from_value,
-    cast_date,
-    numpy_from_value,
-    pandas_from_value,
-)
+from anchorline.spaces.attributes import RandomWords
+from anchorline.spaces.values import numpy_from_value, pandas_from_value
+
+_CELLS_AT_ONCE = 50_000  # cells handled together, so that intermediate arrays stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +29,19 @@ class Cells:
     counts: np.ndarray
     at: np.ndarray
     rows: np.ndarray
+
+    @classmethod
+    def from_sources(cls, columns: np.ndarray, sources: np.ndarray) -> "list[Cells]":
+        """Return the cells that come from ``sources`` (d, n), rows of the table, or -1 where nothing is drawn.
+
+        ``columns`` (largest group, d) are the columns of the d attributes, or -1.
+        """
+        n, flat = sources.shape[1], sources.reshape(-1)
+        at = np.flatnonzero(flat >= 0)
+        counts = np.diff(at.searchsorted(np.arange(len(sources) + 1) * n))
+        first, *others = columns
+        cells = cls(first, counts, at, flat[at].astype(np.intp))
+        return [cells, *(cells.for_columns(each, n) for each in others)]
 
     def per_cell(self, per_column: np.ndarray) -> np.ndarray:
         """Repeat a number per column once per cell of the column."""
@@ -55,6 +63,65 @@ class Cells:
         kept = ~self.per_cell(gone)
         at = self.at - self.per_cell(np.cumsum(gone) * n)
         return Cells(columns[~gone], self.counts[~gone], at[kept], self.rows[kept])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Where the values of d attributes come from, if each is drawn by itself: rows that are adjacent in a pool.
+
+    ``columns`` (largest group, d) are the columns of the attributes, or -1. ``ways`` (2, d, ways) is where the
+    rows of each way begin in the pool, and how many there are. ``keeping`` (2, d) is start and stop of the rows
+    from which attributes that do not change are drawn; where it is empty, they keep their value. The pool has
+    ``n_rows`` rows and is circular: the first row follows the last.
+    """
+
+    columns: np.ndarray
+    ways: np.ndarray
+    keeping: np.ndarray
+    n_rows: int
+
+    def cells(self, draws: np.ndarray, words: RandomWords) -> Iterator[Cells]:
+        """Yield the cells to draw, given draws (d, n), for a few attributes at a time.
+
+        Each cell takes one word, scaled to its number of rows, so that probabilities are exact to 2^-32.
+        """
+        step = max(1, _CELLS_AT_ONCE // max(1, draws.shape[1]))
+        for first in range(0, len(draws), step):
+            yield from self._cells(draws[first : first + step], slice(first, first + step), words)
+
+    def _cells(self, draws: np.ndarray, attributes: slice, words: RandomWords) -> list[Cells]:
+        """Return the cells to draw for some attributes."""
+        (start, stop), n = self.keeping[:, attributes], draws.shape[1]
+        drawn, redrawn = draws != 0, start < stop
+        if redrawn.any():
+            drawn |= redrawn[:, None]
+        (at,) = drawn.reshape(-1).nonzero()
+        ends = at.searchsorted(np.arange(len(start) + 1) * n)
+        counts = ends[1:] - ends[:-1]
+        begins, sizes = self.ways[:, attributes]
+        if begins.shape[1] == 1:
+            begin, size = begins[:, 0].repeat(counts), sizes[:, 0].repeat(counts)
+        else:
+            cell = (np.arange(len(start)) * begins.shape[1] - 1).repeat(counts)
+            cell += np.maximum(draws.reshape(-1)[at], 1)
+            begin, size = begins.reshape(-1).take(cell), sizes.reshape(-1).take(cell)
+        if redrawn.any():
+            changes = draws.reshape(-1)[at] != 0
+            begin = np.where(changes, begin, start.repeat(counts))
+            size = np.where(changes, size, (stop - start).repeat(counts))
+        first, *others = self.columns[:, attributes]
+        cells = Cells(first, counts, at, self._rows(begin, size, words.take(len(at))))
+        return [cells, *(cells.for_columns(columns, n) for columns in others)]
+
+    def _rows(self, begin: np.ndarray, size: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Return, per cell, one of the ``size`` rows of the pool from ``begin`` on; overwrite both arguments."""
+        rows = size.view(np.uint64)
+        rows *= words
+        rows >>= np.uint64(32)
+        rows += begin.view(np.uint64)
+        around = np.subtract(rows, np.uint64(self.n_rows), out=begin.view(np.uint64))
+        # Unsigned numbers wrap around: where the difference would be negative, the row itself is smaller.
+        return np.minimum(rows, around, out=rows).view(np.intp)
 
 
 class Natives(Protocol):
@@ -89,42 +156,6 @@ class Natives(Protocol):
 
     def neighbors(self, row: Sequence[Any], n: int, drawn: Iterable[Cells]) -> Any:
         """Return a table of n copies of ``row`` (native columns of one value each) with the drawn cells."""
-
-
-def natives_from_table(table: Any) -> Natives | None:
-    """Return the natives of a pandas, Polars or Arrow table or a 2-D array; None for any other object."""
-    if isinstance(table, np.ndarray):
-        return ArrayNatives(np.asfortranarray(table))
-    if is_pandas_dataframe(table):
-        dtypes = set(table.dtypes)
-        if len(dtypes) == 1 and all(isinstance(dtype, np.dtype) for dtype in dtypes):
-            return FrameOfOneType(np.asfortranarray(table.to_numpy()), table.columns)
-        columns = tuple(array_of_series(table.iloc[:, j]) for j in range(table.shape[1]))
-        return PandasNatives(columns, table.columns)
-    if is_polars_dataframe(table):
-        return PolarsNatives(tuple(table.get_columns()))
-    if not is_pyarrow_table(table):
-        return None
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        _check_arrow(name, column)
-    return ArrowNatives(tuple(table.columns), table.schema)
-
-
-def _check_arrow(name: str, column: Any) -> None:
-    """Raise `ParameterError` for a type whose rows Arrow cannot take, or whose dictionaries it cannot unify."""
-    import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
-
-    try:
-        both = pa.chunked_array([*column.chunks, *column.chunks], type=column.type)
-        both.unify_dictionaries().take(np.zeros(0, dtype=np.intp))
-        if isinstance(column.type, pa.BaseExtensionType):  # Arrow cannot build bool8 arrays from its own values
-            pa.array(column.drop_null()[:1].to_pylist(), type=column.type)
-    except pa.ArrowException as error:
-        kind = "bool_" if "bool" in str(column.type) else "string"
-        raise ParameterError(
-            f"Column {name!r} has Arrow's type {column.type}, whose rows cannot be taken and combined ({error}). "
-            f"Cast it, e.g. `table[{name!r}].cast(pyarrow.{kind}())`."
-        ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +250,7 @@ class FrameOfOneType(ArrayNatives):
         return pd.DataFrame(values, columns=self.labels.view(), dtype=self.table.dtype, copy=False)
 
 
-class _Columns(ABC):
+class ColumnNatives(ABC):
     """A table that is stored as columns, each of its own type."""
 
     columns: tuple[Any, ...]
@@ -270,7 +301,7 @@ class _Columns(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class PandasNatives(_Columns):
+class PandasNatives(ColumnNatives):
     """The columns of a pandas frame as NumPy or pandas arrays, and their labels."""
 
     columns: tuple[Any, ...]
@@ -291,7 +322,7 @@ class PandasNatives(_Columns):
         column = self.columns[j]
         if hasattr(column, "categories"):
             return list(column.categories)
-        return _dictionary_values(column.__arrow_array__())
+        return dictionary_values(column.__arrow_array__())
 
     def _take(self, column: Any, rows: np.ndarray) -> Any:
         return column.take(rows)
@@ -314,86 +345,6 @@ class PandasNatives(_Columns):
         return frame
 
 
-@dataclass(frozen=True, eq=False)
-class PolarsNatives(_Columns):
-    """The columns of a Polars frame as Series."""
-
-    columns: tuple[Any, ...]
-
-    def from_value(self, j: int, value: Any) -> Any:
-        """Return a Series converted by Polars; raise an error for type Null, which would lose the value."""
-        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
-
-        name, dtype = self.columns[j].name, self.columns[j].dtype
-        if value is not None and dtype == pl.Null:
-            raise TypeError("the column's type is Null, which holds no values")
-        if isinstance(value, np.datetime64):
-            ticks = cast_date(value, f"M8[{getattr(dtype, 'time_unit', 'D')}]").astype(np.int64)
-            return pl.Series(name, [int(ticks)]).cast(dtype)
-        return pl.Series(name, [value], dtype=dtype)
-
-    def readable(self, column: Any) -> Any:
-        """Return the Series, which can be read directly."""
-        return column
-
-    def categories(self, j: int) -> list[Any]:
-        """Return all categories of an Enum, or else those that the column has."""
-        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
-
-        column = self.columns[j]
-        if isinstance(column.dtype, pl.Enum):
-            return column.dtype.categories.to_list()
-        return list(column.drop_nulls().unique(maintain_order=True))
-
-    def _take(self, column: Any, rows: np.ndarray) -> Any:
-        return column.gather(rows)
-
-    def _concat(self, j: int, first: Any, second: Any) -> Any:
-        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
-
-        return pl.concat([first, second], rechunk=True)  # taking texts from one chunk is twice as fast
-
-    def _assemble(self, columns: Sequence[Any]) -> Any:
-        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
-
-        return pl.DataFrame(columns)
-
-
-@dataclass(frozen=True, eq=False)
-class ArrowNatives(_Columns):
-    """The columns of an Arrow table as chunked arrays, and its schema."""
-
-    columns: tuple[Any, ...]
-    schema: Any
-
-    def from_value(self, j: int, value: Any) -> Any:
-        """Return a chunked array of one value, converted by Arrow."""
-        return arrow_from_value(value, self.columns[j].type)
-
-    def readable(self, column: Any) -> Any:
-        """Return the chunked array, which can be read directly."""
-        return column
-
-    def categories(self, j: int) -> list[Any]:
-        """Return the categories of all chunks."""
-        return _dictionary_values(self.columns[j])
-
-    def _take(self, column: Any, rows: np.ndarray) -> Any:
-        return column.take(rows)
-
-    def _concat(self, j: int, first: Any, second: Any) -> Any:
-        """Return the concatenation, in which all chunks share one dictionary."""
-        import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
-
-        both = pa.chunked_array([*first.chunks, *second.chunks], type=self.columns[j].type)
-        return both.unify_dictionaries()
-
-    def _assemble(self, columns: Sequence[Any]) -> Any:
-        import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
-
-        return pa.table(list(columns), schema=self.schema)
-
-
-def _dictionary_values(column: Any) -> list[Any]:
+def dictionary_values(column: Any) -> list[Any]:
     """Return the categories of all chunks of an Arrow column."""
     return [value for chunk in column.chunks for value in chunk.dictionary.to_pylist()]

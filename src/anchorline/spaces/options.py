@@ -13,6 +13,8 @@ from anchorline.spaces.rows import Schema, read_date
 
 WITHIN = ("keep", "redraw")
 LITERALS = ("intervals", "bounds", "thresholds")
+NEIGHBORS = ("independent", "realistic")
+_MAX_DONORS = 256
 
 
 def check_options(n_bins: int, cuts: Any, within: str, literals: str, rare: float) -> None:
@@ -29,6 +31,24 @@ def check_options(n_bins: int, cuts: Any, within: str, literals: str, rare: floa
         )
     if isinstance(rare, bool) or not isinstance(rare, int | float) or not 0 <= rare < 1:
         raise ParameterError(f"rare is {rare!r}; it must be a share >= 0 and < 1. Type rare=0.01.")
+
+
+def check_neighbors(neighbors: str, donors: int, within: str) -> None:
+    """Raise `ParameterError` if the law of neighbors is unknown, or does not fit the other options."""
+    if neighbors not in NEIGHBORS:
+        raise ParameterError(
+            f"neighbors is {neighbors!r}; it must be one of {', '.join(NEIGHBORS)}. Type neighbors='realistic'."
+        )
+    is_number = isinstance(donors, int | np.integer) and not isinstance(donors, bool)
+    if not is_number or not 1 <= donors <= _MAX_DONORS:
+        raise ParameterError(
+            f"donors is {donors!r}; it must be a whole number from 1 to {_MAX_DONORS}. Type donors=10."
+        )
+    if neighbors == "realistic" and within == "redraw":
+        raise ParameterError(
+            "neighbors is 'realistic' and within is 'redraw'; realistic neighbors keep the values of attributes "
+            "that are not flipped. Leave out within, or type neighbors='independent'."
+        )
 
 
 def checked_columns(given: Iterable[str] | None, names: Sequence[str], option: str) -> list[str]:

@@ -15,9 +15,11 @@ from anchorline.errors import InstanceError, ParameterError, names_similar_keywo
 from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Statement, build_attribute
 from anchorline.spaces.base import Change, Literal
 from anchorline.spaces.columns import CATEGORY, Column
+from anchorline.spaces.donors import MAX_ROWS, DonorIndex, Donors, leading_rows
 from anchorline.spaces.encoding import encode, with_uniformity
-from anchorline.spaces.natives import Cells, Natives
+from anchorline.spaces.natives import Blocks, Natives
 from anchorline.spaces.options import (
+    check_neighbors,
     check_options,
     checked_columns,
     checked_cuts,
@@ -29,7 +31,6 @@ from anchorline.spaces.training import read_training_table
 
 _MAX_EXAMPLES = 10_000  # training rows for which a model is queried to learn the range of its outputs
 _EXAMPLES_PER_BATCH = 4096
-_CELLS_AT_ONCE = 50_000  # cells handled together, so that intermediate arrays stay in the processor's cache
 
 
 class Table:
@@ -63,6 +64,13 @@ class Table:
         What may be stated about a number or date. "intervals": its interval, ``30 <= age < 40``. "bounds": also
         the bounds of its interval, ``age >= 30`` and ``age < 40``, each of which only changes to one side break.
         "thresholds": also all other edges as bounds.
+    neighbors
+        "independent": every flipped attribute takes its value from a training row of its own. "realistic": all
+        flipped attributes of a neighbor take their values together from one training row that is like the
+        explained row in the other attributes; see docs/tables.md.
+    donors
+        With realistic neighbors, how many of the most similar training rows the one that donates its values is
+        drawn from (10). The most similar one is drawn 10 times as often as the tenth.
     rare
         Categories with a share of the training rows below this (0.01) share one literal.
     categorical
@@ -90,10 +98,13 @@ class Table:
         fixed: Iterable[str] = (),
         within: str = "keep",
         literals: str = "intervals",
+        neighbors: str = "independent",
+        donors: int = 10,
         rare: float = 0.01,
         categorical: Mapping[str, Mapping[Any, str]] | Iterable[str] = (),
     ) -> None:
         check_options(n_bins, cuts, within, literals, rare)
+        check_neighbors(neighbors, donors, within)
         self.schema = read_training_table(frame, names)
         self.names, self.within, self.literals = self.schema.names, within, literals
         self.fixed = tuple(checked_columns(fixed, self.names, "fixed"))
@@ -102,7 +113,10 @@ class Table:
         edge_lists = {name: points.tolist() for name, points in edges.items()}
         self._settings = [int(n_bins), edge_lists, self.groups, self.fixed, within, float(rare), labels]
         self._settings += [] if literals == "intervals" else [literals]
+        self.neighbors, self.donors = neighbors, int(donors)
+        self._settings += [] if neighbors == "independent" else [neighbors, self.donors]
         attributes: list[Attribute] = []
+        self._leaders: list[np.ndarray] = []
 
         def orders() -> Iterator[tuple[int, np.ndarray]]:  # all together take as much memory as the table
             for name, members in self._members_of_attributes().items():
@@ -113,6 +127,8 @@ class Table:
                 columns = [self.schema.columns[j] for j in members]
                 attribute, order = build_attribute(name, members, encodings, columns)
                 attributes.append(attribute)
+                if neighbors == "realistic" and self.schema.n_rows > MAX_ROWS:
+                    self._leaders.append(leading_rows(attribute, order))
                 yield from ((j, order) for j in attribute.positions)
 
         self._pool = self.schema.natives.reordered(orders())
@@ -158,15 +174,27 @@ class Table:
         others = {*self.fixed, *(self.names[j] for a in changing for j in a.positions)}
         held.left_out = {name: why for name, why in reasons.items() if name not in others}
         held._set_attributes(changing)
+        held.__dict__.pop("_donor_index", None)  # of the attributes that changed before
         return held
+
+    @cached_property
+    def _donor_index(self) -> DonorIndex | None:
+        """The rows that may donate values to realistic neighbors, built at the first row."""
+        if self.neighbors == "independent":
+            return None
+        fixed = [self.names.index(name) for name in self.fixed]
+        return DonorIndex.build(self.schema, self._attributes, fixed, self._leaders)
 
     def at(self, instance: Any) -> "TableNeighborhood":
         """Return the neighborhood of a row: a dict, Series, frame of one row, list, or training row number."""
         row, columns = self.schema.read(instance)
         held = dict.fromkeys(self.fixed, "held fixed as asked") | self.left_out
         unseen = {name: why for name, why in self.schema.unseen(columns).items() if name not in held}
-        training = self._pool, self._attributes, self._members, self.schema.n_rows
-        return TableNeighborhood(*training, row, columns, held, unseen, self.within, self.literals)
+        index = self._donor_index
+        pool = self._pool if index is None else self.schema.natives
+        training = pool, self._attributes, self._members, self.schema.n_rows
+        how = self.within, self.literals, index, self.donors
+        return TableNeighborhood(*training, row, columns, held, unseen, *how)
 
     def unclear(self, instance: Any) -> list[str]:
         """Return the columns whose JSON value does not determine the value that a model receives.
@@ -187,9 +215,9 @@ class Table:
 class TableNeighborhood:
     """A row of a table, and the rows that break some of its literals.
 
-    ``pool`` holds every column of the ``n_training`` training rows, sorted by the codes of its attribute.
-    ``members[i]`` holds the i-th column of every attribute, or -1: (largest group, attributes). ``offered`` names
-    the literals that numbers and dates offer.
+    ``pool`` holds every column of the ``n_training`` training rows, sorted by the codes of its attribute, or, if
+    there is an ``index`` of donors, in the order of the index. ``members[i]`` holds the i-th column of every
+    attribute, or -1: (largest group, attributes). ``offered`` names the literals that numbers and dates offer.
     """
 
     pool: Natives
@@ -202,6 +230,13 @@ class TableNeighborhood:
     unseen: Mapping[str, str]
     within: str
     offered: str = "intervals"
+    index: DonorIndex | None = None
+    n_donors: int = 0
+
+    @property
+    def independent_values(self) -> bool:
+        """Whether the values of attributes that change are drawn independently of each other."""
+        return self.index is None
 
     @cached_property
     def _codes(self) -> list[tuple[int, ...]]:
@@ -230,11 +265,6 @@ class TableNeighborhood:
                 "larger training table, more bins (n_bins), cuts, or fewer fixed columns."
             )
         return kept
-
-    @cached_property
-    def _keeping(self) -> np.ndarray:
-        """Start and stop, in the pool, of the rows with the row's codes: (2, breakable attributes)."""
-        return self._blocks[:, self._breakable]
 
     @cached_property
     def _offers(self) -> list[Offer]:
@@ -313,8 +343,7 @@ class TableNeighborhood:
         """Return the neighbors; an attribute that changes takes its value from a training row of that way.
 
         ``flips`` are draws: 0 where an attribute keeps its value, and i where it changes in way i, which are flips
-        if every attribute changes in one way. A row is a 32-bit word scaled to the number of candidate rows, so
-        that the probability of every candidate is exact to 2^-32.
+        if every attribute changes in one way.
         """
         draws = np.ascontiguousarray(np.asarray(flips).T)
         if draws.ndim != 2 or len(draws) != len(self._breakable):
@@ -327,59 +356,20 @@ class TableNeighborhood:
                 "rng is None, but this table draws values, for which realize needs a random generator. Type, say, "
                 "realize(flips, np.random.default_rng(0))."
             )
-        return self.pool.neighbors(self.row, len(flips), self._drawn_cells(draws, RandomWords(rng)))
-
-    def _drawn_cells(self, draws: np.ndarray, words: RandomWords) -> Iterator[Cells]:
-        """Yield the cells to draw for a few attributes at a time, so that they fit into the processor's cache."""
-        step = max(1, _CELLS_AT_ONCE // max(1, draws.shape[1]))
-        for first in range(0, len(draws), step):
-            yield from self._cells(draws[first : first + step], slice(first, first + step), words)
-
-    def _cells(self, draws: np.ndarray, attributes: slice, words: RandomWords) -> list[Cells]:
-        """Return the cells to draw for some attributes.
-
-        Cells of attributes that change come from rows of that way. With "redraw", cells of the other attributes
-        come from rows with the row's own codes.
-        """
-        (start, stop), n = self._keeping[:, attributes], draws.shape[1]
-        drawn = draws != 0
-        if self.within == "redraw":  # without a training row that has the row's codes, the value stays
-            drawn |= (start < stop)[:, None]
-        (at,) = drawn.reshape(-1).nonzero()
-        ends = at.searchsorted(np.arange(len(start) + 1) * n)
-        counts = ends[1:] - ends[:-1]
-        begins, sizes = self._ways[:, attributes]
-        if begins.shape[1] == 1:
-            begin, size = begins[:, 0].repeat(counts), sizes[:, 0].repeat(counts)
-        else:
-            cell = (np.arange(len(start)) * begins.shape[1] - 1).repeat(counts)
-            cell += np.maximum(draws.reshape(-1)[at], 1)
-            begin, size = begins.reshape(-1).take(cell), sizes.reshape(-1).take(cell)
-        if self.within == "redraw":
-            changes = draws.reshape(-1)[at] != 0
-            begin = np.where(changes, begin, start.repeat(counts))
-            size = np.where(changes, size, (stop - start).repeat(counts))
-        first, *others = self._columns[:, attributes]
-        cells = Cells(first, counts, at, self._rows(begin, size, words.take(len(at))))
-        return [cells, *(cells.for_columns(columns, n) for columns in others)]
-
-    def _rows(self, begin: np.ndarray, size: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Return, per cell, one of the ``size`` rows of the pool from ``begin`` on; overwrite both arguments.
-
-        The pool is circular: the first row follows the last, so that the rows that break a literal are adjacent.
-        """
-        rows = size.view(np.uint64)
-        rows *= words
-        rows >>= np.uint64(32)
-        rows += begin.view(np.uint64)
-        around = np.subtract(rows, np.uint64(self.n_training), out=begin.view(np.uint64))
-        # Unsigned numbers wrap around: where the difference would be negative, the row itself is smaller.
-        return np.minimum(rows, around, out=rows).view(np.intp)
+        return self.pool.neighbors(self.row, len(flips), self._sources.cells(draws, RandomWords(rng)))
 
     @cached_property
-    def _columns(self) -> np.ndarray:
-        """`members`, restricted to the breakable attributes: (largest group, d)."""
-        return self.members[:, self._breakable]
+    def _sources(self) -> Blocks | Donors:
+        """Where the values of the breakable attributes come from."""
+        members, breakable = self.members[:, self._breakable], self._breakable
+        if self.index is not None:
+            return self.index.at(
+                self.columns, breakable, [offer.ways for offer in self._offers], members, self.n_donors
+            )
+        keeping = self._blocks[:, breakable]
+        if self.within == "keep":
+            keeping = np.zeros_like(keeping)
+        return Blocks(members, self._ways, keeping, self.n_training)
 
     def _literals(self, i: int, offer: Offer) -> Iterator[Literal]:
         """Yield the literals about attribute i: its statement, and then its bounds."""

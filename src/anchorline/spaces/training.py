@@ -7,7 +7,7 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.spaces.columns import Column, dense, listed, read_columns, read_table
-from anchorline.spaces.natives import natives_from_table
+from anchorline.spaces.libraries import natives_from_table
 from anchorline.spaces.order import canonical_order
 from anchorline.spaces.rows import Schema, types_of
 from anchorline.spaces.snapshot import snapshot

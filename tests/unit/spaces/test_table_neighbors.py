@@ -105,7 +105,7 @@ def test_neighbors_do_not_depend_on_how_many_cells_are_looked_at_together(within
     flips = np.random.default_rng(1).random((501, 5)) < 0.3
     whole = there.realize(flips, np.random.default_rng(2))
     for cells in (1, 1100, 10**9):
-        monkeypatch.setattr(al.spaces.table, "_CELLS_AT_ONCE", cells)
+        monkeypatch.setattr(al.spaces.natives, "_CELLS_AT_ONCE", cells)
         pd.testing.assert_frame_equal(there.realize(flips, np.random.default_rng(2)), whole)
 
 

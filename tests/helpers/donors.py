@@ -1,0 +1,152 @@
+"""Realistic neighbors by their definition in docs/tables.md, in plain Python; shares no code with the library."""
+
+import itertools
+import math
+from bisect import bisect_left, bisect_right
+
+import numpy as np
+import pandas as pd
+
+
+def grade(value, points):
+    """The middle rank of a number among sorted points, in units of 1/1024."""
+    return (bisect_left(points, value) + bisect_right(points, value)) * 512 // len(points)
+
+
+def is_number(value):
+    return isinstance(value, int | float)
+
+
+def is_missing(value):
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def differences(values, own):
+    """The difference of every value of a column from the row's own value, and its mean over all pairs."""
+    points = sorted(value for value in values if is_number(value) and not is_missing(value))
+
+    def difference(first, second):
+        if is_missing(first) or is_missing(second):
+            return 1024**2 if is_missing(first) != is_missing(second) else 0
+        if points:
+            return (grade(first, points) - grade(second, points)) ** 2
+        return 1024**2 if first != second else 0
+
+    n = len(values)
+    kinds = {}
+    for value in values:
+        key = None if is_missing(value) else grade(value, points) if points else value
+        kinds.setdefault(key, [value, 0])[1] += 1
+    pairs = [(v, c, w, e) for v, c in kinds.values() for w, e in kinds.values()]
+    mean = sum(difference(v, w) * c * e for v, c, w, e in pairs) / n**2
+    return [difference(value, own) for value in values], mean
+
+
+def costs(columns, row):
+    """The cost (attributes, rows) of every training row, as whole numbers."""
+    unit, table = (2**16 - 1) // (6 * len(columns)), []
+    for values, own in zip(columns, row, strict=True):
+        gaps, mean = differences(values, own)
+        table.append([math.floor(min(6.0, gap / mean) * unit) if mean else 0 for gap in gaps])
+    return table, unit
+
+
+def donor_weights(table, unit, ways, draws, settled=(), block_size=512):
+    """The donors of a neighbor and their probabilities, and the attributes that each of them gives.
+
+    ``table`` and ``unit`` are those of `costs`. ``ways[a][i]`` is the way in which training row i differs from the
+    row in attribute a, or 0. ``draws[a]`` is the way that is wanted, or 0. ``settled`` are attributes that changed
+    and have their value.
+    """
+    n, d = len(table[0]), len(table)
+    wanted = [a for a in range(d) if draws[a]]
+    having = {a: [i for i in range(n) if ways[a][i] == draws[a]] for a in wanted}
+    pivot = min(wanted, key=lambda a: (len(having[a]), a))
+
+    def rank(i):
+        same = sum(1 for a in range(d) if not ways[a][i])
+        return sum(table[a][i] for a in range(d) if a != pivot) + unit * 3 // 4 * same
+
+    looked_at = sorted(having[pivot], key=lambda i: (rank(i), i))[: 4 * block_size]
+    kept = [a for a in range(d) if a not in wanted and a not in settled]
+    best = None
+    for start in range(0, len(looked_at), block_size):
+        block = looked_at[start : start + block_size]
+        lacking = {i: sum(1 for a in wanted if ways[a][i] != draws[a]) for i in block}
+        if best is None or min(lacking.values()) < best[0]:
+            fewest = min(lacking.values())
+            alike = sorted(
+                (i for i in block if lacking[i] == fewest),
+                key=lambda i: (sum(table[a][i] for a in kept), block.index(i)),
+            )
+            best = fewest, alike[:10]
+        if not best[0]:
+            break
+    donors = best[1]
+    total = len(donors) * (len(donors) + 1) / 2
+    return {
+        i: ((len(donors) - at) / total, [a for a in wanted if ways[a][i] == draws[a]])
+        for at, i in enumerate(donors)
+    }
+
+
+def population(table, unit, ways, flip_probability):
+    """Every neighbor that can be drawn: its probability, its flips, and the donor of each flipped attribute."""
+    d = len(table)
+    for flips in itertools.product([False, True], repeat=d):
+        n = sum(flips)
+        chance = flip_probability**n * (1 - flip_probability) ** (d - n)
+        for share, sources in _given(table, unit, ways, flips, {}):
+            yield chance * share, flips, sources
+
+
+def _given(table, unit, ways, wanted, sources):
+    """Yield the probabilities and the donors by attribute of all ways to serve the wanted attributes."""
+    if not any(wanted):
+        yield 1.0, sources
+        return
+    for donor, (share, given) in donor_weights(table, unit, ways, wanted, tuple(sources)).items():
+        rest = [want and a not in given for a, want in enumerate(wanted)]
+        for part, more in _given(table, unit, ways, rest, sources | dict.fromkeys(given, donor)):
+            yield share * part, more
+
+
+def dependent_frame(n=400, seed=0):
+    """Numbers, a category and missing values that all depend on each other; every number occurs once."""
+    rng = np.random.default_rng(seed)
+    size = rng.normal(size=n)
+    frame = pd.DataFrame(
+        {
+            "size": size,
+            "weight": size**3 + 0.1 * rng.normal(size=n),
+            "kind": np.array(["small", "middle", "large"], dtype=object)[np.digitize(size, [-0.8, 0.9])],
+            "price": np.where(rng.random(n) < 0.1, np.nan, 2 * size + rng.normal(size=n)),
+        }
+    )
+    return frame.sample(frac=1, random_state=seed, ignore_index=True)
+
+
+def ways_of(frame, row, cuts):
+    """By attribute, the way in which every training row differs from the row: 0, or 1 if it breaks the literal."""
+    ways = []
+    for name in frame.columns:
+        if name in cuts:
+            codes = np.where(frame[name].isna(), -1, np.searchsorted(cuts[name], frame[name], side="right"))
+            own = -1 if pd.isna(row[name]) else np.searchsorted(cuts[name], row[name], side="right")
+        else:
+            codes, own = frame[name].to_numpy(), row[name]
+        ways.append((codes != own).astype(int).tolist())
+    return ways
+
+
+CUTS = {"size": [-0.7, 0.0, 0.7], "weight": [-0.3, 0.3], "price": [-1.0, 1.0]}
+
+
+def plain_columns(frame):
+    """The columns as lists; missing values are None."""
+    return [[None if pd.isna(value) else value for value in frame[name].tolist()] for name in frame.columns]
+
+
+def ordered_rows(table, frame):
+    """The training rows in the table's own order, which breaks ties."""
+    return table.schema.natives.rows(np.arange(len(frame)))
