@@ -24,9 +24,14 @@ from anchorline.verify import verify
 if TYPE_CHECKING:
     from anchorline.spaces.binarizer import Binarizer
     from anchorline.spaces.table import Table
+    from anchorline.spaces.text import Text
 
-# These import scikit-learn or narwhals, which takes long.
-_ON_FIRST_USE = {"Binarizer": "anchorline.spaces.binarizer", "Table": "anchorline.spaces.table"}
+# Some of these import scikit-learn or narwhals, which takes long.
+_ON_FIRST_USE = {
+    "Binarizer": "anchorline.spaces.binarizer",
+    "Table": "anchorline.spaces.table",
+    "Text": "anchorline.spaces.text",
+}
 
 # Methods of results and explainers that rooms above them carry out.
 _links.link(
@@ -73,6 +78,7 @@ __all__ = [
     "Literal",
     "Status",
     "Table",
+    "Text",
     "Verdict",
     "__version__",
     "explain",

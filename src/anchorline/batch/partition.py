@@ -239,6 +239,9 @@ class FrameRows:
 
 def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
     """Return the rows of a pandas, Polars or Arrow frame, a 2-D array or a list of rows."""
+    instances = getattr(explainer.space, "instances", None)
+    if instances is not None:
+        return FrameRows(instances(frame), by_name=False)
     by_name, frame = hasattr(explainer.space, "names"), dense(frame, ParameterError)
     if isinstance(frame, np.ndarray):
         if frame.ndim != 2:

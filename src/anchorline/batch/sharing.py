@@ -137,6 +137,8 @@ def _concatenate(parts: list[Any]) -> Any:
         return parts[0]
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
+    if isinstance(parts[0], list):
+        return [row for part in parts for row in part]
     import narwhals as nw  # noqa: PLC0415  heavy
 
     joined = nw.concat([nw.from_native(part, eager_only=True) for part in parts], how="vertical").to_native()

@@ -3,8 +3,9 @@
 Models that try to end the process are contained here too. May import: errors, grid.
 """
 
+from anchorline.model.label_scores import LabelScores
 from anchorline.model.outputs import resolve
 from anchorline.model.predictor import Answer, Predictor
 from anchorline.model.target import Target
 
-__all__ = ["Answer", "Predictor", "Target", "resolve"]
+__all__ = ["Answer", "LabelScores", "Predictor", "Target", "resolve"]

@@ -8,6 +8,7 @@ import numpy as np
 
 from anchorline.errors import ParameterError, PredictorError, PredictorOutputError
 from anchorline.model.decisions import Cutoff, with_own_decision
+from anchorline.model.label_scores import LabelScores, is_pipeline
 from anchorline.model.predictor import plain_label
 from anchorline.model.target import TASKS, Target
 
@@ -132,7 +133,8 @@ def classes_of(model: Any) -> Any:
 def _callable_model(model: Any, task: str | None) -> Any:
     """Return a booster of XGBoost, LightGBM or CatBoost as if it were loaded from its file; others as they are.
 
-    So a booster, its file and its classifier are explained alike: two columns for two classes.
+    So a booster, its file and its classifier are explained alike: two columns for two classes. A pipeline of
+    Hugging Face's transformers becomes a classifier.
     """
     kind = type(model).__module__.partition(".")[0], type(model).__name__
     if kind == ("xgboost", "Booster"):
@@ -147,7 +149,7 @@ def _callable_model(model: Any, task: str | None) -> Any:
         from catboost import to_classifier  # noqa: PLC0415  only where it is needed
 
         return to_classifier(model)
-    return model
+    return LabelScores(model) if is_pipeline(model) else model
 
 
 def _estimator_of(model: Any) -> Any:

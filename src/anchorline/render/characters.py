@@ -4,18 +4,32 @@ import unicodedata
 from collections.abc import Iterator
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+_JOINERS = "\u200c\u200d"
 _JAMO_TAIL = range(0x1160, 0x1200)  # Hangul vowels and finals, which are drawn inside the syllable before them
 
 
 def printable(text: str) -> str:
     r"""Return the text with control codes, bidirectional overrides and line ends as visible escapes.
 
-    Text from data can therefore neither control the terminal nor reorder the text beside it.
+    Text from data can therefore neither control the terminal nor reorder the text beside it. Joiners inside a word
+    or an emoji stay.
 
     >>> printable("a\x1b[2Jb\u202ec")
     'a\\x1b[2Jb\\u202ec'
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or _joins(text, i) else c.encode("unicode_escape").decode()
+        for i, c in enumerate(text)
+    )
+
+
+def _joins(text: str, place: int) -> bool:
+    """Return whether a character is a joiner between two letters, marks or symbols, as in Persian and in emoji."""
+    if text[place] not in _JOINERS or not 0 < place < len(text) - 1:
+        return False
+    return all(unicodedata.category(text[beside])[0] in "LMS" for beside in (place - 1, place + 1))
 
 
 def cell_width(text: str) -> int:

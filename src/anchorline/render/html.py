@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from anchorline.errors import ParameterError
 from anchorline.render.characters import ELLIPSIS, printable
 from anchorline.render.chart import frontier_chart
+from anchorline.render.highlight import is_text, text_markup
 from anchorline.render.levels import case_values, legend, level_sentences, neighbor_sentence
 from anchorline.render.markup import (
     alternatives_table,
@@ -54,7 +55,7 @@ def fragment(explanation: "Explanation") -> str:
     meaning = "".join(f"<p>{line}</p>" for line in legend(explanation, "", escape_text).split("\n"))
     return (
         f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>'
-        f"<p>{rule_markup(explanation)}</p>{sum_table(explanation)}"
+        f"<p>{rule_markup(explanation)}</p>{text_markup(explanation)}{sum_table(explanation)}"
         f"{verdict_markup(explanation)}{warnings_markup(explanation)}"
         f"<details><summary>Certificate</summary>{certificate}</details>"
         f"<details><summary>What the numbers mean</summary>{meaning}</details></div>"
@@ -140,13 +141,25 @@ def _sum(explanation: "Explanation", training_mean: float | None) -> str:
     ]
     notes = "".join(f'<p class="note">{line}</p>' for line in lines if line)
     return (
-        f"<section><h2>What adds up to the prediction</h2>{sum_table(explanation, training_mean)}{notes}"
-        f"{_case(explanation)}</section>"
+        f"{_text(explanation)}<section><h2>What adds up to the prediction</h2>"
+        f"{sum_table(explanation, training_mean)}{notes}{_case(explanation)}</section>"
+    )
+
+
+def _text(explanation: "Explanation") -> str:
+    if not is_text(explanation):
+        return ""
+    return (
+        f"<section><h2>The text, with the words that count</h2>{text_markup(explanation)}"
+        '<p class="note">A straight underline adds; a wavy underline subtracts. The small numbers are the '
+        "contributions.</p></section>"
     )
 
 
 def _case(explanation: "Explanation") -> str:
     """Return the row's own values, those of the facts first; many of them are folded."""
+    if is_text(explanation):
+        return ""
     values = case_values(explanation)
     first = dict.fromkeys(term.literal.name for term in explanation.terms)
     ordered = {name: values[name] for name in (*first, *values) if name in values}

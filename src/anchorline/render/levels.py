@@ -77,6 +77,10 @@ def neighbor_sentence(explanation: "Explanation") -> str:
     if kind == "table":
         changed = f"{each} changed with probability {share}{independently}"
         return f"A neighbor is this case with {changed}; new values come from the training table."
+    if kind == "text":
+        noun = "word" if explanation.literals[0].text.startswith('"') else explanation.literals[0].name.split()[0]
+        units = f"its {noun}" if n == 1 else f"each of its {n:,} different {noun}s"
+        return f"A neighbor is this text with {units} taken out with probability {share}{independently}."
     facts = "its fact" if n == 1 else f"each of its {n:,} facts"
     return f"A neighbor is this case with {facts} broken with probability {share}{independently}."
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from anchorline.errors import ParameterError
 from anchorline.render.characters import ELLIPSIS, cell_width, pad, wrap, wrap_statement
+from anchorline.render.highlight import text_lines
 from anchorline.render.summands import Summand, Summands, summands
 from anchorline.render.text import certificate_text, unseen_sentence
 
@@ -83,7 +84,7 @@ def table(
         raise ParameterError(f"width is {width!r}. A table needs at least {MIN_WIDTH} columns. Type width=80.")
     glyphs, total = (_ASCII, _to_ascii(summands(explanation))) if ascii else (_UNICODE, summands(explanation))
     columns = _Columns.from_summands(total, room)
-    lines: list[str] = []
+    lines = text_lines(explanation, room, color=color, ascii=ascii)
     for part in total.parts:
         bar = columns.bar(part.value, glyphs)
         bar_color = _PLUS if part.value > 0 else _MINUS

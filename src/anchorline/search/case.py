@@ -99,11 +99,31 @@ class Case:
 
     def query(self, flips: Flips, start: int = 0) -> Iterator[Batch]:
         """Query the model about the neighbors with these draws, from row ``start`` on, in fixed batches."""
-        law = self.law
         for first, last in batches(flips.n_rows, start):
             draws, weights = flips.rows(first, last)
-            inputs = self.neighborhood.realize(law.as_realized(draws), flips.generator(first))
-            yield Batch(law, draws, weights, self.predictor.answer(inputs, last - first))
+            yield Batch(self.law, draws, weights, self._answer(draws, flips.generator(first)))
+
+    def _answer(self, draws: np.ndarray, rng: np.random.Generator | None) -> Answer:
+        """Return the model's answers to a batch, in as many calls as the size of the inputs requires."""
+        n_rows, neighborhood = len(draws), self.neighborhood
+        size = getattr(neighborhood, "rows_per_call", n_rows)
+        answers = []
+        for first in range(0, n_rows, size):
+            part = draws[first : first + size]
+            inputs = neighborhood.realize(self.law.as_realized(part), rng)
+            answers.append(self.predictor.answer(inputs, len(part)))
+            del inputs  # before the next ones are made
+        return answers[0] if len(answers) == 1 else _joined(answers)
+
+
+def _joined(answers: Sequence[Answer]) -> Answer:
+    """Return the answers to several calls as one."""
+    stays = [answer.stays for answer in answers if answer.stays is not None]
+    return Answer(
+        np.concatenate([answer.drops for answer in answers]),
+        np.concatenate(stays) if stays else None,
+        np.concatenate([answer.clipped for answer in answers]),
+    )
 
 
 def open_case(

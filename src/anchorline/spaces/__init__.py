@@ -1,7 +1,7 @@
 """Spaces: what an instance can be, which literals are true of it, and how its neighbors are made.
 
-A new kind of instance is one file. `Table` and `Binarizer` are loaded on first use, because they import narwhals
-and scikit-learn. May import: `anchorline.errors`.
+A new kind of instance is one file. All but the hypercube are loaded on first use, because some import narwhals,
+scikit-learn or SciPy. May import: `anchorline.errors`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,15 @@ from anchorline.spaces.hypercube import Hypercube
 if TYPE_CHECKING:
     from anchorline.spaces.binarizer import Binarizer
     from anchorline.spaces.table import Table
+    from anchorline.spaces.text import Text
 
-_ON_FIRST_USE = {"Binarizer": "anchorline.spaces.binarizer", "Table": "anchorline.spaces.table"}
+_ON_FIRST_USE = {
+    "Binarizer": "anchorline.spaces.binarizer",
+    "Table": "anchorline.spaces.table",
+    "Text": "anchorline.spaces.text",
+}
 
-__all__ = ["Binarizer", "Change", "Hypercube", "Literal", "Neighborhood", "Space", "Table"]
+__all__ = ["Binarizer", "Change", "Hypercube", "Literal", "Neighborhood", "Space", "Table", "Text"]
 
 
 def __getattr__(name: str) -> Any:

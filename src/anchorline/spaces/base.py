@@ -250,11 +250,13 @@ class Law:
 class Neighborhood(Protocol):
     """An instance, and the neighbors that are reached from it by breaking literals.
 
-    One more member is optional: ``changes`` holds, for every attribute, a tuple of `Change`. Attributes are what
-    is drawn, and literals are statements about the outcome: an attribute keeps its value, or changes in one of
-    these ways. Unless every attribute has one way, ``realize`` then receives draws (n, attributes) of whole
-    numbers instead of flips: 0 where the attribute keeps its value, and i where it changes in way i. Without
-    ``changes``, every literal is an attribute that changes in one way, which breaks it.
+    Two more members are optional. ``rows_per_call`` is the number of neighbors that the model receives in one
+    call, if it is less than 4,096, so that large inputs such as images need little memory. ``changes`` holds, for
+    every attribute, a tuple of `Change`. Attributes are what is drawn, and literals are statements about the
+    outcome: an attribute keeps its value, or changes in one of these ways. Unless every attribute has one way,
+    ``realize`` then receives draws (n, attributes) of whole numbers instead of flips: 0 where the attribute keeps
+    its value, and i where it changes in way i. Without ``changes``, every literal is an attribute that changes in
+    one way, which breaks it.
     """
 
     @property
@@ -289,6 +291,8 @@ class Space(Protocol):
 
     More members are optional. ``space.examples()`` yields batches of model inputs, from which the range of a
     regressor's outputs is learned; it may take the number of rows that `Explainer.check` needs.
+    ``space.instances(given)`` returns a sequence of instances from what `Explainer.explain_many` was given, such
+    as a column of texts; without it, rows of frames, arrays and lists are instances.
     ``neighborhood.fixed`` maps every attribute that never changes to the reason. ``neighborhood.unseen`` maps
     every attribute whose value no example has to what is new.
     """
