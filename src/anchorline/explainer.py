@@ -65,6 +65,8 @@ class Explainer:
     input
         "array" passes the model a 2-D array; "frame" passes the training table's own type; "auto" passes arrays
         to scikit-learn estimators that were fitted on arrays.
+    output_scale
+        "margin" explains a classifier's margins, such as log-odds, in their own units instead of probabilities.
 
     Examples
     --------
@@ -88,6 +90,7 @@ class Explainer:
         output_range: tuple[float, float] | None = None,
         threshold: float | None = None,
         input: str = "auto",
+        output_scale: str | None = None,
     ) -> None:
         check_order(model, space)
         self.model = model
@@ -97,7 +100,7 @@ class Explainer:
         self.threshold = 0.0 if is_contrast else checked_threshold(threshold)
         self.learned_ranges: Ranges = None
         self._choices = {"output": output, "column": column, "task": task, "classes": classes, "input": input}
-        self._choices["own_decision"] = threshold is None
+        self._choices |= {"own_decision": threshold is None, "output_scale": output_scale}
         self.columns = match_columns(model, getattr(self.space, "names", ()))
         if self.columns.ignored and hasattr(self.space, "holding"):
             self.space = self.space.holding(self.columns.ignored)

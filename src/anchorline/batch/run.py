@@ -154,6 +154,8 @@ def batch_identity(rows: FrameRows, work: Work, sources: Mapping[str, Any], opti
             "output_range": None if explainer.output_range is None else list(explainer.output_range),
             "threshold": explainer.threshold,
             "input": explainer.target.input,
+            "contrast": explainer.target.contrast,
+            "output_scale": explainer.target.scale,
         },
         "row_timeout": options.row_timeout,
         "shared_calls": work.share > 1,

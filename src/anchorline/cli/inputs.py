@@ -64,6 +64,7 @@ class OutputOptions:
     classes: opt.Classes = None
     output_range: opt.OutputRange = None
     threshold: opt.Threshold = None
+    output_scale: opt.OutputScale = None
 
     def explainer(self, model: Any, space: Any) -> Explainer:
         """Return an explainer for the chosen output."""
@@ -76,6 +77,7 @@ class OutputOptions:
             classes=self.classes or None,
             output_range=self.output_range,
             threshold=self.threshold,
+            output_scale=self.output_scale,
         )
 
 

@@ -16,6 +16,7 @@ _OPTION_OF_KEYWORD = {
     "max_queries": "--max-queries",
     "groups": "--group",
     "output_range": "--output-range",
+    "output_scale": "--output-scale",
     "classes": "--class",
     "n_jobs": "--jobs",
     "k": "-k",
@@ -68,6 +69,13 @@ class Task(enum.StrEnum):
 
     label = "label"
     number = "number"
+
+
+class Scale(enum.StrEnum):
+    """On which scale the scores of a classifier are explained."""
+
+    probability = "probability"
+    margin = "margin"
 
 
 class Objective(enum.StrEnum):
@@ -172,6 +180,10 @@ OutputRange = Annotated[
 ]
 Threshold = Annotated[
     float | None, typer.Option("--threshold", help="The decision is whether output >= threshold.")
+]
+OutputScale = Annotated[
+    Scale | None,
+    typer.Option("--output-scale", help="Explain a classifier's probabilities (default) or its margins."),
 ]
 K = Annotated[int, typer.Option("-k", help="Maximum number of terms, the starting level included.")]
 Sigma = Annotated[

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import ParameterError, PredictorError, PredictorOutputError
-from anchorline.model.decisions import Cutoff, with_own_decision
+from anchorline.model.decisions import ByPredict, Cutoff, with_own_decision
 from anchorline.model.label_scores import LabelScores, is_pipeline
+from anchorline.model.margins import SCALES, Margins, margins_of
 from anchorline.model.predictor import plain_label
 from anchorline.model.target import TASKS, Target
 
@@ -24,12 +25,14 @@ def resolve(
     classes: Sequence[Any] | None = None,
     input: str = "auto",
     own_decision: bool = True,
+    output_scale: str | None = None,
 ) -> Target:
     """Return how to query a fitted estimator or a callable.
 
     A classifier is queried for the probabilities of its classes. It is queried for its labels if it has no
     probabilities, or with ``task="label"``. Any other model is queried for numbers. With ``own_decision``, a
     classifier whose `predict` need not name the most probable class is also queried for the class that it names.
+    With ``output_scale="margin"``, a classifier is queried for the margins of its classes.
 
     Examples
     --------
@@ -41,10 +44,11 @@ def resolve(
     if input not in INPUTS:
         raise ParameterError(f"input is {input!r}, but it must be one of {', '.join(INPUTS)}.")
     model, given_task = _callable_model(model, task), task
-    ask, task = _method(model, task)
+    ask, task, scale = _scaled_method(model, task, classes, output_scale)
     known = _known_classes(ask, task, classes if classes is not None else classes_of(model), classes is not None)
     if isinstance(output, list | tuple):
-        return _contrast(ask, task, known, tuple(output), column, "array" if wants_arrays(model, input) else input)
+        form = "array" if wants_arrays(model, input) else input
+        return _contrast(ask, task, known, tuple(output), column, form, scale)
     rule = None
     if own_decision and task is None:
         ask, rule = _with_rule(model, ask, known)
@@ -71,7 +75,8 @@ def resolve(
         )
     labels = classes_of(model) if task == "label" and given_task is None and classes is None else None
     column = None if column is None else int(column)
-    return Target(ask, task, known, column, name, input, None if labels is None else tuple(labels), rule)
+    labels = None if labels is None else tuple(labels)
+    return Target(ask, task, known, column, name, input, labels, rule, scale=scale)
 
 
 def _contrast(
@@ -81,6 +86,7 @@ def _contrast(
     pair: tuple[Any, ...],
     column: int | None,
     input: str,
+    scale: str | None,
 ) -> Target:
     """Return how to query a model for the score of one class minus that of another."""
     if len(pair) != 2 or classes is None or task is not None or column is not None:
@@ -104,6 +110,7 @@ def _contrast(
             "contrast": [plain_label(classes[first]), plain_label(classes[second])],
         },
         known_range=(-1.0, 1.0) if known else None,
+        scale=None if scale is None else "margin",  # of two classes, it is twice the log-odds
     )
 
 
@@ -117,6 +124,8 @@ def _with_rule(
     ):
         return ask, None  # a function, or another method, such as predict_log_proba
     deciding = with_own_decision(estimator, ask, classes_of(model) or classes)
+    if isinstance(deciding, Cutoff) and isinstance(ask, Margins):  # its threshold is one of probabilities
+        deciding = ByPredict(ask, estimator.predict, classes)
     if deciding is None:
         return ask, None
     if isinstance(deciding, Cutoff):
@@ -156,6 +165,20 @@ def _estimator_of(model: Any) -> Any:
     """Return the estimator behind a method such as ``model.predict_proba``, or the model itself."""
     owner = getattr(model, "__self__", None)
     return model if owner is None else owner
+
+
+def _scaled_method(
+    model: Any, task: str | None, classes: Sequence[Any] | None, output_scale: str | None
+) -> tuple[Callable[[Any], Any], str | None, str | None]:
+    """Return what to call, the task of its answers, and the name of its margins if these are explained."""
+    if output_scale not in SCALES:
+        raise ParameterError(f"output_scale is {output_scale!r}, but it must be 'margin', 'probability' or None.")
+    if output_scale != "margin":
+        return *_method(model, task), None
+    if task is not None:
+        raise ParameterError(f"output_scale is 'margin' and task is {task!r}, but margins need no task. Drop one.")
+    margins, name = margins_of(model, classes or classes_of(model))
+    return margins, None, name
 
 
 def _method(model: Any, task: str | None) -> tuple[Callable[[Any], Any], str | None]:

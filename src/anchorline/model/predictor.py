@@ -79,8 +79,7 @@ class Predictor:
             raise ParameterError(f"task is {target.task!r}, but it must be 'label', 'number' or None.")
         self.target, self.task, self._max_queries = target, target.task, max_queries
         self._given_range, self._learn = output_range, learn
-        self._threshold = threshold
-        self._is_learned = False
+        self._threshold, self._is_learned = threshold, False
         self.n_columns: int | None = None  # of the answers; None if they are one value per row
         self.checksum_key = self.checksum_ticks = 0
         self.n_queries = self.n_clipped = 0
@@ -94,7 +93,7 @@ class Predictor:
         self.is_label = self.task == "label" or integers
         self.label = getattr(answer[0], "item", lambda: answer[0])() if self.is_label else None
         self._class = None if chosen is None or self.task == "number" else int(chosen[0])
-        self.is_probability = self._class is not None and _are_probabilities(answer)
+        self.is_probability = self._class is not None and self.target.scale is None and _are_probabilities(answer)
         answer = answer.clip(0, 1) if self.is_probability else answer
         self._decision = self._decide(answer, chosen)
         self.prediction = 1.0 if self.task == "label" else float(self._one(answer)[0])
@@ -152,6 +151,7 @@ class Predictor:
             "threshold": self._threshold,
             "input": self.target.input,
             **(self.target.contrast or {}),
+            **({"output_scale": self.target.scale} if self.target.scale else {}),
             **({} if self.target.rule is None or self._class is None else {"rule": dict(self.target.rule)}),
         }
 

@@ -22,7 +22,7 @@ class Target:
     have one more column, with the number of the chosen class. None stands for the most probable class.
     ``contrast`` names all classes and the two whose scores are subtracted, in plain values; None if the answers
     are not such differences. ``known_range`` is the range of the output, if its kind determines it. ``scale`` is
-    "margin" if a classifier is queried for margins, and None if it is queried for probabilities.
+    the name of the margins if a classifier is queried for them, "log-odds" or "margin", and otherwise None.
     """
 
     ask: Callable[[Any], Any]

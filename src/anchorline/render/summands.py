@@ -79,6 +79,8 @@ def output_name(explanation: "Explanation") -> str:
     name, parameters = printable(explanation.output), explanation.parameters
     if parameters.get("probability"):
         return f"P({name})"
+    if "output_scale" in parameters:
+        return f"{parameters['output_scale']} of {name}"
     is_score = parameters.get("classes") is not None and parameters.get("task") != "number"
     return f"score of class {name}" if is_score else name
 

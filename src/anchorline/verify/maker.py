@@ -30,6 +30,7 @@ def explainer_of(claimed: Explanation, predict: Any, space: Space | None) -> Exp
         output_range=tuple(parameters["output_range"]),
         threshold=parameters["threshold"],
         input=parameters["input"],
+        output_scale="margin" if "output_scale" in parameters else None,
     )
 
 

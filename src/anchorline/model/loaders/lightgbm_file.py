@@ -65,9 +65,10 @@ class LightgbmModel:
         self._names = list(booster.feature_name())
         self._has_default_names = self._names == [f"Column_{i}" for i in range(len(self._names))]
         self.feature_names_in_ = None if self._has_default_names else self._names
-        self._objective = head.get("objective", "").split(" ")[0]
+        self.objective = head.get("objective", "")
+        self._is_binary = self.objective.split(" ")[0] == "binary"
         n_classes = int(head.get("num_class", "1"))
-        if self._objective == "binary":
+        if self._is_binary:
             n_classes = 2
         self.classes_ = list(range(n_classes)) if n_classes > 1 else None
 
@@ -77,7 +78,11 @@ class LightgbmModel:
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the model's answers to rows."""
         answer = np.asarray(self.booster.predict(self.features(inputs), num_threads=1), dtype=np.float64)
-        return np.column_stack([1 - answer, answer]) if self._objective == "binary" else answer
+        return np.column_stack([1 - answer, answer]) if self._is_binary else answer
+
+    def margins(self, inputs: Any) -> np.ndarray:
+        """Return the sums of trees inside the link function: (n,) for two classes, otherwise (n, c)."""
+        return np.asarray(self.booster.predict(self.features(inputs), raw_score=True, num_threads=1))
 
     def features(self, inputs: Any) -> Any:
         """Return what LightGBM gets for rows: numbers (n, m) with codes for categories, or the rows themselves.

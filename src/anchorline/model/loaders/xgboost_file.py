@@ -62,13 +62,8 @@ class XgboostModel:
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the model's answers to rows."""
-        import xgboost  # noqa: PLC0415
-
-        matrix = xgboost.DMatrix(
-            self.features(inputs), feature_names=self._names, feature_types=self._types, nthread=1
-        )
         margin = self.objective == "multi:softmax"  # it returns labels; its margins give probabilities
-        answer = self.booster.predict(matrix, output_margin=margin, iteration_range=self.iterations)
+        answer = self._predict(inputs, output_margin=margin)
         if self.objective in _TWO_CLASSES:  # in float32, as XGBClassifier computes it, for the same bytes
             return np.column_stack([1 - answer, answer])
         answer = np.asarray(answer, dtype=np.float64)
@@ -76,6 +71,20 @@ class XgboostModel:
             powers = np.exp(answer - answer.max(axis=1, keepdims=True))
             return np.asarray(powers / powers.sum(axis=1, keepdims=True))
         return answer
+
+    def margins(self, inputs: Any) -> np.ndarray:
+        """Return the sums of trees inside the link function: (n,) for two classes, otherwise (n, c)."""
+        return self._predict(inputs, output_margin=True)
+
+    def _predict(self, inputs: Any, output_margin: bool) -> np.ndarray:
+        import xgboost  # noqa: PLC0415
+
+        matrix = xgboost.DMatrix(
+            self.features(inputs), feature_names=self._names, feature_types=self._types, nthread=1
+        )
+        return np.asarray(
+            self.booster.predict(matrix, output_margin=output_margin, iteration_range=self.iterations)
+        )
 
     def features(self, inputs: Any) -> np.ndarray:
         """Return the numbers (n, m) that XGBoost gets for rows, with codes for categories."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anchorline.model.trees.ensemble import LEAF, Ensemble
-from anchorline.model.trees.reading import NotReadableError
+from anchorline.model.wrappers import NotReadableError
 
 MAX_VALUES = 2**26  # nodes times outputs, half a gigabyte
 

@@ -17,8 +17,8 @@ import numpy as np
 from anchorline.model.outputs import classes_of
 from anchorline.model.target import Target
 from anchorline.model.trees import lightgbm_trees, scikit, xgboost_trees
-from anchorline.model.trees.reading import NotReadableError, Reading, Refusal, Trees
-from anchorline.model.trees.wrappers import Steps, unwrap
+from anchorline.model.trees.reading import Reading, Refusal, Trees
+from anchorline.model.wrappers import NotReadableError, Steps, unwrap
 
 Reader = Callable[[Any], Trees]
 # Readers by the first part of a class's module, and by its name. Subclasses are read like their base class.
@@ -92,10 +92,10 @@ def _parts(model: Any) -> Iterator[Any]:
 def _asked(estimator: Any, method: str | None, target: Target) -> str:
     """Return the scale of the answers that are explained: "number", "probability" or "margin"."""
     if target.contrast is not None:
-        return target.scale or "probability"
+        return "probability" if target.scale is None else "margin"
     if target.task == "label":
         raise NotReadableError("a label is not a sum of trees")
-    if target.scale == "margin" or method == "decision_function":
+    if target.scale is not None or method == "decision_function":
         return "margin"
     has_classes = callable(getattr(estimator, "predict_proba", None)) or not hasattr(estimator, "predict")
     if method == "predict_proba" or (method is None and has_classes and classes_of(estimator) is not None):
@@ -114,7 +114,7 @@ def _reading(trees: Trees, steps: Steps, asked: str, classes: Any, target: Targe
             "the probabilities of a boosted classifier are not a sum of trees; its margin is "
             "(output_scale='margin')"
         )
-    if trees.link not in (("identity",) if asked != "margin" else (*_LINKED, "identity")):
+    if asked != "margin" and trees.link != "identity":
         raise NotReadableError(f"the answers are not a sum of trees, but a function of it ({trees.link})")
     ensemble = trees.build()
     if asked == "probability" and ensemble.n_outputs != len(classes):
@@ -126,7 +126,7 @@ def _reading(trees: Trees, steps: Steps, asked: str, classes: Any, target: Targe
         link=trees.link,
         classes=None if classes is None or asked == "number" else tuple(classes),
         library=trees.library,
-        is_mirrored=target.scale == "margin" and ensemble.n_outputs == 1,  # two classes have two margins
+        is_mirrored=target.scale is not None and ensemble.n_outputs == 1,  # two classes have two margins
         sums_in=trees.sums_in,
     )
     return reading if target.contrast is None else _difference(reading, target.contrast)

@@ -8,8 +8,9 @@ import numpy as np
 from anchorline.model.loaders.lightgbm_file import LightgbmModel, from_booster
 from anchorline.model.trees.building import Tree, bits, join
 from anchorline.model.trees.ensemble import LEAF, Ensemble
-from anchorline.model.trees.reading import NotReadableError, Trees
+from anchorline.model.trees.reading import Trees
 from anchorline.model.trees.scikit import dense
+from anchorline.model.wrappers import NotReadableError
 
 _IDENTITY = (
     *("", "custom", "regression", "regression_l1", "huber", "fair", "quantile", "mape"),

@@ -24,10 +24,6 @@ class Refusal:
     reason: str
 
 
-class NotReadableError(Exception):
-    """Raised inside the readers, with the reason of the refusal; `read` returns it as a `Refusal`."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trees:
     """What a reader finds in one fitted model, whichever of its answers is explained.

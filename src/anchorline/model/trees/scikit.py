@@ -7,7 +7,8 @@ import numpy as np
 
 from anchorline.model.trees.building import Tree, bits, join
 from anchorline.model.trees.ensemble import LEAF, Ensemble
-from anchorline.model.trees.reading import NotReadableError, Trees
+from anchorline.model.trees.reading import Trees
+from anchorline.model.wrappers import NotReadableError
 
 LINKS = {
     "IdentityLink": "identity",

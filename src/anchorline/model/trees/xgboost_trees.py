@@ -9,8 +9,9 @@ import numpy as np
 from anchorline.model.loaders.xgboost_file import XgboostModel
 from anchorline.model.trees.building import Tree, join, without_unreachable
 from anchorline.model.trees.ensemble import LEAF, Ensemble
-from anchorline.model.trees.reading import NotReadableError, Trees
+from anchorline.model.trees.reading import Trees
 from anchorline.model.trees.scikit import dense
+from anchorline.model.wrappers import NotReadableError
 
 _LOGISTIC = ("binary:logistic", "binary:logitraw", "reg:logistic")  # objectives whose base score is a probability
 _IDENTITY = (

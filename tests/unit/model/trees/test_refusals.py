@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeRegressor
 from anchorline.model.outputs import resolve
 from anchorline.model.trees import Agreement, Reading, Refusal, agrees, read
 from anchorline.model.trees.building import MAX_VALUES, Tree, join
-from anchorline.model.trees.reading import NotReadableError
+from anchorline.model.wrappers import NotReadableError
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 SCORE = ROWS[:, 0] + ROWS[:, 1] ** 2

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from anchorline.model.trees.reading import NotReadableError
-
 Steps = tuple[Callable[[Any], Any], ...]
+
+
+class NotReadableError(Exception):
+    """Raised where a model cannot be looked into, with the reason as a clause that follows "because"."""
 
 
 def unwrap(estimator: Any) -> tuple[Any, Steps]:
