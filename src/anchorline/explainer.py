@@ -147,8 +147,7 @@ class Explainer:
     ) -> Explanation:
         """Explain one prediction with given settings; ``recorded`` are parameters of an explanation to repeat."""
         case = self.prepare(instance, settings, recorded)
-        findings = investigate(case)
-        return assemble(case, findings)
+        return assemble(case, investigate(case))
 
     def prepare(self, instance: Any, settings: Settings, recorded: Mapping[str, Any] | None = None) -> Case:
         """Return the instance's case, opened, which takes one query."""
@@ -248,8 +247,8 @@ class Explainer:
         """
         settings = Settings.from_keywords(**keywords)
         counts: Counter[str] = Counter()
-        for i in range(n_seeds):
-            explanation = self.explain_with(instance, replace(settings, seed=settings.seed + i))
+        for seed in range(settings.seed, settings.seed + n_seeds):
+            explanation = self.explain_with(instance, replace(settings, seed=seed))
             counts.update(dict.fromkeys((term.literal.text for term in explanation.terms), 1))  # each once
         return {text: count / n_seeds for text, count in counts.most_common()}
 
@@ -283,7 +282,7 @@ class Explainer:
         """Return fresh neighbors of an explained instance, for `anchorline.render.plot.neighborhood`."""
         settings = replace(Settings.from_dict(explanation.parameters), max_queries=None)
         case = self.prepare(list(explanation.instance), settings)
-        n_flips, outputs, sums = look(case, n_neighbors, explanation.contributions)
+        n_flips, outputs, sums = look(case.stating(explanation.pairs), n_neighbors, explanation.contributions)
         prediction, output = case.predictor.prediction, explanation.output
         return NeighborSample(n_flips=n_flips, outputs=outputs, sums=sums, prediction=prediction, output=output)
 
@@ -361,12 +360,13 @@ def explain(
     box
         Largest size of a term, in half output ranges (1); None removes the limit.
     objective
-        "fidelity" (the sum that fits best), or "relevance" (the facts that hold the output best; see
-        `anchorline.optimize.relevance`; 20,000 samples by default, and half as many to choose).
+        "fidelity" (the sum that fits best), or "relevance" (the facts that hold the output best; 20,000 samples).
     alternatives
         List up to this number of other sums that the evidence cannot distinguish from the best (0).
     keep_noise
         Keep facts whose effect on the output cannot be distinguished from zero (False); see docs/guarantees.md.
+    pairs
+        "and" or "parity" also offers pairs of facts, which count as two terms (None); see docs/tables.md.
     seed
         The same seed and the same x give the same bytes (0).
 

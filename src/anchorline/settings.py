@@ -12,6 +12,7 @@ from anchorline.errors import BudgetError, ParameterError, unknown_keyword
 from anchorline.optimize import METHODS, Limits
 
 SAMPLINGS = ("auto", "draw", "enumerate")
+PAIRS = ("and", "parity")
 NODE_LIMIT = 10_000  # of the exact search, which takes seconds to a minute; the paper's tasks need at most 1,600
 N_SAMPLES = {
     "fidelity": 5000,
@@ -44,6 +45,7 @@ class Keywords(TypedDict, total=False):
     box: float | None
     alternatives: int
     keep_noise: bool
+    pairs: Literal["and", "parity"] | None
     seed: int
 
 
@@ -67,6 +69,7 @@ class Settings:
     box: float | None = 1.0
     alternatives: int = 0
     keep_noise: bool = False
+    pairs: Literal["and", "parity"] | None = None
     seed: int = 0
 
     @classmethod
@@ -121,6 +124,8 @@ class Settings:
         if self.n_certify == 1:
             raise ParameterError("n_certify is 1, but it must be 0, which skips the certificate, or at least 2.")
         self._check_together()
+        if self.pairs is not None:
+            self._check_pairs()
 
     def _cast(self) -> None:
         """Convert NumPy's numbers to Python's, because settings are written as JSON."""
@@ -152,6 +157,29 @@ class Settings:
                 "Raise max_queries, or pass a number for n_samples."
             )
 
+    def _check_pairs(self) -> None:
+        """Raise for an unknown kind of pairs, and for what the search with pairs cannot do."""
+        if self.pairs not in PAIRS:
+            raise ParameterError(
+                f"pairs is {self.pairs!r}, but it must be 'and', 'parity' or None. Type pairs='and'."
+            )
+        needed = {"objective": "fidelity", "solver": "exact", "alternatives": 0}
+        for name, value in needed.items():
+            if getattr(self, name) != value:
+                raise ParameterError(
+                    f"pairs={self.pairs!r} was given with {name}={getattr(self, name)!r}, but pairs need "
+                    f"{name}={value!r}. Leave out {name} or pairs."
+                )
+        if self.n_samples == "auto":
+            raise ParameterError(
+                f"pairs={self.pairs!r} was given with n_samples='auto', but pairs need a number. "
+                "Type, for example, n_samples=5000."
+            )
+        if self.k == 1:
+            raise ParameterError(
+                f"pairs={self.pairs!r} was given with k=1, but a pair counts as two terms. Type k=5."
+            )
+
     @property
     def n_fresh(self) -> int:
         """Number of neighbors to certify with, by default as many as searched, within 10,000 and max_queries."""
@@ -181,13 +209,14 @@ class Settings:
         return Limits(self.time_limit, self.node_limit)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self)
+        """Return plain values, for JSON; pairs only if they are asked for, as earlier releases had none."""
+        values = asdict(self)
+        return values if self.pairs is not None else {k: v for k, v in values.items() if k != "pairs"}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
         """Read the result of `to_dict`; other keys are ignored. The first release always kept noise."""
-        values = {"keep_noise": True, **values}
+        values = {"keep_noise": True, "pairs": None, **values}
         return cls(**{name: values[name] for name in cls.__dataclass_fields__})
 
 

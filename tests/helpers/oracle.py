@@ -45,19 +45,22 @@ def boxed_least_squares(flips, drops, weights, low, high, box):
     return best
 
 
-def enumerate_objective(flips, drops, weights, k, prediction, box, origin):
-    """Return the best objective over all supports, with and without intercept; inf if no support is feasible."""
-    flips = flips.astype(float)
+def enumerate_objective(flips, drops, weights, k, prediction, box, origin, pairs=()):
+    """Return the best objective over all supports, with and without intercept; inf if no support is feasible.
+
+    ``pairs`` are further columns, each of which costs two of the k terms.
+    """
     d = flips.shape[1]
+    flips = np.column_stack([flips, *pairs]).astype(float)
     bound = np.inf if box is None else box
     total = prediction - origin  # an intercept at the origin is not a term, so the box does not limit it
-    problems = [(min(k - 1, d), prediction - bound, prediction + bound), (min(k, d), total, total)]
+    problems = [(k - 1, prediction - bound, prediction + bound), (k, total, total)]
     best = np.inf
     for size, low, high in problems:
         fixed = low if low == high else None
         scored = sorted(
             (least_squares(flips[:, chosen], drops, weights, fixed)[0], chosen)
-            for chosen in itertools.combinations(range(d), size)
+            for chosen in _largest_supports(d, len(pairs), size)
         )
         for value, chosen in scored:
             if value >= best:
@@ -66,6 +69,14 @@ def enumerate_objective(flips, drops, weights, k, prediction, box, origin):
                 value = boxed_least_squares(flips[:, chosen], drops, weights, low, high, box)
             best = min(best, value)
     return best
+
+
+def _largest_supports(d, n_pairs, size):
+    """Yield the supports that cost ``size``, or less if there are no more literals; a pair costs 2."""
+    for n_chosen in range(min(n_pairs, size // 2) + 1):
+        for chosen in itertools.combinations(range(d, d + n_pairs), n_chosen):
+            for others in itertools.combinations(range(d), min(d, size - 2 * n_chosen)):
+                yield others + chosen
 
 
 def enumerate_projection(values, k, total):

@@ -169,9 +169,9 @@ def _check_same(first: int, second: int) -> None:
 
 
 def _checked(settings: Settings) -> Settings:
-    if settings.objective != "fidelity" or settings.alternatives or settings.n_samples == "auto":
+    if settings.objective != "fidelity" or settings.alternatives or settings.n_samples == "auto" or settings.pairs:
         raise ParameterError(
-            "To split a sample, use objective='fidelity', no alternatives, and a number for n_samples."
+            "To split a sample, use objective='fidelity', no alternatives, no pairs, and a number for n_samples."
         )
     return settings
 

@@ -53,7 +53,9 @@ def far_end(explanation: "Explanation") -> float:
 
 def _all_broken(explanation: "Explanation") -> str:
     """Return what the sum gives if all facts are broken, and whether that leaves the range of the output."""
-    if "n_attributes" in explanation.parameters:  # several facts about one attribute may exclude each other
+    parameters = explanation.parameters
+    # Several facts about one attribute may exclude each other, and so may pairs that share a fact.
+    if "n_attributes" in parameters or (explanation.pairs and parameters["pairs"] == "parity"):
         return ""
     n_facts, end = len(explanation.terms), far_end(explanation)
     broken = "the fact" if n_facts == 1 else f"all {n_facts} facts"
@@ -67,7 +69,7 @@ def _all_broken(explanation: "Explanation") -> str:
 
 def neighbor_sentence(explanation: "Explanation") -> str:
     """Return what a neighbor is, in one sentence with its numbers."""
-    parameters, n_literals = explanation.parameters, len(explanation.literals)
+    parameters, n_literals = explanation.parameters, len(explanation.single_literals)
     n, share = parameters.get("n_attributes", n_literals), f"{100 * parameters['flip_probability']:.2g}%"
     each = "its value" if n == 1 else f"each of its {n:,} values"
     kind = str(parameters.get("space", "")).partition(":")[0]
@@ -88,7 +90,7 @@ def neighbor_sentence(explanation: "Explanation") -> str:
 def case_values(explanation: "Explanation") -> dict[str, str]:
     """Return the row's own value per attribute that may change, as text."""
     values: dict[str, str] = {}
-    for literal in explanation.literals:
+    for literal in explanation.single_literals:
         value, name = literal.text, literal.name
         for statement, prefix in ((literal.held, f"{name} keeps its value "), (literal.text, f"{name} = ")):
             if statement.startswith(prefix):

@@ -39,12 +39,32 @@ def rule_sentence(
         return f"Whatever changes, {consequence}"
     cancels = certificate.event_is_literal is False
     otherwise = ", or if the contributions of broken facts cancel," if cancels else ""
-    held = held_together([explanation.literals[j] for j in explanation.support])
+    held = _held(explanation)
     sides = _sides(explanation, format_fact, format_name)
     if sides:
         return f"{sides} If {_all_hold(certificate, len(held))}{otherwise or ','} then {consequence}"
     facts = [format_fact(printable(text), printable(name)) for name, text in held]
     return f"If {' and '.join(facts)}{otherwise} then {consequence}"
+
+
+def _held(explanation: "Explanation") -> list[tuple[str, str]]:
+    """Return statements that are together true exactly where no fact and no pair is broken, after their names.
+
+    A conjunction holds where its two facts hold. A parity also holds where both are broken.
+    """
+    d, support = len(explanation.single_literals), explanation.support.tolist()
+    singles, pairs = [j for j in support if j < d], [j for j in support if j >= d]
+    if pairs and explanation.parameters["pairs"] == "and":
+        singles = sorted({*singles, *(i for j in pairs for i in explanation.pairs[j - d])})
+        pairs = []
+    held = held_together([explanation.literals[j] for j in singles])
+    return [*held, *((explanation.literals[j].name, f"({explanation.literals[j].held})") for j in pairs)]
+
+
+def _stated(explanation: "Explanation", index: int) -> str:
+    """Return the text of a literal; a pair is in parentheses, so that its "and" does not join two facts."""
+    text = explanation.literals[index].text
+    return f"({text})" if index >= len(explanation.single_literals) else text
 
 
 def _sides(explanation: "Explanation", format_fact: Format, format_name: Callable[[str], str]) -> str:
@@ -57,7 +77,7 @@ def _sides(explanation: "Explanation", format_fact: Format, format_name: Callabl
     pro: list[str] = []
     contra: list[str] = []
     for term in explanation.terms:
-        fact = format_fact(printable(term.literal.text), printable(term.literal.name))
+        fact = format_fact(printable(_stated(explanation, term.index)), printable(term.literal.name))
         (pro if sign * term.contribution > 0 else contra).append(fact)
     if goal is None:  # a number has no right side
         name = format_name(output_name(explanation))

@@ -107,6 +107,8 @@ def details_text(certificate: "Certificate") -> str:
 def on_the_sample(certificate: "Certificate") -> str:
     """Return what the search proved on its sample, and how many facts it left out."""
     n = certificate.n_left_out
+    if certificate.pairs_searched is not None and (certificate.n_facts or not n):
+        return f"{_found(certificate)} {_searched(certificate)}"
     if not n:
         return _found(certificate)
     if not certificate.n_facts:
@@ -116,6 +118,17 @@ def on_the_sample(certificate: "Certificate") -> str:
     their = "its" if n == 1 else "their"
     zero = "is zero" if certificate.exhaustive else "cannot be distinguished from zero"
     return f"{_found(certificate)} {facts} left out, because {their} effect on the output {zero}."
+
+
+def _searched(certificate: "Certificate") -> str:
+    """Return among which facts and pairs the search looked, given that pairs were asked for."""
+    assert certificate.pairs_searched is not None  # pairs were asked for
+    (n, n_all), n_out = certificate.pairs_searched, certificate.n_left_out
+    facts = f"all facts but {n_out:,} without a clear effect" if n_out else "all facts"
+    if not n:
+        return f"Candidates were {facts} and none of {n_all:,} pairs, because no pair has a clear effect."
+    pairs = f"all {n_all:,} pairs" if n == n_all else f"the {n:,} of {n_all:,} pairs with the clearest effect"
+    return f"Candidates were {facts} and {pairs}; a pair counts as two terms."
 
 
 def _found(certificate: "Certificate") -> str:

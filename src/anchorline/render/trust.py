@@ -133,13 +133,25 @@ def _while(certificate: "Certificate") -> str:
     """Return the condition of the measurement in words, with a final comma."""
     if certificate.n_facts == 0:
         return "Over all neighbors,"
-    if certificate.keeps_values:
+    if certificate.n_pairs:
+        facts = _facts_and_pairs(certificate)
+    elif certificate.keeps_values:
         facts = "this value stays" if certificate.n_facts == 1 else f"these {certificate.n_facts} values stay"
     else:
         facts = "this fact holds" if certificate.n_facts == 1 else f"these {certificate.n_facts} facts hold"
     if not certificate.event_is_literal:
         return f"While {facts}, or the contributions of broken facts cancel each other,"
     return f"While {facts},"
+
+
+def _facts_and_pairs(certificate: "Certificate") -> str:
+    """Return that facts and pairs hold, such as "these 2 facts and this pair hold"."""
+    n, n_pairs = certificate.n_facts - certificate.n_pairs, certificate.n_pairs
+    counts = [(n, "fact"), (n_pairs, "pair")] if n else [(n_pairs, "pair")]
+    named = " and ".join(f"this {word}" if count == 1 else f"these {count} {word}s" for count, word in counts)
+    if certificate.keeps_values:
+        return f"the values in {named} stay"
+    return f"{named} hold{'s' if certificate.n_facts == 1 else ''}"
 
 
 def short_claim(certificate: "Certificate") -> str:

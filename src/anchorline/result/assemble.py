@@ -24,18 +24,43 @@ _MEASURED = (
 
 def assemble(case: Case, findings: Findings) -> Explanation:
     """Turn findings about a case into an explanation."""
+    case = case.stating(findings.pairs)
     neighborhood, predictor = case.neighborhood, case.predictor
     solution, rivals = findings.solution, findings.rivals
     contributions, intercept = predictor.in_own_units(solution.contributions, solution.intercept)
-    support = np.flatnonzero(contributions)
-    certificate = Certificate(
+    return Explanation(
+        prediction=predictor.prediction,
+        intercept=intercept,
+        contributions=contributions,
+        literals=case.literals,
+        pairs=case.pairs,
+        output=case.parameters["output"],
+        label=plain_label(predictor.label),
+        half_range=predictor.half_range,
+        instance=tuple(neighborhood.instance),
+        fixed=getattr(neighborhood, "fixed", {}),
+        unseen=getattr(neighborhood, "unseen", {}),
+        neighbors_mean=predictor.prediction - 2 * predictor.half_range * findings.problem.evidence.drop_mean,
+        parameters=case.parameters,
+        certificate=_certificate(case, findings, contributions, intercept),
+        alternatives=() if rivals is None else tuple(_alternative(rival, predictor) for rival in rivals.listed),
+        alternatives_complete=None if rivals is None else rivals.complete,
+    )
+
+
+def _certificate(case: Case, findings: Findings, contributions: np.ndarray, intercept: float) -> Certificate:
+    """Return what is known about a sum in the output's own units."""
+    predictor, solution, support = case.predictor, findings.solution, np.flatnonzero(contributions)
+    return Certificate(
         status=solution.status,
         goal=case.settings.objective,
         objective=solution.objective,
         lower_bound=solution.lower_bound,
         anchoring_residual=abs(float(intercept + contributions.sum() - predictor.prediction)),
-        n_terms=len(support) + int(intercept != 0),
+        n_terms=len(support) + len(case.pairs) + int(intercept != 0),
         n_facts=len(support),
+        n_pairs=len(case.pairs),
+        pairs_searched=findings.n_pairs,
         n_left_out=findings.n_left_out,
         n_samples=findings.problem.evidence.n_rows,
         n_queries=predictor.n_queries,
@@ -50,28 +75,11 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         **measurements(findings.assessment, predictor),
         **derived(case.parameters, case.n_literals),
     )
-    return Explanation(
-        prediction=predictor.prediction,
-        intercept=intercept,
-        contributions=contributions,
-        literals=neighborhood.literals,
-        output=case.parameters["output"],
-        label=plain_label(predictor.label),
-        half_range=predictor.half_range,
-        instance=tuple(neighborhood.instance),
-        fixed=getattr(neighborhood, "fixed", {}),
-        unseen=getattr(neighborhood, "unseen", {}),
-        neighbors_mean=predictor.prediction - 2 * predictor.half_range * findings.problem.evidence.drop_mean,
-        parameters=case.parameters,
-        certificate=certificate,
-        alternatives=() if rivals is None else tuple(_alternative(rival, predictor) for rival in rivals.listed),
-        alternatives_complete=None if rivals is None else rivals.complete,
-    )
 
 
 def _keeps_values(case: Case, support: np.ndarray) -> bool:
     """Return whether the rule holds values and not only facts: a bound alone lets the value vary on one side."""
-    literals = [case.neighborhood.literals[j] for j in support]
+    literals = [case.literals[j] for j in support]
     return case.law.keeps_values(support.tolist()) and any(literal.held != literal.text for literal in literals)
 
 

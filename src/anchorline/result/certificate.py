@@ -17,6 +17,7 @@ _ESTIMATES = (
     *("stability", "baseline_stability", "typical_change", "baseline_change"),
 )
 _DERIVED = ("reach", "learned_range")  # they follow from the parameters of the explanation and are not recorded
+_WHERE_SET = {"n_left_out": 0, "n_pairs": 0, "pairs_searched": None}  # not recorded by the first release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,9 @@ class Certificate:
     sample size. It is vacuous above 1.
 
     ``n_left_out`` counts facts that the search left out, because their effect on the output may be zero, if the
-    best of all sums contains such facts. Then the proof is about sums of the other facts.
+    best of all sums contains such facts. Then the proof is about sums of the other facts. ``n_facts`` counts the
+    literals of the sum, and ``n_pairs`` those of them that are pairs, which count twice in ``n_terms``.
+    ``pairs_searched`` are the number of pairs that were candidates and the number of all pairs, or None.
     ``keeps_values`` means that the condition kept the values of the facts, not only the facts. ``decision`` is
     the kind of decision, see `Predictor.decision`. ``n_clipped_inside`` counts outputs that were clipped while
     the condition held; if there are any, the measured change understates the true one. ``answers_checksum`` is a
@@ -74,6 +77,8 @@ class Certificate:
     answers_checksum: float
     stopped_because: str | None = None
     n_left_out: int = 0
+    n_pairs: int = 0
+    pairs_searched: tuple[int, int] | None = None
     reach: float = 1.0
     learned_range: bool = False
 
@@ -82,11 +87,12 @@ class Certificate:
         cls, values: Mapping[str, Any], parameters: Mapping[str, Any] | None = None, n_literals: int = 0
     ) -> "Certificate":
         """Read the plain values that the JSON holds, and derive the rest from the explanation's parameters."""
-        values = {"n_left_out": 0, **values}  # written only where it is not 0, as by the first release
+        values = {**_WHERE_SET, **values}
         known = {field.name: values[field.name] for field in fields(cls) if field.name not in _DERIVED}
         known |= {} if parameters is None else derived(parameters, n_literals)
         measured = {name: Estimate(**known[name]) for name in _ESTIMATES if known[name] is not None}
-        return cls(**known | measured | {"status": Status[known["status"]]})
+        searched = None if known["pairs_searched"] is None else tuple(known["pairs_searched"])
+        return cls(**known | measured | {"status": Status[known["status"]], "pairs_searched": searched})
 
     @property
     def optimality_gap(self) -> float:
@@ -96,10 +102,14 @@ class Certificate:
     @property
     def size(self) -> str:
         """What the terms are, in words, such as "4 facts and the starting level"."""
-        facts = "1 fact" if self.n_facts == 1 else f"{self.n_facts} facts"
-        if self.n_terms == self.n_facts:
-            return facts
-        return f"{facts} and the starting level" if self.n_facts else "the starting level alone"
+        n, n_pairs = self.n_facts - self.n_pairs, self.n_pairs
+        parts = [f"{n} fact{'s' * (n != 1)}"] if n or not n_pairs else []
+        parts += [f"{n_pairs} pair{'s' * (n_pairs != 1)} of facts"] if n_pairs else []
+        if self.n_terms > self.n_facts + n_pairs:
+            parts.append("the starting level")
+        if not self.n_facts:
+            return "the starting level alone" if self.n_terms else parts[0]
+        return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
     @property
     def relevance_bound(self) -> float | None:
@@ -132,8 +142,8 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return the plain values that the JSON holds."""
         values = asdict(self) | {"status": self.status.name}
-        unwritten = _DERIVED if self.n_left_out else (*_DERIVED, "n_left_out")
-        return {name: value for name, value in values.items() if name not in unwritten}
+        unset = [name for name, value in _WHERE_SET.items() if values[name] == value]
+        return {name: value for name, value in values.items() if name not in (*_DERIVED, *unset)}
 
     def details(self) -> str:
         """Return the figures behind the sentences, and the bounds by theory alone."""

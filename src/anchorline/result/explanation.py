@@ -59,11 +59,12 @@ class Explanation:
     """A short sum that adds up to one prediction.
 
     ``intercept + contributions.sum() == prediction``, all in the output's own units; ``contributions`` is dense,
-    with one number per literal. Where labels are explained, ``label`` is the one at the instance, and the sum
-    adds up to 1, which stands for that label (-1 stands for any other). ``fixed`` maps each attribute that
-    changed in no neighbor to the reason. ``unseen`` maps each attribute whose value no training row has to what
-    is new. ``neighbors_mean`` is the mean output over the neighbors of the search, or None if an early release
-    made the explanation. ``parameters`` holds everything needed to repeat it.
+    with one number per literal. ``pairs`` says which two literals each of the last literals speaks about, if there
+    are pairs; ``parameters["pairs"]`` is their kind. Where labels are explained, ``label`` is the one at the
+    instance, and the sum adds up to 1, which stands for that label (-1 stands for any other). ``fixed`` maps each
+    attribute that changed in no neighbor to the reason. ``unseen`` maps each attribute whose value no training row
+    has to what is new. ``neighbors_mean`` is the mean output over the neighbors of the search, or None if an early
+    release made the explanation. ``parameters`` holds everything needed to repeat it.
     ``alternatives_complete`` is False if the list of alternatives ended at the requested number or at a limit, so
     that more sums may be as good, and None if no list was requested, or if an early release made it.
     """
@@ -72,6 +73,7 @@ class Explanation:
     intercept: float
     contributions: np.ndarray
     literals: tuple[Literal, ...]
+    pairs: tuple[tuple[int, int], ...] = ()
     output: str
     label: str | int | float | bool | None = None
     half_range: float
@@ -115,18 +117,30 @@ class Explanation:
         return np.flatnonzero(self.contributions)
 
     @property
+    def single_literals(self) -> tuple[Literal, ...]:
+        """The literals that are not pairs: one or more per attribute."""
+        return self.literals[: len(self.literals) - len(self.pairs)]
+
+    @property
     def scaled(self) -> np.ndarray:
         """Contributions on the scale where the output range is [-1, +1], (d,)."""
         return self.contributions / self.half_range
 
     @property
     def coef(self) -> np.ndarray:
-        """The paper's w: contributions times the signs of the instance (hypercube only)."""
+        """The paper's w: contributions times the signs of the instance (hypercube only); products come last."""
         if not str(self.parameters.get("space", "hypercube:")).startswith("hypercube:"):
             raise AttributeError(
                 "coef exists only for instances of -1 and +1. Use `contributions`, one number per literal."
             )
-        return self.contributions * np.array(self.instance, dtype=np.float64)
+        signs = np.array(self.instance, dtype=np.float64)
+        if self.pairs and self.parameters["pairs"] != "parity":
+            raise AttributeError(
+                "coef exists only for sums of coordinates and of their products. Use `contributions`, one number "
+                "per literal."
+            )
+        products = np.array([signs[i] * signs[j] for i, j in self.pairs], dtype=np.float64)
+        return np.asarray(self.contributions * np.concatenate([signs, products]))
 
     @property
     def literal_shares(self) -> dict[str, float]:
@@ -223,6 +237,7 @@ class Explanation:
             "intercept": self.intercept,
             "contributions": self.contributions.tolist(),
             "literals": [[literal.name, literal.text, literal.held] for literal in self.literals],
+            **({"pairs": self.pairs} if self.pairs else {}),
             "output": self.output,
             "label": self.label,
             "half_range": self.half_range,
@@ -242,12 +257,14 @@ class Explanation:
     def from_json(cls, text: str) -> "Explanation":
         """Read what `to_json` wrote; `FormatError` if it is anything else or was changed."""
         body = parsed(text)
+        n_literals = len(body["literals"]) - len(body.get("pairs", []))
         try:
             return cls(
                 prediction=float(body["prediction"]),
                 intercept=float(body["intercept"]),
                 contributions=np.array(body["contributions"], dtype=np.float64),
                 literals=tuple(Literal(*texts) for texts in body["literals"]),
+                pairs=tuple((i, j) for i, j in body.get("pairs", [])),
                 output=body["output"],
                 label=body["label"],
                 half_range=float(body["half_range"]),
@@ -256,7 +273,7 @@ class Explanation:
                 unseen=body.get("unseen", {}),
                 neighbors_mean=body.get("neighbors_mean"),
                 parameters=body["parameters"],
-                certificate=Certificate.from_dict(body["certificate"], body["parameters"], len(body["literals"])),
+                certificate=Certificate.from_dict(body["certificate"], body["parameters"], n_literals),
                 alternatives=tuple(Alternative.from_dict(other) for other in body["alternatives"]),
                 alternatives_complete=body.get("alternatives_complete"),
             )

@@ -6,8 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from anchorline.errors import FormatError, TamperedError
 from anchorline.result.canonical import canonical_json
+from anchorline.spaces.base import Literal, Pairs
 
 SCHEMA_VERSION = 1
 MAX_CHARACTERS = 64 * 2**20
@@ -133,12 +136,14 @@ def _check_consistency(body: Mapping[str, Any]) -> None:
     certificate, contributions = body["certificate"], body["contributions"]
     n_facts = sum(value != 0 for value in contributions)
     residual = abs(body["intercept"] + sum(contributions) - body["prediction"])
+    n_pairs = len(body.get("pairs", []))
     claims = {
         "literals": len(body["literals"]) == len(contributions),
+        "pairs": _has_its_pairs(body),
         "instance": not str(body["parameters"]["space"]).startswith("hypercube:")
-        or len(body["instance"]) == len(contributions),
+        or len(body["instance"]) == len(contributions) - n_pairs,
         "n_facts": certificate["n_facts"] == n_facts,
-        "n_terms": certificate["n_terms"] == n_facts + (body["intercept"] != 0),
+        "n_terms": certificate["n_terms"] == n_facts + n_pairs + (body["intercept"] != 0),
         "lower_bound": certificate["lower_bound"] <= certificate["objective"] + 1e-9,
         "anchoring_residual": abs(certificate["anchoring_residual"] - residual)
         <= 1e-9 * max(abs(body["prediction"]), body["half_range"]),
@@ -146,3 +151,15 @@ def _check_consistency(body: Mapping[str, Any]) -> None:
     wrong = [name for name, holds in claims.items() if not holds]
     if wrong:
         raise TamperedError(f"The explanation contradicts itself in {', '.join(wrong)}.")
+
+
+def _has_its_pairs(body: Mapping[str, Any]) -> bool:
+    """Return whether the last literals are the pairs, with the texts and the numbers that pairs have."""
+    pairs, kind = body.get("pairs", []), body["parameters"].get("pairs")
+    d = len(body["literals"]) - len(pairs)
+    if body["certificate"].get("n_pairs", 0) != len(pairs) or (pairs and kind not in ("and", "parity")):
+        return False
+    if not all(0 <= i < j < d for i, j in pairs) or not all(body["contributions"][d:]):
+        return False
+    literals = [Literal(*texts) for texts in body["literals"]]
+    return list(Pairs(np.array(pairs).reshape(-1, 2), kind == "parity").literals(literals[:d])) == literals[d:]

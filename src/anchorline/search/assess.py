@@ -134,10 +134,13 @@ class Measured:
         return 0 if self.clipped is None else int(self.clipped.sum())
 
 
-def scaled_sum(
-    contributions: Any, intercept: float | None, predictor: Predictor, n_literals: int
-) -> tuple[np.ndarray, float]:
+def scaled_sum(contributions: Any, intercept: float | None, case: Case) -> tuple[np.ndarray, float]:
     """Scale anyone's sum from the output's own units; also return by how much it exceeds the prediction."""
+    predictor, n_literals = case.predictor, case.n_literals
+    if case.settings.pairs is not None:
+        raise ParameterError(
+            f"pairs is {case.settings.pairs!r}, but assess measures contributions of single facts. Leave it out."
+        )
     try:
         scaled = np.asarray(contributions, dtype=np.float64) / predictor.half_range
     except (TypeError, ValueError):
@@ -212,8 +215,8 @@ def assess_sum(case: Case, contributions: Any, intercept: float | None, n_fresh:
 
 def assess_exactly(case: Case, rows: SampleRows, contributions: np.ndarray) -> Assessment:
     """Assess from rows that are the whole distribution and were queried before: exact, without further queries."""
-    event = cancelling_event(contributions, case.law)
-    everywhere = Measured.from_rows(rows, rows.flips, contributions)
+    event, flips = cancelling_event(contributions, case.law), case.law.pairs.joined_to(rows.flips)
+    everywhere = Measured.from_rows(rows, flips, contributions)
     inside = everywhere.inside(contributions)
     return _summarize(case, contributions, 0.0, event, everywhere, inside, case.settings.confidence)
 

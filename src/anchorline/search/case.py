@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from anchorline._version import __version__
 from anchorline.model.predictor import Answer, Predictor, batches
 from anchorline.search.sampling import ConditionalFlips, DrawnFlips, Event, Flips, stream_key
 from anchorline.settings import Settings
-from anchorline.spaces.base import Law, Literal, Neighborhood, Space
+from anchorline.spaces.base import Law, Literal, Neighborhood, Pairs, Space
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class Case:
     Constructing a case queries nothing. `open` queries the model about the instance and ties the checksum of all
     further answers to the parameters. A case serves one search, because its predictor counts the queries.
     ``space`` is the fingerprint of the space; ``recorded`` are the parameters of an earlier explanation that is to
-    be repeated, or None.
+    be repeated, or None. ``pairs`` are indices of two literals each: the pairs that a sum states.
     """
 
     neighborhood: Neighborhood
@@ -46,6 +46,16 @@ class Case:
     settings: Settings
     space: str
     recorded: Mapping[str, Any] | None = None
+    pairs: tuple[tuple[int, int], ...] = ()
+
+    def stating(self, pairs: Sequence[tuple[int, int]]) -> "Case":
+        """Return the case with these pairs as further literals; everything else, the counts too, is shared."""
+        return replace(self, recorded=self.parameters, pairs=tuple(pairs)) if pairs else self
+
+    @property
+    def literals(self) -> tuple[Literal, ...]:
+        """The literals of the neighborhood, and then the pairs."""
+        return (*self.neighborhood.literals, *self.law.pairs.literals(self.neighborhood.literals))
 
     def open(self) -> "Case":
         """Query the model about the instance, set the key of the checksum, and return the case itself."""
@@ -73,16 +83,19 @@ class Case:
 
     @property
     def n_literals(self) -> int:
-        """Number of literals."""
+        """Number of literals other than pairs."""
         return len(self.neighborhood.literals)
 
     @cached_property
     def law(self) -> Law:
         """How the attributes are drawn, and which literals each outcome breaks."""
         p, changes = self.settings.flip_probability, getattr(self.neighborhood, "changes", None)
-        if changes is None:
-            return Law.of_literals(self.n_literals, p)
-        return Law.of_changes(changes, self.n_literals, p)
+        law = (
+            Law.of_literals(self.n_literals, p) if changes is None else Law.of_changes(changes, self.n_literals, p)
+        )
+        if not self.pairs:
+            return law
+        return replace(law, pairs=Pairs(np.array(self.pairs), parity=self.settings.pairs == "parity"))
 
     def stream_key(self, name: str) -> int:
         """Return the Philox key of a named stream of this row and seed."""

@@ -16,6 +16,7 @@ from anchorline.optimize import Problem, Solution, Status, restricted, solve, sp
 from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, Remainder, SampleRows, remainder
 from anchorline.search.assess import Assessment, assess, assess_exactly, assess_until
 from anchorline.search.case import Case
+from anchorline.search.pairs import Candidates, check_pairs, find_candidates, solve_pairs
 from anchorline.search.sampling import MAX_PATTERNS, EnumeratedFlips, Flips
 from anchorline.search.select import Rivals, best_sums, compare, fewest_facts, find_rivals, most_relevant
 from anchorline.settings import AUTO_MAX_QUERIES, Settings
@@ -33,7 +34,8 @@ class Findings:
 
     ``n_left_out`` counts the literals that the search left out, because their effect may be zero.
     ``theorem_epsilon`` is what the uniform-convergence theorem adds to the objective, or None where the theorem
-    does not apply.
+    does not apply. ``pairs`` are those of the solution, and ``n_pairs`` are the numbers of candidate pairs and of
+    all pairs, or None if pairs were not asked for.
     """
 
     problem: Problem
@@ -44,6 +46,8 @@ class Findings:
     rivals: Rivals | None = None
     theorem_epsilon: float | None = None
     n_left_out: int = 0
+    pairs: tuple[tuple[int, int], ...] = ()
+    n_pairs: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +61,8 @@ class Choice:
     solution: Solution
     literals: np.ndarray
     n_left_out: int = 0
+    pairs: tuple[tuple[int, int], ...] = ()
+    n_pairs: tuple[int, int] | None = None
 
 
 def investigate(case: Case) -> Findings:
@@ -66,7 +72,9 @@ def investigate(case: Case) -> Findings:
         return _investigate_until_clear(case)
     exhaustive = isinstance(flips, EnumeratedFlips)
     check_budget(settings, flips.n_rows, exhaustive)
-    keep = exhaustive or settings.objective != "fidelity"
+    if settings.pairs is not None:
+        check_pairs(case)
+    keep = exhaustive or settings.objective != "fidelity" or settings.pairs is not None
     evidence, rows = gather(case, flips, keep=keep)
     problem = pose(case, evidence)
     chooser = None
@@ -89,9 +97,11 @@ def conclude(
 ) -> Findings:
     """Certify a solution on fresh neighbors, or on ``all_rows``, which are every neighbor there is."""
     solution, exhaustive = choice.solution, all_rows is not None
-    assessment, reason = certify(case, solution, all_rows)
-    epsilon = _theorem_epsilon(problem, solution.status, case.settings, exhaustive=exhaustive)
-    return Findings(problem, solution, assessment, exhaustive, reason, rivals, epsilon, choice.n_left_out)
+    assessment, reason = certify(case.stating(choice.pairs), solution, all_rows)
+    n_columns = problem.n_literals + (0 if choice.n_pairs is None else choice.n_pairs[1])
+    epsilon = _theorem_epsilon(problem, solution.status, case.settings, n_columns, exhaustive=exhaustive)
+    found = (choice.n_left_out, choice.pairs, choice.n_pairs)
+    return Findings(problem, solution, assessment, exhaustive, reason, rivals, epsilon, *found)
 
 
 def check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
@@ -108,6 +118,9 @@ def check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
 def _choose(case: Case, problem: Problem, rows: SampleRows | None, chooser: SampleRows | None) -> Choice:
     """Return the sum that the objective asks for."""
     settings = case.settings
+    if settings.pairs is not None:
+        assert rows is not None  # kept for the pairs
+        return solve_with_pairs(case, problem, rows)
     if rows is None or settings.objective == "fidelity":
         return solve_without_noise(case, problem)
     everything = np.arange(problem.n_literals)
@@ -231,6 +244,26 @@ def solve_without_noise(case: Case, problem: Problem, look: int = 1) -> Choice:
     return Choice(best, literals, d - len(literals))
 
 
+def solve_with_pairs(case: Case, problem: Problem, rows: SampleRows) -> Choice:
+    """Return the best sum of facts and pairs of facts that all have an effect; it may be the best of all sums."""
+    literals = None if case.settings.keep_noise else with_effect(case, problem)
+    candidates = find_candidates(case, problem, rows, literals)
+    n_pairs, d = candidates.counts, problem.n_literals
+    best = solve_pairs(case, problem, rows, candidates, np.arange(d))
+    if literals is None or np.isin(best.singles, literals).all():
+        return Choice(best.solution, np.arange(d), 0, best.pairs, n_pairs)
+    try:
+        part = solve_pairs(case, problem, rows, candidates, literals)
+    except InfeasibleError:  # in a small box, a prediction needs more terms than there are facts with an effect
+        return Choice(best.solution, np.arange(d), 0, best.pairs, n_pairs)
+    return Choice(part.solution, literals, d - len(literals), part.pairs, n_pairs)
+
+
+def candidate_pairs(case: Case, problem: Problem, rows: SampleRows) -> Candidates:
+    """Return the pairs that a sum may contain."""
+    return find_candidates(case, problem, rows, None if case.settings.keep_noise else with_effect(case, problem))
+
+
 def with_effect(case: Case, problem: Problem, look: int = 1) -> np.ndarray:
     r"""Return the indices of the literals whose effect on the output can be distinguished from zero.
 
@@ -262,11 +295,13 @@ def with_effect(case: Case, problem: Problem, look: int = 1) -> np.ndarray:
     return np.flatnonzero(found)
 
 
-def _theorem_epsilon(problem: Problem, status: Status, settings: Settings, *, exhaustive: bool) -> float | None:
+def _theorem_epsilon(
+    problem: Problem, status: Status, settings: Settings, n_columns: int, *, exhaustive: bool
+) -> float | None:
     """Bound how far fidelity may lie above that on the sample; None where the theorem does not apply.
 
-    The theorem's w has a coordinate for the constant, so d is the number of literals plus one. A sum without
-    intercept has the constant ``origin``, which is not a term and yet part of w.
+    The theorem's w has a coordinate for the constant, so d is the number of literals and pairs plus one. A sum
+    without intercept has the constant ``origin``, which is not a term and yet part of w.
     """
     if exhaustive:
         return 0.0
@@ -276,7 +311,7 @@ def _theorem_epsilon(problem: Problem, status: Status, settings: Settings, *, ex
     n, delta = problem.evidence.n_rows, 1 - settings.confidence
     if settings.n_samples == "auto":  # doubled until clear: every look has a different number of digits
         delta = split_delta(delta, n.bit_length())
-    return achievable_epsilon(n, problem.k, problem.n_literals + 1, delta, max(1.0, radius))
+    return achievable_epsilon(n, problem.k, n_columns + 1, delta, max(1.0, radius))
 
 
 def _investigate_until_clear(case: Case) -> Findings:
@@ -289,7 +324,7 @@ def _investigate_until_clear(case: Case) -> Findings:
     max_queries = settings.max_queries or AUTO_MAX_QUERIES
     problem, choice, clear = _search_until_clear(case, max_queries)
     solution = choice.solution
-    epsilon = _theorem_epsilon(problem, solution.status, settings, exhaustive=False)
+    epsilon = _theorem_epsilon(problem, solution.status, settings, problem.n_literals, exhaustive=False)
     if np.count_nonzero(solution.contributions) > MAX_PATTERNS:
         _, reason = certify(case, solution, None)
         return Findings(problem, solution, None, False, reason, None, epsilon, choice.n_left_out)

@@ -1,6 +1,6 @@
 """Ask and measure again what an earlier search asked and measured, for the sum that it found: no clock decides."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,7 +9,17 @@ from anchorline.optimize import Problem, Solution, Status
 from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.relevance import rule_error
 from anchorline.search.case import Case
-from anchorline.search.investigate import Choice, Findings, conclude, gather, plan, pose, with_effect
+from anchorline.search.investigate import (
+    Choice,
+    Findings,
+    candidate_pairs,
+    conclude,
+    gather,
+    plan,
+    pose,
+    with_effect,
+)
+from anchorline.search.pairs import stated_problem
 from anchorline.search.sampling import EnumeratedFlips
 
 
@@ -18,6 +28,7 @@ class Found:
     """What an earlier search found: the scaled sum, how the search ended, and the bound that it reached.
 
     ``left_facts_out`` says whether it searched only among the facts whose effect can be distinguished from zero.
+    ``pairs`` are those of the sum, whose contributions come last.
     """
 
     contributions: np.ndarray
@@ -25,6 +36,7 @@ class Found:
     status: Status
     lower_bound: float
     left_facts_out: bool
+    pairs: tuple[tuple[int, int], ...] = ()
 
 
 def replay(case: Case, found: Found) -> Findings:
@@ -37,8 +49,8 @@ def replay(case: Case, found: Found) -> Findings:
     settings, flips = case.settings, plan(case)
     if flips is None:
         raise ParameterError("n_samples is 'auto', but only a fixed number of samples can be replayed.")
-    exhaustive = isinstance(flips, EnumeratedFlips)
-    evidence, rows = gather(case, flips, keep=exhaustive or settings.objective != "fidelity")
+    exhaustive, with_pairs = isinstance(flips, EnumeratedFlips), settings.pairs is not None
+    evidence, rows = gather(case, flips, keep=exhaustive or with_pairs or settings.objective != "fidelity")
     problem = pose(case, evidence)
     if settings.n_choose and not exhaustive:
         gather(case, case.stream("choose", settings.n_choose))
@@ -52,12 +64,16 @@ def replay(case: Case, found: Found) -> Findings:
         status=found.status,
     )
     literals = with_effect(case, problem) if found.left_facts_out else np.arange(problem.n_literals)
-    choice = Choice(solution, literals, problem.n_literals - len(literals))
+    choice = Choice(solution, literals, problem.n_literals - len(literals), found.pairs)
+    if with_pairs and rows is not None:
+        choice = replace(choice, n_pairs=candidate_pairs(case, problem, rows).counts)
     return conclude(case, problem, choice, rows if exhaustive else None)
 
 
 def _objective(case: Case, problem: Problem, rows: SampleRows | None, found: Found) -> float:
     """Return the mean square that the search minimizes, for the sum that was found."""
+    if rows is not None and found.pairs:
+        return stated_problem(case.stating(found.pairs), problem, rows).objective(found.contributions)
     if rows is None or case.settings.objective == "fidelity":
         return problem.objective(found.contributions)
     support = tuple(np.flatnonzero(found.contributions).tolist())

@@ -132,6 +132,7 @@ class Event:
     outcomes of attribute i, by the literals of the support that they break; class 0 breaks none. ``patterns``
     (m, s) are the combinations of classes that cancel, of which the first is "no literal is broken"; ``shares``
     (m,) are their probabilities given the event; ``probability`` is that of the event itself, P[A].
+    ``is_literal`` says whether the event is exactly "no literal of the support is broken".
     """
 
     attributes: np.ndarray
@@ -139,11 +140,7 @@ class Event:
     patterns: np.ndarray
     shares: np.ndarray
     probability: float
-
-    @property
-    def is_literal(self) -> bool:
-        """Whether the event is exactly "no literal of the support is broken"."""
-        return len(self.patterns) == 1
+    is_literal: bool
 
 
 def cancelling_event(contributions: np.ndarray, law: Law) -> Event:
@@ -159,26 +156,48 @@ def cancelling_event(contributions: np.ndarray, law: Law) -> Event:
     >>> event.patterns.tolist(), event.probability
     ([[0, 0], [1, 1]], 0.5)
     """
-    support = np.flatnonzero(contributions)
+    contributions = np.asarray(contributions, dtype=np.float64)
+    support = law.members(np.flatnonzero(contributions))
     if len(support) > MAX_PATTERNS:
         raise ParameterError(
             f"The explanation has {len(support)} literals; relevance can be measured for at most {MAX_PATTERNS}. "
             "Keep its largest terms."
         )
-    values = np.asarray(contributions, dtype=np.float64)[support]
     attributes = np.unique(law.groups[support])
-    classes = [_Classes.of(law, a, support, values) for a in attributes.tolist()]
+    classes = [_Classes.of(law, a, support, contributions[support]) for a in attributes.tolist()]
     sums = np.zeros(1)
     for each in reversed(classes):  # digit i of a row number is the class of attribute i
         sums = np.add.outer(each.sums, sums).T.ravel()
-    cancels = np.flatnonzero(np.abs(sums) <= CANCELS * np.abs(values).sum())
-    patterns = _digits(cancels, np.array([len(each.sums) for each in classes], dtype=np.intp))
+    sizes = np.array([len(each.sums) for each in classes], dtype=np.intp)
+    sums, n_broken = _with_pairs(sums, contributions, law, attributes, [each.outcomes for each in classes])
+    cancels = np.flatnonzero(np.abs(sums) <= CANCELS * np.abs(contributions).sum())
+    patterns = _digits(cancels, sizes)
     p, n_changed = law.flip_probability, np.count_nonzero(patterns, axis=1)
     weights = p**n_changed * (1 - p) ** (len(classes) - n_changed)
     for i, each in enumerate(classes):
         weights = weights * each.factors[patterns[:, i]]
     outcomes = tuple(each.outcomes for each in classes)
-    return Event(attributes, outcomes, patterns, weights / weights.sum(), float(weights.sum()))
+    is_literal = len(patterns) == 1 or not n_broken[cancels].any()
+    return Event(attributes, outcomes, patterns, weights / weights.sum(), float(weights.sum()), is_literal)
+
+
+def _with_pairs(
+    sums: np.ndarray, contributions: np.ndarray, law: Law, attributes: np.ndarray, outcomes: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add the contributions of broken pairs to the sums (n,) of all patterns; also count the broken literals.
+
+    The count is 1 for every pattern but the first where there are no pairs.
+    """
+    support = np.flatnonzero(contributions)
+    if not len(law.pairs) or not (support >= law.n_literals).any():
+        return sums, np.arange(len(sums)) > 0
+    patterns = _digits(np.arange(len(sums)), np.array([len(each) for each in outcomes], dtype=np.intp))
+    draws = np.zeros((len(sums), law.n_attributes), dtype=np.uint8)
+    for i, (attribute, each) in enumerate(zip(attributes.tolist(), outcomes, strict=True)):
+        draws[:, attribute] = each.argmax(axis=1)[patterns[:, i]]  # any outcome of its class
+    broken = law.flips(draws, support)
+    is_pair = support >= law.n_literals
+    return sums + broken[:, is_pair] @ contributions[support[is_pair]], broken.sum(axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,7 +249,7 @@ class ConditionalFlips:
         """Return draws (stop - start, attributes); there are no weights."""
         draws, _ = self.free.rows(start, stop)
         event, chosen = self.event, np.zeros(stop - start, dtype=np.intp)
-        if not event.is_literal:
+        if len(event.patterns) > 1:
             words = np.random.Philox(key=self.pattern_key).advance(start).random_raw(4 * (stop - start))[::4]
             ends = np.cumsum(event.shares)[:-1]
             chosen = np.searchsorted(ends, words * 2.0**-64, side="right")

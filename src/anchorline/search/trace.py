@@ -34,6 +34,11 @@ def trace(case: Case, ks: Sequence[int]) -> list[TracedPoint]:
     settings = case.settings
     if not ks or settings.n_samples == "auto" or settings.objective != "fidelity":
         raise ParameterError("A frontier needs at least one k, n_samples as a number, and objective='fidelity'.")
+    if settings.pairs is not None:
+        raise ParameterError(
+            f"A frontier was asked for with pairs={settings.pairs!r}, but it compares sums of single facts. Leave "
+            "out pairs, or call explain(..., pairs=..., k=k) for every k."
+        )
     flips = plan(case)
     assert flips is not None  # n_samples is a number
     exhaustive = isinstance(flips, EnumeratedFlips)

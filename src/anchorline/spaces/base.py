@@ -55,6 +55,55 @@ class Change:
 
 
 @dataclass(frozen=True, eq=False)
+class Pairs:
+    """Literals that speak about two literals at once, whose indices are ``members`` (m, 2).
+
+    A conjunction, ``a and b``, is broken if one of the two is broken, or both. A parity, ``a and b, or neither``,
+    is broken if exactly one of the two is broken. On the hypercube, that is the product of two coordinates.
+
+    Examples
+    --------
+    >>> flips = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=bool)
+    >>> Pairs(np.array([[0, 1]])).joined_to(flips)[:, 2].astype(int).tolist()
+    [0, 1, 1, 1]
+    >>> Pairs(np.array([[0, 1]]), parity=True).joined_to(flips)[:, 2].astype(int).tolist()
+    [0, 1, 1, 0]
+    """
+
+    members: np.ndarray
+    parity: bool = False
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def joined_to(self, flips: np.ndarray) -> np.ndarray:
+        """Return flips (n, d) of the literals, followed by those of the pairs, (n, d + m)."""
+        first, second = flips[:, self.members[:, 0]], flips[:, self.members[:, 1]]
+        return np.column_stack([flips, first ^ second if self.parity else first | second])
+
+    def literals(self, literals: Sequence[Literal]) -> tuple[Literal, ...]:
+        """Return the pairs as literals, given all others.
+
+        Examples
+        --------
+        >>> a, b = Literal("age", "age >= 37"), Literal("member", "member = True")
+        >>> Pairs(np.array([[0, 1]])).literals([a, b])[0].text
+        'age >= 37 and member = True'
+        >>> Pairs(np.array([[0, 1]]), parity=True).literals([a, b])[0].text
+        'age >= 37 and member = True, or neither'
+        """
+        end = ", or neither" if self.parity else ""
+        both = [(literals[i], literals[j]) for i, j in self.members.tolist()]
+        return tuple(
+            Literal(f"{a.name} and {b.name}", f"{a.text} and {b.text}{end}", f"{a.held} and {b.held}{end}")
+            for a, b in both
+        )
+
+
+NO_PAIRS = Pairs(np.zeros((0, 2), dtype=np.intp))
+
+
+@dataclass(frozen=True, eq=False)
 class Law:
     """How the attributes are drawn, and which literals each outcome breaks.
 
@@ -64,13 +113,15 @@ class Law:
 
     ``shares`` (attributes, ways) are the shares of an attribute's ways in its changes, 0 beyond its last way.
     ``groups`` (literals,) are the attributes that the literals speak about, and ``breaks`` (literals, 1 + ways)
-    says which outcomes of its attribute break a literal; outcome 0, "keeps its value", never does.
+    says which outcomes of its attribute break a literal; outcome 0, "keeps its value", never does. ``pairs`` are
+    further literals, each about two of these, which follow them in every array of flips.
     """
 
     flip_probability: float
     shares: np.ndarray
     groups: np.ndarray
     breaks: np.ndarray
+    pairs: Pairs = NO_PAIRS
 
     @classmethod
     def of_literals(cls, n_literals: int, flip_probability: float) -> "Law":
@@ -113,7 +164,7 @@ class Law:
 
     @property
     def n_literals(self) -> int:
-        """Number of literals."""
+        """Number of literals other than pairs."""
         return len(self.groups)
 
     @property
@@ -143,6 +194,13 @@ class Law:
 
     def flips(self, draws: np.ndarray, literals: np.ndarray | None = None) -> np.ndarray:
         """Return which of the literals, by default of all, the draws (n, attributes) break: booleans (n, m)."""
+        if self.pairs:
+            flips = self.pairs.joined_to(self._flips(draws))
+            return flips if literals is None else flips[:, literals]
+        return self._flips(draws, literals)
+
+    def _flips(self, draws: np.ndarray, literals: np.ndarray | None = None) -> np.ndarray:
+        """Return which literals other than pairs the draws break."""
         if self.one_to_one:
             flips: np.ndarray = draws.view(bool) if draws.dtype == np.uint8 else draws.astype(bool)
             return flips if literals is None else flips[:, literals]
@@ -195,9 +253,17 @@ class Law:
             probability *= self.factor(attribute, ~broken)
         return float((1 - p) ** len(attributes) * probability)
 
+    def members(self, support: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Return the literals of a support, and those of its pairs, once each and in order."""
+        support = np.asarray(support, dtype=np.intp)
+        pairs = self.pairs.members[support[support >= self.n_literals] - self.n_literals]
+        return np.unique(np.concatenate([support[support < self.n_literals], pairs.ravel()]))
+
     def keeps_values(self, support: Sequence[int]) -> bool:
         """Return whether every attribute of a support keeps its value wherever no literal of it is broken."""
-        literals = np.asarray(support, dtype=np.intp)
+        if self.pairs.parity and max(support, default=0) >= self.n_literals:
+            return False  # both values of a pair may change
+        literals = self.members(support)
         for attribute in np.unique(self.groups[literals]).tolist():
             broken = self.breaks[literals[self.groups[literals] == attribute]].any(axis=0)
             if not broken[1:][self.shares[attribute] > 0].all():

@@ -35,6 +35,7 @@ def claims(explanation: Explanation, *, with_texts: bool) -> dict[str, Any]:
         "half_range": explanation.half_range,
         "label": explanation.label,
         "n_literals": len(explanation.literals),
+        "pairs": explanation.pairs,
         "alternatives_complete": explanation.alternatives_complete,
     }
 

@@ -38,7 +38,7 @@ ERRORS = {
 
 def measure_afresh(claimed: Explanation, case: Case) -> Certificate:
     """Return the certificate with figures from fresh neighbors; figures over every neighbor there is are kept."""
-    stated = claimed.certificate
+    stated, case = claimed.certificate, case.stating(claimed.pairs)
 
     def is_decided(assessment: Assessment) -> bool:
         fresh = _renewed(stated, assessment, case)

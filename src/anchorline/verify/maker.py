@@ -39,7 +39,7 @@ def foreign(claimed: Explanation, predict: Any, space: Space | None) -> str | No
     parameters, own = claimed.parameters, classes_of(predict)
     if space is not None and space.fingerprint != parameters["space"]:
         return "it was made in another space"
-    if texts_digest(claimed.literals) != parameters["texts"] or claimed.output != parameters["output"]:
+    if texts_digest(claimed.single_literals) != parameters["texts"] or claimed.output != parameters["output"]:
         return "its texts are not those it was made with"
     classes = parameters["classes"]
     if classes is not None and own is not None and [plain_label(label) for label in own] != list(classes):

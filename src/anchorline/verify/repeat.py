@@ -47,6 +47,7 @@ class Repetition:
             status=stated.status,
             lower_bound=stated.lower_bound,
             left_facts_out=stated.n_left_out > 0,
+            pairs=self.claimed.pairs,
         )
         case = self.explainer.prepare(list(self.claimed.instance), self.settings, recorded)
         return assemble(case, replay(case, found))
