@@ -5,11 +5,8 @@ its variant allows, the sum has at most r - 2 |P| single literals. The search en
 is the problem without pairs. For every other set, P is projected out exactly, and the best literals beside it are
 found by the branch and bound of `anchorline.optimize.exact`, which starts at the node that has already chosen P.
 
-Most sets never become a node. Let P be projected out and Y be fixed multipliers (`anchorline.optimize.bounds`).
-With :math:`y_j = a_j^\top Y` and the remaining correlations :math:`\kappa`, a pair q gains :math:`y_q^2`, a
-literal j beside it gains :math:`(y_j - \kappa_{qj} y_q)^2 / (1 - \kappa_{qj}^2)`, and by diagonal dominance l
-literals gain at most the sum of the l largest of these, each divided by :math:`1 - \rho_j`. A set whose bound is
-not below the best sum is closed, and its bound is kept.
+Most sets never become a node: `anchorline.optimize.pair_bounds` bounds all sets with one more pair at once, and a
+set whose bound is not below the best sum is closed, and its bound is kept.
 """
 
 import time
@@ -18,25 +15,32 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from anchorline.errors import NumericalError
-from anchorline.optimize.bounds import Centered, Projection, project, saddle
+from anchorline.optimize.bounds import Centered, project, saddle
 from anchorline.optimize.exact import Limits, Node, Pool, Queue, _branch, _report, solve_exact
+from anchorline.optimize.pair_bounds import PAIR_COST, PairColumns, bounds_with
 from anchorline.optimize.problem import Problem, Solution, Status, Variant
-
-PAIR_COST = 2  # terms: the reader holds two facts
-_INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 
 
 @dataclass(frozen=True, eq=False)
 class PairProblem:
-    """A problem whose first ``n_singles`` columns are literals and whose other columns are pairs of literals."""
+    """A problem whose first columns are literals and whose last columns are pairs.
+
+    ``members`` (m, 2) are the two literals of every pair, or -1 for a literal that is not among the columns. They
+    make the bounds tight, and do not affect the best objective.
+    """
 
     problem: Problem
-    n_singles: int
+    members: np.ndarray
 
     @property
     def n_pairs(self) -> int:
         """Number of pairs."""
-        return self.problem.n_literals - self.n_singles
+        return len(self.members)
+
+    @property
+    def n_singles(self) -> int:
+        """Number of literals."""
+        return self.problem.n_literals - self.n_pairs
 
     def cost(self, contributions: np.ndarray) -> int:
         """Number of terms that literals and pairs cost, without the starting level."""
@@ -91,7 +95,7 @@ class _Search:
         self.problem = paired.problem
         self.pool = Pool(self.problem)
         self.centered = Centered.from_evidence(self.problem.evidence, self.problem.groups)
-        self.singles = np.arange(paired.n_singles)
+        self.columns = PairColumns.of(self.centered, paired.members)
         self.n_nodes, self.stopped = 0, False
 
     def take(self, first: Solution, unit: float) -> None:
@@ -104,12 +108,10 @@ class _Search:
 
     def run(self) -> None:
         """Search all sets of pairs, from small to large, in both variants."""
-        every = np.arange(self.paired.n_singles, self.problem.n_literals)
-        sets = [_Set(variant, (), every, self._start(variant), 0.0) for variant in budgets(self.problem)]
-        while sets and not self.stopped:
+        variants = [variant for variant in budgets(self.problem) if variant.size >= PAIR_COST]
+        sets = [_Set(variant, (), self.columns.pairs, self._start(variant), 0.0) for variant in variants]
+        while sets:
             sets = self._extend(sets)
-        for left in sets:  # not extended, because a limit was reached
-            self.pool.close(left.bound)
 
     def _start(self, variant: Variant) -> tuple[float, float]:
         """Return the multipliers of the sum without pairs."""
@@ -125,14 +127,12 @@ class _Search:
         """Add one more pair to every set; search beside the larger sets, and return those that may grow."""
         larger: list[_Set] = []
         queue: Queue = []
-        for place, each in enumerate(sets):
-            if each.left < PAIR_COST or not len(each.pairs):
+        for each in sorted(sets, key=lambda one: one.bound):
+            open_ = each.bound < self.pool.cutoff
+            if not open_ or self._is_over:
+                self.stopped = self.stopped or open_
+                self.pool.close(each.bound)
                 continue
-            if self._is_over:
-                self.stopped = True
-                for open_set in sets[place:]:
-                    self.pool.close(open_set.bound)
-                break
             self.n_nodes += 1
             larger += self._with_one_more(each, queue)
             if each.chosen:  # the next sets profit from a better sum
@@ -142,29 +142,37 @@ class _Search:
 
     def _with_one_more(self, each: "_Set", queue: Queue) -> "list[_Set]":
         """Queue the nodes of a set with one more pair whose bounds are below the cutoff; return the sets."""
-        bounds = _bounds_with(self.centered, each, self.singles)
-        order = np.argsort(bounds, kind="stable")
-        pairs, bounds = each.pairs[order], np.maximum(bounds[order], 0.0)
-        n_kept = int(np.searchsorted(bounds, self.pool.cutoff))
-        if n_kept < len(bounds):
-            self.pool.close(float(bounds[n_kept]))
-        left, larger = each.left - PAIR_COST, []
-        for i, pair in enumerate(pairs.tolist()):
-            chosen = (*each.chosen, pair)
-            for node in self._nodes(each, chosen, left) if i < n_kept else ():
-                queue.append((float(bounds[i]), len(queue), node))
-            if left >= PAIR_COST:
-                larger.append(_Set(each.variant, chosen, pairs[i + 1 :], each.multipliers, each.bound))
-        return larger
+        left, limits = each.left - PAIR_COST, (each.variant.low, each.variant.high)
+        own, deep = bounds_with(self.columns, each.chosen, each.pairs, left, limits, each.multipliers)
+        order = np.argsort(own, kind="stable")
+        pairs, own, deep = (
+            each.pairs[order],
+            np.maximum(own[order], each.bound),
+            np.maximum(deep[order], each.bound),
+        )
+        n_kept = int(np.searchsorted(own, self.pool.cutoff))
+        if n_kept < len(own):
+            self.pool.close(float(own[n_kept]))
+        for bound, pair in zip(own[:n_kept].tolist(), pairs.tolist(), strict=False):
+            for node in self._nodes(each, (*each.chosen, pair), left):
+                queue.append((bound, len(queue), node))
+        if left < PAIR_COST:
+            return []
+        return [
+            _Set(each.variant, (*each.chosen, pair), pairs[i:], each.multipliers, bound)
+            for i, (bound, pair) in enumerate(zip(deep.tolist(), pairs.tolist(), strict=True), 1)
+        ]
 
     def _nodes(self, each: "_Set", chosen: tuple[int, ...], left: int) -> list[Node]:
         """Return the nodes beside chosen pairs: of sets without a circuit, and once of sets with a circuit."""
         variant = replace(each.variant, size=len(chosen) + left)
-        nodes = [Node(variant, chosen, self.singles if left else self.singles[:0], each.multipliers)]
+        nodes = [
+            Node(variant, chosen, self.columns.singles if left else self.columns.singles[:0], each.multipliers)
+        ]
         groups = self.centered.groups
         if left and groups is not None and len(groups.circuits) and variant.low == variant.high:
             free = replace(variant, low=-np.inf, high=np.inf)
-            nodes.append(Node(free, chosen, self.singles, (each.multipliers[0], 0.0), circuit=True))
+            nodes.append(Node(free, chosen, self.columns.singles, (each.multipliers[0], 0.0), circuit=True))
         return nodes
 
     def _beside(self, queue: Queue) -> None:
@@ -210,85 +218,3 @@ class _Set:
     def left(self) -> int:
         """Number of terms that are left."""
         return self.variant.size - PAIR_COST * len(self.chosen)
-
-
-def _bounds_with(centered: Centered, each: _Set, singles: np.ndarray) -> np.ndarray:
-    """Return lower bounds, (n,), of the set with one more pair and any literals beside it, but no other pair."""
-    low, high, left = each.variant.low, each.variant.high, each.left - PAIR_COST
-    projection = project(centered, each.chosen, each.pairs)
-    if not left:
-        return projection.values(low, high)
-    if centered.groups is not None and left > 1:
-        return np.full(len(each.pairs), -np.inf)
-    beside = project(centered, each.chosen, singles)
-    y = np.array([1.0, *each.multipliers])
-    base = _base(projection, y, low, high)
-    own, gains = _gains(centered, each, projection, singles, beside, y, left)
-    return np.asarray(base - own - gains)
-
-
-def _base(projection: Projection, y: np.ndarray, low: float, high: float) -> float:
-    """Return what the chosen pairs leave, at multipliers y = (1, eta, mu)."""
-    if projection.line is not None or projection.pins is not None:
-        return -np.inf  # degenerate columns restrict the multipliers; `_branch` treats them
-    price = 0.0 if y[2] == 0 else 2 * min(y[2] * low, y[2] * high)
-    return float(y @ projection.form @ y) + price - float(np.abs(y) @ projection.errors @ np.abs(y)) - 1e-14
-
-
-def _gains(
-    centered: Centered,
-    each: _Set,
-    projection: Projection,
-    singles: np.ndarray,
-    beside: Projection,
-    y: np.ndarray,
-    left: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what every pair gains, (n,), and the most that ``left`` literals gain beside it, (n,)."""
-    lost, lost_beside = np.abs(y) @ projection.noise, np.abs(y) @ beside.noise
-    along, along_beside = y @ projection.vectors, y @ beside.vectors
-    kappa = _correlations(centered, each.pairs, projection, singles, beside)
-    free = 1 - kappa**2
-    solid = free > 1e-9
-    parts = np.abs(along_beside - kappa * along[:, None]) + lost_beside + lost[:, None]
-    gains = np.where(solid, parts**2 / np.where(solid, free, 1.0), np.inf)
-    gains[:, beside.variances == 0] = 0.0
-    if beside.pins is not None:
-        gains[:, beside.pins.any(axis=0)] = np.inf
-    if left > 1:
-        factors = _factors(centered, singles, beside, kappa, left)
-        gains = np.where(gains > 0, gains, 1.0) * np.where(gains > 0, factors, 0.0)
-    left = min(left, gains.shape[1])
-    top = np.partition(gains, gains.shape[1] - left, axis=1)[:, gains.shape[1] - left :]
-    return (np.abs(along) + lost) ** 2, np.asarray(top.sum(axis=1))
-
-
-def _correlations(
-    centered: Centered, pairs: np.ndarray, projection: Projection, singles: np.ndarray, beside: Projection
-) -> np.ndarray:
-    """Return the remaining correlations of pairs and literals, (n, d)."""
-    remaining = centered.covariance[pairs[:, None], singles] - projection.residuals.T @ beside.residuals
-    scale = projection.variances[:, None] * beside.variances
-    return np.asarray(np.where(scale > 0, remaining / np.sqrt(np.where(scale > 0, scale, 1.0)), 0.0))
-
-
-def _factors(
-    centered: Centered, singles: np.ndarray, beside: Projection, kappa: np.ndarray, left: int
-) -> np.ndarray:
-    r"""Return 1 / (1 - rho) of every literal beside every pair, (n, d).
-
-    After a pair q is projected out, :math:`|\kappa_{ij}|` is at most :math:`(|\kappa_{ij}| + |\kappa_{qi}
-    \kappa_{qj}|) / \sqrt{(1 - \kappa_{qi}^2)(1 - \kappa_{qj}^2)}`.
-    """
-    among = np.abs(_correlations(centered, singles, beside, singles, beside))
-    np.fill_diagonal(among, 0.0)
-    others = min(left - 1, len(singles) - 1)
-    if others < 1:
-        return np.ones_like(kappa)
-    largest = np.partition(among, len(singles) - others, axis=1)[:, len(singles) - others :].sum(axis=1)
-    sizes = np.abs(kappa)
-    top = np.partition(sizes, len(singles) - others, axis=1)[:, len(singles) - others :]
-    scale = (1 - sizes**2) * (1 - top[:, -1:] ** 2 if others == 1 else 1 - top.max(axis=1, keepdims=True) ** 2)
-    rho = (largest + sizes * top.sum(axis=1, keepdims=True)) / np.sqrt(np.maximum(scale, 1e-12))
-    unbounded = rho >= _INDEFINITE
-    return np.where(unbounded, np.inf, 1 / np.where(unbounded, 1.0, 1 - rho))

@@ -14,6 +14,7 @@ from anchorline.render.trust import (
     percent,
     verdict_reason,
 )
+from anchorline.search.pairs import MAX_PAIRS
 
 if TYPE_CHECKING:
     from anchorline.result.certificate import Certificate
@@ -126,8 +127,9 @@ def _searched(certificate: "Certificate") -> str:
     (n, n_all), n_out = certificate.pairs_searched, certificate.n_left_out
     facts = f"all facts but {n_out:,} without a clear effect" if n_out else "all facts"
     if not n:
-        return f"Candidates were {facts} and none of {n_all:,} pairs, because no pair has a clear effect."
-    pairs = f"all {n_all:,} pairs" if n == n_all else f"the {n:,} of {n_all:,} pairs with the clearest effect"
+        return f"Candidates were {facts} and none of {n_all:,} pairs, because no two facts have a clear effect."
+    few = "with the largest interactions" if n == MAX_PAIRS else "whose two facts have a clear effect"
+    pairs = f"all {n_all:,} pairs" if n == n_all else f"the {n:,} of {n_all:,} pairs {few}"
     return f"Candidates were {facts} and {pairs}; a pair counts as two terms."
 
 

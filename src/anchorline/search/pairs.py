@@ -189,7 +189,9 @@ def _posed(
     if groups is not None:  # a pair belongs to no attribute
         groups = np.concatenate([groups[literals], groups.max(initial=0) + 1 + np.arange(len(pairs))])
     evidence = Evidence.from_sample(flips[:, columns], rows.drops, rows.weights)
-    return PairProblem(replace(problem, evidence=evidence, groups=groups), len(literals))
+    places = np.full(problem.n_literals, -1)
+    places[literals] = np.arange(len(literals))
+    return PairProblem(replace(problem, evidence=evidence, groups=groups), places[candidates.members])
 
 
 def stated_problem(case: Case, problem: Problem, rows: SampleRows) -> Problem:
