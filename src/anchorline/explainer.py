@@ -360,13 +360,15 @@ def explain(
     box
         Largest size of a term, in half output ranges (1); None removes the limit.
     objective
-        "fidelity" (the sum that fits best), or "relevance" (the facts that hold the output best; 20,000 samples).
+        "fidelity" (the sum that fits best), or "relevance" (the facts that hold the output best; see
+        `anchorline.optimize.relevance`; 20,000 samples by default, and half as many to choose).
     alternatives
         List up to this number of other sums that the evidence cannot distinguish from the best (0).
     keep_noise
         Keep facts whose effect on the output cannot be distinguished from zero (False); see docs/guarantees.md.
     pairs
-        "and" or "parity" also offers pairs of facts, which count as two terms (None); see docs/tables.md.
+        "and" also offers conjunctions of two facts, [a and b]; "parity" offers products of two coordinates, [a and
+        b, or neither]. A pair counts as two terms (None); see docs/tables.md.
     seed
         The same seed and the same x give the same bytes (0).
 

@@ -1,8 +1,8 @@
 r"""Lower bounds for sums with pairs, for all pairs at once.
 
 Let P be the chosen pairs, projected out, and Y fixed multipliers (`anchorline.optimize.bounds`). With
-:math:`y_j = a_j^\top Y` and the remaining correlations :math:`\kappa`, one more pair q gains :math:`y_q^2`. What is
-chosen beside it consists of *units*. Unit j alone gains :math:`(y_j - \kappa_{qj} y_q)^2 / (1 - \kappa_{qj}^2)`.
+:math:`y_j = a_j^\top Y` and the remaining correlations :math:`\kappa`, one more pair q gains :math:`y_q^2`. The
+rest of the sum consists of *units*. Unit j alone gains :math:`(y_j - \kappa_{qj} y_q)^2 / (1 - \kappa_{qj}^2)`.
 By diagonal dominance, several units gain at most the sum of their gains, each divided by :math:`1 - \rho_j`. If no
 further pair follows, the units are literals.
 
@@ -93,7 +93,7 @@ class _Units:
     def pinned(self) -> np.ndarray:
         """Whether a unit has no variance left and yet gains without limit, (n,)."""
         pins = self.projection.pins
-        return np.zeros(len(self.columns), dtype=bool) if pins is None else pins.any(axis=0)
+        return np.zeros(len(self.columns), dtype=bool) if pins is None else np.asarray(pins.any(axis=0))
 
 
 def bounds_with(

@@ -200,7 +200,7 @@ def assess_sum(case: Case, contributions: Any, intercept: float | None, n_fresh:
     """Measure anyone's contributions (d,), in the output's own units; without intercept the sum is anchored."""
     if n_fresh < 2:
         raise ParameterError(f"n_fresh is {n_fresh!r}, but it must be at least 2. Type n_fresh=10_000.")
-    scaled, gap = scaled_sum(contributions, intercept, case.predictor, case.n_literals)
+    scaled, gap = scaled_sum(contributions, intercept, case)
     return assess(
         case,
         scaled,
