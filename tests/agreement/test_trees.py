@@ -1,17 +1,21 @@
 """The trees that are read from a model answer like the model itself: every library, encoder and kind of value."""
 
+import catboost
 import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
     GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -53,7 +57,7 @@ def at_thresholds(frame, ensemble):
     rows = []
     for j, name in enumerate(frame.columns):
         limits = np.unique(ensemble.threshold[(ensemble.feature == j) & (ensemble.category_set < 0)])
-        limits = limits[np.isfinite(limits)][:60]
+        limits = limits[np.abs(limits) < 1e38][:60]
         single = limits.astype(np.float32)
         beside = [np.nextafter(limits, -np.inf), np.nextafter(limits, np.inf), limits, single.astype(float)]
         beside += [np.nextafter(single, np.float32(end)).astype(float) for end in (-np.inf, np.inf)]
@@ -163,6 +167,36 @@ def test_trees_of_lightgbm(name):
         assert agrees(reading, target.ask, at_thresholds(SPARSE_ZEROS, reading.ensemble))
     holes = SPARSE_ZEROS.mask(np.random.default_rng(2).random(FULL.shape) < 0.3)
     assert agrees(reading, target.ask, holes)
+
+
+CAT = {"iterations": 6, "depth": 3, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
+CATBOOST = {
+    "oblivious": {},
+    "depth by depth": {"grow_policy": "Depthwise"},
+    "leaf by leaf": {"grow_policy": "Lossguide"},
+    "missing values are largest": {"nan_mode": "Max"},
+    "absolute error": {"loss_function": "MAE"},
+    "constant": {"depth": 1, "min_data_in_leaf": 1000, "grow_policy": "Depthwise"},
+}
+
+
+@pytest.mark.parametrize("name", CATBOOST)
+def test_trees_of_catboost(name):
+    model = catboost.CatBoostRegressor(**{**CAT, **CATBOOST[name]}).fit(NUMBERS, SCORE)
+    reading, target = reading_of(model, NUMBERS)
+    if name != "constant":
+        assert agrees(reading, target.ask, at_thresholds(NUMBERS, reading.ensemble))
+
+
+def test_single_categories_of_catboost(tmp_path):
+    frame = TABLE.assign(city=TABLE.city.astype(str), floor=np.arange(N_ROWS) % 3)
+    model = catboost.CatBoostRegressor(**CAT, one_hot_max_size=9, cat_features=["city", "floor"])
+    reading, target = reading_of(model.fit(frame, SCORE), frame)
+    assert reading.ensemble.categories
+    assert agrees(reading, target.ask, frame.assign(city=["p", "new"] * (N_ROWS // 2), floor=7))
+    model.save_model(tmp_path / "model.cbm")
+    loaded = catboost.CatBoost().load_model(tmp_path / "model.cbm")
+    assert agrees(read(loaded, resolve(loaded)), loaded.predict, frame)
 
 
 WITH_MISSING = {
@@ -297,3 +331,32 @@ def test_files_and_boosters(tmp_path):
     for form in (boosted.get_booster(), light.booster_, *map(load_model, sorted(tmp_path.iterdir()))):
         reading, _ = reading_of(form, TABLE)
         assert reading.ensemble.categories
+
+
+CLASSIFIERS = {
+    "histograms": HistGradientBoostingClassifier(max_iter=6),
+    "boosting": GradientBoostingClassifier(**SMALL),
+    "xgboost": xgboost.XGBClassifier(n_estimators=6, n_jobs=1),
+    "xgboost forest": xgboost.XGBRFClassifier(n_estimators=6, n_jobs=1),
+    "lightgbm": lightgbm.LGBMClassifier(**QUIET),
+    "lightgbm one by one": lightgbm.LGBMClassifier(objective="multiclassova", num_class=3, **QUIET),
+    "catboost": catboost.CatBoostClassifier(**CAT),
+    "pipeline": make_pipeline(StandardScaler(), HistGradientBoostingClassifier(max_iter=6)),
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("labels", [(THREE > 0).astype(int), THREE], ids=["two", "three"])
+def test_margins_of_boosted_classifiers(name, labels):
+    if "one by one" in name and len(set(labels)) == 2:
+        pytest.skip("three classes only")
+    model = clone(CLASSIFIERS[name]).fit(FULL, labels)
+    target = resolve(model, output_scale="margin")
+    reading = read(model, target)
+    assert (reading.scale, reading.n_columns) == ("margin", len(set(labels)))
+    answers = target.ask(FULL)
+    assert agrees(reading, target.ask, FULL), agrees(reading, target.ask, FULL).reason
+    for column in range(reading.n_columns):
+        one = reading.column(column)
+        assert one.evaluate(reading.transform(FULL)).ravel() == pytest.approx(answers[:, column], abs=1e-5)
+        assert len(one.roots) <= 6

@@ -16,13 +16,14 @@ import numpy as np
 
 from anchorline.model.outputs import classes_of
 from anchorline.model.target import Target
-from anchorline.model.trees import lightgbm_trees, scikit, xgboost_trees
+from anchorline.model.trees import catboost_trees, lightgbm_trees, scikit, xgboost_trees
 from anchorline.model.trees.reading import Reading, Refusal, Trees
 from anchorline.model.wrappers import NotReadableError, Steps, unwrap
 
 Reader = Callable[[Any], Trees]
 # Readers by the first part of a class's module, and by its name. Subclasses are read like their base class.
 READERS: dict[str, dict[str, Reader]] = {
+    "catboost": catboost_trees.READERS,
     "lightgbm": lightgbm_trees.READERS,
     "sklearn": scikit.READERS,
     "xgboost": xgboost_trees.READERS,

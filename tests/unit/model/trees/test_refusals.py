@@ -1,7 +1,9 @@
 """Models whose answers are not a sum of trees, or whose trees cannot be read, are refused with a reason."""
 
+import catboost
 import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost
 from sklearn.calibration import CalibratedClassifierCV
@@ -31,6 +33,7 @@ ROWS = np.random.default_rng(0).normal(size=(60, 2))
 SCORE = ROWS[:, 0] + ROWS[:, 1] ** 2
 LABELS = (SCORE > 1).astype(int)
 FOREST = {"n_estimators": 3, "random_state": 0}
+CAT = {"iterations": 3, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
 UNITS = {"func": np.exp, "inverse_func": np.log}
 LIGHT = {"n_estimators": 3, "verbose": -1, "min_child_samples": 2}
 
@@ -71,6 +74,7 @@ REFUSED = {
     "linear leaves": (lightgbm.LGBMRegressor(linear_tree=True, **LIGHT), SCORE, "linear models"),
     "linear booster": (xgboost.XGBRegressor(booster="gblinear", n_estimators=3), SCORE, "has no trees"),
     "custom objective": (xgboost.XGBClassifier(objective=squared, n_estimators=3), LABELS, "custom objective"),
+    "counts of catboost": (catboost.CatBoostRegressor(loss_function="Poisson", **CAT), LABELS, "(exponential)"),
     "medians": (AdaBoostRegressor(n_estimators=3), SCORE, "AdaBoostRegressor makes answers"),
     "bags of lines": (BaggingRegressor(LinearRegression(), n_estimators=3), SCORE, "not single decision trees"),
     "calibration": (CalibratedClassifierCV(RandomForestClassifier(**FOREST), cv=2), LABELS, "CalibratedClass"),
@@ -97,6 +101,12 @@ def test_labels_and_other_methods_are_refused():
     assert "label" in read(model.predict, resolve(model.predict, task="number")).reason
     assert "`predict_log_proba`" in read(model.predict_log_proba, resolve(model.predict_log_proba)).reason
     assert isinstance(read(model.predict_proba, resolve(model.predict_proba)), Reading)
+
+
+def test_statistics_of_categories_are_refused():
+    frame = pd.DataFrame({"city": list("abcdef") * 10, "income": ROWS[:, 0]})
+    model = catboost.CatBoostRegressor(**CAT, cat_features=["city"]).fit(frame, SCORE + np.arange(60) % 6)
+    assert "one_hot_max_size" in read(model, resolve(model)).reason
 
 
 def test_several_classifications_are_refused():
