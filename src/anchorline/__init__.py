@@ -14,6 +14,7 @@ from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer, explain
 from anchorline.optimize.problem import Status
 from anchorline.result.certificate import Certificate, Verdict
+from anchorline.result.changes import Changes, Counterfactual
 from anchorline.result.explanation import Alternative, Explanation
 from anchorline.result.explanations import Explanations, Failure
 from anchorline.result.frontier import Frontier
@@ -40,6 +41,10 @@ _links.link(
         "batch.plan": "anchorline.batch.local:ExecutionPlan",
         "certificate.details": "anchorline.render.text:details_text",
         "certificate.text": "anchorline.render.text:certificate_text",
+        "changes.find": "anchorline.result.assemble_changes:changes_of",
+        "changes.fragment": "anchorline.render.changes_html:fragment",
+        "changes.page": "anchorline.render.changes_html:page",
+        "changes.text": "anchorline.render.changes:changes_text",
         "clipped_outputs_text": "anchorline.render.trust:clipped_outputs_text",
         "explanation.fragment": "anchorline.render.html:fragment",
         "explanation.page": "anchorline.render.html:page",
@@ -59,6 +64,7 @@ _links.link(
         "plot.waterfall": "anchorline.render.plot:waterfall",
         "printable": "anchorline.render.characters:printable",
         "range_advice": "anchorline.render.trust:range_advice",
+        "verify.changes": "anchorline.verify.changes:verify_changes",
         "verify": "anchorline.verify.check:verify",
     }
 )
@@ -69,6 +75,8 @@ __all__ = [
     "AnchorlineError",
     "Binarizer",
     "Certificate",
+    "Changes",
+    "Counterfactual",
     "Explainer",
     "Explanation",
     "Explanations",

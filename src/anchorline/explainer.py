@@ -8,12 +8,13 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 
 from anchorline._links import call
-from anchorline.errors import BudgetError, ParameterError, names_similar_keywords
+from anchorline.errors import ParameterError, names_similar_keywords
 from anchorline.model.features import match_columns
 from anchorline.model.outputs import resolve
 from anchorline.model.predictor import Predictor
 from anchorline.model.target import Target, checked_range, checked_threshold
 from anchorline.result.assemble import assemble, assemble_frontier
+from anchorline.result.changes import Changes
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
 from anchorline.result.frontier import Frontier
@@ -23,7 +24,7 @@ from anchorline.search.case import Case, open_case
 from anchorline.search.checks import Finding, Setup
 from anchorline.search.investigate import investigate
 from anchorline.search.neighbors import look
-from anchorline.search.ranges import mean_on_examples, ranges_on_examples
+from anchorline.search.ranges import mean_on_examples, ranges_on_examples, refuse_to_learn
 from anchorline.search.trace import trace
 from anchorline.settings import Keywords, Settings, show_keywords
 from anchorline.spaces.base import Space
@@ -47,8 +48,7 @@ class Explainer:
         `anchorline.spaces`). A bare training frame is taken as ``Table(frame)``.
     output
         The label of the class to explain; by default the class that the model predicts. If the model's answers
-        are not classes, the name of the output. A pair of labels, ``("approved", "declined")``, explains the
-        score of the first class minus that of the second; its decision is whether that is at least 0.
+        are not classes, the name of the output. A pair of labels stands for the difference of their scores.
     column
         The class to explain, by its column in the answers.
     task
@@ -182,14 +182,7 @@ class Explainer:
 
     def _learner(self, max_queries: int | None) -> Callable[[int | None], tuple[float, float]]:
         """Return the function that learns the range; it refuses if queries are limited and it would need some."""
-
-        def refuse(column: int | None) -> tuple[float, float]:
-            raise BudgetError(
-                "The range of the outputs is not known, and learning it from the training table takes queries "
-                "beyond max_queries. Pass output_range=(lowest, highest), or first call explainer.learn_range()."
-            )
-
-        return self.learn_range if max_queries is None or self.learned_ranges is not None else refuse
+        return self.learn_range if max_queries is None or self.learned_ranges is not None else refuse_to_learn
 
     def learn_range(self, column: int | None = None) -> tuple[float, float]:
         """Return lowest and highest prediction on at most 10,000 training rows, which are queried once."""
@@ -235,6 +228,19 @@ class Explainer:
         chosen: dict[str, Any] = {"k": 11, **keywords, "objective": "shortest"}
         settings = Settings.from_keywords(max_relevance_error=max_relevance_error, **chosen)
         return self._warned(self.explain_with(instance, settings), settings)
+
+    def changes(self, instance: Any, target: Any = None, n: int = 3, **keywords: Any) -> Changes:
+        """Return up to ``n`` sets of few facts whose change turns the decision; see docs/changes.md.
+
+        Examples
+        --------
+        >>> vote = lambda z: (z[:, :3].sum(axis=1) > 0) * 2 - 1
+        >>> found = Explainer(vote, Hypercube(["a", "b", "c", "d"])).changes([1, 1, -1, 1])
+        >>> [option.facts for option in found]
+        [('a = -1',), ('b = -1',)]
+        """
+        changes: Changes = call("changes.find", self, instance, target=target, n=n, **keywords)
+        return self._warned(changes, Settings(max_queries=1))
 
     def repeat(self, instance: Any, n_seeds: int = 10, **keywords: Unpack[Keywords]) -> dict[str, float]:
         """Explain with ``n_seeds`` seeds and return the share of the answers in which each literal appears.

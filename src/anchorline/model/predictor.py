@@ -92,8 +92,8 @@ class Predictor:
         integers = self.target.task is None and answer.ndim == 1 and answer.dtype.kind in "iub"
         self.is_label = self.task == "label" or integers
         self.label = getattr(answer[0], "item", lambda: answer[0])() if self.is_label else None
-        self._class = None if chosen is None or self.task == "number" else int(chosen[0])
-        self.is_probability = self._class is not None and self.target.scale is None and _are_probabilities(answer)
+        self.class_ = None if chosen is None or self.task == "number" else int(chosen[0])
+        self.is_probability = self.class_ is not None and self.target.scale is None and _are_probabilities(answer)
         answer = answer.clip(0, 1) if self.is_probability else answer
         self._decision = self._decide(answer, chosen)
         self.prediction = 1.0 if self.task == "label" else float(self._one(answer)[0])
@@ -152,7 +152,7 @@ class Predictor:
             "input": self.target.input,
             **(self.target.contrast or {}),
             **({"output_scale": self.target.scale} if self.target.scale else {}),
-            **({} if self.target.rule is None or self._class is None else {"rule": dict(self.target.rule)}),
+            **({} if self.target.rule is None or self.class_ is None else {"rule": dict(self.target.rule)}),
         }
 
     def _choose_column(self, answer: np.ndarray, chosen: np.ndarray | None, column: int | None) -> int | None:
@@ -263,7 +263,7 @@ class Predictor:
         """Return per row whether the threshold is reached, or whether the model chooses the class of x."""
         if self._threshold is not None and not self.is_label:
             return np.asarray(self._one(answer) >= self._threshold)
-        return None if self._class is None else np.asarray(chosen == self._class)
+        return None if self.class_ is None else np.asarray(chosen == self.class_)
 
     @property
     def decision(self) -> str | None:
@@ -272,7 +272,7 @@ class Predictor:
             return "label"
         if self._threshold is not None:
             return "threshold"
-        return None if self._class is None else "own class" if self._class == self.column else "class"
+        return None if self.class_ is None else "own class" if self.class_ == self.column else "class"
 
     def _note(self, ticks: np.ndarray, position: int) -> None:
         """Add the drops of the rows to the checksum, each weighted by 16 random bits; integers, so exact."""

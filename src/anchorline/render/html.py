@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _MANY_VALUES = 12  # more values of a case than this are folded
 _LONG_TEXT = 80  # characters; the rest of a value of the case is not shown
 # The styles are inline and nothing else is needed, so the browser may load nothing and run nothing.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def fragment(explanation: "Explanation") -> str:
@@ -94,7 +94,7 @@ def page(
     title = f"{escape_attribute(total.text)} = {total.number}"
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="generator" content="anchorline"><meta name="referrer" content="no-referrer">'
         f"<title>{title}</title><style>{style_sheet('sum.css')}{style_sheet('page.css')}</style></head><body>"

@@ -30,8 +30,11 @@ def sealed(body: Mapping[str, Any]) -> str:
     return _plain_json({**body, "sha256": _digest(canonical_json(body))})
 
 
-def parsed(text: str) -> dict[str, Any]:
-    """Read a sealed text; raise `FormatError` unless size, depth, keys, seal, schema and consistency are right."""
+def parsed(text: str, name: str = "explanation") -> dict[str, Any]:
+    """Read a sealed text; raise `FormatError` unless size, depth, keys, seal, schema and consistency are right.
+
+    ``name`` is that of the schema: "explanation" or "changes".
+    """
     if not isinstance(text, str):
         raise FormatError(
             f"The input is of type {type(text).__name__}, but it must be the text that `to_json` returns."
@@ -47,21 +50,24 @@ def parsed(text: str) -> dict[str, Any]:
         seals = _digest(canonical_json(body)), _digest(_plain_json(body))  # the second from before RFC 8785
         if claimed not in seals:
             raise TamperedError("The SHA-256 does not match the text, which was changed or cut.")
-        _check(body | {"sha256": claimed}, schema(), "the explanation")
+        rules = schema(name)
+        _check(body | {"sha256": claimed}, rules, f"the {name}", rules.get("$defs", {}))
     except FormatError:
         raise
     except (ValueError, RecursionError, OverflowError) as error:
         raise FormatError(f"The text is not JSON: {error}") from error
-    _check_consistency(body)
+    if name == "explanation":
+        _check_consistency(body)
     return body
 
 
 @functools.cache
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of `Explanation.to_json`, which is shipped with the package."""
+def schema(name: str = "explanation") -> dict[str, Any]:
+    """Return the JSON Schema of `Explanation.to_json` or `Changes.to_json`, which is shipped with the package."""
     from importlib import resources  # noqa: PLC0415  pulls in zipfile and tempfile
 
-    text = resources.files("anchorline.result").joinpath("schemas/explanation-1.json").read_text(encoding="utf-8")
+    file = resources.files("anchorline.result").joinpath(f"schemas/{name}-{SCHEMA_VERSION}.json")
+    text = file.read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded
 
@@ -82,10 +88,10 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return body
 
 
-def _check(value: Any, rules: Mapping[str, Any], where: str) -> None:
-    """Check a value against the part of JSON Schema that our own schema uses."""
+def _check(value: Any, rules: Mapping[str, Any], where: str, definitions: Mapping[str, Any]) -> None:
+    """Check a value against the part of JSON Schema that our own schemas use."""
     if "$ref" in rules:
-        rules = schema()["$defs"][rules["$ref"].rsplit("/", 1)[1]]
+        rules = definitions[rules["$ref"].rsplit("/", 1)[1]]
     types = rules.get("type", [])
     types = [types] if isinstance(types, str) else types
     if types and not any(_is(value, name) for name in types):
@@ -105,13 +111,13 @@ def _check(value: Any, rules: Mapping[str, Any], where: str) -> None:
             raise FormatError(f"{where} has the unexpected key {extra[0]!r}.")
         for key, below in rules.get("properties", {}).items():
             if key in value:
-                _check(value[key], below, key)
+                _check(value[key], below, key, definitions)
     if isinstance(value, list):
         if not rules.get("minItems", 0) <= len(value) <= rules.get("maxItems", len(value)):
             raise FormatError(f"{where} has {len(value)} entries, which is too many or too few.")
         first = rules.get("prefixItems", [])
         for i, item in enumerate(value):
-            _check(item, first[i] if i < len(first) else rules.get("items", {}), f"{where}[{i}]")
+            _check(item, first[i] if i < len(first) else rules.get("items", {}), f"{where}[{i}]", definitions)
 
 
 def _check_limits(value: float, rules: Mapping[str, Any], where: str) -> None:

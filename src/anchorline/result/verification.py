@@ -20,12 +20,13 @@ class Verification:
 
     ``fresh`` is the certificate with the figures that the verifier measured on neighbors of its own, in place of
     those that the maker stated. It is None if nothing was measured, for example because the model answers
-    differently.
+    differently. ``subject`` is what was verified.
     """
 
     outcome: Outcome
     reasons: tuple[str, ...]
     fresh: Certificate | None = None
+    subject: str = "explanation"
 
     @property
     def holds(self) -> bool:
@@ -40,5 +41,5 @@ class Verification:
     def __str__(self) -> str:
         reasons = "; ".join(self.reasons).removesuffix(".")
         if self.outcome is Outcome.CANNOT_TELL:
-            return f"Whether the explanation holds could not be determined: {reasons}."
-        return f"The explanation {self.outcome.value}: {reasons}."
+            return f"Whether the {self.subject} holds could not be determined: {reasons}."
+        return f"The {self.subject} {self.outcome.value}: {reasons}."

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import ParameterError
+from anchorline.errors import BudgetError, ParameterError
 from anchorline.model.predictor import ask, split_answer
 from anchorline.model.target import Target
 
@@ -39,3 +39,11 @@ def ranges_on_examples(space: Any, target: Target) -> tuple[list[float], list[fl
         ends += [scores.min(axis=0), scores.max(axis=0)]
     both = np.array(ends, dtype=np.float64)
     return both.min(axis=0).tolist(), both.max(axis=0).tolist()
+
+
+def refuse_to_learn(column: int | None) -> tuple[float, float]:
+    """Raise `BudgetError`, because learning the range takes queries beyond a limit."""
+    raise BudgetError(
+        "The range of the outputs is not known, and learning it from the training table takes queries "
+        "beyond max_queries. Pass output_range=(lowest, highest), or first call explainer.learn_range()."
+    )

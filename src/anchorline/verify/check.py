@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from anchorline._links import call
 from anchorline.errors import (
     AnchorlineError,
     FormatError,
@@ -14,6 +15,7 @@ from anchorline.errors import (
     TamperedError,
 )
 from anchorline.explainer import Explainer
+from anchorline.result.changes import Changes, is_changes
 from anchorline.result.explanation import Explanation
 from anchorline.result.verification import Outcome, Verification
 from anchorline.search.case import Case
@@ -41,13 +43,15 @@ _WHY_CONTRADICTED = (
 
 
 def verify(
-    explanation: Explanation | str,
+    explanation: Explanation | Changes | str,
     predict: Callable[[Any], Any],
     space: Any = None,
     *,
     seed: int | None = None,
 ) -> Verification:
     """Recompute an explanation (or its JSON) with the model and return whether it holds.
+
+    The result of `Explainer.changes`, or its JSON, is verified by `anchorline.verify.changes.verify_changes`.
 
     The flips are drawn again from the recorded seed, the model is queried again, and every number is compared:
     answers (by their checksum), sums, objective, bound and estimates to 1e-9. Then fidelity, relevance, stability,
@@ -69,15 +73,17 @@ def verify(
     """
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise ParameterError(f"seed is {seed!r}; needed a whole number >= 0, or None. Type seed=0.")
+    if isinstance(explanation, Changes) or is_changes(explanation):
+        verification: Verification = call("verify.changes", explanation, predict, space, seed=seed)
+        return verification
     _check_arguments(explanation, predict)
     space = None if space is None else as_space(space)
-    if isinstance(explanation, str):
-        try:
-            explanation = Explanation.from_json(explanation)
-        except TamperedError as error:
-            return Verification(Outcome.DOES_NOT_HOLD, (str(error),))
-        except FormatError as error:
-            return Verification(Outcome.CANNOT_TELL, (f"this is not the JSON of an explanation: {error}",))
+    try:
+        explanation = Explanation.from_json(explanation) if isinstance(explanation, str) else explanation
+    except FormatError as error:
+        is_tampered = isinstance(error, TamperedError)
+        reason = str(error) if is_tampered else f"this is not the JSON of an explanation: {error}"
+        return Verification(Outcome.DOES_NOT_HOLD if is_tampered else Outcome.CANNOT_TELL, (reason,))
     if space is None and not str(explanation.parameters.get("space", "")).startswith("hypercube:"):
         return Verification(Outcome.CANNOT_TELL, ("the space is needed; type verify(predict, space=...)",))
     try:

@@ -1,0 +1,129 @@
+"""Changes as text: what would turn the decision, how surely, how realistic it is, and what was tried."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from anchorline.render.characters import printable
+from anchorline.render.trust import percent
+
+if TYPE_CHECKING:
+    from anchorline.guarantees import Estimate
+    from anchorline.result.changes import Changes, Counterfactual, Move
+    from anchorline.search.changes.levels import Level
+
+Escape = Callable[[str], str]
+_COUNTS = {1: "single changes", 2: "pairs", 3: "triples"}
+
+
+def changes_text(changes: "Changes") -> str:
+    """Return the changes in a few lines per option, and what was tried in the last line."""
+    lines = [headline(changes)]
+    for place, option in enumerate(changes, start=1):
+        first, *others = option_sentences(changes, option)
+        lines += [f"{place}. {first}", *(f"   {line}" for line in others)]
+    return "\n".join([*lines, *tried_sentences(changes)])
+
+
+def headline(changes: "Changes", escape: Escape = printable) -> str:
+    """Return what the model decides now, and what is sought."""
+    now = f"{escape(changes.output)} = {changes.prediction:.4g}" if changes.prediction is not None else ""
+    if changes.label is not None and changes.goal["kind"] in ("class", "other class", "label", "other label"):
+        decided = f"The model decides {quoted(changes.label, escape)}"
+        now = f"{decided} ({now})" if now else decided
+    else:
+        now = f"Now {now}"
+    sought = wish(changes, escape)
+    if not changes.options:
+        return f"{now}. No change that was tried gives {sought}."
+    n = len(changes.options)
+    return f"{now}. {'This change gives' if n == 1 else f'Each of these {n} changes gives'} {sought}:"
+
+
+def wish(changes: "Changes", escape: Escape = printable) -> str:
+    """Return what counts as turned, in words."""
+    kind, wanted = changes.goal["kind"], changes.goal["wanted"]
+    match kind:
+        case "class" | "label":
+            return f"the decision {quoted(wanted, escape)}"
+        case "other class" | "other label":
+            return "another decision"
+        case _:
+            return f"{escape(changes.output)} {kind} {wanted:.6g}"
+
+
+def quoted(label: object, escape: Escape) -> str:
+    """Return a label in quotation marks."""
+    return f"'{escape(str(label))}'"
+
+
+def option_sentences(changes: "Changes", option: "Counterfactual", escape: Escape = printable) -> list[str]:
+    """Return what changes and what the model answers, how reliable the bounds are, and how real the example is."""
+    moves = " and ".join(move_text(move, escape) for move in option.moves)
+    lines = [f"{moves}: {_answer(changes, option, escape)}."]
+    if option.reliability is not None and any(_is_bound(move) for move in option.moves):
+        facts = " and ".join(escape(fact) for fact in option.facts)
+        lines.append(f"{facts}: {_share(option.reliability)}.")
+    if option.realism is not None:
+        real = option.realism
+        lines.append(
+            f"Distance from the nearest training row: {real.distance:.3f} (real rows: median {real.typical:.3f}; "
+            f"{percent(real.share)}% are at least as far from theirs)."
+        )
+    return lines
+
+
+def move_text(move: "Move", escape: Escape = printable) -> str:
+    """Return one attribute's change: ``debt = 6480 instead of 9000``."""
+    if move.fact == move.after_text:  # a statement, not a value
+        return f"{escape(move.after_text)} instead of {escape(move.before_text)}"
+    return f"{escape(move.name)} = {escape(move.after_text)} instead of {escape(move.before_text)}"
+
+
+def _is_bound(move: "Move") -> bool:
+    return move.fact not in (move.after_text, f"{move.name} = {move.after_text}")
+
+
+def _answer(changes: "Changes", option: "Counterfactual", escape: Escape) -> str:
+    """Return what the model answers to the example."""
+    output = "" if option.output is None else f"{escape(changes.output)} = {option.output:.4g}"
+    if option.label is None or changes.goal["kind"] in (">=", ">", "<=", "<"):
+        return output
+    decided = quoted(option.label, escape)
+    return f"{decided} ({output})" if output else decided
+
+
+def _share(estimate: "Estimate") -> str:
+    """Return with which share of the training values that meet the bounds the decision turns."""
+    n = f"{estimate.n_samples:,}"
+    if estimate.exact and estimate.value == 1:
+        return f"turns it with every training value ({n} tried)"
+    share = f"turns it with {percent(estimate.value)}% of the training values"
+    if estimate.exact:
+        return f"{share} (all {n} tried)"
+    return f"{share} ({percent(estimate.low)}% to {percent(estimate.high)}%, from {n} draws)"
+
+
+def tried_sentences(changes: "Changes") -> list[str]:
+    """Return what is proven about smaller changes, what was left untried, and the number of queries."""
+    lines, ruled_out = [], changes.n_ruled_out
+    if ruled_out:
+        facts = "one fact" if ruled_out == 1 else f"at most {ruled_out} facts"
+        if changes.n_proved >= ruled_out:
+            lines.append(f"Proven: no change of {facts} does it, to any of the training values allowed.")
+        else:
+            lines.append(f"No change of {facts} does it among the values tried.")
+    parts = [_count(level) for level in changes.levels]
+    lines.append(
+        f"Tried: {', '.join(parts)}, of {changes.n_attributes} attributes; {changes.n_queries:,} queries."
+    )
+    return lines
+
+
+def _count(level: "Level") -> str:
+    """Return how many of the changes of a number of facts were tried."""
+    name = _COUNTS.get(level.n_facts, f"changes of {level.n_facts} facts")
+    return (
+        f"all {level.n_total:,} {name}"
+        if level.is_exhaustive
+        else f"{level.n_tried:,} of {level.n_total:,} {name}"
+    )

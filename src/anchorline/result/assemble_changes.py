@@ -1,0 +1,211 @@
+"""From a row and a target to changes: searches, measures, and asks the model about every example once more."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from anchorline.errors import ParameterError
+from anchorline.guarantees import Estimate
+from anchorline.model.predictor import Predictor, plain_label
+from anchorline.model.target import Target
+from anchorline.result.changes import Changes, Counterfactual, Label, Move, Realism
+from anchorline.search.changes.candidates import Candidates
+from anchorline.search.changes.find import search
+from anchorline.search.changes.goal import Goal, Reply, goal_of
+from anchorline.search.changes.measure import reliability
+from anchorline.search.changes.questions import Questions
+from anchorline.search.changes.settings import ChangeSettings, versions
+from anchorline.search.sampling import stream_key
+from anchorline.spaces.base import Neighborhood, Space
+from anchorline.spaces.choices import TableChoices, choices_at
+from anchorline.spaces.realism import realism
+from anchorline.spaces.wishes import Wishes
+
+_RECORDED = (
+    "output",
+    "column",
+    "classes",
+    "task",
+    "probability",
+    "threshold",
+    "input",
+    "contrast",
+    "rule",
+    "output_scale",
+)
+
+
+def changes_of(explainer: Any, instance: Any, **keywords: Any) -> Changes:
+    """Carry out `Explainer.changes`."""
+    return find_changes(explainer, instance, ChangeSettings.from_keywords(**keywords))
+
+
+class Asked(Protocol):
+    """What is asked: an explainer."""
+
+    @property
+    def space(self) -> Space:
+        """The kind of instance."""
+
+    @property
+    def target(self) -> Target:
+        """Which of the model's numbers is explained."""
+
+    @property
+    def threshold(self) -> float | None:
+        """The decision is "output >= threshold"; None for the model's own decision."""
+
+
+def answer_at(explainer: Asked, instance: Sequence[Any]) -> tuple[float | None, Label]:
+    """Return the model's output and decision at an instance, given by plain values; None where it has none."""
+    predictor = _opened(explainer.target, explainer.threshold, explainer.space.at(list(instance)), None)
+    if predictor.is_label:
+        return None, plain_label(predictor.label)
+    number = predictor.class_
+    return predictor.prediction, None if number is None else _class_label(predictor, number)
+
+
+def find_changes(explainer: Asked, instance: Any, settings: ChangeSettings) -> Changes:
+    """Find changes of few facts that turn the decision, and measure each of them."""
+    space, threshold = explainer.space, explainer.threshold
+    neighborhood = space.at(list(instance) if isinstance(instance, tuple) else instance)
+    choices = choices_at(space, neighborhood)
+    wishes = Wishes(settings.fixed, settings.within, settings.direction)
+    held = {**getattr(neighborhood, "held", {})}
+    candidates = Candidates.of(choices, wishes, settings.cost, tuple(held))
+    predictor = _opened(explainer.target, threshold, neighborhood, settings.max_queries)
+    goal = goal_of(settings.target, predictor, threshold)
+    questions = Questions(candidates, predictor, goal, _limit(settings))
+    at_row = questions.ask(np.full((1, 1), -1))
+    if at_row.reached[0]:
+        raise ParameterError(
+            f"target is {settings.target!r}, which the row already meets. Pick another target, or leave it out."
+        )
+    outcome = search(questions, settings, float(at_row.margins[0]))
+    questions = Questions(candidates, predictor, goal, settings.max_queries, questions.alone)
+    options = _options(questions, outcome.found, settings, neighborhood)
+    described = predictor.describe()
+    return Changes(
+        options=options,
+        prediction=None if predictor.is_label else predictor.prediction,
+        label=_label(predictor, at_row, 0),
+        output=described["output"],
+        goal={"kind": goal.kind, "wanted": _wanted(goal, predictor)},
+        columns=tuple(getattr(space, "names", ()) or (literal.name for literal in neighborhood.literals)),
+        instance=tuple(neighborhood.instance),
+        fixed=held | dict.fromkeys(settings.fixed, "held fixed as asked"),
+        levels=outcome.levels,
+        n_attributes=len(candidates.attributes),
+        n_queries=predictor.n_queries,
+        parameters=settings.to_dict()
+        | {name: described[name] for name in _RECORDED if name in described}
+        | {
+            "target": plain_label(settings.target),
+            "space": space.fingerprint,
+            "versions": versions(),
+        },
+    )
+
+
+def _limit(settings: ChangeSettings) -> int:
+    """Return how many queries the search may make, so that enough are left to measure what it finds."""
+    measuring = min(settings.n * settings.n_measure, settings.max_queries // 4)
+    return max(2, settings.max_queries - settings.n - measuring)
+
+
+def _opened(
+    target: Target, threshold: float | None, neighborhood: Neighborhood, max_queries: int | None
+) -> Predictor:
+    """Return the model seen from the instance; the range of its output is not needed, so that none is learned."""
+
+    def any_range(column: int | None) -> tuple[float, float]:
+        return min(-1.0, threshold or 0.0), max(1.0, threshold or 0.0)
+
+    predictor = Predictor(target, threshold=threshold, max_queries=max_queries, learn=any_range)
+    return predictor.open(neighborhood.original)
+
+
+def _options(
+    questions: Questions, found: Sequence[tuple[int, ...]], settings: ChangeSettings, neighborhood: Neighborhood
+) -> tuple[Counterfactual, ...]:
+    """Ask about every example once more, and measure those that turn; intervals hold together."""
+    found = found[: questions.left]
+    if not found:
+        return ()
+    padded = np.full((len(found), max(map(len, found)) + 1), -1, dtype=np.intp)
+    for i, chosen in enumerate(found):
+        padded[i, : len(chosen)] = chosen
+    reply, costs = questions.ask(padded), questions.candidates.cost(padded)
+    confidence = 1 - (1 - settings.confidence) / len(found)
+    real = _realism(questions, found)
+    options = []
+    for i in np.flatnonzero(reply.reached).tolist():
+        chosen = found[i]
+        key = stream_key(settings.seed, neighborhood.key, "changes:" + ",".join(map(str, chosen)))
+        share = reliability(questions, chosen, n_measure=settings.n_measure, confidence=confidence, key=key)
+        options.append(_counterfactual(questions, chosen, reply, i, float(costs[i]), share, real[i]))
+    return tuple(options)
+
+
+def _realism(questions: Questions, found: Sequence[tuple[int, ...]]) -> list[Realism | None]:
+    candidates = questions.candidates
+    if not isinstance(candidates.choices, TableChoices):
+        return [None] * len(found)
+    changes = [{int(candidates.owner[c]): int(candidates.value[c]) for c in chosen} for chosen in found]
+    return [None if each is None else Realism(*each) for each in realism(candidates.choices, changes)]
+
+
+def _counterfactual(
+    questions: Questions,
+    chosen: tuple[int, ...],
+    reply: Reply,
+    place: int,
+    cost: float,
+    share: Estimate | None,
+    real: Realism | None,
+) -> Counterfactual:
+    return Counterfactual(
+        moves=tuple(_move(questions.candidates, candidate) for candidate in chosen),
+        cost=cost,
+        output=None if reply.outputs is None else float(reply.outputs[place]),
+        label=_label(questions.predictor, reply, place),
+        reliability=share,
+        realism=real,
+    )
+
+
+def _move(candidates: Candidates, candidate: int) -> Move:
+    choices, a, value = candidates.choices, int(candidates.owner[candidate]), int(candidates.value[candidate])
+    return Move(
+        name=choices.attributes[a].name,
+        columns=choices.column_names(a),
+        before=choices.plain_before(a),
+        after=choices.plain_after(a, value),
+        before_text=choices.text_before(a),
+        after_text=choices.text_after(a, value),
+        fact=choices.fact(a, value, with_more=len(candidates.beyond(candidate)) > 1),
+        distance=float(candidates.distances[candidate]),
+    )
+
+
+def _label(predictor: Predictor, reply: Reply, place: int) -> Label:
+    """Return the label that the model decides, or the name of the class; None if it decides nothing."""
+    if reply.decisions is None or (predictor.class_ is None and not predictor.is_label):
+        return None
+    decision = reply.decisions[place]
+    if predictor.is_label:
+        return plain_label(getattr(decision, "item", lambda: decision)())
+    return _class_label(predictor, int(decision))
+
+
+def _class_label(predictor: Predictor, number: int) -> Label:
+    classes = predictor.target.classes
+    return f"class {number}" if classes is None else plain_label(classes[number])
+
+
+def _wanted(goal: Goal, predictor: Predictor) -> Label:
+    """Return what the goal compares with, in plain values: a class, a label or a number."""
+    if goal.kind in ("class", "other class"):
+        return _class_label(predictor, int(goal.wanted))
+    return float(goal.wanted) if goal.kind in (">=", ">", "<=", "<") else plain_label(goal.wanted)

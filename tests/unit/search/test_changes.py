@@ -1,0 +1,251 @@
+"""The search for changes: targets, refusals, limits of queries and values, costs, and groups."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
+
+import anchorline as al
+from anchorline.errors import ParameterError
+
+RNG = np.random.default_rng(11)
+N = 300
+FRAME = pd.DataFrame(
+    {
+        "income": np.round(RNG.lognormal(10, 0.4, N), -2),
+        "debt": np.round(RNG.lognormal(8, 0.8, N), -2),
+        "age": RNG.integers(18, 80, N),
+        "purpose": RNG.choice(["car", "home", "travel"], N),
+        "noise": RNG.normal(size=N),
+    }
+)
+
+
+def score(frame):
+    return 1e-4 * frame["income"].to_numpy() - 3e-4 * frame["debt"].to_numpy() + (frame["purpose"] == "home") * 0.5
+
+
+def decide(frame):
+    return np.where(score(frame) >= 1.2, "approved", "declined")
+
+
+NUMBERS = al.Explainer(lambda frame: np.asarray(score(frame)), FRAME, task="number", output="score")
+LABELS = al.Explainer(decide, FRAME, task="label")
+DECLINED = int(np.argsort(score(FRAME))[N // 3])
+
+
+def test_the_bound_and_the_example_are_the_nearest():
+    found = LABELS.changes(DECLINED, n=5)
+    by_name = {option.moves[0].name: option for option in found if option.n_facts == 1}
+    row = FRAME.iloc[DECLINED]
+    assert set(by_name) <= {"income", "debt", "purpose"}  # what the model ignores never appears
+    option = by_name["income"]
+    needed = row["income"] + (1.2 - score(FRAME)[DECLINED]) / 1e-4
+    assert option.values["income"] == FRAME["income"][FRAME["income"] >= needed - 1e-6].min()
+    assert option.facts[0].startswith("income >= ")
+    assert option.reliability.exact
+    assert option.reliability.value == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "reached"),
+    [(">= 3", lambda s: s >= 3), ("<0.5", lambda s: s < 0.5), ("+1.5", None), ("-0.5", None), ("> -1e1", None)],
+)
+def test_numbers_have_limits_and_moves(target, reached):
+    now = score(FRAME)[DECLINED]
+    if target == "> -1e1":
+        with pytest.raises(ParameterError, match="already meets"):
+            NUMBERS.changes(DECLINED, target=target)
+        return
+    found = NUMBERS.changes(DECLINED, target=target)
+    assert len(found)
+    for place, option in enumerate(found):
+        after = float(np.asarray(score(pd.DataFrame([found.changed(place)])))[0])
+        assert after == pytest.approx(option.output)
+        moved = after - now
+        assert reached(after) if reached else moved >= 1.5 - 1e-9 if target == "+1.5" else moved <= -0.5 + 1e-9
+
+
+def test_classes_by_label_threshold_and_contrast():
+    labels = np.array(["a", "b", "c"])[np.digitize(score(FRAME), [0.8, 1.6])]
+    model = LogisticRegression().fit(FRAME[["income", "debt"]] / 1e4, labels)
+    table = FRAME[["income", "debt"]] / 1e4
+    row = int(np.flatnonzero(model.predict(table) == "a")[0])
+    for wanted in ("b", "c"):
+        found = al.Explainer(model, table).changes(row, target=wanted)
+        assert len(found)
+        assert {option.label for option in found} == {wanted}
+    other = al.Explainer(model, table).changes(row)
+    assert {option.label for option in other} <= {"b", "c"}
+    limit = al.Explainer(model, table, output="c", threshold=0.6).changes(row)
+    assert all(option.output >= 0.6 for option in limit)
+    assert limit.goal["kind"] == ">="
+    same = al.Explainer(model, table, output="c", threshold=0.6).changes(row, target="c")
+    assert [option.facts for option in same] == [option.facts for option in limit]
+    contrast = al.Explainer(model, table, output=("c", "a")).changes(row)
+    assert all(option.output >= 0 for option in contrast)
+    assert contrast.verify(model, table, seed=1).holds
+
+
+def test_labels_of_estimators():
+    target = decide(FRAME)
+    table = FRAME[["income", "debt"]] / 1e4
+    model = LinearSVC().fit(table, target)
+    found = al.Explainer(model, table).changes(DECLINED, target="approved")
+    assert {option.label for option in found} == {"approved"}
+    with pytest.raises(
+        ParameterError, match=r"target is 'aproved'; the model's labels are 'approved', 'declined'"
+    ):
+        al.Explainer(model, table).changes(DECLINED, target="aproved")
+
+
+def test_unknown_targets_are_refused():
+    model = LogisticRegression().fit(FRAME[["income"]] / 1e4, decide(FRAME))
+    with pytest.raises(ParameterError, match="the model's classes are 'approved', 'declined'"):
+        al.Explainer(model, FRAME[["income"]] / 1e4).changes(0, target="maybe")
+    regressor = LinearRegression().fit(FRAME[["income"]], score(FRAME))
+    with pytest.raises(ParameterError, match="without a decision, so target is needed"):
+        al.Explainer(regressor, FRAME[["income"]]).changes(0)
+    with pytest.raises(ParameterError, match="target is 'high', but the model's output is a number"):
+        al.Explainer(regressor, FRAME[["income"]]).changes(0, target="high")
+
+
+def test_nothing_turns_and_what_was_tried_is_stated():
+    constant = al.Explainer(lambda frame: np.full(len(frame), "no"), FRAME[["purpose", "age"]], task="label")
+    found = constant.changes(0)
+    n_ages, n_purposes = FRAME["age"].nunique() - 1, 2
+    assert len(found) == 0
+    assert found.fewest is None
+    assert found.n_proved == 2
+    assert [level.n_tried for level in found.levels] == [n_ages + n_purposes, n_ages * n_purposes]
+    text = str(found)
+    assert "No change that was tried gives another decision." in text
+    assert "Proven: no change of at most 2 facts does it" in text
+    assert found.verify(lambda frame: np.full(len(frame), "no"), FRAME[["purpose", "age"]], seed=1).holds
+
+
+def test_all_attributes_fixed_is_refused():
+    with pytest.raises(ParameterError, match="No attribute may change"):
+        LABELS.changes(DECLINED, fixed=list(FRAME))
+    table = al.Table(FRAME, fixed=list(FRAME))
+    with pytest.raises(ParameterError, match="No attribute may change"):
+        al.Explainer(decide, table, task="label").changes(DECLINED)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "words"),
+    [
+        ({"fixed": ["incme"]}, "fixed has 'incme'.*Did you mean 'income'"),
+        ({"direction": {"age": "north"}}, "must be 'up' or 'down'"),
+        ({"direction": {"purpose": "up"}}, "holds categories"),
+        ({"direction": ["age"]}, "direction is .*must map columns"),
+        ({"within": {"age": 30}}, "must be a range or a list of values"),
+        ({"within": {"age": (1, 2, 3)}}, "tuple of two ends"),
+        ({"within": {"age": ("x", 2)}}, "Type a number"),
+        ({"cost": {"age": -1}}, "positive numbers"),
+        ({"cost": {"agee": 1}}, "Did you mean 'age'"),
+        ({"max_facts": 0}, "max_facts is 0"),
+        ({"n": 1.5}, "n is 1.5"),
+        ({"confidence": 2}, "confidence is 2"),
+    ],
+)
+def test_wrong_wishes_are_refused(wishes, words):
+    with pytest.raises(ParameterError, match=words):
+        LABELS.changes(DECLINED, **wishes)
+
+
+def test_a_similar_keyword_is_named():
+    with pytest.raises(TypeError, match="Did you mean 'max_facts'"):
+        LABELS.changes(DECLINED, max_fact=2)
+
+
+@pytest.mark.parametrize("most", [2, 5, 17, 60, 200])
+def test_the_limit_of_queries_is_hard(most):
+    asked = []
+
+    def counting(frame):
+        asked.append(len(frame))
+        return decide(frame)
+
+    found = al.Explainer(counting, FRAME, task="label").changes(DECLINED, max_queries=most)
+    assert sum(asked) == found.n_queries <= most
+    assert not found.levels[0].is_exhaustive
+
+
+def test_few_values_find_the_same_nearest_example():
+    all_values = LABELS.changes(DECLINED, n=1, max_values=10_000)
+    few = LABELS.changes(DECLINED, n=1, max_values=10)
+    assert few[0].values == all_values[0].values
+    assert few.n_queries < all_values.n_queries
+    assert all_values.levels[0].is_exhaustive
+    assert not few.levels[0].is_exhaustive
+
+
+def test_costs_order_the_answers():
+    plain = [option.moves[0].name for option in LABELS.changes(DECLINED) if option.n_facts == 1]
+    dear = LABELS.changes(DECLINED, cost={plain[0]: 1000.0})
+    assert dear[0].moves[0].name == plain[1]
+    calls = []
+
+    def price(moves):
+        calls.append(moves)
+        return float("purpose" not in moves)
+
+    by_function = LABELS.changes(DECLINED, cost=price)
+    assert by_function[0].values == {"purpose": "home"}
+    assert all(set(move) <= set(FRAME) for move in calls)
+    assert "cost function is not recorded" in str(by_function.verify(decide, FRAME, seed=1))
+    with pytest.raises(ParameterError, match="finite number"):
+        LABELS.changes(DECLINED, cost=lambda moves: float("nan"))
+
+
+def test_groups_change_together_and_missing_values_are_filled():
+    south = FRAME["age"] > 40
+    frame = FRAME.assign(city=np.where(south, "Rome", "Oslo"), land=np.where(south, "IT", "NO"))
+    frame.loc[::7, "income"] = np.nan
+
+    def model(rows):
+        rich = rows["income"].fillna(0) > 20_000
+        return np.where(rich & (rows["city"] == "Rome") & (rows["land"] == "IT"), "yes", "no")
+
+    table = al.Table(frame, groups={"place": ["city", "land"]})
+    row = int(np.flatnonzero(frame["income"].isna() & (frame["city"] == "Oslo"))[0])
+    found = al.Explainer(model, table, task="label").changes(row)
+    assert found.fewest == 2
+    assert found.n_ruled_out == 1
+    assert {"city": "Rome", "land": "IT"}.items() <= found[0].values.items()
+    assert found[0].values["income"] > 20_000
+    assert found.verify(model, table, seed=2).holds
+    assert al.Changes.from_json(found.to_json()) == found
+    with pytest.raises(ParameterError, match="groups change as a whole"):
+        al.Explainer(model, table, task="label").changes(row, within={"city": ["Rome"]})
+
+
+def test_dates_move_within_their_range():
+    dates = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(60), unit="D")
+    frame = pd.DataFrame({"applied": dates, "x": np.arange(60) % 7})
+
+    def model(rows):
+        return np.where(rows["applied"] >= pd.Timestamp("2024-02-10"), "late", "early")
+
+    explainer = al.Explainer(model, frame, task="label")
+    found = explainer.changes(10)
+    assert found[0].facts == ("applied >= 2024-02-10",)
+    assert len(explainer.changes(10, within={"applied": (None, "2024-02-01")})) == 0
+    later = explainer.changes(10, within={"applied": ("2024-02-20", None)})
+    assert later[0].values["applied"].startswith("2024-02-20")
+
+
+def test_other_tables_give_the_same_bytes():
+    polars = pytest.importorskip("polars")
+
+    def model(frame):
+        income = np.asarray(frame["income"].to_numpy())
+        return np.where(income - 3 * np.asarray(frame["debt"].to_numpy()) > 9000, "yes", "no")
+
+    texts = {
+        al.Explainer(model, table, task="label").changes(DECLINED).to_json()
+        for table in (FRAME, polars.from_pandas(FRAME))
+    }
+    assert len(texts) == 1
