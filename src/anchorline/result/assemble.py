@@ -40,6 +40,7 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         instance=tuple(neighborhood.instance),
         fixed=getattr(neighborhood, "fixed", {}),
         unseen=getattr(neighborhood, "unseen", {}),
+        redrawn=getattr(neighborhood, "redrawn", None),
         neighbors_mean=predictor.prediction - 2 * predictor.half_range * findings.problem.evidence.drop_mean,
         parameters=case.parameters,
         certificate=_certificate(case, findings, contributions, intercept),

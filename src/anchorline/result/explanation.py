@@ -64,7 +64,8 @@ class Explanation:
     instance, and the sum adds up to 1, which stands for that label (-1 stands for any other). ``fixed`` maps each
     attribute that changed in no neighbor to the reason. ``unseen`` maps each attribute whose value no training row
     has to what is new. ``neighbors_mean`` is the mean output over the neighbors of the search, or None if an early
-    release made the explanation. ``parameters`` holds everything needed to repeat it.
+    release made the explanation. ``redrawn`` is the share of the neighbors that were drawn again, because they
+    broke the table's own rule, or None without a rule. ``parameters`` holds everything needed to repeat it.
     ``alternatives_complete`` is False if the list of alternatives ended at the requested number or at a limit, so
     that more sums may be as good, and None if no list was requested, or if an early release made it.
     """
@@ -81,6 +82,7 @@ class Explanation:
     fixed: Mapping[str, str] = field(default_factory=dict)
     unseen: Mapping[str, str] = field(default_factory=dict)
     neighbors_mean: float | None = None
+    redrawn: float | None = None
     parameters: Mapping[str, Any]
     certificate: Certificate
     alternatives: tuple[Alternative, ...] = ()
@@ -244,6 +246,7 @@ class Explanation:
             "instance": list(self.instance),
             "fixed": self.fixed,
             **({"unseen": self.unseen} if self.unseen else {}),
+            **({} if self.redrawn is None else {"redrawn": self.redrawn}),
             **({} if self.neighbors_mean is None else {"neighbors_mean": self.neighbors_mean}),
             "parameters": self.parameters,
             "certificate": self.certificate.to_dict(),
@@ -271,6 +274,7 @@ class Explanation:
                 instance=tuple(body["instance"]),
                 fixed=body["fixed"],
                 unseen=body.get("unseen", {}),
+                redrawn=body.get("redrawn"),
                 neighbors_mean=body.get("neighbors_mean"),
                 parameters=body["parameters"],
                 certificate=Certificate.from_dict(body["certificate"], body["parameters"], n_literals),

@@ -241,6 +241,11 @@ class Attribute:
         others = [number for codes, number in self.combinations.items() if codes != own]
         return len(others) == 1 and self.uniform[others[0]]
 
+    def keeps_one_way(self, own: tuple[int, ...]) -> bool:
+        """Return whether all training rows with these codes have the same values."""
+        number = self.combinations.get(own)
+        return number is None or bool(self.uniform and self.uniform[number])
+
     def offer(self, own: tuple[int, ...], literals: str) -> Offer:
         """Return the literals about a row with these codes, and the ways in which training rows break them."""
         if own not in self._offers:  # for one choice of literals only, because a table has one

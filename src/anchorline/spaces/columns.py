@@ -4,6 +4,7 @@ Internally, all columns except categories are float64: dates count microseconds,
 """
 
 import decimal
+import json
 import math
 import numbers
 import sys
@@ -70,6 +71,14 @@ class Column:
             f"Column {name!r} holds {self.kind}; in fit it held {kind}. "
             f"Convert it to its type in fit, e.g. `frame.astype({{{name!r}: train[{name!r}].dtype}})`."
         )
+
+
+def digest_columns(digest: Any, columns: Iterable[Column]) -> None:
+    """Add the kinds and the values of columns to a hash."""
+    for column in columns:
+        digest.update(column.kind.encode() + column.missing.tobytes())
+        values = np.where(column.missing, "" if column.kind == CATEGORY else 0.0, column.values)
+        digest.update(json.dumps(values.tolist()).encode() if column.kind == CATEGORY else values.tobytes())
 
 
 def readable_edges(edges: NDArray[np.float64], values: NDArray[np.float64], kind: str) -> list[tuple[float, str]]:

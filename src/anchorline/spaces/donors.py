@@ -94,6 +94,9 @@ class DonorIndex:
         outcomes = np.array([(i, w + 1) for i, own in enumerate(ways) for w in range(len(own))], dtype=np.intp)
         total = costs.sum(axis=0, dtype=np.int32)
         n_same = (drawn == 0).sum(axis=0, dtype=np.int32)
+        for i, own in enumerate(ways):
+            if not own[-1].breaks:  # the last way is to stay within the literal
+                n_same += drawn[i] == len(own)
         ranks = (total + int(unit) * 3 // 4 * n_same).astype(np.uint32)
         return Donors(self.rows, costs[breakable], total, ranks, drawn, outcomes, members, n_donors)
 

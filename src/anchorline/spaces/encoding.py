@@ -2,13 +2,14 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from anchorline.errors import ParameterError
-from anchorline.spaces.attributes import Attribute, Encoding, Intervals, Levels, level_texts
+from anchorline.spaces.attributes import Attribute, Encoding, Intervals, Levels, build_attribute, level_texts
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, exact_text, level_of, readable_edges
 from anchorline.spaces.natives import Natives
 from anchorline.spaces.rows import Schema
@@ -39,6 +40,15 @@ def encode(
             )
         return build_levels(name, column, rare if column.kind == CATEGORY else 0.0, labels.get(name, {}))
     return build_intervals(name, column, n_bins, cuts.get(name), " UTC" if schema.types[j].zoned else "")
+
+
+def encode_attributes(
+    schema: Schema, members: Mapping[str, Sequence[int]], **options: Any
+) -> Iterator[tuple[Attribute, np.ndarray]]:
+    """Yield the attributes with these columns, and for each the order of the rows; ``options`` are of `encode`."""
+    for name, positions in members.items():
+        encodings = [encode(schema, j, **options) for j in positions]
+        yield build_attribute(name, positions, encodings, [schema.columns[j] for j in positions])
 
 
 def with_uniformity(

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
+from anchorline.errors import ParameterError
 from anchorline.spaces.attributes import RandomWords
 from anchorline.spaces.values import numpy_from_value, pandas_from_value
 
@@ -65,6 +66,21 @@ class Cells:
         return Cells(columns[~gone], self.counts[~gone], at[kept], self.rows[kept])
 
 
+def checked_draws(flips: np.ndarray, n_attributes: int, *, needs_rng: bool) -> np.ndarray:
+    """Return draws (attributes, n), contiguous per attribute; raise `ParameterError` for another shape."""
+    draws = np.ascontiguousarray(np.asarray(flips).T)
+    if draws.ndim != 2 or len(draws) != n_attributes:
+        raise ParameterError(
+            f"flips have shape {np.shape(flips)}; the shape must be (n, {n_attributes}), one column per attribute."
+        )
+    if needs_rng:
+        raise ParameterError(
+            "rng is None, but this table draws values, for which realize needs a random generator. Type, say, "
+            "realize(flips, np.random.default_rng(0))."
+        )
+    return draws
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
     """Where the values of d attributes come from, if each is drawn by itself: rows that are adjacent in a pool.
@@ -88,6 +104,15 @@ class Blocks:
         step = max(1, _CELLS_AT_ONCE // max(1, draws.shape[1]))
         for first in range(0, len(draws), step):
             yield from self._cells(draws[first : first + step], slice(first, first + step), words)
+
+    def choose(self, draws: np.ndarray, words: RandomWords) -> np.ndarray:
+        """Return the row of the pool (d, n) from which each attribute takes its value; -1 where it keeps it."""
+        sources = np.full(draws.shape, -1, dtype=np.intp)
+        step = max(1, _CELLS_AT_ONCE // max(1, draws.shape[1]))
+        for first in range(0, len(draws), step):
+            cells, *_ = self._cells(draws[first : first + step], slice(first, first + step), words)
+            sources[first : first + step].reshape(-1)[cells.at] = cells.rows
+        return sources
 
     def _cells(self, draws: np.ndarray, attributes: slice, words: RandomWords) -> list[Cells]:
         """Return the cells to draw for some attributes."""

@@ -3,17 +3,20 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, EXACT, NUMBER, Column, kind_of, level_of, listed
+from anchorline.spaces.donors import DonorIndex
 from anchorline.spaces.rows import Schema, read_date
+from anchorline.spaces.validity import Validity, ValidRule, rule_name
 
 WITHIN = ("keep", "redraw")
 LITERALS = ("intervals", "bounds", "thresholds")
 NEIGHBORS = ("independent", "realistic")
+DRAWS = ("breaking", "marginal")
 _MAX_DONORS = 256
 
 
@@ -33,8 +36,10 @@ def check_options(n_bins: int, cuts: Any, within: str, literals: str, rare: floa
         raise ParameterError(f"rare is {rare!r}; it must be a share >= 0 and < 1. Type rare=0.01.")
 
 
-def check_neighbors(neighbors: str, donors: int, within: str) -> None:
+def check_neighbors(neighbors: str, donors: int, within: str, draw: str) -> None:
     """Raise `ParameterError` if the law of neighbors is unknown, or does not fit the other options."""
+    if draw not in DRAWS:
+        raise ParameterError(f"draw is {draw!r}; it must be one of {', '.join(DRAWS)}. Type draw='marginal'.")
     if neighbors not in NEIGHBORS:
         raise ParameterError(
             f"neighbors is {neighbors!r}; it must be one of {', '.join(NEIGHBORS)}. Type neighbors='realistic'."
@@ -49,6 +54,29 @@ def check_neighbors(neighbors: str, donors: int, within: str) -> None:
             "neighbors is 'realistic' and within is 'redraw'; realistic neighbors keep the values of attributes "
             "that are not flipped. Leave out within, or type neighbors='independent'."
         )
+
+
+class Drawing(NamedTuple):
+    """Where the values of attributes that change come from: see `Table` for the options that these are.
+
+    ``donors`` is None if values are independent.
+    """
+
+    draw: str = "breaking"
+    n_donors: int = 10
+    donors: DonorIndex | None = None
+    validity: Validity | None = None
+
+
+def settings_of_law(literals: str, neighbors: str, donors: int, draw: str, valid: ValidRule | None) -> list[Any]:
+    """Return what the fingerprint says about these options: nothing about those that have their default."""
+    name = rule_name(valid)
+    return [
+        *([] if literals == "intervals" else [literals]),
+        *([] if neighbors == "independent" else [neighbors, int(donors)]),
+        *([] if draw == "breaking" else [draw]),
+        *([] if name is None else [f"valid: {name}"]),
+    ]
 
 
 def checked_columns(given: Iterable[str] | None, names: Sequence[str], option: str) -> list[str]:
@@ -95,6 +123,18 @@ def checked_groups(
         if name in names and name not in members:
             raise ParameterError(f"Group {name!r} has the same name as a column outside it. Rename the group.")
     return checked
+
+
+def columns_of_attributes(
+    names: Sequence[str], groups: Mapping[str, Sequence[str]], fixed: Sequence[str]
+) -> dict[str, list[int]]:
+    """Return the positions of the columns of every attribute that may change."""
+    grouped = {name: group for group, members in groups.items() for name in members}
+    members: dict[str, list[int]] = {}
+    for j, name in enumerate(names):
+        if name not in fixed:
+            members.setdefault(grouped.get(name, name), []).append(j)
+    return members
 
 
 def cut_points(cuts: Sequence[Any], column: Column, name: str) -> np.ndarray:

@@ -4,30 +4,34 @@ import copy
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
-from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Statement, build_attribute
+from anchorline.errors import InstanceError, names_similar_keywords
+from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Statement, Way
 from anchorline.spaces.base import Change, Literal
-from anchorline.spaces.columns import CATEGORY, Column
+from anchorline.spaces.columns import Column, digest_columns
 from anchorline.spaces.donors import MAX_ROWS, DonorIndex, Donors, leading_rows
-from anchorline.spaces.encoding import encode, with_uniformity
-from anchorline.spaces.natives import Blocks, Natives
+from anchorline.spaces.encoding import encode_attributes, with_uniformity
+from anchorline.spaces.natives import Blocks, Cells, Natives, checked_draws
 from anchorline.spaces.options import (
+    Drawing,
     check_neighbors,
     check_options,
     checked_columns,
     checked_cuts,
     checked_groups,
     checked_labels,
+    columns_of_attributes,
+    settings_of_law,
 )
 from anchorline.spaces.rows import plain
 from anchorline.spaces.training import read_training_table
+from anchorline.spaces.validity import Validity
 
 _MAX_EXAMPLES = 10_000  # training rows for which a model is queried to learn the range of its outputs
 _EXAMPLES_PER_BATCH = 4096
@@ -58,8 +62,8 @@ class Table:
     fixed
         Columns that never change.
     within
-        "keep": an unflipped attribute keeps its value. "redraw": it takes the value of a training row for
-        which the literal is true, so that a statement about the whole interval is what is tested.
+        "keep": an unflipped attribute keeps its value. "redraw": it takes the value of a training row for which
+        the literal is true, so that a statement about the whole interval is tested.
     literals
         What may be stated about a number or date. "intervals": its interval, ``30 <= age < 40``. "bounds": also
         the bounds of its interval, ``age >= 30`` and ``age < 40``, each of which only changes to one side break.
@@ -71,6 +75,12 @@ class Table:
     donors
         With realistic neighbors, how many of the most similar training rows the one that donates its values is
         drawn from (10). The most similar one is drawn 10 times as often as the tenth.
+    draw
+        "breaking": a flipped attribute takes a value that breaks its literal. "marginal": it takes the value of
+        any training row, so that a literal breaks as often as the training rows break it.
+    valid
+        A rule of your own: a function of a frame of neighbors that returns one boolean per row. The values of
+        neighbors that break it are drawn again.
     rare
         Categories with a share of the training rows below this (0.01) share one literal.
     categorical
@@ -100,49 +110,36 @@ class Table:
         literals: str = "intervals",
         neighbors: str = "independent",
         donors: int = 10,
+        draw: str = "breaking",
+        valid: Callable[[Any], Any] | None = None,
         rare: float = 0.01,
         categorical: Mapping[str, Mapping[Any, str]] | Iterable[str] = (),
     ) -> None:
         check_options(n_bins, cuts, within, literals, rare)
-        check_neighbors(neighbors, donors, within)
+        check_neighbors(neighbors, donors, within, draw)
         self.schema = read_training_table(frame, names)
         self.names, self.within, self.literals = self.schema.names, within, literals
         self.fixed = tuple(checked_columns(fixed, self.names, "fixed"))
         self.groups = checked_groups(groups or {}, self.names, self.fixed)
         labels, edges = checked_labels(categorical, self.schema), checked_cuts(cuts or {}, self.schema, self.fixed)
-        edge_lists = {name: points.tolist() for name, points in edges.items()}
-        self._settings = [int(n_bins), edge_lists, self.groups, self.fixed, within, float(rare), labels]
-        self._settings += [] if literals == "intervals" else [literals]
-        self.neighbors, self.donors = neighbors, int(donors)
-        self._settings += [] if neighbors == "independent" else [neighbors, self.donors]
-        attributes: list[Attribute] = []
-        self._leaders: list[np.ndarray] = []
+        cut_lists = {name: points.tolist() for name, points in edges.items()}
+        self._settings = [int(n_bins), cut_lists, self.groups, self.fixed, within, float(rare), labels]
+        self._settings += settings_of_law(literals, neighbors, donors, draw, valid)
+        self.neighbors, self.valid, self._drawing = neighbors, valid, Drawing(draw, int(donors))
+        attributes, self._leaders = list[Attribute](), list[np.ndarray]()
+        members = columns_of_attributes(self.names, self.groups, self.fixed)
+        encoding = {"n_bins": int(n_bins), "cuts": edges, "rare": rare, "labels": labels}
+        is_sampled = neighbors == "realistic" and self.schema.n_rows > MAX_ROWS
 
         def orders() -> Iterator[tuple[int, np.ndarray]]:  # all together take as much memory as the table
-            for name, members in self._members_of_attributes().items():
-                encodings = [
-                    encode(self.schema, j, n_bins=int(n_bins), cuts=edges, rare=rare, labels=labels)
-                    for j in members
-                ]
-                columns = [self.schema.columns[j] for j in members]
-                attribute, order = build_attribute(name, members, encodings, columns)
+            for attribute, order in encode_attributes(self.schema, members, **encoding):
                 attributes.append(attribute)
-                if neighbors == "realistic" and self.schema.n_rows > MAX_ROWS:
-                    self._leaders.append(leading_rows(attribute, order))
+                self._leaders += [leading_rows(attribute, order)] if is_sampled else []
                 yield from ((j, order) for j in attribute.positions)
 
         self._pool = self.schema.natives.reordered(orders())
         self._set_attributes(attributes)
         self.left_out: dict[str, str] = {}  # columns that are not the model's, with the reasons: see `holding`
-
-    def _members_of_attributes(self) -> dict[str, list[int]]:
-        """Return the positions of the columns of every attribute that may change."""
-        grouped = {name: group for group, members in self.groups.items() for name in members}
-        members: dict[str, list[int]] = {}
-        for j, name in enumerate(self.names):
-            if name not in self.fixed:
-                members.setdefault(grouped.get(name, name), []).append(j)
-        return members
 
     def _set_attributes(self, attributes: Sequence[Attribute]) -> None:
         self._attributes = with_uniformity(attributes, self.schema.columns, self._pool)
@@ -161,10 +158,7 @@ class Table:
         It is the same for equal pandas, Polars and Arrow tables, and for every order of their rows.
         """
         digest = hashlib.sha256(json.dumps([self.names, self._settings], default=str).encode())
-        for column in self.schema.columns:
-            digest.update(column.kind.encode() + column.missing.tobytes())
-            values = np.where(column.missing, "" if column.kind == CATEGORY else 0.0, column.values)
-            digest.update(json.dumps(values.tolist()).encode() if column.kind == CATEGORY else values.tobytes())
+        digest_columns(digest, self.schema.columns)
         return "table:" + digest.hexdigest()
 
     def holding(self, reasons: Mapping[str, str]) -> "Table":
@@ -190,10 +184,11 @@ class Table:
         row, columns = self.schema.read(instance)
         held = dict.fromkeys(self.fixed, "held fixed as asked") | self.left_out
         unseen = {name: why for name, why in self.schema.unseen(columns).items() if name not in held}
-        index = self._donor_index
-        pool = self._pool if index is None else self.schema.natives
+        donors = self._donor_index
+        pool = self._pool if donors is None else self.schema.natives
         training = pool, self._attributes, self._members, self.schema.n_rows
-        how = self.within, self.literals, index, self.donors
+        validity = None if self.valid is None else Validity(self.valid)
+        how = self.within, self.literals, self._drawing._replace(donors=donors, validity=validity)
         return TableNeighborhood(*training, row, columns, held, unseen, *how)
 
     def unclear(self, instance: Any) -> list[str]:
@@ -216,7 +211,7 @@ class TableNeighborhood:
     """A row of a table, and the rows that break some of its literals.
 
     ``pool`` holds every column of the ``n_training`` training rows, sorted by the codes of its attribute, or, if
-    there is an ``index`` of donors, in the order of the index. ``members[i]`` holds the i-th column of every
+    there are donors, in the order of the table. ``members[i]`` holds the i-th column of every
     attribute, or -1: (largest group, attributes). ``offered`` names the literals that numbers and dates offer.
     """
 
@@ -229,14 +224,18 @@ class TableNeighborhood:
     held: Mapping[str, str]
     unseen: Mapping[str, str]
     within: str
-    offered: str = "intervals"
-    index: DonorIndex | None = None
-    n_donors: int = 0
+    offered: str
+    drawing: Drawing
 
     @property
     def independent_values(self) -> bool:
         """Whether the values of attributes that change are drawn independently of each other."""
-        return self.index is None
+        return self.drawing.donors is None and self.drawing.validity is None
+
+    @property
+    def redrawn(self) -> float | None:
+        """The share of the neighbors so far that were drawn again, because they broke the table's rule."""
+        return None if self.drawing.validity is None else self.drawing.validity.redrawn
 
     @cached_property
     def _codes(self) -> list[tuple[int, ...]]:
@@ -268,8 +267,14 @@ class TableNeighborhood:
 
     @cached_property
     def _offers(self) -> list[Offer]:
-        """The literals of every breakable attribute, and the ways of breaking them."""
-        return [self.attributes[i].offer(self._codes[i], self.offered) for i in self._breakable.tolist()]
+        """The literals of every breakable attribute, and the ways in which it changes."""
+        numbers = self._breakable.tolist()
+        offers = [self.attributes[i].offer(self._codes[i], self.offered) for i in numbers]
+        if self.drawing.draw == "breaking":
+            return offers
+        staying = [Way(start, stop - start, ()) for start, stop in self._blocks[:, numbers].T.tolist()]
+        pairs = zip(offers, staying, strict=True)
+        return [offer._replace(ways=(*offer.ways, way)) if way.size else offer for offer, way in pairs]
 
     @cached_property
     def _ways(self) -> np.ndarray:
@@ -284,7 +289,7 @@ class TableNeighborhood:
     @cached_property
     def changes(self) -> tuple[tuple[Change, ...], ...] | None:
         """The ways in which attributes change; None if every attribute has one literal and one way."""
-        if self.offered == "intervals":
+        if self.offered == "intervals" and self.drawing.draw == "breaking":
             return None
         changes, n_literals = [], 0
         for offer in self._offers:
@@ -325,14 +330,17 @@ class TableNeighborhood:
     @property
     def original(self) -> Any:
         """The row as a table of one row in the training table's type; a copy, which the model may change."""
-        return self.pool.neighbors(self.row, 1, ())
+        original, validity = self.pool.neighbors(self.row, 1, ()), self.drawing.validity
+        return original if validity is None else validity.checked_original(original)
 
     @cached_property
     def deterministic(self) -> bool:
         """Whether every literal can be broken in one way only, so that all neighbors can be enumerated."""
-        return self.within == "keep" and all(
-            self.attributes[i].breaks_one_way(self._codes[i]) for i in self._breakable
+        attributes = [(self.attributes[i], self._codes[i]) for i in self._breakable]
+        stays = self.drawing.draw == "breaking" or all(
+            attribute.keeps_one_way(own) for attribute, own in attributes
         )
+        return self.within == "keep" and stays and all(a.breaks_one_way(own) for a, own in attributes)
 
     @cached_property
     def instance(self) -> list[Any]:
@@ -345,27 +353,25 @@ class TableNeighborhood:
         ``flips`` are draws: 0 where an attribute keeps its value, and i where it changes in way i, which are flips
         if every attribute changes in one way.
         """
-        draws = np.ascontiguousarray(np.asarray(flips).T)
-        if draws.ndim != 2 or len(draws) != len(self._breakable):
-            raise ParameterError(
-                f"flips have shape {np.shape(flips)}; the shape must be (n, {len(self._breakable)}), one column "
-                "per attribute."
-            )
-        if rng is None and not self.deterministic:
-            raise ParameterError(
-                "rng is None, but this table draws values, for which realize needs a random generator. Type, say, "
-                "realize(flips, np.random.default_rng(0))."
-            )
-        return self.pool.neighbors(self.row, len(flips), self._sources.cells(draws, RandomWords(rng)))
+        draws = checked_draws(flips, len(self._breakable), needs_rng=rng is None and not self.deterministic)
+        words, sources, validity = RandomWords(rng), self._sources, self.drawing.validity
+        if validity is None:
+            return self.pool.neighbors(self.row, len(flips), sources.cells(draws, words))
+        names = [self.attributes[i].name for i in self._breakable.tolist()]
+        return validity.drawn(draws, words, sources.choose, self._neighbors, names)
+
+    def _neighbors(self, sources: np.ndarray) -> Any:
+        """Return the neighbors whose values come from these rows of the pool, (attributes, n)."""
+        cells = Cells.from_sources(self._sources.columns, sources)
+        return self.pool.neighbors(self.row, sources.shape[1], cells)
 
     @cached_property
     def _sources(self) -> Blocks | Donors:
         """Where the values of the breakable attributes come from."""
         members, breakable = self.members[:, self._breakable], self._breakable
-        if self.index is not None:
-            return self.index.at(
-                self.columns, breakable, [offer.ways for offer in self._offers], members, self.n_donors
-            )
+        if self.drawing.donors is not None:
+            ways = [offer.ways for offer in self._offers]
+            return self.drawing.donors.at(self.columns, breakable, ways, members, self.drawing.n_donors)
         keeping = self._blocks[:, breakable]
         if self.within == "keep":
             keeping = np.zeros_like(keeping)
@@ -374,7 +380,8 @@ class TableNeighborhood:
     def _literals(self, i: int, offer: Offer) -> Iterator[Literal]:
         """Yield the literals about attribute i: its statement, and then its bounds."""
         attribute, statement, parts = self.attributes[i], self._statement(i), self._parts[i]
-        kept = self.within == "keep" or not np.ptp(self._blocks[:, i])  # nothing to redraw from
+        keeps = self.within == "keep" and self.drawing.draw == "breaking"
+        kept = keeps or not np.ptp(self._blocks[:, i])  # no training row with the same codes
         held = attribute.held_text(parts, statement) if kept else statement.text
         yield Literal(attribute.name, statement.text, held)
         for bound in offer.bounds:

@@ -32,6 +32,7 @@ def claims(explanation: Explanation, *, with_texts: bool) -> dict[str, Any]:
         "prediction": explanation.prediction,
         "intercept": explanation.intercept,
         "neighbors_mean": explanation.neighbors_mean,
+        "redrawn": explanation.redrawn,
         "half_range": explanation.half_range,
         "label": explanation.label,
         "n_literals": len(explanation.literals),

@@ -127,7 +127,7 @@ def test_large_tables_donate_a_sample_that_has_every_code(monkeypatch):
     frame.loc[[17, 3000], "rare"] = "rare"
     table = al.Table(frame, neighbors="realistic")
     here = table.at({"x": 0.1, "y": 0.2, "rare": "common"})
-    assert len(here.index.rows) <= 256
+    assert len(here.drawing.donors.rows) <= 256
     drawn = here.realize(np.tile([True, False, True], (100, 1)), rng)
     assert set(drawn["x"]) <= set(frame.loc[[17, 3000], "x"])
 
