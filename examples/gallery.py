@@ -13,9 +13,12 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 from playwright.sync_api import sync_playwright
+from skimage import data
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -104,6 +107,46 @@ def multi_class() -> al.Explanation:
     return al.Explainer(model.predict, al.Table(frame), output="wine", task="label").explain(frame.iloc[[70]], k=5)
 
 
+def review() -> al.Explanation:
+    """Explain a text: whether a review is good or bad, by a model of a few reviews."""
+    good = ["great food and friendly people", "lovely room great view", "friendly and quick", "we loved the food"]
+    bad = ["cold food and rude people", "dirty room no view", "rude and slow", "we waited for the cold food"]
+    model = make_pipeline(CountVectorizer(), LogisticRegression(C=10.0)).fit(good + bad, [1] * 4 + [0] * 4)
+    text = (
+        "We came late on Friday. Friendly people at the door, great view from the room: we loved it!\n"
+        "But breakfast was slow, the coffee was cold, and the towels were dirty \U0001f61e. Still, a lovely place."
+    )
+    return al.Explainer(model.predict_proba, al.Text(), classes=["bad", "good"], output="good").explain(text, k=6)
+
+
+def color_shares(images: np.ndarray) -> np.ndarray:
+    """Return the share of each of 64 colors in every image, (n, 64)."""
+    bins = (images // 64).astype(np.int64) @ [16, 4, 1]
+    return np.array([np.bincount(one.ravel(), minlength=64) for one in bins]) / bins[0].size
+
+
+def photo() -> al.Explanation:
+    """Explain an image: which of four photos a piece is from, by a model of the colors of 800 pieces."""
+    photos = {
+        "cat": data.chelsea(),
+        "coffee": data.coffee(),
+        "astronaut": data.astronaut(),
+        "rocket": data.rocket(),
+    }
+    rng, pieces, names = np.random.default_rng(0), [], []
+    for name, whole in photos.items():
+        for _ in range(200):
+            y, x = (rng.integers(0, size - 160) for size in whole.shape[:2])
+            pieces.append(whole[y : y + 160, x : x + 160])
+            names.append(name)
+    model = LogisticRegression(C=30.0, max_iter=2000).fit(color_shares(np.array(pieces)), names)
+    space = al.Image(n_segments=40, hidden=np.zeros(3))
+    explainer = al.Explainer(
+        lambda images: model.predict_proba(color_shares(images)), space, classes=model.classes_
+    )
+    return explainer.explain(photos["coffee"][100:340, 150:470], k=6, n_samples=3000)
+
+
 def screenshots(pages: dict[str, str]) -> None:
     """Save each page as a browser shows it: light, dark, on a phone and on paper."""
     views = {
@@ -159,6 +202,7 @@ def main() -> None:
     """Draw all pictures, compress them and print their sizes."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     loan, diabetes, wine = classification(), regression(), multi_class()
+    text, coffee = review(), photo()
     pictures = {
         "waterfall-classification": plot.waterfall(loan["explanation"]),
         "waterfall-regression": plot.waterfall(diabetes),
@@ -168,6 +212,7 @@ def main() -> None:
         "alternatives": plot.alternatives(many_sums()),
         "neighborhood": plot.neighborhood(loan["explainer"].neighbors(loan["explanation"], 1500)),
         "summary": plot.summary(loan["many"]),
+        "regions-photo": plot.regions(coffee),
     }
     for name, ax in pictures.items():
         ax.figure.savefig(FOLDER / f"{name}.png", dpi=110)
@@ -176,6 +221,8 @@ def main() -> None:
             "classification": html.page(loan["explanation"], loan["frontier"], loan["training mean"]),
             "regression": html.page(diabetes),
             "multi-class": html.page(wine),
+            "text": html.page(text),
+            "image": html.page(coffee),
         }
     )
     studio_screenshots()

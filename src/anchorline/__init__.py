@@ -24,12 +24,16 @@ from anchorline.verify import verify
 
 if TYPE_CHECKING:
     from anchorline.spaces.binarizer import Binarizer
+    from anchorline.spaces.image import Image
+    from anchorline.spaces.signal import Signal
     from anchorline.spaces.table import Table
     from anchorline.spaces.text import Text
 
 # Some of these import scikit-learn or narwhals, which takes long.
 _ON_FIRST_USE = {
     "Binarizer": "anchorline.spaces.binarizer",
+    "Image": "anchorline.spaces.image",
+    "Signal": "anchorline.spaces.signal",
     "Table": "anchorline.spaces.table",
     "Text": "anchorline.spaces.text",
 }
@@ -60,6 +64,7 @@ _links.link(
         "plot.alternatives": "anchorline.render.plot:alternatives",
         "plot.bars": "anchorline.render.plot:bars",
         "plot.frontier": "anchorline.render.plot:frontier",
+        "plot.regions": "anchorline.render.plot:regions",
         "plot.summary": "anchorline.render.plot:summary",
         "plot.waterfall": "anchorline.render.plot:waterfall",
         "printable": "anchorline.render.characters:printable",
@@ -83,7 +88,9 @@ __all__ = [
     "Failure",
     "Frontier",
     "Hypercube",
+    "Image",
     "Literal",
+    "Signal",
     "Status",
     "Table",
     "Text",

@@ -4,6 +4,7 @@
 
     AnchorlineError
     |- InstanceError (ValueError)             the instance to explain does not belong to the space
+    |  `- InstanceNeededError (ValueError)    a record identifies its instance but does not contain it
     |- ParameterError (ValueError)            k, sigma, n_samples, ... out of range
     |- SampleError (ValueError)               flips, drops or weights that do not fit together
     |- PredictorError (RuntimeError)          the model raised an exception
@@ -89,6 +90,10 @@ class AnchorlineError(Exception):
 
 class InstanceError(AnchorlineError, ValueError):
     """The instance to explain does not belong to the space."""
+
+
+class InstanceNeededError(InstanceError):
+    """A record identifies its instance but does not contain it, so that the instance itself is needed."""
 
 
 class ParameterError(AnchorlineError, ValueError):

@@ -44,7 +44,7 @@ class Explainer:
         A fitted estimator, or a callable on model inputs of n rows that returns n numbers, n labels, or (n, c)
         scores of c classes. The constructor does not query it.
     space
-        The kind of instance: `anchorline.Table`, `anchorline.Text`, `anchorline.Hypercube`, or your own (see
+        The kind of instance: `anchorline.Table`, `Text`, `Image`, `Signal`, `Hypercube`, or your own (see
         `anchorline.spaces`). A bare training frame is taken as ``Table(frame)``.
     output
         The label of the class to explain; by default the class that the model predicts. If the model's answers

@@ -26,6 +26,7 @@ from anchorline.render.markup import (
     verdict_markup,
     warnings_markup,
 )
+from anchorline.render.regions import image_markup, is_image
 from anchorline.render.summands import Summand, summands
 from anchorline.render.text import details_text, rule
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _MANY_VALUES = 12  # more values of a case than this are folded
 _LONG_TEXT = 80  # characters; the rest of a value of the case is not shown
 # The styles are inline and nothing else is needed, so the browser may load nothing and run nothing.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def fragment(explanation: "Explanation") -> str:
@@ -55,7 +56,8 @@ def fragment(explanation: "Explanation") -> str:
     meaning = "".join(f"<p>{line}</p>" for line in legend(explanation, "", escape_text).split("\n"))
     return (
         f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>'
-        f"<p>{rule_markup(explanation)}</p>{text_markup(explanation)}{sum_table(explanation)}"
+        f"<p>{rule_markup(explanation)}</p>{text_markup(explanation)}{image_markup(explanation)}"
+        f"{sum_table(explanation)}"
         f"{verdict_markup(explanation)}{warnings_markup(explanation)}"
         f"<details><summary>Certificate</summary>{certificate}</details>"
         f"<details><summary>What the numbers mean</summary>{meaning}</details></div>"
@@ -147,6 +149,12 @@ def _sum(explanation: "Explanation", training_mean: float | None) -> str:
 
 
 def _text(explanation: "Explanation") -> str:
+    if is_image(explanation):
+        return (
+            f"<section><h2>The image, with the regions that count</h2>{image_markup(explanation)}"
+            '<p class="note">Shaded regions with a solid outline add; hatched regions with a dashed outline '
+            "subtract.</p></section>"
+        )
     if not is_text(explanation):
         return ""
     return (
@@ -158,7 +166,7 @@ def _text(explanation: "Explanation") -> str:
 
 def _case(explanation: "Explanation") -> str:
     """Return the row's own values, those of the facts first; many of them are folded."""
-    if is_text(explanation):
+    if is_text(explanation) or is_image(explanation):
         return ""
     values = case_values(explanation)
     first = dict.fromkeys(term.literal.name for term in explanation.terms)

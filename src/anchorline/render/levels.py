@@ -83,6 +83,9 @@ def neighbor_sentence(explanation: "Explanation") -> str:
         noun = "word" if explanation.literals[0].text.startswith('"') else explanation.literals[0].name.split()[0]
         units = f"its {noun}" if n == 1 else f"each of its {n:,} different {noun}s"
         return f"A neighbor is this text with {units} taken out with probability {share}{independently}."
+    if kind in ("image", "signal"):
+        units = "its region" if n == 1 else f"each of its {n:,} regions"
+        return f"A neighbor is this {kind} with {units} hidden with probability {share}{independently}."
     facts = "its fact" if n == 1 else f"each of its {n:,} facts"
     return f"A neighbor is this case with {facts} broken with probability {share}{independently}."
 

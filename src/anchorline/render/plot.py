@@ -45,6 +45,27 @@ def waterfall(explanation: "Explanation", ax: "Axes | None" = None) -> "Axes":
     return draw_waterfall(explanation, ax)
 
 
+def regions(explanation: "Explanation", ax: "Axes | None" = None) -> "Axes":
+    """Draw an image with the regions of the sum outlined and numbered, and beside it these regions alone.
+
+    Regions that add are shaded and have a solid outline; regions that subtract are hatched and have a dashed one.
+    Parameters and result are the same as those of `waterfall`.
+
+    Examples
+    --------
+    >>> import anchorline as al
+    >>> import numpy as np
+    >>> space = al.Image(segments="grid", n_segments=4, hidden=0)
+    >>> left = lambda images: images[:, :, :2].mean(axis=(1, 2)) / 255
+    >>> e = al.Explainer(left, space, output="light").explain(np.full((4, 4), 200, dtype=np.uint8), k=3)
+    >>> [text.get_text() for text in regions(e).texts][:2]
+    ['1', '3']
+    """
+    with _needing_matplotlib():
+        from anchorline.render.plots.regions import draw_regions  # noqa: PLC0415  heavy
+    return draw_regions(explanation, ax)
+
+
 def bars(explanation: "Explanation", ax: "Axes | None" = None) -> "Axes":
     """Draw contributions as bars from a common zero, largest first, then the starting level (the intercept).
 

@@ -21,7 +21,7 @@ from anchorline.spaces.base import Literal
 
 __all__ = ["Alternative", "Certificate", "Explanation", "Term", "Verdict"]
 
-_PLOTS = ("waterfall", "bars", "alternatives")
+_PLOTS = ("waterfall", "bars", "alternatives", "regions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +193,14 @@ class Explanation:
         """Whether the facts explain the output; see docs/guarantees.md."""
         return self.certificate.verdict
 
-    def plot(self, kind: str = "waterfall", ax: Any = None) -> Any:
-        """Draw a "waterfall", "bars" or "alternatives" on ``ax``, or on new Axes; return the Axes."""
+    def plot(self, kind: str | None = None, ax: Any = None) -> Any:
+        """Draw a "waterfall", "bars", "alternatives" or "regions" on ``ax``, or on new Axes; return the Axes.
+
+        By default, the regions of an image are drawn, and a waterfall of every other explanation.
+        """
+        if kind is None:
+            is_image = str(self.parameters.get("space", "")).startswith("image:")
+            kind = "regions" if is_image else "waterfall"
         if kind not in _PLOTS:
             raise ParameterError(f"kind is {kind!r}, but it must be one of {', '.join(_PLOTS)}.")
         return call(f"plot.{kind}", self, ax)
@@ -210,9 +216,11 @@ class Explanation:
     def _repr_html_(self) -> str:
         return str(call("explanation.fragment", self))
 
-    def verify(self, predict: Any, space: Any = None, *, seed: int | None = None) -> Verification:
+    def verify(
+        self, predict: Any, space: Any = None, *, instance: Any = None, seed: int | None = None
+    ) -> Verification:
         """Check everything again with the model; see `anchorline.verify.verify`."""
-        verification: Verification = call("verify", self, predict, space, seed=seed)
+        verification: Verification = call("verify", self, predict, space, instance=instance, seed=seed)
         return verification
 
     def to_frame(self, backend: Any = "pandas") -> Any:

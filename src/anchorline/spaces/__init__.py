@@ -11,16 +11,31 @@ from anchorline.spaces.hypercube import Hypercube
 
 if TYPE_CHECKING:
     from anchorline.spaces.binarizer import Binarizer
+    from anchorline.spaces.image import Image
+    from anchorline.spaces.signal import Signal
     from anchorline.spaces.table import Table
     from anchorline.spaces.text import Text
 
 _ON_FIRST_USE = {
     "Binarizer": "anchorline.spaces.binarizer",
+    "Image": "anchorline.spaces.image",
+    "Signal": "anchorline.spaces.signal",
     "Table": "anchorline.spaces.table",
     "Text": "anchorline.spaces.text",
 }
 
-__all__ = ["Binarizer", "Change", "Hypercube", "Literal", "Neighborhood", "Space", "Table", "Text"]
+__all__ = [
+    "Binarizer",
+    "Change",
+    "Hypercube",
+    "Image",
+    "Literal",
+    "Neighborhood",
+    "Signal",
+    "Space",
+    "Table",
+    "Text",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,6 @@
 """The steps of a verification, from the text to the answer."""
 
+import json
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,6 +10,8 @@ from anchorline._links import call
 from anchorline.errors import (
     AnchorlineError,
     FormatError,
+    InstanceError,
+    InstanceNeededError,
     ParameterError,
     PredictorError,
     PredictorOutputError,
@@ -22,6 +25,7 @@ from anchorline.search.case import Case
 from anchorline.settings import Settings
 from anchorline.spaces.base import Space
 from anchorline.spaces.given import as_space
+from anchorline.spaces.hypercube import Hypercube
 from anchorline.verify.compare import changed_parameters, claims, differences
 from anchorline.verify.fresh import confirmation, contradictions, doubts, measure_afresh
 from anchorline.verify.maker import (
@@ -47,6 +51,7 @@ def verify(
     predict: Callable[[Any], Any],
     space: Any = None,
     *,
+    instance: Any = None,
     seed: int | None = None,
 ) -> Verification:
     """Recompute an explanation (or its JSON) with the model and return whether it holds.
@@ -59,7 +64,8 @@ def verify(
     from ``seed``, by default from the system's own randomness. Their number is doubled, from 5,000 up to 40,000
     (or the number that the maker measured with), until every figure is confirmed or one is contradicted.
     ``space`` is needed to check the literals' texts against the space itself, and for every space except the
-    hypercube. A bare training frame is taken as ``Table(frame)``.
+    hypercube. A bare training frame is taken as ``Table(frame)``. ``instance`` is needed where the explanation
+    identifies its instance without containing it, which is so for large images.
 
     Examples
     --------
@@ -87,9 +93,11 @@ def verify(
     if space is None and not str(explanation.parameters.get("space", "")).startswith("hypercube:"):
         return Verification(Outcome.CANNOT_TELL, ("the space is needed; type verify(predict, space=...)",))
     try:
-        return _verify(explanation, predict, space, secrets.randbits(62) if seed is None else seed)
-    except PredictorError as error:
-        return Verification(Outcome.CANNOT_TELL, (f"the model could not be queried: {error}",))
+        given = None if instance is None else _given_instance(explanation, instance, space)
+        return _verify(explanation, predict, space, given, secrets.randbits(62) if seed is None else seed)
+    except (PredictorError, InstanceNeededError) as error:
+        why = "the model could not be queried" if isinstance(error, PredictorError) else "the instance is needed"
+        return Verification(Outcome.CANNOT_TELL, (f"{why}: {error}",))
     except (AnchorlineError, KeyError, TypeError, ValueError) as error:
         return Verification(Outcome.DOES_NOT_HOLD, (f"it cannot be computed again: {error}",))
 
@@ -110,7 +118,17 @@ def _check_arguments(explanation: Any, predict: Any) -> None:
     )
 
 
-def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | None, seed: int) -> Verification:
+def _given_instance(claimed: Explanation, instance: Any, space: Space | None) -> Any:
+    """Return an instance that the verifier gave; raise `InstanceError` unless it is the recorded one."""
+    recorded = (Hypercube() if space is None else space).at(instance).instance
+    if json.dumps(recorded, default=str) != json.dumps(claimed.instance, default=str):
+        raise InstanceError("the instance that was given is not the recorded one")
+    return instance
+
+
+def _verify(
+    claimed: Explanation, predict: Callable[[Any], Any], space: Space | None, instance: Any, seed: int
+) -> Verification:
     explainer = explainer_of(claimed, predict, space)
     reason = foreign(claimed, predict, space)
     if reason is not None:
@@ -120,13 +138,14 @@ def _verify(claimed: Explanation, predict: Callable[[Any], Any], space: Space | 
         return Verification(Outcome.CANNOT_TELL, (doubt,))
     settings = replace(Settings.from_dict(claimed.parameters), max_queries=None, seed=seed)  # the verifier's own
     try:
-        case = explainer.prepare(list(claimed.instance), settings)
+        instance = list(claimed.instance) if instance is None else instance
+        case = explainer.prepare(instance, settings)
     except (ParameterError, PredictorOutputError) as error:
         return Verification(Outcome.DOES_NOT_HOLD, (f"the model answers differently: {error}",))
     reason = false_range(claimed, explainer)
     if reason is not None:
         return Verification(Outcome.DOES_NOT_HOLD, (reason,))
-    remarks = _recompute(Repetition(claimed, explainer, case), with_texts=space is not None)
+    remarks = _recompute(Repetition(claimed, explainer, case, instance), with_texts=space is not None)
     return remarks if isinstance(remarks, Verification) else _measure(claimed, explainer, case, *remarks)
 
 

@@ -23,8 +23,9 @@ Parameters = Mapping[str, Any]
 class Repetition:
     """An explanation, and all that is needed to make it again; ``case`` is its row as the model sees it now."""
 
-    def __init__(self, claimed: Explanation, explainer: Explainer, case: Case) -> None:
+    def __init__(self, claimed: Explanation, explainer: Explainer, case: Case, instance: Any) -> None:
         self.claimed, self.explainer, self._predictor = claimed, explainer, case.predictor
+        self.instance = instance
         self.now = case.parameters
         self.settings = Settings.from_dict(claimed.parameters)
 
@@ -37,7 +38,7 @@ class Repetition:
         return self._tried(self._replay)
 
     def _explain(self, recorded: Parameters) -> Explanation:
-        return self.explainer.explain_with(list(self.claimed.instance), self.settings, recorded)
+        return self.explainer.explain_with(self.instance, self.settings, recorded)
 
     def _replay(self, recorded: Parameters) -> Explanation:
         stated = self.claimed.certificate
@@ -49,7 +50,7 @@ class Repetition:
             left_facts_out=stated.n_left_out > 0,
             pairs=self.claimed.pairs,
         )
-        case = self.explainer.prepare(list(self.claimed.instance), self.settings, recorded)
+        case = self.explainer.prepare(self.instance, self.settings, recorded)
         return assemble(case, replay(case, found))
 
     def difference_at_row(self) -> str | None:
@@ -105,14 +106,14 @@ class Repetition:
     def unclear(self) -> list[str]:
         """The columns in which several values read like the row's, so that the record does not tell which."""
         find = getattr(self.explainer.space, "unclear", None)
-        return [] if find is None else list(find(list(self.claimed.instance)))
+        return [] if find is None else list(find(self.instance))
 
     def doubt_about_answers(self, again: Explanation | None) -> str | None:
         """Return why the answers may differ without being another model's, or None.
 
         The model is queried about the row twice, and about the batches of ``again`` once more.
         """
-        original = self.explainer.space.at(list(self.claimed.instance)).original
+        original = self.explainer.space.at(self.instance).original
         first, second = (np.asarray(self.explainer.target.ask(original)) for _ in range(2))
         if not bool(np.all(first == second)):
             return "the model gives two answers to the same query"

@@ -31,7 +31,7 @@ def test_a_pipeline_of_transformers_is_wrapped_by_itself():
     e = al.Explainer(kind(), al.Text()).explain("a great day", k=2)
     assert (e.output, e.prediction) == ("POSITIVE", pytest.approx(0.9))
     assert [term.literal.name for term in e.terms] == ["great"]
-    assert al.verify(e.to_json(), kind(), al.Text())
+    assert al.verify(e.to_json(), kind(), al.Text()).holds
     assert al.Explainer(kind(), al.Text(), output="NEGATIVE").explain("a great day", k=2).prediction < 0.5
 
 

@@ -141,7 +141,7 @@ def test_a_pipeline_is_explained_and_verified_from_its_json_alone(model):
     e = al.Explainer(model, al.Text()).explain(REVIEW, k=4)
     assert e.output == "bad"
     assert "".join(e.instance) == REVIEW
-    assert al.verify(e.to_json(), model, al.Text())
+    assert al.verify(e.to_json(), model, al.Text()).holds
     assert "other" in str(al.verify(e.to_json(), model, al.Text(removed="[MASK]")))
     assert al.Explainer(model, al.Text()).explain(REVIEW, k=4).to_json() == e.to_json()
     assert (
@@ -211,7 +211,7 @@ def test_sentences_first_and_then_their_words(model):
     second = al.Explainer(model, space).explain(text, k=3)
     assert {term.literal.name for term in second.terms} <= {"The", "rude", "man", "was", "slow"}
     assert "".join(second.instance) == text
-    assert al.verify(second, model, space)
+    assert al.verify(second, model, space).holds
     with pytest.raises(InstanceError, match="another one"):
         space.at("another text")
     with pytest.raises(ParameterError, match="not one of a text"):
