@@ -23,6 +23,7 @@ from anchorline.search.assess import Assessment, assess_sum
 from anchorline.search.case import Case, open_case
 from anchorline.search.checks import Finding, Setup
 from anchorline.search.investigate import investigate
+from anchorline.search.leaves.investigating import investigate_by_leaves
 from anchorline.search.neighbors import look
 from anchorline.search.ranges import mean_on_examples, ranges_on_examples, refuse_to_learn
 from anchorline.search.trace import trace
@@ -32,6 +33,7 @@ from anchorline.spaces.given import as_space, check_order
 from anchorline.spaces.hypercube import Hypercube
 
 _R = TypeVar("_R")
+Recorded = Mapping[str, Any] | None  # parameters of an earlier explanation
 Ranges = tuple[list[float], list[float]] | None  # lowest and highest output, one per column
 
 
@@ -142,14 +144,12 @@ class Explainer:
             self.setup.report(self.check(query=settings.max_queries is None), stacklevel=3)
         return result
 
-    def explain_with(
-        self, instance: Any, settings: Settings, recorded: Mapping[str, Any] | None = None
-    ) -> Explanation:
+    def explain_with(self, instance: Any, settings: Settings, recorded: Recorded = None) -> Explanation:
         """Explain one prediction with given settings; ``recorded`` are parameters of an explanation to repeat."""
         case = self.prepare(instance, settings, recorded)
-        return assemble(case, investigate(case))
+        return assemble(case, investigate(case) if case.leaves is None else investigate_by_leaves(case))
 
-    def prepare(self, instance: Any, settings: Settings, recorded: Mapping[str, Any] | None = None) -> Case:
+    def prepare(self, instance: Any, settings: Settings, recorded: Recorded = None) -> Case:
         """Return the instance's case, opened, which takes one query."""
         predictor = Predictor(
             self.target,
@@ -158,7 +158,7 @@ class Explainer:
             max_queries=settings.max_queries,
             learn=self._learner(settings.max_queries) if hasattr(self.space, "examples") else None,
         )
-        return open_case(self.space, instance, predictor, settings, recorded)
+        return open_case(self.space, instance, predictor, settings, recorded, self.setup.trees)
 
     def check(self, *, query: bool = True) -> tuple[Finding, ...]:
         """Return what makes explanations of this model on this table misleading; see docs/tables.md.

@@ -11,7 +11,7 @@ import numpy as np
 from anchorline.errors import BudgetError, ParameterError, unknown_keyword
 from anchorline.optimize import METHODS, Limits
 
-SAMPLINGS = ("auto", "draw", "enumerate")
+SAMPLINGS = ("auto", "draw", "enumerate", "leaves")
 PAIRS = ("and", "parity")
 NODE_LIMIT = 10_000  # of the exact search, which takes seconds to a minute; the paper's tasks need at most 1,600
 N_SAMPLES = {
@@ -188,6 +188,15 @@ class Settings:
         most = min(self.n_samples, MAX_FRESH)
         if self.max_queries is not None:
             most = min(most, self.max_queries - 1 - self.n_samples - self.n_choose)
+        return most if most >= 2 else 0
+
+    @property
+    def n_fresh_without_search(self) -> int:
+        """Number of neighbors to certify with if the search takes none."""
+        if self.n_certify is not None:
+            return self.n_certify
+        most = MAX_FRESH if self.n_samples == "auto" else min(self.n_samples, MAX_FRESH)
+        most = most if self.max_queries is None else min(most, self.max_queries - 1)
         return most if most >= 2 else 0
 
     @property

@@ -92,6 +92,7 @@ class _CountingCallable:
 
     def __init__(self, ask: Callable[[Any], Any], add_rows: Callable[[int], None]) -> None:
         self._ask, self._add_rows = ask, add_rows
+        self.counted_model = ask  # whose trees may be read
 
     def __call__(self, inputs: Any) -> Any:
         answer = self._ask(inputs)

@@ -69,7 +69,7 @@ class Estimate:
 
     ``exact`` is True if the number was computed over every case and not estimated. Then both limits equal the
     number, and the confidence is 1. ``method`` names the construction of the interval: "binomial", "betting",
-    "sequence" or "enumeration".
+    "sequence", "enumeration" or "leaves".
 
     >>> print(Estimate(value=0.9, low=0.8, high=1.0, n_samples=50, confidence=0.95, method="binomial"))
     0.9 (95% interval 0.8 to 1)
@@ -124,8 +124,10 @@ class Estimate:
         return f"{self.value:.3g} ({100 * self.confidence:.4g}% interval {self.low:.3g} to {self.high:.3g})"
 
 
-def exact_estimate(value: float, n_samples: int) -> Estimate:
+def exact_estimate(value: float, n_samples: int, method: str = "enumeration") -> Estimate:
     r"""Return the estimate of a number that was computed over all ``n_samples`` weighted cases, without chance.
+
+    With the method "leaves", ``n_samples`` are the leaves of trees that were summed over instead.
 
     .. math:: \text{low} = \text{value} = \text{high}
 
@@ -140,7 +142,7 @@ def exact_estimate(value: float, n_samples: int) -> Estimate:
         n_samples=n_samples,
         confidence=1.0,
         exact=True,
-        method="enumeration",
+        method=method,
     )
 
 

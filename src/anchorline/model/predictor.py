@@ -82,7 +82,7 @@ class Predictor:
         self._threshold, self._is_learned = threshold, False
         self.n_columns: int | None = None  # of the answers; None if they are one value per row
         self.checksum_key = self.checksum_ticks = 0
-        self.n_queries = self.n_clipped = 0
+        self.n_queries, self.n_clipped, self.largest = 0, 0, 1.0  # scaled outputs beyond the largest are clipped
 
     def open(self, original: Any) -> "Predictor":
         """Query the model about the instance, one model input of one row; return the predictor itself."""
@@ -244,10 +244,10 @@ class Predictor:
             outputs = np.where(raw == self.label, 1.0, -1.0)
         else:
             outputs = self._scale(self._one(raw).astype(np.float64))
-        clipped = np.abs(outputs) > 1
+        clipped = np.abs(outputs) > self.largest
         if clipped.any():
             self.n_clipped += int(clipped.sum())
-            outputs = np.clip(outputs, -1.0, 1.0)
+            outputs = np.clip(outputs, -self.largest, self.largest)
         ticks = np.rint((self.scaled_prediction - outputs) * (DROP_GRID / 2))
         self._note(ticks.astype(np.int64), position)
         stays = ticks == 0 if self.is_label else None

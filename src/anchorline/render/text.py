@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PROVEN = {
     "fidelity": "Proven best {size} on {sample}.",
+    "leaves": "Proven best {size} in the whole neighborhood; no sampling.",
     "relevance": "Proven most relevant rule within the terms allowed, on {sample}.",
     "shortest": "Proven shortest rule on {sample}: fewer than {facts} facts are not enough.",
 }
@@ -79,7 +80,10 @@ def stopping_sentence(certificate: "Certificate") -> str:
 
 def details_text(certificate: "Certificate") -> str:
     """Return the figures behind the sentences of the certificate, and the bounds that theory alone gives."""
-    lines = [f"On the sample: mean square {certificate.objective:.6g}, lower bound {certificate.lower_bound:.6g}."]
+    where = "Over the whole neighborhood" if certificate.by_leaves else "On the sample"
+    if certificate.by_leaves and certificate.fidelity_error is None:
+        where += ", apart from what no sum of facts can explain"
+    lines = [f"{where}: mean square {certificate.objective:.6g}, lower bound {certificate.lower_bound:.6g}."]
     if certificate.fidelity_error is not None:
         lines.append(
             f"Fidelity error: {certificate.fidelity_error}. Relevance error: {certificate.relevance_error}."
@@ -89,7 +93,7 @@ def details_text(certificate: "Certificate") -> str:
             f"relevance error by {certificate.relevance_bound:.3g}."
         )
     epsilon = certificate.theorem_epsilon
-    if epsilon is not None:
+    if epsilon is not None and not certificate.by_leaves:
         limit = f"{epsilon:.3g}{' (vacuous)' if is_vacuous(epsilon) else ''}"
         lines.append(
             f"By theorem, the fidelity error of every sum this short is at most {limit} above its value on the "
@@ -101,6 +105,8 @@ def details_text(certificate: "Certificate") -> str:
             f"certificate hold together with {100 * certificate.confidence:g}% confidence: these are the joint "
             "intervals."
         )
+    if certificate.sampled_because is not None:
+        lines.append(f"Neighbors were sampled, because {certificate.sampled_because}.")
     lines.append(f"{certificate.n_queries:,} model queries.")
     return "\n".join(lines)
 
@@ -144,7 +150,8 @@ def _found(certificate: "Certificate") -> str:
     gap = f"{certificate.optimality_gap:.2g}"
     match certificate.status:
         case Status.OPTIMAL:
-            return _PROVEN[certificate.goal].format(size=size, facts=certificate.n_facts, sample=sample)
+            proven = _PROVEN["leaves" if certificate.by_leaves else certificate.goal]
+            return proven.format(size=size, facts=certificate.n_facts, sample=sample)
         case Status.LIMIT | Status.CHOSEN if certificate.goal == "shortest":
             return f"{certificate.n_facts} facts suffice on {sample}; a shorter rule was not ruled out."
         case Status.CHOSEN:
@@ -163,6 +170,8 @@ def _found(certificate: "Certificate") -> str:
 
 def _sample(certificate: "Certificate") -> str:
     """Return the neighbors that the search used, in words."""
+    if certificate.by_leaves:
+        return "the whole neighborhood"
     return (
         f"all {certificate.n_samples:,} neighbors"
         if certificate.exhaustive
@@ -174,7 +183,8 @@ def by_theorem(certificate: "Certificate") -> list[str]:
     """Return the sentences that follow without a measurement of relevance; each states whether it is vacuous."""
     lines, epsilon, bound = [], certificate.theorem_epsilon, certificate.relevance_bound
     if certificate.exhaustive:
-        lines.append("The sample was the whole neighborhood, so nothing has to be inferred.")
+        whole = "Every sum went over" if certificate.by_leaves else "The sample was"
+        lines.append(f"{whole} the whole neighborhood, so nothing has to be inferred.")
     elif epsilon is not None:
         vacuous = (
             " This bound is vacuous at this sample size: it guarantees nothing." if is_vacuous(epsilon) else ""

@@ -17,7 +17,10 @@ _ESTIMATES = (
     *("stability", "baseline_stability", "typical_change", "baseline_change"),
 )
 _DERIVED = ("reach", "learned_range")  # they follow from the parameters of the explanation and are not recorded
-_WHERE_SET = {"n_left_out": 0, "n_pairs": 0, "pairs_searched": None}  # not recorded by the first release
+_WHERE_SET = {
+    **{"n_left_out": 0, "n_pairs": 0, "pairs_searched": None},
+    **{"by_leaves": False, "sampled_because": None},
+}  # not recorded by the first release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,11 @@ class Certificate:
 
     By theorem: ``theorem_epsilon``, the amount that the uniform-convergence theorem adds to the objective at this
     sample size. It is vacuous above 1.
+
+    ``by_leaves`` means that nothing was sampled: every moment is a sum over the leaves of the model's trees, and
+    ``n_samples`` is the number of leaves. Where errors were not computed, ``objective`` and ``lower_bound`` then
+    leave out the part of the error that is the same for all sums of facts. ``sampled_because`` says why neighbors
+    were sampled although the model has trees.
 
     ``n_left_out`` counts facts that the search left out, because their effect on the output may be zero, if the
     best of all sums contains such facts. Then the proof is about sums of the other facts. ``n_facts`` counts the
@@ -79,6 +87,8 @@ class Certificate:
     n_left_out: int = 0
     n_pairs: int = 0
     pairs_searched: tuple[int, int] | None = None
+    by_leaves: bool = False
+    sampled_because: str | None = None
     reach: float = 1.0
     learned_range: bool = False
 

@@ -294,14 +294,16 @@ def flipped_sums(flips: np.ndarray, contributions: np.ndarray) -> np.ndarray:
     return sums
 
 
-def fidelity_range(prediction: float, contributions: np.ndarray, gap: float = 0.0) -> float:
-    r"""Return the largest possible fidelity loss, :math:`((1 + \max|w \cdot z|) / 2)^2`.
+def fidelity_range(
+    prediction: float, contributions: np.ndarray, gap: float = 0.0, largest_output: float = 1.0
+) -> float:
+    r"""Return the largest possible fidelity loss, :math:`((1 + \max|w \cdot z|) / 2)^2`, if outputs are at most 1.
 
     :math:`w \cdot z` lies between :math:`f(x) + g - 2 \sum u^+` and :math:`f(x) + g + 2 \sum u^-`.
     """
     low = prediction + gap - 2 * np.maximum(contributions, 0).sum()
     high = prediction + gap + 2 * np.maximum(-contributions, 0).sum()
-    return float(((1 + max(abs(low), abs(high))) / 2 + _ROUNDING) ** 2)
+    return float(((largest_output + max(abs(low), abs(high))) / 2 + _ROUNDING) ** 2)
 
 
 def _summarize(
@@ -339,7 +341,7 @@ def estimate_fidelity(
 ) -> Estimate:
     """Estimate the mean of ``(t - F u + g/2)^2``."""
     losses = (measured.drops - measured.sums + gap / 2) ** 2
-    largest = fidelity_range(predictor.scaled_prediction, contributions, gap)
+    largest = fidelity_range(predictor.scaled_prediction, contributions, gap, predictor.largest)
     return _mean(losses, measured.weights, largest, confidence)
 
 
@@ -347,7 +349,7 @@ def estimate_drop(measured: Measured, predictor: Predictor, confidence: float) -
     """Estimate the mean squared drop; for labels it is a share, whose interval is the exact binomial one."""
     if predictor.is_label:
         return _share(measured.drops != 0, measured.weights, confidence)
-    largest = ((1 + abs(predictor.scaled_prediction)) / 2 + _ROUNDING) ** 2  # outputs cannot leave [-1, +1]
+    largest = ((predictor.largest + abs(predictor.scaled_prediction)) / 2 + _ROUNDING) ** 2
     return _mean(measured.drops**2, measured.weights, largest, confidence)
 
 

@@ -5,15 +5,23 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anchorline._version import __version__
+from anchorline.errors import ParameterError
+from anchorline.model.features import ColumnMatch
 from anchorline.model.predictor import Answer, Predictor, batches
+from anchorline.model.target import Target
 from anchorline.search.sampling import ConditionalFlips, DrawnFlips, Event, Flips, stream_key
 from anchorline.settings import Settings
 from anchorline.spaces.base import Law, Literal, Neighborhood, Pairs, Space
+
+if TYPE_CHECKING:  # loaded for models that have trees
+    from anchorline.search.leaves.joined import JoinedTrees
+    from anchorline.search.leaves.row import LeafRow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +46,8 @@ class Case:
     Constructing a case queries nothing. `open` queries the model about the instance and ties the checksum of all
     further answers to the parameters. A case serves one search, because its predictor counts the queries.
     ``space`` is the fingerprint of the space; ``recorded`` are the parameters of an earlier explanation that is to
-    be repeated, or None. ``pairs`` are indices of two literals each: the pairs that a sum states.
+    be repeated, or None. ``pairs`` are indices of two literals each: the pairs that a sum states. ``trees`` are
+    those of the model, the reason why they cannot be used, or None if the model has none.
     """
 
     neighborhood: Neighborhood
@@ -47,6 +56,7 @@ class Case:
     space: str
     recorded: Mapping[str, Any] | None = None
     pairs: tuple[tuple[int, int], ...] = ()
+    trees: "JoinedTrees | str | None" = None
 
     def stating(self, pairs: Sequence[tuple[int, int]]) -> "Case":
         """Return the case with these pairs as further literals; everything else, the counts too, is shared."""
@@ -97,6 +107,34 @@ class Case:
             return law
         return replace(law, pairs=Pairs(np.array(self.pairs), parity=self.settings.pairs == "parity"))
 
+    @property
+    def leaves(self) -> "LeafRow | None":
+        """The row as the model's trees see it, if its neighborhood is not sampled; of an opened case only."""
+        return None if isinstance(self._leaves, str) else self._leaves
+
+    @property
+    def sampled_because(self) -> str | None:
+        """Why neighbors are sampled although the model has trees; None if they are not, or if that was asked."""
+        return self._leaves if isinstance(self._leaves, str) else None
+
+    @cached_property
+    def _leaves(self) -> "LeafRow | str | None":
+        trees, settings = self.trees, self.settings
+        if settings.sampling not in ("auto", "leaves"):
+            return None
+        found = trees if trees is None or isinstance(trees, str) else self._sums_of(trees)
+        if settings.sampling == "leaves" and (found is None or isinstance(found, str)):
+            reason = found or "the model is not a sum of trees on a table that can be read"
+            raise ParameterError(f"sampling is 'leaves', but {reason}. Type sampling='auto'.")
+        return found
+
+    def _sums_of(self, trees: "JoinedTrees") -> "LeafRow | str":
+        settings = self.settings
+        for name, value, usual in (("objective", settings.objective, "fidelity"), ("pairs", settings.pairs, None)):
+            if value != usual:
+                return f"{name}={value!r} needs the neighbors themselves"
+        return trees.row(self.neighborhood, self.law, self.predictor)  # type: ignore[arg-type]  # of a table
+
     def stream_key(self, name: str) -> int:
         """Return the Philox key of a named stream of this row and seed."""
         return stream_key(self.settings.seed, self.neighborhood.key, name)
@@ -139,15 +177,46 @@ def _joined(answers: Sequence[Answer]) -> Answer:
     )
 
 
+class ModelTrees:
+    """The trees of a model on a table, read on first use; the constructor queries nothing."""
+
+    def __init__(self, model: Any, columns: ColumnMatch, space: Space) -> None:
+        self._model, self._columns, self._space = model, columns, space
+        self._joined: JoinedTrees | str | EllipsisType | None = ...
+
+    def joined(self, target: Target) -> "JoinedTrees | str | None":
+        """Return the trees joined with the table, why they cannot be used, or None if the model has none.
+
+        At the first call, the model is queried about at most 512 rows, which no certificate counts.
+        """
+        if isinstance(self._joined, EllipsisType):
+            from anchorline.search.leaves.joined import join_trees  # noqa: PLC0415  for tables only
+
+            self._joined = join_trees(self._model, target, self._columns, self._space)
+        return self._joined
+
+    def replace_by(self, reason: str | None) -> None:
+        """Sample although the model has trees, for a reason that is recorded, or without one."""
+        self._joined = reason
+
+    def usable(self, settings: Settings, target: Target) -> "JoinedTrees | str | None":
+        """Return what `joined` does if the settings allow it: under max_queries, only if leaves are demanded."""
+        within_budget = settings.max_queries is None or settings.sampling == "leaves"
+        wanted = settings.sampling in ("auto", "leaves") and within_budget
+        return self.joined(target) if wanted and hasattr(self._space, "schema") else None
+
+
 def open_case(
     space: Space,
     instance: Any,
     predictor: Predictor,
     settings: Settings,
     recorded: Mapping[str, Any] | None = None,
+    trees: ModelTrees | None = None,
 ) -> Case:
     """Find the instance in its space and open its case, which takes one query."""
-    return Case(space.at(instance), predictor, settings, space.fingerprint, recorded).open()
+    usable = None if trees is None else trees.usable(settings, predictor.target)
+    return Case(space.at(instance), predictor, settings, space.fingerprint, recorded, trees=usable).open()
 
 
 def texts_digest(literals: Sequence[Literal]) -> str:

@@ -18,6 +18,7 @@ from anchorline.model.features import ColumnMatch, first_step, transformed_colum
 from anchorline.model.outputs import classes_of
 from anchorline.model.predictor import Range, ask, split_answer
 from anchorline.model.target import Target
+from anchorline.search.case import ModelTrees
 
 MAX_ROWS = 512  # training rows that a check queries
 _MIN_ROWS = 50  # with fewer rows, equal answers may be chance
@@ -46,12 +47,16 @@ class Finding:
 
 
 class Setup:
-    """The model and the table of one explainer: findings about them, computed once and reported once."""
+    """The model and the table of one explainer: findings about them, computed once and reported once.
+
+    ``trees`` are those of the model, if it has any, which are read once, too.
+    """
 
     def __init__(self, model: Any, match: ColumnMatch, space: Any) -> None:
         self._model, self._match, self._space = model, match, space
         self._of_answers: list[Finding] | None = None
         self._reported: set[Finding] = set()
+        self.trees = ModelTrees(model, match, space)
 
     @cached_property
     def of_table(self) -> list[Finding]:

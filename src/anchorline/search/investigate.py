@@ -233,7 +233,7 @@ def solve_without_noise(case: Case, problem: Problem, look: int = 1) -> Choice:
     solution = solve_posed(problem, settings)
     if settings.keep_noise or solution.status is Status.RELAXED:
         return Choice(solution, np.arange(d))
-    literals = with_effect(case, problem, look)
+    literals = effective(case, problem, look)
     if np.isin(solution.support, literals).all():
         return Choice(solution, literals)
     try:
@@ -242,6 +242,12 @@ def solve_without_noise(case: Case, problem: Problem, look: int = 1) -> Choice:
         return Choice(solution, np.arange(d))
     best = replace(part, contributions=spread_out(part.contributions, literals, d))
     return Choice(best, literals, d - len(literals))
+
+
+def effective(case: Case, problem: Problem, look: int = 1) -> np.ndarray:
+    """Return the indices of the literals that have an effect: by leaves exactly, otherwise by `with_effect`."""
+    leaves = case.leaves
+    return with_effect(case, problem, look) if leaves is None else np.flatnonzero(leaves.has_effect)
 
 
 def solve_with_pairs(case: Case, problem: Problem, rows: SampleRows) -> Choice:

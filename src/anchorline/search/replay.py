@@ -14,11 +14,12 @@ from anchorline.search.investigate import (
     Findings,
     candidate_pairs,
     conclude,
+    effective,
     gather,
     plan,
     pose,
-    with_effect,
 )
+from anchorline.search.leaves.investigating import conclude_by_leaves, pose_by_leaves
 from anchorline.search.pairs import stated_problem
 from anchorline.search.sampling import EnumeratedFlips
 
@@ -46,6 +47,9 @@ def replay(case: Case, found: Found) -> Findings:
     and every estimate. With ``n_samples="auto"`` the number of neighbors depends on the search, which needs the
     clock, so that is an error.
     """
+    if case.leaves is not None:
+        problem = pose_by_leaves(case, case.leaves)
+        return conclude_by_leaves(case, case.leaves, problem, _as_found(case, problem, None, found))
     settings, flips = case.settings, plan(case)
     if flips is None:
         raise ParameterError("n_samples is 'auto', but only a fixed number of samples can be replayed.")
@@ -54,6 +58,11 @@ def replay(case: Case, found: Found) -> Findings:
     problem = pose(case, evidence)
     if settings.n_choose and not exhaustive:
         gather(case, case.stream("choose", settings.n_choose))
+    return conclude(case, problem, _as_found(case, problem, rows, found), rows if exhaustive else None)
+
+
+def _as_found(case: Case, problem: Problem, rows: SampleRows | None, found: Found) -> Choice:
+    """Return the sum that was found, with its objective."""
     intercept = problem.prediction - float(found.contributions.sum()) if found.has_intercept else problem.origin
     objective = _objective(case, problem, rows, found)
     solution = Solution(
@@ -63,11 +72,11 @@ def replay(case: Case, found: Found) -> Findings:
         lower_bound=found.lower_bound,
         status=found.status,
     )
-    literals = with_effect(case, problem) if found.left_facts_out else np.arange(problem.n_literals)
+    literals = effective(case, problem) if found.left_facts_out else np.arange(problem.n_literals)
     choice = Choice(solution, literals, problem.n_literals - len(literals), found.pairs)
-    if with_pairs and rows is not None:
-        choice = replace(choice, n_pairs=candidate_pairs(case, problem, rows).counts)
-    return conclude(case, problem, choice, rows if exhaustive else None)
+    if case.settings.pairs is None or rows is None:
+        return choice
+    return replace(choice, n_pairs=candidate_pairs(case, problem, rows).counts)
 
 
 def _objective(case: Case, problem: Problem, rows: SampleRows | None, found: Found) -> float:

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -52,6 +52,18 @@ class Change:
 
     share: float
     breaks: tuple[int, ...]
+
+
+class Source(NamedTuple):
+    """Where a breakable attribute takes its values from, as (begin, size) in the circular pool.
+
+    ``kept`` are the rows from which an attribute that keeps its literal takes its value; its size is 0 if it keeps
+    its value. ``ways`` are the rows of each way of changing.
+    """
+
+    attribute: int
+    kept: tuple[int, int]
+    ways: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 
 from anchorline.errors import InstanceError, names_similar_keywords
 from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Statement, Way
-from anchorline.spaces.base import Change, Literal
+from anchorline.spaces.base import Change, Literal, Source
 from anchorline.spaces.columns import Column, digest_columns
 from anchorline.spaces.donors import MAX_ROWS, DonorIndex, Donors, leading_rows
 from anchorline.spaces.encoding import encode_attributes, with_uniformity
@@ -137,12 +137,12 @@ class Table:
                 self._leaders += [leading_rows(attribute, order)] if is_sampled else []
                 yield from ((j, order) for j in attribute.positions)
 
-        self._pool = self.schema.natives.reordered(orders())
+        self.pool = self.schema.natives.reordered(orders())  # every column is sorted by its attribute's codes
         self._set_attributes(attributes)
         self.left_out: dict[str, str] = {}  # columns that are not the model's, with the reasons: see `holding`
 
     def _set_attributes(self, attributes: Sequence[Attribute]) -> None:
-        self._attributes = with_uniformity(attributes, self.schema.columns, self._pool)
+        self._attributes = with_uniformity(attributes, self.schema.columns, self.pool)
         positions = [attribute.positions for attribute in attributes]
         self._members = np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
 
@@ -185,7 +185,7 @@ class Table:
         held = dict.fromkeys(self.fixed, "held fixed as asked") | self.left_out
         unseen = {name: why for name, why in self.schema.unseen(columns).items() if name not in held}
         donors = self._donor_index
-        pool = self._pool if donors is None else self.schema.natives
+        pool = self.pool if donors is None else self.schema.natives
         training = pool, self._attributes, self._members, self.schema.n_rows
         validity = None if self.valid is None else Validity(self.valid)
         how = self.within, self.literals, self._drawing._replace(donors=donors, validity=validity)
@@ -285,6 +285,13 @@ class TableNeighborhood:
             for j, way in enumerate(offer.ways):
                 ways[:, i, j] = way.begin, way.size
         return ways
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """Where each breakable attribute takes its values from."""
+        kept = (self._blocks[:, self._breakable] * (self.within == "redraw")).tolist()
+        each = zip(self._breakable.tolist(), *kept, self._offers, strict=True)
+        return tuple(Source(i, (a, b - a), tuple(way[:2] for way in offer.ways)) for i, a, b, offer in each)
 
     @cached_property
     def changes(self) -> tuple[tuple[Change, ...], ...] | None:

@@ -35,6 +35,7 @@ from anchorline.verify.maker import (
     given_names,
     given_range,
     left_out_otherwise,
+    use_trees_as_recorded,
 )
 from anchorline.verify.repeat import Repetition, confirms_search, refuted_search
 
@@ -136,6 +137,7 @@ def _verify(
     doubt = left_out_otherwise(claimed, explainer)
     if doubt is not None:
         return Verification(Outcome.CANNOT_TELL, (doubt,))
+    doubt = use_trees_as_recorded(claimed, explainer)
     settings = replace(Settings.from_dict(claimed.parameters), max_queries=None, seed=seed)  # the verifier's own
     try:
         instance = list(claimed.instance) if instance is None else instance
@@ -145,7 +147,10 @@ def _verify(
     reason = false_range(claimed, explainer)
     if reason is not None:
         return Verification(Outcome.DOES_NOT_HOLD, (reason,))
-    remarks = _recompute(Repetition(claimed, explainer, case, instance), with_texts=space is not None)
+    repetition = Repetition(claimed, explainer, case, instance)
+    if doubt is not None and repetition.difference_at_row() is None:
+        return Verification(Outcome.CANNOT_TELL, (doubt,))
+    remarks = _recompute(repetition, with_texts=space is not None)
     return remarks if isinstance(remarks, Verification) else _measure(claimed, explainer, case, *remarks)
 
 

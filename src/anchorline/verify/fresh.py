@@ -37,14 +37,21 @@ ERRORS = {
 
 
 def measure_afresh(claimed: Explanation, case: Case) -> Certificate:
-    """Return the certificate with figures from fresh neighbors; figures over every neighbor there is are kept."""
+    """Return the certificate with figures from fresh neighbors; figures over every neighbor there is are kept.
+
+    Figures from leaves are measured, too: neighbors and answers then come from the model and not from its trees.
+    Outputs beyond the output range count with their own values there, as they do here.
+    """
     stated, case = claimed.certificate, case.stating(claimed.pairs)
+    if stated.by_leaves and case.leaves is not None:
+        case.predictor.largest = case.leaves.largest_output
 
     def is_decided(assessment: Assessment) -> bool:
         fresh = _renewed(stated, assessment, case)
         return bool(contradictions(stated, fresh)) or not doubts(stated, fresh)
 
-    sizes = [estimate.n_samples for estimate in _estimates(stated, ERRORS).values() if not estimate.exact]
+    estimates = [each for each in _estimates(stated, ERRORS).values() if not _is_final(each)]
+    sizes = [0 if estimate.exact else estimate.n_samples for estimate in estimates]
     if not sizes:
         return stated
     assessment, _ = assess_until(
@@ -73,6 +80,7 @@ def doubts(stated: Certificate, fresh: Certificate) -> list[str]:
     sentences = [
         f"fresh neighbors do not confirm the {name}: stated {_shown(old)}, measured {_shown(new)}"
         for name, old, new in _pairs(stated, fresh)
+        if not old.exact  # computed again from leaves, which is more than fresh neighbors can confirm
         if not (_points(name, new.low) >= _points(name, old.low) - MARGIN)
         or not (_points(name, new.high) <= _points(name, old.high) + MARGIN)
     ]
@@ -88,9 +96,19 @@ def doubts(stated: Certificate, fresh: Certificate) -> list[str]:
 
 def confirmation(stated: Certificate, fresh: Certificate) -> list[str]:
     """Return what was confirmed, and how sure that is."""
-    if not _pairs(stated, fresh):
+    pairs = _pairs(stated, fresh)
+    if not pairs:
         return ["every figure was reproduced, and every neighbor there is was queried"]
-    figures = ["its fidelity", "relevance", *(["stability"] if fresh.stability is not None else []), "baselines"]
+    if all(old.exact for _, old, _ in pairs):
+        return [
+            "every figure was computed again from the leaves of the model's trees, and fresh neighbors contradict "
+            "none of them"
+        ]
+    if stated.by_leaves:
+        figures = ["its stability", "baseline stability"]
+    else:
+        stability = [] if fresh.stability is None else ["stability"]
+        figures = ["its fidelity", "relevance", *stability, "baselines"]
     verdict = f"; their verdict is {word(fresh)}, where the explanation states {word(stated)}"
     if fresh.verdict is stated.verdict:
         figures, verdict = [*figures, f"verdict ({word(fresh)})"], ""
@@ -103,7 +121,13 @@ def confirmation(stated: Certificate, fresh: Certificate) -> list[str]:
 
 
 def supports(fresh: Certificate, stated: Certificate) -> bool:
-    """Whether the stated verdict may be repeated: praise must be the fresh verdict too."""
+    """Whether the stated verdict may be repeated: praise must be the fresh verdict too.
+
+    A verdict that follows from figures of leaves was computed again, which is more than fresh neighbors can tell.
+    """
+    relevance = stated.relevance_error
+    if stated.by_leaves and stated.stability is None and relevance is not None and relevance.exact:
+        return True
     return stated.verdict not in PRAISE or fresh.verdict is stated.verdict
 
 
@@ -121,8 +145,13 @@ def _renewed(stated: Certificate, assessment: Assessment, case: Case) -> Certifi
     fresh: dict[str, Any] = {}
     for name, value in measurements(assessment, case.predictor).items():
         old = getattr(stated, name)
-        fresh[name] = old if isinstance(old, Estimate) and old.exact else value
+        fresh[name] = old if isinstance(old, Estimate) and _is_final(old) else value
     return replace(stated, confidence=CONFIDENCE, **fresh)
+
+
+def _is_final(estimate: Estimate) -> bool:
+    """Whether every neighbor there is was queried for a figure."""
+    return estimate.exact and estimate.method != "leaves"
 
 
 def _estimates(certificate: Certificate, names: dict[str, str]) -> dict[str, Estimate]:
@@ -133,7 +162,7 @@ def _estimates(certificate: Certificate, names: dict[str, str]) -> dict[str, Est
 def _pairs(stated: Certificate, fresh: Certificate) -> list[tuple[str, Estimate, Estimate]]:
     """Return name, stated estimate and fresh estimate of every figure that was measured afresh."""
     old, new = _estimates(stated, ERRORS | SHARES), _estimates(fresh, ERRORS | SHARES)
-    return [(name, old[name], new[name]) for name in old if name in new and not new[name].exact]
+    return [(name, old[name], new[name]) for name in old if name in new and not _is_final(new[name])]
 
 
 def _points(name: str, value: float) -> float:

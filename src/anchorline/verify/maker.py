@@ -67,6 +67,23 @@ def left_out_otherwise(claimed: Explanation, explainer: Explainer) -> str | None
     )
 
 
+def use_trees_as_recorded(claimed: Explanation, explainer: Explainer) -> str | None:
+    """Use the model's trees only if the explanation was computed from them; return why they are not available.
+
+    A function does not show its trees, so what was sampled from it is sampled again, whatever the model shows.
+    """
+    if not claimed.certificate.by_leaves:
+        explainer.setup.trees.replace_by(claimed.certificate.sampled_because)
+        return None
+    trees = explainer.setup.trees.joined(explainer.target)
+    if trees is None or isinstance(trees, str):
+        return (
+            "it was computed from the leaves of a model's trees, but "
+            f"{trees or 'this model does not show its trees'}; verify with the fitted model itself"
+        )
+    return None
+
+
 def given_names(claimed: Explanation, predict: Any) -> list[str]:
     """Return a sentence if the name of the output cannot be checked, because the model does not know it."""
     column = claimed.parameters["column"]

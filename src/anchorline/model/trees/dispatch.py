@@ -99,7 +99,8 @@ def _asked(estimator: Any, method: str | None, target: Target) -> str:
     if target.scale is not None or method == "decision_function":
         return "margin"
     has_classes = callable(getattr(estimator, "predict_proba", None)) or not hasattr(estimator, "predict")
-    if method == "predict_proba" or (method is None and has_classes and classes_of(estimator) is not None):
+    has_classes = target.classes is not None or (has_classes and classes_of(estimator) is not None)
+    if method == "predict_proba" or (method is None and has_classes):
         return "probability"
     if method not in (None, "predict", "__call__"):
         raise NotReadableError(f"the answers of `{method}` are not a sum of trees")
@@ -110,7 +111,7 @@ def _asked(estimator: Any, method: str | None, target: Target) -> str:
 
 def _reading(trees: Trees, steps: Steps, asked: str, classes: Any, target: Target) -> Reading:
     """Return the trees as the answers that are explained."""
-    if asked != "margin" and trees.link in _LINKED and classes is not None:
+    if asked != "margin" and trees.link in _LINKED:
         raise NotReadableError(
             "the probabilities of a boosted classifier are not a sum of trees; its margin is "
             "(output_scale='margin')"

@@ -1,0 +1,86 @@
+"""The trees of a model on a table, once per explainer; or the reason why its neighborhoods are sampled."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from anchorline.model.features import ColumnMatch
+from anchorline.model.outputs import OfArrays
+from anchorline.model.predictor import Predictor
+from anchorline.model.target import Target
+from anchorline.model.trees import Reading, Refusal, agrees, read
+from anchorline.search.leaves.joining import Features, NotSeparableError, Transform, drawn_rows, find_features
+from anchorline.search.leaves.row import LeafRow
+from anchorline.search.leaves.sums import LeafSums
+from anchorline.spaces.base import Law
+from anchorline.spaces.table import Table, TableNeighborhood
+
+_N_CHECKED = 256  # training rows, and as many drawn rows, on which the trees are compared with the model
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedTrees:
+    """The trees of a model, whose features were found to depend on one attribute of the table each.
+
+    ``transform`` turns rows of the table into features. ``allowed`` is how far the trees' answers may lie from the
+    model's own because of rounding.
+    """
+
+    reading: Reading
+    transform: Transform
+    features: Features
+    allowed: float
+    _sums: dict[int | None, LeafSums] = field(default_factory=dict, repr=False)
+
+    def column(self, number: int | None) -> LeafSums:
+        """Return the sums over leaves for one column of the model's answers; None for the only one."""
+        if number not in self._sums:
+            ensemble = self.reading.column(number)
+            self._sums[number] = LeafSums.of(ensemble, self.features)
+        return self._sums[number]
+
+    def row(self, neighborhood: TableNeighborhood, law: Law, predictor: Predictor) -> LeafRow | str:
+        """Return the row as the trees see it, or why this row is sampled; of an opened predictor only."""
+        if not neighborhood.independent_values:
+            return "the values of a neighbor are drawn together, and not each by itself"
+        if predictor.is_label:
+            return "labels are explained, and a label is not a sum of trees"
+        try:
+            sums = self.column(predictor.column)
+        except NotSeparableError as error:
+            return str(error)
+        values = np.asarray(self.transform(neighborhood.original), dtype=np.float64)
+        if sums.unlike_training(values).any():
+            return "the row has a value that the training table lacks, in a feature that is constant there"
+        answer = float(sums.ensemble.evaluate(values)[0, 0])
+        if abs(answer - predictor.prediction) > self.allowed + 1e-9 * predictor.half_range:
+            return (
+                f"the trees answer {answer:.6g} for this row, where the model answers {predictor.prediction:.6g}"
+            )
+        return LeafRow(sums, values, neighborhood.sources, law, answer, predictor.half_range)
+
+
+def join_trees(model: Any, target: Target, columns: ColumnMatch, table: Any) -> JoinedTrees | str | None:
+    """Read the trees of a model and join them with a table; otherwise return why that is not possible.
+
+    None if the model has no trees. The model is queried about 512 rows, which no certificate counts.
+    """
+    if not isinstance(table, Table):
+        return None
+    reading = read(getattr(model, "counted_model", model), target)
+    if reading is None or isinstance(reading, Refusal):
+        return None if reading is None else reading.reason
+    transform: Callable[[Any], Any] = OfArrays(reading.transform) if target.input == "array" else reading.transform
+    transform = columns.selecting(transform)
+    try:
+        features = find_features(table, transform)
+    except NotSeparableError as error:
+        return str(error)
+    units, n_rows = features.units, table.schema.n_rows
+    drawn = drawn_rows(units, _N_CHECKED)
+    together = np.tile(np.unique(np.linspace(0, n_rows - 1, _N_CHECKED).astype(np.intp)), (units.n_units, 1))
+    inputs = units.assembled(np.concatenate([together, drawn], axis=1))
+    agreement = agrees(replace(reading, transform=transform), target.ask, inputs)
+    return JoinedTrees(reading, transform, features, agreement.allowed) if agreement else agreement.reason

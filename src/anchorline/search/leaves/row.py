@@ -1,0 +1,151 @@
+"""One row and its whole neighborhood: the evidence that sums over leaves give, without a sample."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from anchorline.optimize.evidence import Evidence
+from anchorline.search.leaves.moments import leaf_moments, reached
+from anchorline.search.leaves.pairs import n_pairs
+from anchorline.search.leaves.sums import LeafSums, weights_of
+from anchorline.search.sampling import Event
+from anchorline.spaces.base import Law, Source
+
+MAX_PAIRS = 25_000_000  # edges times leaves; more take longer than certifying with fresh neighbors
+
+
+@dataclass(frozen=True, eq=False)
+class LeafRow:
+    """A row as the trees see it: ``values`` (1, m) are its features, and ``answer`` is what the trees answer.
+
+    ``half_range`` is half the output range, which is 1 on the scale of the drops. Drops are not clipped: an output
+    beyond the output range counts with its own value.
+    """
+
+    sums: LeafSums
+    values: np.ndarray
+    sources: tuple[Source, ...]
+    law: Law
+    answer: float
+    half_range: float
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves that the sums go over; 1 if no tree has a test."""
+        return max(1, self.sums.paths.n_leaves)
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        """The probabilities of the outcomes of all attributes of the table, (attributes, 1 + ways, 1)."""
+        return weights_of([self.law], [self.sources], self.sums.n_attributes)
+
+    @cached_property
+    def moments(self) -> tuple[float, np.ndarray]:
+        """Mean drop, and the covariances of the drop with the outcomes of the law, (outcomes,)."""
+        paths = self.sums.paths
+        parts = self.sums.parts(self.values, [self.sources], self._weights)
+        mean, covariances = leaf_moments(paths, parts, self._weights, paths.values[:, 0])
+        attributes, ways = np.nonzero(self.law.shares)
+        numbers = np.array([source.attribute for source in self.sources], dtype=np.intp)
+        drop = (self.answer - (float(mean[0]) + float(paths.constant[0]))) / (2 * self.half_range)
+        return drop, -covariances[numbers[attributes], ways, 0] / (2 * self.half_range)
+
+    @cached_property
+    def explainable(self) -> float:
+        r"""The mean square of the best sum of all literals, which no mean squared drop is below.
+
+        .. math:: (E t)^2 + \sum_a \Bigl(\sum_w \frac{c_{aw}^2}{\mu_{aw}} + \frac{(\sum_w c_{aw})^2}{1 - p}\Bigr)
+
+        c are the covariances and :math:`\mu` the probabilities of the outcomes.
+        """
+        mean, covariances = self.moments
+        attributes, ways = np.nonzero(self.law.shares)
+        p, chances = self.law.flip_probability, self.law.flip_probability * self.law.shares[attributes, ways]
+        per_attribute = np.bincount(attributes, covariances, minlength=self.law.n_attributes)
+        return mean**2 + float((covariances**2 / chances).sum()) + float((per_attribute**2).sum() / (1 - p))
+
+    def evidence(self, square: float | None = None) -> Evidence:
+        """Return the evidence of the whole neighborhood; ``square`` is the mean squared drop.
+
+        Without it, the evidence is that of the part of the drops that sums of literals can explain. The rest adds
+        the same to the error of every sum, so the best sums are the same.
+        """
+        mean, covariances = self.moments
+        attributes, ways = np.nonzero(self.law.shares)
+        chances = self.law.flip_probability * self.law.shares[attributes, ways]
+        pairs = np.where(attributes[:, None] == attributes, 0.0, np.outer(chances, chances))
+        np.fill_diagonal(pairs, chances)
+        outcomes = Evidence(
+            n_rows=self.n_leaves,
+            weight=1.0,
+            flip_sums=chances,
+            pair_sums=pairs,
+            cross_sums=(covariances + mean * chances)[:, None],
+            drop_sums=(mean,),
+            square_sums=(self.explainable if square is None else max(square, self.explainable),),
+        )
+        return outcomes if self.law.one_to_one else outcomes.mapped(self.law.incidence)
+
+    @cached_property
+    def has_effect(self) -> np.ndarray:
+        """Whether the flips of each literal change the mean output by more than rounding, (literals,)."""
+        _, covariances = self.moments
+        effects = np.einsum("oj,o->j", self.law.incidence.astype(np.float64), covariances)
+        sizes = np.abs(self.sums.paths.values[:, 0]).max(initial=0.0) / self.half_range
+        return np.asarray(np.abs(effects) > 1e-12 * min(1.0, sizes))
+
+    @cached_property
+    def drop_square(self) -> float | None:
+        """The mean squared drop over all neighbors; None if there are too many pairs of leaves."""
+        return self._mean_square([(1.0, self._weights)])
+
+    def drop_square_given(self, event: Event) -> float | None:
+        """Return the mean squared drop given an event; None if there are too many pairs of leaves."""
+        return self._mean_square(
+            [(share, self._weights_given(event, number)) for number, share in enumerate(event.shares.tolist())]
+        )
+
+    def _mean_square(self, mixture: Sequence[tuple[float, np.ndarray]]) -> float | None:
+        """Return the mean squared drop of a mixture of laws, each given by its share and its weights."""
+        n_left, total = MAX_PAIRS, 0.0
+        for share, weights in mixture:
+            masses = self.sums.parts(self.values, [self.sources], weights).sum(axis=0)[:, 0]
+            n_left -= n_pairs(self.sums.paths, masses)
+            if n_left < 0:
+                return None
+            total += share * self.sums.square(self.values, self.sources, weights, self._changes)
+        return total / (2 * self.half_range) ** 2
+
+    @cached_property
+    def largest_output(self) -> float:
+        """No output is larger than this in absolute value, on the scale [-1, +1] of the output range at the row.
+
+        The scale is that of the row's own drops: an output f is at :math:`(f(x) - f) / h` from the prediction.
+        """
+        paths = self.sums.paths
+        n_trees = int(paths.leaf_trees[-1]) + 1 if paths.n_leaves else 0
+        low, high = np.zeros(n_trees), np.zeros(n_trees)
+        np.minimum.at(low, paths.leaf_trees, self._changes)
+        np.maximum.at(high, paths.leaf_trees, self._changes)
+        return 1.0 + max(float(high.sum()), -float(low.sum())) / self.half_range
+
+    @cached_property
+    def _changes(self) -> np.ndarray:
+        """By how much each leaf changes the output, compared with the leaf of its tree that the row reaches."""
+        paths = self.sums.paths
+        own = reached(paths, self.sums.kept(self.values).astype(np.float64))[paths.leaf_edges, 0] > 0
+        per_tree = np.zeros(int(paths.leaf_trees[-1]) + 1 if paths.n_leaves else 0)
+        per_tree[paths.leaf_trees[own]] = paths.values[own, 0]
+        return np.asarray(paths.values[:, 0] - per_tree[paths.leaf_trees])
+
+    def _weights_given(self, event: Event, number: int) -> np.ndarray:
+        """Return the probabilities of the outcomes, given one of the patterns of an event."""
+        weights = self._weights.copy()
+        for place, attribute in enumerate(event.attributes.tolist()):
+            members = np.flatnonzero(event.classes[place][event.patterns[number, place]])
+            at = self.sources[attribute].attribute
+            weights[at] = 0.0
+            weights[at, members, 0] = self.law.odds(attribute, members)
+        return weights

@@ -1,0 +1,233 @@
+"""The sets of values to which the edges of trees restrict one attribute, and the shares of training rows in them.
+
+Values that pass the same tests form a *cell*. Every edge admits a set of cells. If all tests of an attribute are
+limits of one number, the cells are ordered and a set is an interval of them, with or without the missing value.
+Otherwise (categories, groups, several features per attribute) every edge lists its cells.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from anchorline.model.trees import Ensemble
+from anchorline.search.leaves.paths import Paths
+
+_MAX_CACHED = 256  # blocks of training rows per attribute; most attributes have fewer than ten
+MAX_LISTED = 50_000_000  # cells that all edges of one attribute may list, one byte each
+
+
+class Sets(Protocol):
+    """What each edge of one attribute admits."""
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+
+    def cells(self, values: np.ndarray) -> np.ndarray:
+        """Return the cell of every row of feature values (n, features); -1 if no training row is in its cell."""
+
+    def admit(self, values: np.ndarray) -> np.ndarray:
+        """Return which edges admit each row of feature values (n, features): booleans (edges, n)."""
+
+    def totals(self, per_cell: np.ndarray) -> np.ndarray:
+        """Return the sum over the admitted cells of each edge, (edges,), of numbers per cell (cells,)."""
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """Numbers (edges,) that are equal for edges that admit the same values."""
+
+    def both(self, edges: np.ndarray, counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return sums (m, m) over the cells that both of two edges (m,) admit of weighted counts (ways, cells)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderedSets:
+    """Intervals of ordered cells: edge e admits cells ``lows[e]`` to ``highs[e]``, and the last if ``missing[e]``.
+
+    ``limits`` are the sorted limits of the tests. A value is in the cell whose number is the number of limits that
+    it does not pass; missing values have a cell of their own, the last.
+    """
+
+    limits: np.ndarray
+    strict: bool
+    dtype: np.dtype
+    lows: np.ndarray
+    highs: np.ndarray
+    missing: np.ndarray
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells: one more than limits, and that of missing values."""
+        return len(self.limits) + 2
+
+    def cells(self, values: np.ndarray) -> np.ndarray:
+        """Return the cell of every value (n, 1)."""
+        cast = values[:, 0].astype(self.dtype).astype(np.float64)
+        cells = np.searchsorted(self.limits, cast, side="right" if self.strict else "left")
+        return np.where(np.isnan(cast), len(self.limits) + 1, cells)
+
+    def admit(self, values: np.ndarray) -> np.ndarray:
+        """Return which edges admit each value (n, 1): booleans (edges, n)."""
+        cells = self.cells(values)
+        inside = (self.lows[:, None] <= cells) & (cells < self.highs[:, None])
+        return np.asarray(inside | (self.missing[:, None] & (cells == len(self.limits) + 1)))
+
+    def totals(self, per_cell: np.ndarray) -> np.ndarray:
+        """Return the sum over the admitted cells of each edge, from cumulated sums."""
+        sums = np.concatenate([[0], np.cumsum(per_cell)])
+        inside = sums[np.maximum(self.highs, self.lows)] - sums[self.lows]
+        return np.asarray(inside + self.missing * per_cell[-1])
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """Numbers (edges,) that are equal for edges that admit the same cells."""
+        size = self.n_cells
+        return np.asarray((self.lows * size + self.highs) * 2 + self.missing)
+
+    def both(self, edges: np.ndarray, counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return sums (m, m) over the cells that both of two edges (m,) admit of weighted counts (ways, cells)."""
+        per_cell = np.einsum("w,wc->c", weights, counts)
+        sums = np.concatenate([[0.0], np.cumsum(per_cell)])
+        lows = np.maximum(self.lows[edges, None], self.lows[edges])
+        highs = np.maximum(np.minimum(self.highs[edges, None], self.highs[edges]), lows)
+        missing = self.missing[edges, None] & self.missing[edges]
+        return np.asarray(sums[highs] - sums[lows] + missing * per_cell[-1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedSets:
+    """Sets of distinct rows of feature values: edge e admits the cells c with ``masks[e, c]``.
+
+    ``passing`` returns which edges admit rows of values, for rows whose values no training row has.
+    """
+
+    numbers: dict[bytes, int]
+    masks: np.ndarray
+    passing: Callable[[np.ndarray], np.ndarray]
+    kinds: np.ndarray
+
+    @property
+    def n_cells(self) -> int:
+        """Number of distinct rows of values."""
+        return int(self.masks.shape[1])
+
+    def cells(self, values: np.ndarray) -> np.ndarray:
+        """Return the number of every row of values (n, features), or -1."""
+        return np.array([self.numbers.get(key, -1) for key in _keys(values)], dtype=np.intp)
+
+    def admit(self, values: np.ndarray) -> np.ndarray:
+        """Return which edges admit each row of values (n, features): booleans (edges, n)."""
+        cells = self.cells(values)
+        admitted = self.masks[:, cells]
+        unseen = cells < 0
+        if unseen.any():
+            admitted[:, unseen] = self.passing(values[unseen])
+        return admitted
+
+    def totals(self, per_cell: np.ndarray) -> np.ndarray:
+        """Return the sum over the admitted cells of each edge; exact for whole numbers, in any order."""
+        return np.asarray(self.masks @ per_cell.astype(np.float64))
+
+    def both(self, edges: np.ndarray, counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return sums (m, m) over the cells that both of two edges (m,) admit of weighted counts (ways, cells)."""
+        masks, total = self.masks[edges].astype(np.float64), np.zeros((len(edges), len(edges)))
+        for weight, per_cell in zip(weights, counts, strict=True):
+            total += weight * ((masks * per_cell) @ masks.T)  # whole numbers: exact in any order
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Marginal:
+    """One attribute: what its edges admit, and in which cell every training row is, in the order of the pool."""
+
+    sets: Sets
+    rows: np.ndarray
+    _shares: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, repr=False)
+
+    def per_cell(self, begin: int, size: int) -> np.ndarray:
+        """Return how many of the ``size`` rows of the circular pool from ``begin`` on are in each cell."""
+        n, end = len(self.rows), begin + size
+        rows = self.rows[begin:end] if end <= n else np.concatenate([self.rows[begin:], self.rows[: end - n]])
+        return np.bincount(rows, minlength=self.sets.n_cells)
+
+    def shares(self, begin: int, size: int) -> np.ndarray:
+        """Return the share of these rows that each edge admits, (edges,); the counts behind it are exact."""
+        key = (begin, size)
+        if key not in self._shares:
+            if len(self._shares) >= _MAX_CACHED:
+                self._shares.clear()
+            self._shares[key] = self.sets.totals(self.per_cell(begin, size)) / size
+        return self._shares[key]
+
+
+def sets_of(ensemble: Ensemble, paths: Paths, attribute: int, columns: Sequence[int], values: np.ndarray) -> Sets:
+    """Return what the edges of an attribute admit; ``values`` (n, m) are those of its features ``columns``."""
+    edges = paths.slices[attribute]
+    nodes = paths.node[edges]
+    if len(columns) == 1 and (ensemble.category_set[nodes] < 0).all():
+        return _ordered(ensemble, paths, edges)
+
+    def passing(rows: np.ndarray) -> np.ndarray:
+        return _admitting(ensemble, paths, edges, {feature: rows[:, i] for i, feature in enumerate(columns)})
+
+    keys = _keys(values)
+    first = {key: row for row, key in reversed([*enumerate(keys)])}
+    distinct = sorted(first, key=first.__getitem__)
+    masks = passing(values[[first[key] for key in distinct]])
+    # Edges are not merged: those that admit the same training rows may admit different values of other rows.
+    kinds = np.arange(len(nodes))
+    return ListedSets({key: number for number, key in enumerate(distinct)}, masks, passing, kinds)
+
+
+def n_listed(paths: Paths, attribute: int, values: np.ndarray) -> int:
+    """Return how many cells all edges of an attribute would list."""
+    edges = paths.slices[attribute]
+    return int(edges.stop - edges.start) * len({*_keys(values)})
+
+
+def _keys(values: np.ndarray) -> list[bytes]:
+    """Return rows of values as bytes; all missing values are the same, and so are 0 and -0."""
+    canonical = np.where(np.isnan(values), np.nan, values) + 0.0
+    return [row.tobytes() for row in np.ascontiguousarray(canonical)]
+
+
+def _ordered(ensemble: Ensemble, paths: Paths, edges: slice) -> OrderedSets:
+    nodes, is_left = paths.node[edges], paths.is_left[edges]
+    limits, at = np.unique(ensemble.threshold[nodes], return_inverse=True)
+    lows, highs = np.where(is_left, 0, at + 1), np.where(is_left, at + 1, len(limits) + 1)
+    missing = ensemble.missing_left[nodes] == is_left
+    before = paths.before[edges] - edges.start
+    for level in _by_rank(before, paths.n_edges - edges.start):
+        lows[level] = np.maximum(lows[level], lows[before[level]])
+        highs[level] = np.minimum(highs[level], highs[before[level]])
+        missing[level] &= missing[before[level]]
+    return OrderedSets(limits, ensemble.strict, ensemble.dtype, lows, highs, missing)
+
+
+def _by_rank(before: np.ndarray, root: int) -> list[np.ndarray]:
+    """Return the edges that have one earlier edge of their attribute, those that have two, and so on."""
+    levels, done = [], before == root
+    waiting = np.flatnonzero(~done)
+    while len(waiting):
+        ready = waiting[done[before[waiting]]]
+        levels.append(ready)
+        done[ready] = True
+        waiting = waiting[~done[waiting]]
+    return levels
+
+
+def _admitting(ensemble: Ensemble, paths: Paths, edges: slice, features: dict[int, np.ndarray]) -> np.ndarray:
+    """Return which edges admit rows of feature values: booleans (edges, n)."""
+    nodes, is_left = paths.node[edges], paths.is_left[edges]
+    n = len(next(iter(features.values())))
+    admitted = np.empty((len(nodes), n), dtype=bool)
+    for node in np.unique(nodes).tolist():
+        passed = ensemble.passes(node, features[int(ensemble.feature[node])])
+        own = nodes == node
+        admitted[own] = np.where(is_left[own, None], passed, ~passed)
+    before = paths.before[edges] - edges.start
+    for level in _by_rank(before, paths.n_edges - edges.start):
+        admitted[level] &= admitted[before[level]]
+    return admitted
