@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from anchorline._version import __version__
-from anchorline.cli import batch, bench, demo, doctor, explain, frontier, serve, verify
+from anchorline.cli import batch, bench, changes, demo, doctor, explain, frontier, serve, verify
 from anchorline.cli.codes import HELP, Code
 from anchorline.cli.console import (
     convert_write_errors,
@@ -29,6 +29,7 @@ COMMANDS: dict[str, ModuleType] = {
     "batch": batch,
     "verify": verify,
     "frontier": frontier,
+    "changes": changes,
     "serve": serve,
     "demo": demo,
     "doctor": doctor,

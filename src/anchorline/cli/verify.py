@@ -12,6 +12,7 @@ from anchorline.cli.inputs import ModelOptions, TableOptions
 from anchorline.cli.progress import QueryProgress
 from anchorline.errors import FormatError, TamperedError
 from anchorline.io import read_explanation
+from anchorline.result.changes import Changes, is_changes
 from anchorline.result.explanation import Explanation
 from anchorline.verify import Outcome
 from anchorline.verify import verify as check
@@ -24,7 +25,7 @@ _CODES = {  # the worst outcome comes first
 
 _FRESH_QUERIES = 10_000  # 5,000 to 40,000, and most often few
 
-SUMMARY = "Check an explanation that somebody else made."
+SUMMARY = "Check an explanation, or a list of changes, that somebody else made."
 EXAMPLES = """\
 anchorline explain model.skops --data train.csv --target approved --row 17 --out why.json
 anchorline verify why.json model.skops --data train.csv --target approved && echo it holds"""
@@ -70,6 +71,9 @@ def _estimate_queries(texts: Mapping[int, str]) -> float | None:
     total = 0.0
     for line, text in texts.items():
         try:
+            if is_changes(text):
+                total += 2 * Changes.from_json(text).n_queries
+                continue
             total += Explanation.from_json(text).certificate.n_queries + _FRESH_QUERIES
         except TamperedError:
             return None

@@ -26,7 +26,7 @@ def changes_text(changes: "Changes") -> str:
 
 def headline(changes: "Changes", escape: Escape = printable) -> str:
     """Return what the model decides now, and what is sought."""
-    now = f"{escape(changes.output)} = {changes.prediction:.4g}" if changes.prediction is not None else ""
+    now = f"{name_of(changes, escape)} = {changes.prediction:.4g}" if changes.prediction is not None else ""
     if changes.label is not None and changes.goal["kind"] in ("class", "other class", "label", "other label"):
         decided = f"The model decides {quoted(changes.label, escape)}"
         now = f"{decided} ({now})" if now else decided
@@ -48,7 +48,17 @@ def wish(changes: "Changes", escape: Escape = printable) -> str:
         case "other class" | "other label":
             return "another decision"
         case _:
-            return f"{escape(changes.output)} {kind} {wanted:.6g}"
+            return f"{name_of(changes, escape)} {kind} {wanted:.6g}"
+
+
+def name_of(changes: "Changes", escape: Escape) -> str:
+    """Return the name of the output for readers, such as ``P(declined)`` if it is the probability of a class."""
+    name, parameters = escape(changes.output), changes.parameters
+    if parameters["probability"]:
+        return f"P({name})"
+    if "output_scale" in parameters:
+        return f"{parameters['output_scale']} of {name}"
+    return f"score of class {name}" if parameters["classes"] and parameters["task"] != "number" else name
 
 
 def quoted(label: object, escape: Escape) -> str:
@@ -62,7 +72,9 @@ def option_sentences(changes: "Changes", option: "Counterfactual", escape: Escap
     lines = [f"{moves}: {_answer(changes, option, escape)}."]
     if option.reliability is not None and any(_is_bound(move) for move in option.moves):
         facts = " and ".join(escape(fact) for fact in option.facts)
-        lines.append(f"{facts}: {_share(option.reliability)}.")
+        is_limited = any({move.name, *move.columns} & {*changes.parameters["within"]} for move in option.moves)
+        values = "allowed training value" if is_limited else "training value"
+        lines.append(f"{facts}: {_share(option.reliability, values)}.")
     if option.realism is not None:
         real = option.realism
         lines.append(
@@ -85,19 +97,19 @@ def _is_bound(move: "Move") -> bool:
 
 def _answer(changes: "Changes", option: "Counterfactual", escape: Escape) -> str:
     """Return what the model answers to the example."""
-    output = "" if option.output is None else f"{escape(changes.output)} = {option.output:.4g}"
+    output = "" if option.output is None else f"{name_of(changes, escape)} = {option.output:.4g}"
     if option.label is None or changes.goal["kind"] in (">=", ">", "<=", "<"):
         return output
     decided = quoted(option.label, escape)
     return f"{decided} ({output})" if output else decided
 
 
-def _share(estimate: "Estimate") -> str:
+def _share(estimate: "Estimate", value: str) -> str:
     """Return with which share of the training values that meet the bounds the decision turns."""
     n = f"{estimate.n_samples:,}"
     if estimate.exact and estimate.value == 1:
-        return f"turns it with every training value ({n} tried)"
-    share = f"turns it with {percent(estimate.value)}% of the training values"
+        return f"turns it with every {value} ({n} tried)"
+    share = f"turns it with {percent(estimate.value)}% of the {value}s"
     if estimate.exact:
         return f"{share} (all {n} tried)"
     return f"{share} ({percent(estimate.low)}% to {percent(estimate.high)}%, from {n} draws)"
@@ -112,10 +124,9 @@ def tried_sentences(changes: "Changes") -> list[str]:
             lines.append(f"Proven: no change of {facts} does it, to any of the training values allowed.")
         else:
             lines.append(f"No change of {facts} does it among the values tried.")
-    parts = [_count(level) for level in changes.levels]
-    lines.append(
-        f"Tried: {', '.join(parts)}, of {changes.n_attributes} attributes; {changes.n_queries:,} queries."
-    )
+    n, parts = changes.n_attributes, [_count(level) for level in changes.levels]
+    attributes = "1 attribute" if n == 1 else f"{n} attributes"
+    lines.append(f"Tried: {', '.join(parts)}, of {attributes}; {changes.n_queries:,} queries.")
     return lines
 
 

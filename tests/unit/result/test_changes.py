@@ -35,8 +35,8 @@ CHANGES = EXPLAINER.changes(ROW)
 
 def test_the_text_says_what_changes_how_surely_and_what_was_tried():
     lines = str(CHANGES).split("\n")
-    assert lines[0] == "The model decides 'declined' (declined = 0.7). This change gives another decision:"
-    assert lines[1] == "1. debt = 6250 instead of 9000: 'approved' (declined = 0.2)."
+    assert lines[0] == "The model decides 'declined' (P(declined) = 0.7). This change gives another decision:"
+    assert lines[1] == "1. debt = 6250 instead of 9000: 'approved' (P(declined) = 0.2)."
     assert lines[2] == "   debt < 6500: turns it with every training value (26 tried)."
     assert lines[-1].startswith("Tried: all ")
 

@@ -1,5 +1,6 @@
 """The search for changes, level by level: one fact, two facts, and so on, until enough changes turn."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,13 +38,14 @@ def search(questions: Questions, settings: ChangeSettings, prediction_margin: fl
         wanted = settings.n - len(found)
         if wanted <= 0 or not len(before.chosen):
             break
+        n_sets = math.comb(len(np.unique(questions.candidates.owner[base.chosen[:, 0]])), n_facts)
         budget = int(_SHARE * questions.left) if not found else min(MORE, int(_SHARE * questions.left))
         before, turning, n_tried, n_grid = try_combinations(
             questions,
             base,
             before,
             turned,
-            wanted=wanted,
+            wanted=min(wanted, n_sets),
             budget=budget,
             prediction_margin=prediction_margin,
         )

@@ -1,0 +1,145 @@
+"""``anchorline changes``."""
+
+import enum
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from anchorline.cli import options as opt
+from anchorline.cli.codes import Code
+from anchorline.cli.console import printable_lines
+from anchorline.cli.formats import format_by_name, write_results
+from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, instances_to_explain
+from anchorline.cli.progress import QueryProgress
+from anchorline.errors import ParameterError
+from anchorline.result.changes import Changes
+
+
+class ChangesFormat(enum.StrEnum):
+    """Output format of changes."""
+
+    text = "text"
+    json = "json"
+    html = "html"
+
+
+_BY_SUFFIX = {"": ChangesFormat.text, ".txt": ChangesFormat.text, ".json": ChangesFormat.json}
+_BY_SUFFIX |= {".jsonl": ChangesFormat.json, ".html": ChangesFormat.html, ".htm": ChangesFormat.html}
+SUMMARY = "Find the few facts whose change turns the decision."
+EXAMPLES = """\
+anchorline changes model.skops --data train.csv --target approved --row 17
+anchorline changes model.skops --data train.csv --target approved --row 17 --goal approved --fixed age
+anchorline changes price.txt --data train.csv --row 3 --goal '>= 300' --allow rooms=3..6 --direction area=up
+anchorline changes model.onnx --data train.parquet --rows new.csv --cost income=2 --format json > changes.jsonl"""
+
+
+def changes(
+    *,
+    model: opt.Model,
+    data: opt.Data,
+    row: opt.Rows = None,
+    rows: opt.RowsFile = None,
+    target: opt.Target = None,
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            "--goal",
+            metavar="WISH",
+            help="The wanted class, or a limit ('>= 300') or move ('+50') of the output. [default: another class]",
+        ),
+    ] = None,
+    number: Annotated[int, typer.Option("-n", help="Maximum number of changes to list.")] = 3,
+    max_facts: Annotated[int, typer.Option("--max-facts", help="Maximum number of facts that change.")] = 3,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", metavar="COLUMN=VALUES", help="A range LOW..HIGH, or values A,B. Repeatable."),
+    ] = None,
+    direction: Annotated[
+        list[str] | None,
+        typer.Option("--direction", metavar="COLUMN=up|down", help="The only direction of a column. Repeatable."),
+    ] = None,
+    cost: Annotated[
+        list[str] | None,
+        typer.Option("--cost", metavar="COLUMN=WEIGHT", help="How much a change of a column counts. Repeatable."),
+    ] = None,
+    output_options: OutputOptions,
+    table_options: TableOptions,
+    max_queries: opt.MaxQueries = None,
+    seed: opt.Seed = 0,
+    form: Annotated[
+        ChangesFormat | None,
+        typer.Option("--format", help="Output format. [default: by the name in --out, else text]"),
+    ] = None,
+    out: opt.Out = None,
+    model_options: ModelOptions,
+) -> Code:
+    """Find sets of few facts whose change turns the decision, with an example that was asked of the model.
+
+    Columns that may not change are named by --fixed. If nothing turns the decision for a row, the exit code is 6.
+    """
+    if bool(row) == bool(rows):
+        raise ParameterError(
+            f"{'Both --row and --rows are' if row else 'Neither --row nor --rows is'} given, but exactly one "
+            "of them is needed. Type --row 0 (repeatable), or --rows FILE."
+        )
+    chosen_format = format_by_name(form, out, _BY_SUFFIX)
+    space = table_options.space(data, target)
+    instances = instances_to_explain(row or (), rows, space)
+    wishes: dict[str, Any] = {
+        "within": {name: _values(text) for name, text in _pairs("--allow", allow)},
+        "direction": dict(_pairs("--direction", direction)),
+        "cost": {name: _weight(name, text) for name, text in _pairs("--cost", cost)},
+    }
+    loaded, found = model_options.load(model), list[tuple[int, Changes]]()
+    with QueryProgress("Searching", 5000.0 * len(instances)) as progress:
+        explainer = output_options.explainer(progress.wrap_model(loaded), space)
+        for at, instance in instances:
+            progress.describe(f"Searching for row {at}")
+            keywords = wishes | {"max_facts": max_facts, "max_queries": max_queries, "seed": seed}
+            found.append((at, explainer.changes(instance, target=goal, n=number, **keywords)))
+    write_results([(at, _shown(at, each, chosen_format, len(found) > 1)) for at, each in found], out)
+    return Code.OK if all(len(each) for _, each in found) else Code.CANNOT_TELL
+
+
+def _shown(row: int, changes: Changes, form: ChangesFormat, several: bool) -> str:
+    if form is ChangesFormat.json:
+        return changes.to_json()
+    if form is ChangesFormat.html:
+        return changes.to_html()
+    return f"Row {row}\n{printable_lines(changes)}\n" if several else printable_lines(changes)
+
+
+def _pairs(option: str, texts: Sequence[str] | None) -> list[tuple[str, str]]:
+    pairs = [text.rpartition("=") for text in texts or ()]
+    for text, (name, sign, value) in zip(texts or (), pairs, strict=True):
+        if not (name and sign and value):
+            raise ParameterError(f"{option} is {text!r}, but it must have the form COLUMN=VALUE.")
+    return [(name, value) for name, _, value in pairs]
+
+
+def _values(text: str) -> Any:
+    """Return a range as a tuple, and other values as a list."""
+    low, dots, high = text.partition("..")
+    if dots:
+        return _value(low), _value(high)
+    return [_value(value) for value in text.split(",")]
+
+
+def _value(text: str) -> Any:
+    """Return a number if the text is one, None for an empty text, and otherwise the text."""
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _weight(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(
+            f"--cost of {name!r} is {text!r}, but it must be a number. Type: --cost {name}=2"
+        ) from None
