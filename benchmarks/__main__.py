@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from anchorline.errors import TableFileError
-from benchmarks import batch, engine, literals, relevance, studio, tables, verdicts
+from benchmarks import batch, engine, literals, relevance, studio, tables, tree_support, verdicts
 from benchmarks.datasets import PUBLISHED, require_any
 from benchmarks.report import write_json, write_page
 from benchmarks.tasks import CACHE, SYNTHETIC, Benchmark, load_benchmarks
@@ -44,6 +44,7 @@ def sections(
         "frontier_cost": lambda: relevance.frontier_cost(benchmarks()),
         "relevance": lambda: relevance.compare_relevance(real()),
         "tables": lambda: tables.compare_on_tables(data),
+        "tree_support": tree_support.tree_support,
         "literals": lambda: literals.compare_literals(data),
         "verdicts_by_model": lambda: verdicts.verdicts_by_model(data),
         "verdicts": lambda: verdicts.verdicts(data),

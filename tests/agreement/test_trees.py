@@ -218,8 +218,12 @@ def test_missing_values_at_fit_and_only_at_predict(name):
 
 NATIVE = {
     "histograms": HistGradientBoostingRegressor(max_iter=6, categorical_features="from_dtype"),
-    "xgboost one-hot": xgboost.XGBRegressor(n_estimators=6, enable_categorical=True, max_cat_to_onehot=10),
-    "xgboost partitions": xgboost.XGBRegressor(n_estimators=6, enable_categorical=True, max_cat_to_onehot=1),
+    "xgboost one-hot": xgboost.XGBRegressor(
+        n_estimators=6, n_jobs=1, enable_categorical=True, max_cat_to_onehot=10
+    ),
+    "xgboost partitions": xgboost.XGBRegressor(
+        n_estimators=6, n_jobs=1, enable_categorical=True, max_cat_to_onehot=1
+    ),
     "lightgbm": lightgbm.LGBMRegressor(**QUIET, min_data_per_group=5, cat_smooth=1),
 }
 
@@ -244,7 +248,9 @@ def test_unseen_categories(name):
 def test_categories_given_as_codes():
     codes = np.column_stack([FULL.to_numpy(), TABLE.city.cat.codes])
     histograms = HistGradientBoostingRegressor(max_iter=6, categorical_features=[2]).fit(codes, SCORE)
-    boosted = xgboost.XGBRegressor(n_estimators=6, enable_categorical=True, feature_types=["q", "q", "c"])
+    boosted = xgboost.XGBRegressor(
+        n_estimators=6, n_jobs=1, enable_categorical=True, feature_types=["q", "q", "c"]
+    )
     light = lightgbm.LGBMRegressor(**QUIET, min_data_per_group=5).fit(codes, SCORE, categorical_feature=[2])
     for model in (histograms, boosted.fit(codes, SCORE), light):
         reading, target = reading_of(model, codes)
@@ -280,7 +286,9 @@ def test_pipelines_with_encoders(final, encoder):
     reading_of(model.fit(TABLE, SCORE), TABLE)
 
 
-@pytest.mark.parametrize("final", [RandomForestRegressor(**SMALL), xgboost.XGBRegressor(n_estimators=6)], ids=str)
+@pytest.mark.parametrize(
+    "final", [RandomForestRegressor(**SMALL), xgboost.XGBRegressor(n_estimators=6, n_jobs=1)], ids=str
+)
 def test_sparse_matrices_between_the_steps(final):
     model = encoded(final, OneHotEncoder(sparse_output=True), sparse_threshold=1.0).fit(TABLE, SCORE)
     assert hasattr(model[0].transform(TABLE), "tocoo")
@@ -315,7 +323,7 @@ def test_early_stopping_uses_the_best_iteration():
 @pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
 def test_several_numbers_per_row(strategy):
     both = np.column_stack([SCORE, -2 * SCORE])
-    model = xgboost.XGBRegressor(n_estimators=6, multi_strategy=strategy).fit(FULL, both)
+    model = xgboost.XGBRegressor(n_estimators=6, n_jobs=1, multi_strategy=strategy).fit(FULL, both)
     assert reading_of(model, FULL)[0].n_columns == 2
     reading, target = reading_of(RandomForestRegressor(**SMALL).fit(FULL, both), FULL)
     second = reading.column(1).evaluate(reading.transform(FULL)).ravel()
@@ -323,7 +331,7 @@ def test_several_numbers_per_row(strategy):
 
 
 def test_files_and_boosters(tmp_path):
-    boosted = xgboost.XGBRegressor(n_estimators=6, enable_categorical=True).fit(TABLE, SCORE)
+    boosted = xgboost.XGBRegressor(n_estimators=6, n_jobs=1, enable_categorical=True).fit(TABLE, SCORE)
     light = lightgbm.LGBMRegressor(**QUIET, min_data_per_group=5).fit(TABLE, SCORE)
     boosted.save_model(tmp_path / "model.json")
     boosted.save_model(tmp_path / "model.ubj")
