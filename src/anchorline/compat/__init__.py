@@ -7,6 +7,8 @@ May import: errors, io, settings, spaces, model, explainer, result, render.
 
 from anchorline.compat.lime import LimeTabularExplainer
 from anchorline.compat.lime_explanation import LimeExplanation
+from anchorline.compat.lime_image import LimeImageExplainer
+from anchorline.compat.lime_text import LimeTextExplainer
 from anchorline.compat.shap import to_shap
 
-__all__ = ["LimeExplanation", "LimeTabularExplainer", "to_shap"]
+__all__ = ["LimeExplanation", "LimeImageExplainer", "LimeTabularExplainer", "LimeTextExplainer", "to_shap"]

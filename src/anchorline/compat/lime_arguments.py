@@ -56,6 +56,16 @@ def check_choices(mode: str, feature_selection: str, discretizer: Any) -> None:
     """Raise an error for a choice that does not exist here; warn of one that has no effect."""
     if mode not in MODES:
         raise ParameterError(f"mode is {mode!r}, but it must be one of {', '.join(MODES)}.")
+    check_selection(feature_selection, _CALLER + 1)
+    if isinstance(discretizer, str) and discretizer not in BINS:
+        raise ParameterError(
+            f"discretizer is {discretizer!r}, but it must be one of {', '.join(BINS)}. For your own cut points, "
+            "use anchorline.Table(cuts={'age': [30, 40, 50]}) with anchorline.Explainer."
+        )
+
+
+def check_selection(feature_selection: str, stacklevel: int = _CALLER) -> None:
+    """Raise an error for a selection of features that does not exist; warn of one that has no effect."""
     if feature_selection not in SELECTIONS:
         raise ParameterError(
             f"feature_selection is {feature_selection!r}, but it must be one of {', '.join(SELECTIONS)}."
@@ -65,12 +75,7 @@ def check_choices(mode: str, feature_selection: str, discretizer: Any) -> None:
             f"feature_selection={feature_selection!r} has no effect in anchorline: it finds the best choice of "
             "features, and proves that it is best.",
             UserWarning,
-            stacklevel=_CALLER,
-        )
-    if isinstance(discretizer, str) and discretizer not in BINS:
-        raise ParameterError(
-            f"discretizer is {discretizer!r}, but it must be one of {', '.join(BINS)}. For your own cut points, "
-            "use anchorline.Table(cuts={'age': [30, 40, 50]}) with anchorline.Explainer."
+            stacklevel=stacklevel,
         )
 
 
