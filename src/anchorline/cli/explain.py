@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from anchorline.cli import options as opt
+from anchorline.cli.contents import ContentOptions
 from anchorline.cli.formats import Format, choose_format, render, write_results
 from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, instances_to_explain, keywords_of
 from anchorline.cli.progress import QueryProgress, expected_rows
@@ -16,13 +17,15 @@ anchorline explain model.skops --data train.csv --target approved --row 17
 anchorline explain model.onnx --data train.parquet --row 3 --row 8 --format json > why.jsonl
 anchorline explain booster.txt --data train.csv --rows new.csv --out 'why-{row}.html'
 anchorline explain mypackage.scoring:score --data train.csv --row 0 -k 3 --output-range 300 850
+anchorline explain mypackage.reviews:classify --text "Great food, but slow."
+anchorline explain mypackage.photos:classify --image cat.png --segments grid --out why.html
 anchorline explain http://localhost:8080/v2/models/credit/infer --data train.csv --row 0"""
 
 
 def explain(
     *,
     model: opt.Model,
-    data: opt.Data,
+    data: opt.OptionalData = None,
     row: opt.Rows = None,
     rows: opt.RowsFile = None,
     target: opt.Target = None,
@@ -35,6 +38,7 @@ def explain(
     ] = 0,
     output_options: OutputOptions,
     table_options: TableOptions,
+    content_options: ContentOptions,
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
     form: Annotated[
@@ -45,16 +49,17 @@ def explain(
 ) -> None:
     """Explain why the model gives a row, or each of several rows, its prediction.
 
+    A row of --data is chosen by --row or --rows. A text (--text, --text-file) or an image (--image) needs no data.
     With several rows, JSON output has one explanation per line. Pages and pictures need one file per row: put
     {row} into the name in --out.
     """
-    if bool(row) == bool(rows):
-        raise ParameterError(
-            f"{'Both --row and --rows are' if row else 'Neither --row nor --rows is'} given, but exactly one "
-            "of them is needed. Type --row 0 (repeatable), or --rows FILE."
-        )
-    space = table_options.space(data, target)
-    instances = instances_to_explain(row or (), rows, space)
+    if content_options.is_given:
+        content_options.check_without_table(data=data, row=row, rows=rows, target=target)
+        space, instances = content_options.space(), content_options.instances()
+    else:
+        _check_row(data, row, rows)
+        space = table_options.space(str(data), target)
+        instances = instances_to_explain(row or (), rows, space)
     chosen_format = choose_format(form, out, len(instances))
     keywords = keywords_of(
         sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed
@@ -73,3 +78,17 @@ def explain(
                 content = f"Row {number}\n{content!s}\n"
             contents.append((number, content))
     write_results(contents, out)
+
+
+def _check_row(data: str | None, row: list[int] | None, rows: str | None) -> None:
+    """Raise `ParameterError` unless a table is given, and exactly one of --row and --rows."""
+    if data is None:
+        raise ParameterError(
+            "Neither --data nor a text or image is given. Type --data train.csv --row 0, --text 'Great food', "
+            "--text-file review.txt, or --image photo.png."
+        )
+    if bool(row) == bool(rows):
+        raise ParameterError(
+            f"{'Both --row and --rows are' if row else 'Neither --row nor --rows is'} given, but exactly one "
+            "of them is needed. Type --row 0 (repeatable), or --rows FILE."
+        )

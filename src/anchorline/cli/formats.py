@@ -60,8 +60,10 @@ def render(explanation: Explanation, form: Format, *, to_terminal: bool) -> str 
         return html.page(explanation)
     if form is Format.png:
         from anchorline.render import plot  # noqa: PLC0415  needs matplotlib
+        from anchorline.render.regions import is_image  # noqa: PLC0415  on first use
 
-        return png_bytes(plot.waterfall(explanation))
+        draw = plot.regions if is_image(explanation) else plot.waterfall
+        return png_bytes(draw(explanation))
     from anchorline.render import terminal  # noqa: PLC0415  on first use
 
     color, ascii_only = to_terminal and supports_color(), to_terminal and is_ascii_only()

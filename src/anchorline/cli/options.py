@@ -115,6 +115,15 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+OptionalData = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="The table that the model was trained on: .csv, .tsv, .jsonl (also .gz), .parquet, .arrow, .feather.",
+        show_default=False,
+    ),
+]
 Target = Annotated[
     list[str] | None,
     typer.Option(

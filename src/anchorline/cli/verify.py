@@ -8,9 +8,10 @@ import typer
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 from anchorline.cli.console import one_line, print_result
+from anchorline.cli.contents import ContentOptions, read_image
 from anchorline.cli.inputs import ModelOptions, TableOptions
 from anchorline.cli.progress import QueryProgress
-from anchorline.errors import FormatError, TamperedError
+from anchorline.errors import FormatError, ParameterError, TamperedError
 from anchorline.io import read_explanation
 from anchorline.result.changes import Changes, is_changes
 from anchorline.result.explanation import Explanation
@@ -42,24 +43,32 @@ def verify(
         ),
     ],
     model: opt.Model,
-    data: opt.Data,
+    data: opt.OptionalData = None,
     target: opt.Target = None,
     table_options: TableOptions,
+    content_options: ContentOptions,
     model_options: ModelOptions,
 ) -> Code:
     """Check an explanation: compute every number again from model and data, and measure fresh neighbors.
 
     Options that describe the data must be the same as when the explanation was made. If the file has one
-    explanation per line, all of them are checked, and the exit code is that of the worst outcome.
+    explanation per line, all of them are checked, and the exit code is that of the worst outcome. A text needs no
+    data, and an image needs --image.
     """
     texts = _split_explanations(read_explanation(explanation))
     n_queries = _estimate_queries(texts)
-    space = table_options.space(data, target)
+    space = content_options.space_of(next(iter(texts.values())))
+    if space is None:
+        if data is None:
+            raise ParameterError("An explanation of a table needs its table. Type --data train.csv.")
+        space = table_options.space(data, target)
+    image = content_options.image
+    instance = read_image(image[0]) if image else None
     loaded = model_options.load(model)
     outcomes = []
     with QueryProgress("Verifying", n_queries) as progress:
         for line, text in texts.items():
-            verification = check(text, progress.wrap_model(loaded), space)
+            verification = check(text, progress.wrap_model(loaded), space, instance=instance)
             outcomes.append(verification.outcome)
             message = one_line(str(verification))
             print_result(f"Line {line}. {message}" if len(texts) > 1 else message)

@@ -134,8 +134,8 @@ class LimeTextExplainer:
         found = explain_labels(
             self.space, text_instance, classifier_fn, self.class_names, labels, top_labels, settings
         )
-        pieces = self.space.at(text_instance).pieces
-        numbers = literals_of(pieces, -1 if self.bow else len(pieces) // 2)
+        neighborhood = self.space.at(text_instance)
+        pieces, numbers = neighborhood.pieces, literals_of(neighborhood.pieces, neighborhood.literals)
         words = dict(reversed([*zip(numbers, pieces[1::2], strict=True)]))
         return LimeTextExplanation(
             mode="classification",

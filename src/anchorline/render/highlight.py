@@ -52,7 +52,7 @@ def runs(explanation: "Explanation", context: int | None = None) -> list[Run]:
     """
     pieces = list(explanation.instance)
     terms = {term.index: part for term, part in zip(explanation.terms, summands(explanation).terms, strict=True)}
-    literals = literals_of(pieces, len(explanation.literals))
+    literals = literals_of(pieces, explanation.literals)
     joined, plain = list[Run](), ""
     for place, piece in enumerate(pieces):
         term = terms.get(literals[place // 2]) if place % 2 else None

@@ -89,7 +89,7 @@ class Text:
                 "The explanation is not one of a text. Type "
                 "`al.Text().within(al.Explainer(model, al.Text(unit='sentence')).explain(text))`."
             )
-        literals, support = literals_of(pieces, len(explanation.literals)), {*explanation.support.tolist()}
+        literals, support = literals_of(pieces, explanation.literals), {*explanation.support.tolist()}
         starts = np.cumsum([0, *map(len, pieces)])
         spans = [(int(starts[2 * i + 1]), int(starts[2 * i + 2])) for i, j in enumerate(literals) if j in support]
         restricted = copy.copy(self)
@@ -164,21 +164,28 @@ class Text:
         return spans
 
 
-def literals_of(pieces: Sequence[str], n_literals: int) -> list[int]:
+def literals_of(pieces: Sequence[str], literals: Sequence[Literal]) -> list[int]:
     """Return the number of the literal that each unit belongs to; units are the pieces at odd places.
 
-    All occurrences of a unit belong to one literal, unless there are as many literals as units. Units that differ
-    only in how Unicode writes the same characters are the same.
+    Either all occurrences of a unit belong to one literal, or each is a literal of its own, which is named by its
+    number. Further literals, such as pairs, may follow.
 
     Examples
     --------
-    >>> pieces = ["", "to", " ", "be", " or not ", "to", " ", "be", ""]
-    >>> literals_of(pieces, 2), literals_of(pieces, 4)
-    ([0, 1, 0, 1], [0, 1, 2, 3])
+    >>> text = "to be or not to be"
+    >>> for space in (Text(), Text(occurrences="each")):
+    ...     print(literals_of(space.at(text).pieces, space.at(text).literals))
+    [0, 1, 2, 3, 0, 1]
+    [0, 1, 2, 3, 4, 5]
     """
+    n_units = len(pieces) // 2
+    is_each = len(literals) >= n_units and literals[n_units - 1].name.endswith(f" {n_units}")
+    return list(range(n_units)) if is_each else _grouped(pieces)
+
+
+def _grouped(pieces: Sequence[str]) -> list[int]:
+    """Return the numbers of the different units; units that Unicode only writes differently are the same."""
     units = pieces[1::2]
-    if len(units) == n_literals:
-        return list(range(n_literals))
     numbers: dict[str, int] = {}
     return [numbers.setdefault(unicodedata.normalize("NFC", unit), len(numbers)) for unit in units]
 
@@ -206,8 +213,7 @@ class TextNeighborhood:
 
     @cached_property
     def _literal_of_unit(self) -> list[int]:
-        n_units = len(self.pieces) // 2
-        return literals_of(self.pieces, n_units if self.space.occurrences == "each" else -1)
+        return list(range(len(self.pieces) // 2)) if self.space.occurrences == "each" else _grouped(self.pieces)
 
     @cached_property
     def literals(self) -> tuple[Literal, ...]:
