@@ -16,17 +16,15 @@ For a set T of r more literals the bound is ``Y' form Y + 2 min(mu low, mu high)
           \rho_j \ge \text{sum of the } r - 1 \text{ largest } |\tilde\kappa_{ij}|
 
 where :math:`\tilde\kappa` are the remaining correlations. The bound holds because a correlation matrix minus
-``diag(1 - rho)`` is diagonally dominant. `anchorline.optimize.groups` derives it for literals of which several
-belong to one attribute; here every literal is its own attribute. With r = 1, rho = 0 and the best Y, the bound is
-the exact value (`saddle`). The variant without starting level is the special case low = high.
+``diag(1 - rho)`` is diagonally dominant; `anchorline.optimize.groups` derives it for several literals per
+attribute. With r = 1, rho = 0 and the best Y, the bound is the exact value (`saddle`).
 
 A literal whose projected variance vanishes (always flipped, a complement, a duplicate) gains nothing if
 ``b~ eta + 1~ mu = 0``, and without limit otherwise. Therefore it restricts the multipliers (eta, mu) to a line,
 and two such literals with different (b~, 1~) restrict them to zero (`Projection.line`).
 
 All statistics are in units of the drops (`Problem.scaled`), so that every constant here is relative. Every bound
-is the value of the formula at given multipliers, minus the most that rounding may have added: it may be loose,
-never invalid.
+is the value of the formula at some multipliers, minus the most that rounding may have added.
 """
 
 from dataclasses import dataclass
@@ -35,11 +33,13 @@ from functools import cached_property
 import numpy as np
 
 from anchorline.optimize.evidence import Evidence
-from anchorline.optimize.gains import Gains
-from anchorline.optimize.groups import VANISHING, Blocks, Groups, Parts
+from anchorline.optimize.gains import Gains, Parts
+from anchorline.optimize.groups import VANISHING, Groups
+from anchorline.optimize.problem import Variant
 
 _ALIGNED = 1e-9  # a remaining coefficient below this share of its size is rounding noise
 _ROUNDING = 64 * np.finfo(np.float64).eps  # rounding error of a difference, as a share of its two sides
+_NO_BOUND = -1e30  # a bound below this is worthless, because an objective is never negative
 _INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 
 
@@ -51,7 +51,6 @@ class Centered:
     variances: np.ndarray  # diagonal of S, (d,)
     rows: np.ndarray  # s, b and 1, (3, d)
     form: np.ndarray  # (3, 3)
-    correlations: np.ndarray  # (d, d), zero on the diagonal of a literal without variance
     groups: Groups | None  # None if every literal is a group of its own
 
     @classmethod
@@ -66,18 +65,42 @@ class Centered:
         covariance /= unit
         rows = np.stack([evidence.cross_moments - tbar * b, b, np.ones_like(b)]) / np.sqrt(unit)
         form = np.array([[evidence.drop_square - tbar**2, tbar, 0], [tbar, -1, 0], [0, 0, 0]])
-        scale = np.where(variances > 0, 1 / np.sqrt(np.where(variances > 0, variances, 1.0)), 0.0)
-        correlations = covariance * scale[:, None]
-        correlations *= scale
-        found = None if groups is None else Groups.of(groups, correlations, scale)
-        return cls(covariance, variances, rows, form, correlations, found)
+        found = None
+        if groups is not None:
+            found = Groups.of(groups, evidence.pair_sums, evidence.weight, covariance, variances)
+        return cls(covariance, variances, rows, form, found)
 
     @cached_property
     def row_max(self) -> np.ndarray:
         """Largest absolute correlation of each literal with another literal, (d,)."""
-        sizes = np.abs(self.correlations)
+        scale = np.where(self.variances > 0, 1 / np.sqrt(np.where(self.variances > 0, self.variances, 1.0)), 0.0)
+        sizes = self.covariance * scale[:, None]
+        sizes *= scale
+        np.abs(sizes, out=sizes)
         np.fill_diagonal(sizes, 0.0)
         return np.asarray(sizes.max(axis=1, initial=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The chosen literals, the candidates that may still join them, and the multipliers of the parent's bound."""
+
+    variant: Variant
+    chosen: tuple[int, ...]
+    candidates: np.ndarray
+    multipliers: tuple[float, float]  # eta, mu
+    forbidden: np.ndarray | None = None  # (c, d): sets that its sets do not hold; None if there are no groups
+    free: bool = False  # whether its bounds ignore the limits of the sum
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The limits of the sum that its bounds respect."""
+        return (-np.inf, np.inf) if self.free else (self.variant.low, self.variant.high)
+
+    @property
+    def left(self) -> int:
+        """Number of literals that may still be chosen."""
+        return self.variant.size - len(self.chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +139,18 @@ class Projection:
         pins = None if self.pins is None or not self.pins[:, kept].any() else self.pins[:, kept]
         columns = (self.vectors[:, kept], self.noise[:, kept], pins, self.residuals[:, kept], self.variances[kept])
         return Projection(self.form, self.errors, self.line, *columns)
+
+    def at(self, eta: float, mu: float) -> tuple[np.ndarray, np.ndarray]:
+        """The candidates' values ``a'Y`` (n,) at the multipliers, and what rounding may have taken from them."""
+        y = self.vectors[0] + eta * self.vectors[1] + mu * self.vectors[2]
+        return y, self.noise[0] + abs(eta) * self.noise[1] + abs(mu) * self.noise[2]
+
+    def base(self, eta: float, mu: float, limits: tuple[float, float]) -> float:
+        """``Y' form Y + 2 min(mu low, mu high)``, minus the most that rounding may have added."""
+        y, errors = np.array([1.0, eta, mu]), self.errors + _ROUNDING * np.abs(self.form)
+        price = 0.0 if mu == 0 else 2 * min(mu * limits[0], mu * limits[1])
+        value = float(y @ self.form @ y) + price
+        return value - (float(np.abs(y) @ errors @ np.abs(y)) + _ROUNDING * abs(price))
 
     @property
     def common_line(self) -> np.ndarray | None:
@@ -203,8 +238,7 @@ def _best_step(
     slope: np.ndarray, curvature: np.ndarray, low: np.ndarray | float, high: np.ndarray | float
 ) -> np.ndarray:
     """The step x that maximizes ``2 slope x + curvature x^2 + 2 min(low x, high x)``."""
-    excess = np.minimum(np.maximum(-slope, low), high) + slope
-    return np.asarray(excess / -np.minimum(curvature, -1e-30))
+    return np.asarray((np.minimum(np.maximum(-slope, low), high) + slope) / -np.minimum(curvature, -1e-30))
 
 
 def _lowered(
@@ -226,8 +260,8 @@ def _quadratic(form: np.ndarray, eta: np.ndarray, mu: np.ndarray) -> np.ndarray:
 def cheap_rho(centered: Centered, projection: Projection, candidates: np.ndarray, others: int) -> np.ndarray:
     """Upper bound of rho in O(n), from the largest correlation of each literal before any projection.
 
-    Let q_i be the norm of the projection of literal i on the chosen literals. Then ``|corr~_ij| <= (|corr_ij|
-    + q_i q_j) / sqrt((1 - q_i^2) (1 - q_j^2))``. This grows with q_j, so the largest q_j gives the bound.
+    With q_i the norm of the projection of literal i on the chosen literals, ``|corr~_ij| <= (|corr_ij| + q_i q_j)
+    / sqrt((1 - q_i^2) (1 - q_j^2))``. This grows with q_j, so the largest q_j gives the bound.
     """
     if others == 0 or not len(candidates):
         return np.zeros(len(candidates))
@@ -239,35 +273,23 @@ def cheap_rho(centered: Centered, projection: Projection, candidates: np.ndarray
     return np.asarray(others * top / np.sqrt((1 - squares) * (1 - largest)))
 
 
-def _correlations(centered: Centered, projection: Projection, candidates: np.ndarray) -> np.ndarray:
-    """The correlations that the candidates have left, (n, n); the diagonal has no meaning. Cost n^2."""
-    remaining = centered.covariance[candidates[:, None], candidates]
-    for row in projection.residuals:
-        remaining -= row[:, None] * row
-    degenerate = projection.variances == 0  # a degenerate literal correlates with nothing
-    scale = np.where(degenerate, 0.0, 1 / np.sqrt(np.where(degenerate, 1.0, projection.variances)))
-    remaining *= scale[:, None]
-    remaining *= scale
-    return np.asarray(remaining)
-
-
 def exact_rho(centered: Centered, projection: Projection, candidates: np.ndarray, others: int) -> np.ndarray:
     """Sum of the ``others`` largest absolute correlations that each candidate has left. Cost n^2."""
     n = len(candidates)
     if others == 0 or n <= 1:
         return np.zeros(n)
-    sizes = np.abs(_correlations(centered, projection, candidates))
+    sizes = centered.covariance[candidates[:, None], candidates]
+    for row in projection.residuals:
+        sizes -= row[:, None] * row
+    degenerate = projection.variances == 0  # a degenerate literal correlates with nothing
+    scale = np.where(degenerate, 0.0, 1 / np.sqrt(np.where(degenerate, 1.0, projection.variances)))
+    sizes *= scale[:, None]
+    sizes *= scale
+    np.abs(sizes, out=sizes)
     np.fill_diagonal(sizes, 0.0)
     if others < n - 1:
         sizes = np.partition(sizes, n - others, axis=1)[:, n - others :]
     return np.asarray(sizes.sum(axis=1))
-
-
-def blocks_of(centered: Centered, groups: Groups, projection: Projection, candidates: np.ndarray) -> Blocks:
-    """The candidates by group, with the correlations that they have left. Cost n^2."""
-    correlations = _correlations(centered, projection, candidates)
-    np.fill_diagonal(correlations, 1.0)
-    return Blocks.of(correlations, groups.numbers[candidates])
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,9 +304,7 @@ class Alone:
     def of(cls, rho: np.ndarray) -> "Alone":
         """Candidates with sums ``rho`` (n,) of their correlations."""
         unbounded = rho >= _INDEFINITE
-        if not unbounded.any():
-            return cls(1 / (1 - rho), None)
-        return cls(1 / np.where(unbounded, 1.0, 1 - rho), unbounded)
+        return cls(1 / np.where(unbounded, 1.0, 1 - rho), unbounded if unbounded.any() else None)
 
     def gains(self, y: np.ndarray, lost: np.ndarray, r: int) -> "Singles":
         """Gains of the candidates' values ``y`` (n,) of a'Y, of which rounding may have lost ``lost``."""
@@ -353,15 +373,15 @@ def climb(
     r: int,
     limits: tuple[float, float],
     start: tuple[float, float],
+    enough: float = np.inf,
 ) -> Bound:
     """Bound the objective that ``r`` more candidates can reach, by a few ascent steps from multipliers ``start``.
 
     Each step takes the best set and moves to the best multipliers for it. The bound is concave in the multipliers,
     so it rises fast, and the bound of every step is valid. If a step goes too far, the next one moves to the best
-    multipliers for the mean of the best sets so far. ``limits`` is (low, high).
+    multipliers for the mean of the best sets so far. A bound of at least ``enough`` is not improved.
     """
     a, line = projection.vectors, projection.common_line
-    errors = projection.errors + _ROUNDING * np.abs(projection.form)
     best, bound, mean, (eta, mu) = None, None, np.zeros((3, 3)), start
     if line is not None:
         eta, mu = (line @ start) * line if np.isfinite(limits).all() else np.zeros(2)
@@ -369,21 +389,12 @@ def climb(
         if bound is not None:
             mean = mean + (bound.gains.taken(a, r) - mean) / step
             eta, mu = map(float, saddle(projection.form - mean, *limits, line))
-        lost = projection.noise[0] + abs(eta) * projection.noise[1] + abs(mu) * projection.noise[2]
-        gains = _gains(parts, a[0] + eta * a[1] + mu * a[2], lost, r)
-        y = np.array([1.0, eta, mu])
-        price = 0.0 if mu == 0 else 2 * min(mu * limits[0], mu * limits[1])
-        base = float(y @ projection.form @ y) + price
-        base -= float(np.abs(y) @ errors @ np.abs(y)) + _ROUNDING * abs(price)
+        gains = parts.gains(*projection.at(eta, mu), r)
+        base = projection.base(eta, mu, limits)
         bound = Bound(base, gains, (eta, mu), base - gains.total(r))
         improved = best is None or bound.value > best.value
         best = bound if improved else best
-        if not np.isfinite(bound.value) or (step and improved):
+        if not _NO_BOUND < bound.value < enough or (step and improved):
             break
     assert best is not None
     return best
-
-
-def _gains(parts: Parts | Alone, y: np.ndarray, lost: np.ndarray, r: int) -> Gains | Singles:
-    """Bounds on what the candidates gain at the multipliers that give ``y``."""
-    return parts.gains(y, lost, r) if isinstance(parts, Alone) else Gains.of(parts, y, lost, r)

@@ -266,10 +266,10 @@ def remainder(evidence: Evidence, size: int, excluded: np.ndarray) -> Remainder:
     >>> remainder(evidence, 1, np.array([False, True, False]))
     Remainder(chosen=array([0]), covariances=array([0., 0., 0.]), variance=0.0, largest=1.5)
     """
-    means = evidence.flip_means
-    flips = evidence.second_moments - np.outer(means, means)
+    means, moments = evidence.flip_means, evidence.second_moments
     cross = evidence.cross_moments - means * evidence.drop_mean
-    variances, chosen = flips.diagonal(), np.zeros(0, dtype=np.intp)
+    variances, chosen = moments.diagonal() - means * means, np.zeros(0, dtype=np.intp)
+    flips = np.zeros((0, len(means)))  # covariances of the chosen literals
     free = ~excluded & (variances > _DEPENDENT * means)
     left, spread = cross, variances
     while len(chosen) < size:
@@ -279,10 +279,11 @@ def remainder(evidence: Evidence, size: int, excluded: np.ndarray) -> Remainder:
         if not gains[best] > 0:
             break
         chosen, free[best] = np.append(chosen, best), False
-        weights = np.linalg.solve(flips[np.ix_(chosen, chosen)], flips[chosen])
+        flips = np.concatenate([flips, [moments[best] - means[best] * means]])
+        weights = np.linalg.solve(flips[:, chosen], flips)
         left = cross - np.einsum("ij,i->j", weights, cross[chosen])
-        spread = variances - np.einsum("ij,ij->j", weights, flips[chosen])
-    fitted = np.linalg.solve(flips[np.ix_(chosen, chosen)], cross[chosen])
+        spread = variances - np.einsum("ij,ij->j", weights, flips)
+    fitted = np.linalg.solve(flips[:, chosen], cross[chosen])
     variance = evidence.drop_square - evidence.drop_mean**2 - float(cross[chosen] @ fitted)
     return Remainder(chosen, left, max(0.0, variance), 1.0 + float(np.abs(fitted).sum()))
 

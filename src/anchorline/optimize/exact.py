@@ -2,29 +2,34 @@
 
 import heapq
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from anchorline.errors import NumericalError
+from anchorline.optimize.blocks import blocks_of
 from anchorline.optimize.bounds import (
     Alone,
     Bound,
     Centered,
+    Node,
     Projection,
-    blocks_of,
     cheap_rho,
     climb,
     exact_rho,
     project,
     saddle,
 )
-from anchorline.optimize.groups import Parts
+from anchorline.optimize.gains import Parts
+from anchorline.optimize.groups import completing, rests_of
 from anchorline.optimize.problem import Problem, Solution, Status, Variant
+from anchorline.optimize.splits import Splits
 
 TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed, and its bound is kept
 _MAX_GAP = 1e-9  # a proof that leaves a larger gap, as a share of mean t^2, is none
 _SHARP = 1e-12  # rounding errors that change the objective by a smaller share do not matter
+_INSIDE = 1e-9  # a value inside the box by at least this share is not on its side
 _FEW_CANDIDATES = 64  # for at most this many, computing all pairs at once is as cheap as the cheap bound first
 _MAX_ALL_PAIRS = 400  # all pairwise correlations of a node are computed for at most this many candidates
 _NODES_BEFORE_RESTART = 32  # most proofs end sooner; the others start again here from a better first guess
@@ -36,22 +41,6 @@ class Limits:
 
     time_limit: float | None = None
     node_limit: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """The chosen literals, the candidates that may still join them, and the multipliers of the parent's bound."""
-
-    variant: Variant
-    chosen: tuple[int, ...]
-    candidates: np.ndarray
-    multipliers: tuple[float, float]  # eta, mu
-    circuit: bool = False  # whether its sets hold a circuit (`optimize.groups`); otherwise they hold none
-
-    @property
-    def left(self) -> int:
-        """Number of literals that may still be chosen."""
-        return self.variant.size - len(self.chosen)
 
 
 Queue = list[tuple[float, int, Node]]  # a heap of (bound, order of arrival, node)
@@ -83,6 +72,7 @@ class Pool:
     size: int = 1
     ranked: list[Candidate] = field(default_factory=list)
     closed: float = np.inf
+    limited: bool = False  # whether the box changed the fit of a sum with starting level
 
     @property
     def objective(self) -> float:
@@ -109,6 +99,7 @@ class Pool:
         """Fit a support inside the box and keep the sum if it is new and among the best."""
         # Sorting makes the rounding independent of the order in which the search chose the literals.
         fitted = self.problem.fit_variant(np.sort(support), variant)
+        self.limited |= variant.low < variant.high and not _is_inside(self.problem, fitted)
         if fitted is None:
             return
         if np.count_nonzero(fitted[0]) < len(support):  # the fit dropped negligible terms; the bound counts them
@@ -121,6 +112,13 @@ class Pool:
             return
         kept = [old for old in self.ranked if old.terms != new.terms] + [new]
         self.ranked = sorted(kept, key=lambda candidate: candidate.objective)[: self.size]
+
+
+def _is_inside(problem: Problem, fitted: tuple[np.ndarray, float] | None) -> bool:
+    """Whether a fit exists, and no side of the box holds it back."""
+    if fitted is None or problem.box is None:
+        return fitted is not None
+    return max(float(np.abs(fitted[0]).max(initial=0.0)), abs(fitted[1])) < problem.box * (1 - _INSIDE)
 
 
 def solve_exact(problem: Problem, limits: Limits, shared: "Shared | None" = None) -> Solution:
@@ -173,8 +171,16 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
         attempts = [(False, max_nodes)]  # swaps rarely improve a guess that extends the guess for a smaller k
     n_nodes, proven = 0, 0.0
     for swap, until in attempts:
-        open_nodes = _roots(problem, shared, pool, proven, swap=swap)
+        roots = _roots(problem, shared, pool, swap=swap)
+        splits = None
+        if shared.centered.groups is not None:
+            splits = Splits(shared.centered, roots, alone=pool.size == 1)
+        open_nodes = _queue(((0.0, root) for root in roots) if splits is None else splits.nodes(), proven, 0)
         n_nodes += _branch(shared.centered, open_nodes, pool, until - n_nodes, deadline)
+        if splits is not None and pool.limited and splits.is_free:
+            more = _queue(splits.left_out(), proven, 1 + max((entry[1] for entry in open_nodes), default=0))
+            open_nodes = sorted([*open_nodes, *more])
+            n_nodes += _branch(shared.centered, open_nodes, pool, until - n_nodes, deadline)
         stopped = bool(open_nodes) and open_nodes[0][0] < pool.cutoff
         if not stopped or time.perf_counter() > deadline:
             break
@@ -186,7 +192,7 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
 
 def _branch(centered: Centered, open_nodes: Queue, pool: Pool, max_nodes: float, deadline: float) -> int:
     """Expand the node of smallest bound until no node can gain or a limit is reached; return the node count."""
-    n_nodes, order = 0, len(open_nodes)
+    n_nodes, order = 0, max((entry[1] for entry in open_nodes), default=0)
     while (
         open_nodes and open_nodes[0][0] < pool.cutoff and n_nodes < max_nodes and time.perf_counter() <= deadline
     ):
@@ -221,9 +227,14 @@ def _report(pool: Pool, n_nodes: int, status: Status, unit: float) -> Solution:
     )
 
 
-def _roots(problem: Problem, shared: Shared, pool: Pool, bound: float, *, swap: bool) -> Queue:
+def _queue(nodes: Iterable[tuple[float, Node]], proven: float, order: int) -> Queue:
+    """A heap of nodes, whose bounds are at least ``proven``."""
+    return sorted((max(proven, value), i, node) for i, (value, node) in enumerate(nodes, order))
+
+
+def _roots(problem: Problem, shared: Shared, pool: Pool, *, swap: bool) -> list[Node]:
     """Return the root nodes of every variant, with the multipliers of a guess that extends the last guess."""
-    roots: Queue = []
+    roots: list[Node] = []
     centered, guesses = shared.centered, shared.guesses
     for i, variant in enumerate(problem.variants):
         last = guesses[0] if swap else guesses[i] or guesses[0]
@@ -234,13 +245,7 @@ def _roots(problem: Problem, shared: Shared, pool: Pool, bound: float, *, swap: 
             if size < variant.size:
                 pool.offer(np.array(guess, dtype=np.intp), part)
             if size:
-                roots.append((bound, len(roots), _root(centered, part, guess)))
-    if centered.groups is None or not len(centered.groups.circuits):
-        return roots
-    largest = max(variant.size for variant in problem.variants)
-    for size in range(largest if pool.size == 1 else 1, largest + 1):
-        root = _root(centered, Variant(size, -np.inf, np.inf), guesses[0][:size])
-        roots.append((bound, len(roots), replace(root, circuit=True)))
+                roots.append(_root(centered, part, guess))
     return roots
 
 
@@ -268,13 +273,14 @@ def _root(centered: Centered, variant: Variant, guess: tuple[int, ...]) -> Node:
     """The root node of a variant, with the multipliers of the guess."""
     projection = project(centered, guess, np.zeros(0, dtype=np.intp))
     eta, mu = saddle(projection.form, variant.low, variant.high, projection.line)
-    return Node(variant, (), np.arange(len(centered.variances)), (float(eta), float(mu)))
+    everything = np.arange(len(centered.variances)) if centered.groups is None else centered.groups.order
+    return Node(variant, (), everything, (float(eta), float(mu)))
 
 
 def _add_best(centered: Centered, chosen: tuple[int, ...], variant: Variant) -> tuple[tuple[int, ...], float]:
     others = np.delete(np.arange(len(centered.variances)), list(chosen))
     if centered.groups is not None:
-        allowed = others[~centered.groups.completing(chosen)[others]]
+        allowed = others[~completing(centered.groups.circuits, chosen)[others]]
         others = allowed if len(allowed) else others
     values = project(centered, chosen, others).values(variant.low, variant.high)
     pos = int(np.argmin(values))
@@ -283,18 +289,15 @@ def _add_best(centered: Centered, chosen: tuple[int, ...], variant: Variant) -> 
 
 def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Node]]:
     """Close the node, or return its children with their bounds, best first."""
-    left, groups = node.left, centered.groups
-    if groups is not None and not node.circuit:
-        node = replace(node, candidates=node.candidates[~groups.completing(node.chosen)[node.candidates]])
-    if len(node.candidates) <= left:  # taking all of them is at least as good as any subset
-        _offer(pool, node, node.candidates)
+    left = node.left
+    if node.forbidden is not None:
+        node = replace(node, candidates=_allowed(centered, node))
+    if len(node.candidates) <= left or not left:  # taking all of them is at least as good as any subset
+        _offer(pool, node, node.candidates[:left])
         return []
     projection = project(centered, node.chosen, node.candidates)
     if left == 1:
-        values = projection.values(node.variant.low, node.variant.high)
-        if groups is not None and node.circuit and groups.rests(node.chosen).any(axis=1).all():
-            values = np.where(groups.completing(node.chosen)[node.candidates], values, np.inf)
-        _offer_best(pool, node, node.candidates[:, None], values)
+        _offer_best(pool, node, node.candidates[:, None], projection.values(*node.limits))
         return []
     candidates, bound = _screen(centered, projection, node, pool)
     if len(candidates) <= left:
@@ -305,9 +308,20 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
     pool.close(closed)
     candidates = candidates[order]
     return [
-        (value, Node(node.variant, (*node.chosen, taken), candidates[i:], bound.multipliers, node.circuit))
+        (
+            value,
+            replace(node, chosen=(*node.chosen, taken), candidates=candidates[i:], multipliers=bound.multipliers),
+        )
         for i, (value, taken) in enumerate(zip(bounds.tolist(), candidates.tolist(), strict=False), 1)
     ]
+
+
+def _allowed(centered: Centered, node: Node) -> np.ndarray:
+    """The candidates that complete no forbidden set, in the order of their groups."""
+    assert centered.groups is not None
+    assert node.forbidden is not None
+    candidates = node.candidates[np.argsort(centered.groups.numbers[node.candidates], kind="stable")]
+    return np.asarray(candidates[~completing(node.forbidden, node.chosen)[candidates]])
 
 
 def _offer_best(pool: Pool, node: Node, sets: np.ndarray, values: np.ndarray) -> None:
@@ -320,15 +334,8 @@ def _offer_best(pool: Pool, node: Node, sets: np.ndarray, values: np.ndarray) ->
 
 
 def _offer(pool: Pool, node: Node, literals: np.ndarray) -> None:
-    """Offer the chosen literals with some more; in the tree of circuits, to every variant with room for them."""
-    support = np.append(literals, node.chosen).astype(np.intp)
-    if not node.circuit:
-        return pool.offer(support, node.variant)
-    for variant in pool.problem.variants:
-        fits = len(support) <= variant.size
-        for part in [support] if fits else [np.delete(support, i) for i in range(len(support))]:
-            pool.offer(part, variant)
-    return None
+    """Offer the chosen literals with some more."""
+    pool.offer(np.append(literals, node.chosen).astype(np.intp), node.variant)
 
 
 def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) -> tuple[np.ndarray, Bound]:
@@ -338,31 +345,44 @@ def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) 
     all pairs of the surviving candidates. If the first stage drops no candidate but leaves only one child, the
     second stage waits for that child, where its bound is tighter.
     """
+    if centered.groups is not None:
+        return _screen_groups(centered, projection, node, pool)
     candidates, left = node.candidates, node.left
-    limits, multipliers = (node.variant.low, node.variant.high), node.multipliers
-    exact = centered.groups is not None or len(candidates) <= _FEW_CANDIDATES
-    parts = _split(centered, projection, node, candidates, exact=exact)
+    limits, multipliers = node.limits, node.multipliers
+    exact = len(candidates) <= _FEW_CANDIDATES
     while True:
-        bound = climb(projection, parts, left, limits, multipliers)
+        rho = (exact_rho if exact else cheap_rho)(centered, projection, candidates, left - 1)
+        bound = climb(projection, Alone.of(rho), left, limits, multipliers)
         kept, closed = bound.screen(pool.cutoff, left)
         pool.close(closed)
         done = exact or len(candidates) > _MAX_ALL_PAIRS or len(bound.children(pool.cutoff, left)[1]) == 1
         if len(kept) <= left or (done and len(kept) == len(candidates)):
             return candidates[kept], bound
         candidates, projection, multipliers = candidates[kept], projection.restrict(kept), bound.multipliers
-        exact = centered.groups is not None or len(candidates) <= _MAX_ALL_PAIRS
-        parts = _split(centered, projection, node, candidates, exact=exact)
+        exact = len(candidates) <= _MAX_ALL_PAIRS
 
 
-def _split(
-    centered: Centered, projection: Projection, node: Node, candidates: np.ndarray, *, exact: bool
-) -> Parts | Alone:
-    """The parts of groups that may be chosen, with exact correlations or with their O(n) bound."""
-    if centered.groups is None:
-        return Alone.of((exact_rho if exact else cheap_rho)(centered, projection, candidates, node.left - 1))
-    rests = centered.groups.rests(node.chosen)
+def _screen_groups(centered: Centered, projection: Projection, node: Node, pool: Pool) -> tuple[np.ndarray, Bound]:
+    """`_screen` for literals of which several belong to one attribute."""
+    candidates, left, multipliers = node.candidates, node.left, node.multipliers
+    blocks = blocks_of(centered, projection, node.chosen, candidates)
+    while True:
+        parts = Parts.of(blocks, projection.at(*multipliers)[0], _rests(node, candidates), left)
+        bound = climb(projection, parts, left, node.limits, multipliers, pool.cutoff)
+        if bound.value >= pool.cutoff:
+            pool.close(bound.value)
+            return candidates[:0], bound
+        kept, closed = bound.screen(pool.cutoff, left)
+        pool.close(closed)
+        if len(kept) <= left or len(kept) == len(candidates):
+            return candidates[kept], bound
+        candidates, projection, multipliers = candidates[kept], projection.restrict(kept), bound.multipliers
+        blocks = blocks.restrict(kept)
+
+
+def _rests(node: Node, candidates: np.ndarray) -> np.ndarray:
+    """What the chosen literals leave of forbidden sets, (c, n), if the candidates can complete them."""
+    assert node.forbidden is not None
+    rests = rests_of(node.forbidden, node.chosen)
     sizes, rests = rests.sum(axis=1), rests[:, candidates]
-    required = node.circuit and bool(sizes.all())
-    open_rests = rests[(rests.sum(axis=1) == sizes) & (sizes > 0)]
-    blocks = blocks_of(centered, centered.groups, projection, candidates)
-    return Parts.of(blocks, open_rests, node.left, whole=required)
+    return np.asarray(rests[rests.sum(axis=1) == sizes])

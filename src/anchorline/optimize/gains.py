@@ -4,7 +4,105 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anchorline.optimize.groups import ALIGNED, VANISHING, Parts
+from anchorline.optimize.groups import ALIGNED, UNBOUNDED, VANISHING, Blocks, Spans
+
+_INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
+_LIGHT = 0.2  # the smallest weight of a group, as a share of the largest
+_FLOOR = 1e-50  # added to every gain, so that 0 times an unbounded factor is unbounded
+
+
+def factors(kappa: np.ndarray, weights: np.ndarray, n_top: int) -> np.ndarray:
+    """``1 / (1 - rho)`` per group (G,), with the ``n_top`` largest weighted kappa of each group in ``rho``."""
+    n = len(weights)
+    if n_top <= 0:
+        return np.ones(n)
+    sizes = kappa * weights
+    rho = (np.partition(sizes, n - n_top, axis=1)[:, n - n_top :] if n_top < n - 1 else sizes).sum(
+        axis=1
+    ) / weights
+    return np.where(rho >= _INDEFINITE, UNBOUNDED, 1 / np.where(rho >= _INDEFINITE, 1.0, 1 - rho))
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of groups that may be chosen together, with their factors 1 / (1 - rho)."""
+
+    starts: np.ndarray  # (G,) position of the first candidate of each group
+    index: np.ndarray  # (n,) group of each candidate
+    one: np.ndarray  # (n,) factors of single candidates
+    pairs: np.ndarray  # (2, P) positions of pairs of a group that may be chosen together
+    owners: np.ndarray  # (P,) their groups
+    overlaps: np.ndarray  # (P,) correlations of the pairs
+    two: np.ndarray  # (P,) factors of pairs
+    more: "Whole | None"  # the largest parts of more than two candidates
+    weights: np.ndarray  # (G,)
+
+    @property
+    def steps(self) -> int:
+        """Number of ascent steps that pay."""
+        return 3 if len(self.two) else 2
+
+    @classmethod
+    def of(cls, blocks: Blocks, y: np.ndarray, rests: np.ndarray, r: int) -> "Parts":
+        """Split the candidates without the forbidden ``rests`` (c, n) of two or more literals.
+
+        ``y`` (n,) are values of a'Y at multipliers that are about right, which give good weights.
+        """
+        table, index = blocks.table, blocks.index
+        allowed = (table[:, :, None] < table[:, None, :]) & (table >= 0)[:, :, None]
+        first, second = np.nonzero(rests[rests.sum(axis=1) == 2])[1].reshape(-1, 2).T
+        begins = table[index[first], 0]
+        allowed[index[first], first - begins, second - begins] = False
+        owners, i, j = np.nonzero(allowed)
+        pairs = np.stack([table[owners, i], table[owners, j]])
+        weights = np.maximum.reduceat(np.abs(y), table[:, 0])
+        weights = np.maximum(weights, max(_LIGHT * float(weights.max()), 1e-30))
+        more = _largest_parts(blocks, weights, rests, r) if r > 2 and table.shape[1] > 2 else None
+        one, two = factors(blocks.kappa, weights, r - 1)[index], factors(blocks.kappa, weights, r - 2)[owners]
+        overlaps = blocks.inner[owners, i, j]
+        return cls(table[:, 0], index, one, pairs, owners, overlaps, two, more, weights)
+
+    def gains(self, y: np.ndarray, lost: np.ndarray, r: int) -> "Gains":
+        """Gains of the candidates' values ``y`` (n,) of a'Y, of which rounding may have lost ``lost``."""
+        return Gains.of(self, y, lost, r)
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """Large parts of groups, of which only the gain of the span is known."""
+
+    owners: np.ndarray  # (B,) their groups
+    sizes: np.ndarray  # (B,) numbers of literals that they take at least
+    spans: Spans
+    factors: np.ndarray  # (B,)
+
+    @classmethod
+    def of(
+        cls, blocks: Blocks, weights: np.ndarray, owners: np.ndarray, table: np.ndarray, sizes: np.ndarray, r: int
+    ) -> "Whole":
+        """Parts of the groups ``owners``, each a row of `Blocks.table` with some candidates replaced by -1."""
+        each = np.stack([factors(blocks.kappa, weights, r - m) for m in (1, 2, 3)])
+        return cls(owners, sizes, Spans.of(table, blocks.inner[owners]), each[np.minimum(sizes, 3) - 1, owners])
+
+    def gains(self, y: np.ndarray, lost: np.ndarray) -> np.ndarray:
+        """Bounds on the gains (B,)."""
+        return np.asarray(self.spans.gains(y, lost) * self.factors)
+
+
+def _largest_parts(blocks: Blocks, weights: np.ndarray, rests: np.ndarray, r: int) -> Whole | None:
+    """The largest parts of more than two candidates that lack a candidate of their group's first rest."""
+    table, counts = blocks.table, np.bincount(blocks.index)
+    first = np.full(len(table), -1)
+    if len(rests):
+        first[blocks.index[rests.argmax(axis=1)][::-1]] = np.arange(len(rests))[::-1]
+    whole = np.flatnonzero((counts > 2) & (first < 0))
+    split = np.flatnonzero((counts > 3) & (first >= 0))
+    if not len(whole) + len(split):
+        return None
+    which, literals = np.nonzero(rests[first[split]])
+    rows = table[split[which]]
+    sets = np.concatenate([table[whole], np.where(rows == literals[:, None], -1, rows)])
+    return Whole.of(blocks, weights, np.concatenate([whole, split[which]]), sets, np.full(len(sets), 3), r)
 
 
 @dataclass(frozen=True, eq=False)
@@ -13,90 +111,80 @@ class Gains:
 
     parts: Parts
     singles: np.ndarray  # (n,)
-    doubles: np.ndarray | None  # (G, P); None if every group has one candidate
-    larger: np.ndarray | None  # (G,) more than two; None if there are no such parts
-    whole: np.ndarray | None  # (G,) whole groups; None if no circuit is required
-    increments: np.ndarray  # (G, at most 3)
+    doubles: np.ndarray  # (P,)
+    larger: np.ndarray | None  # (G,) parts of more than two; None if there are none
+    increments: np.ndarray  # (at most 3, G)
+    top: tuple[list[float], list[int]]  # the largest increments in decreasing order, and their groups
 
     @classmethod
     def of(cls, parts: Parts, y: np.ndarray, lost: np.ndarray, r: int) -> "Gains":
         """Gains of the candidates' values ``y`` (n,) of a'Y, of which rounding may have lost ``lost``."""
-        squares = (np.abs(y) + lost) ** 2
-        singles, doubles, larger, whole = _times(squares, parts.one), None, None, None
-        best = np.where(parts.table >= 0, singles[parts.table], 0.0).max(axis=1, initial=0.0)
-        if parts.table.shape[1] > 1:
-            doubles = _times(_pair_gains(parts, y, lost), parts.many[1, :, None])
-            if r > 2 and parts.bases is not None:
-                owners, spans = parts.bases
-                larger = np.zeros(len(parts.table))
-                np.maximum.at(larger, owners, _times(spans.gains(y, lost), parts.many[2, owners]))
-        if parts.required is not None:
-            whole = squares[parts.table[:, 0]] if parts.spans is None else parts.spans.gains(y, lost)
-        return cls(parts, singles, doubles, larger, whole, _majorant(best, doubles, larger))
+        squares = (np.abs(y) + lost) ** 2 + _FLOOR
+        singles, doubles, larger = squares * parts.one, parts.two, None
+        best = np.maximum.reduceat(singles, parts.starts)
+        increments = best[None]
+        if len(doubles):
+            doubles = _pair_gains(parts, y, lost, squares)
+            two = best.copy()
+            np.maximum.at(two, parts.owners, doubles)
+            if parts.more is not None:
+                larger = two.copy()
+                np.maximum.at(larger, parts.more.owners, parts.more.gains(y, lost))
+            increments = _majorant(best, two, larger)
+        return cls(parts, singles, doubles, larger, increments, _largest(increments, r))
 
     def total(self, r: int) -> float:
-        """Largest gain of r candidates; -inf if they cannot complete a required circuit."""
-        if self.parts.required is None:
-            return _largest(self.increments, r)
-        return float(self._with_circuit(r).max(initial=-np.inf))
+        """Largest gain of r candidates."""
+        return sum(self.top[0][:r])
 
     def taken(self, a: np.ndarray, r: int) -> np.ndarray:
         """What the best set takes from the form, (3, 3); at most two literals per group count."""
-        parts, flat, levels = self.parts, self.increments.ravel(), self.increments.shape[1]
-        top = np.argpartition(flat, len(flat) - r)[len(flat) - r :] if len(flat) > r else np.arange(len(flat))
-        groups, counts = (top, np.ones(1)) if levels == 1 else np.unique(top // levels, return_counts=True)
-        rows = parts.table[groups[counts == 1] if levels > 1 else groups]
-        best = np.where(rows >= 0, self.singles[rows], -1.0).argmax(axis=1)
-        single = rows[np.arange(len(rows)), best]
-        scale = np.where(np.isfinite(parts.one[single]), parts.one[single], 1.0)
-        taken = (a[:, single] * scale) @ a[:, single].T
-        for group in groups[counts > 1] if levels > 1 else ():
-            assert self.doubles is not None
-            pos = int(self.doubles[group].argmax())
-            (i, j), overlap = parts.table[group, parts.pairs[:, pos]], parts.overlaps[group, pos]
-            if 1 - overlap**2 > VANISHING and np.isfinite(parts.many[1, group]):  # false for NaN
-                added = (a[:, j] - overlap * a[:, i]) / np.sqrt(1 - overlap**2)
-                taken += (np.outer(a[:, i], a[:, i]) + np.outer(added, added)) * parts.many[1, group]
-        return np.asarray(taken)
+        parts, vectors = self.parts, []
+        groups = self.top[1][:r]
+        for group in set(groups):
+            own = np.flatnonzero(parts.owners == group) if groups.count(group) > 1 else ()
+            if len(own):
+                best = own[self.doubles[own].argmax()]
+                (i, j), overlap, scale = parts.pairs[:, best], parts.overlaps[best], np.sqrt(parts.two[best])
+                if 1 - overlap**2 > VANISHING:
+                    vectors.append((a[:, j] - overlap * a[:, i]) * (scale / np.sqrt(1 - overlap**2)))
+            else:
+                i = np.where(parts.index == group, self.singles, -1.0).argmax()
+                scale = np.sqrt(parts.one[i])
+            vectors.append(a[:, i] * scale)
+        columns = np.array(vectors)
+        return np.asarray(columns.T @ columns)
 
-    def _with_circuit(self, r: int) -> np.ndarray:
-        """Largest gain of r candidates that complete each required circuit, -inf if r is too small."""
-        assert self.parts.required is not None
-        assert self.whole is not None
-        owners, sizes = self.parts.required
-        gains = _times(self.whole[owners], self.parts.many[np.minimum(sizes, 3) - 1, owners])
-        others = _best_others(self.increments, r, int(sizes.max(initial=1)))
-        return np.where(sizes <= r, gains + others[owners, sizes - 1], -np.inf)
+    def others(self, r: int, depth: int) -> np.ndarray:
+        """Sums (depth, G) of the r - m largest increments of the other groups, for m = 1, ..., depth."""
+        values, owners = self.top
+        counts = [max(r - m, 0) for m in range(1, depth + 1)]
+        others = np.empty((depth, len(self.parts.starts)))
+        others[:] = [[sum(values[:count])] for count in counts]
+        for owner in set(owners):
+            rest = [value for value, group in zip(values, owners, strict=True) if group != owner]
+            others[:, owner] = [sum(rest[:count]) for count in counts]
+        return others
 
     def reach(self, r: int) -> np.ndarray:
         """Largest gain of r candidates that hold each candidate, (n,)."""
-        index, with_candidate = self.parts.index, self._of_parts_with()
-        others = _best_others(self.increments, r, len(with_candidate))
-        reach = np.max([part + others[index, m] for m, part in enumerate(with_candidate)], axis=0)
-        if self.parts.required is None:
-            return np.asarray(reach)
-        best = np.full(len(self.parts.table), -np.inf)
-        np.maximum.at(best, self.parts.required[0], self._with_circuit(r))
-        best = best[index]
-        for m, part in enumerate(with_candidate, 1):  # a circuit in another group
-            if np.isfinite(total := self.total(r - m)) or total > 0:
-                best = np.maximum(best, part + total)
-        return np.asarray(np.minimum(reach, best))
+        index, held = self.parts.index, self._of_parts_with()
+        others = self.others(r, len(held))[:, index]
+        reach = held[0] + others[0]
+        for m in range(1, len(held)):
+            np.maximum(reach, held[m] + others[m], out=reach)
+        return np.asarray(reach)
 
     def _of_parts_with(self) -> list[np.ndarray]:
         """Gains (n,) of the best parts of one, two and more literals that hold each candidate."""
-        index, table = self.parts.index, self.parts.table
         gains = [self.singles]
-        if self.doubles is not None:
-            best = np.zeros(table.shape)
-            for pos, places in enumerate(self.parts.pairs.T):
-                best[:, places] = np.maximum(best[:, places], self.doubles[:, pos, None])
-            groups, places = np.nonzero(table >= 0)
-            double = np.zeros(len(index))
-            double[table[groups, places]] = best[groups, places]
+        if len(self.doubles):
+            double = np.zeros(len(self.singles))
+            for places in self.parts.pairs:
+                np.maximum.at(double, places, self.doubles)
             gains.append(double)
         if self.larger is not None:
-            gains.append(self.larger[index])
+            gains.append(self.larger[self.parts.index])
         return gains
 
     def children(self, base: float, floor: float, cutoff: float, r: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -104,80 +192,57 @@ class Gains:
         order = np.argsort(-self.singles, kind="stable")
         reach, increments = self.reach(r), self.increments.copy()
         bounds: list[float] = []
-        dropped = np.zeros(len(order), dtype=bool)
+        alive = np.ones(len(order), dtype=bool)
         for pos in order[: len(order) - r + 1].tolist():
-            bound = max(floor, base - _largest(increments, r))
+            bound = max(floor, base - sum(_largest(increments, r)[0][:r]))
             if bound >= cutoff:
                 return order, np.array(bounds), bound
             bounds.append(max(bound, base - float(reach[pos])))
-            dropped[pos] = True
+            alive[pos] = False
             group = int(self.parts.index[pos])
-            increments[group] = self._without(dropped, group)
+            increments[:, group] = self._increments(alive, group)
         return order, np.array(bounds), np.inf
 
-    def _without(self, dropped: np.ndarray, group: int) -> np.ndarray:
-        """Increments of a group without the dropped candidates (n,)."""
-        row = self.parts.table[group]
-        alive = (row >= 0) & ~dropped[row]
-        best = self.singles[row[alive]].max(initial=0.0, keepdims=True)
-        if self.doubles is None:
+    def _increments(self, alive: np.ndarray, group: int) -> np.ndarray:
+        """Increments of a group of which some candidates (n,) are left."""
+        own = alive & (self.parts.index == group)
+        best = self.singles[own].max(initial=0.0, keepdims=True)
+        if not len(self.doubles):
             return np.asarray(best)
-        doubles = np.where(alive[self.parts.pairs].all(axis=0), self.doubles[group], 0.0)
-        larger = None if self.larger is None or alive.sum() <= 2 else self.larger[group, None]
-        return np.asarray(_majorant(best, doubles[None], larger)[0])
+        two = np.maximum(best, self.doubles[own[self.parts.pairs].all(axis=0)].max(initial=0.0))
+        larger = self.larger
+        if larger is not None:
+            larger = larger[[group]] if np.count_nonzero(own) > 2 else two
+        return np.asarray(_majorant(best, two, larger)[:, 0])
 
 
-def _times(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """The product, infinite wherever the scale is, even for 0."""
-    unbounded = np.isinf(scale)
-    return np.where(unbounded, np.inf, values * np.where(unbounded, 1.0, scale))
+def _pair_gains(parts: Parts, y: np.ndarray, lost: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Gains (P,) of the pairs of a group: the first literal, and what the second one adds."""
+    (first, second), overlaps = parts.pairs, parts.overlaps
+    room, ahead, behind = 1 - overlaps**2, y[first], y[second]
+    added = np.abs(behind - overlaps * ahead) + lost[second] + np.abs(overlaps) * lost[first]
+    if room.min() > VANISHING:
+        return np.asarray((squares[first] + added**2 / room) * parts.two)
+    zero = added <= ALIGNED * (np.abs(ahead) + np.abs(behind)) + 4 * (lost[first] + lost[second])
+    solid = room > VANISHING
+    gains = np.where(solid, added**2 / np.where(solid, room, 1.0), np.where(zero, 0.0, UNBOUNDED))
+    return np.asarray((squares[first] + gains) * parts.two)
 
 
-def _pair_gains(parts: Parts, y: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """Gains (G, P) of the pairs of a group: the first literal, and what the second one adds."""
-    first, second = parts.table[:, parts.pairs[0]], parts.table[:, parts.pairs[1]]
-    overlaps = np.nan_to_num(parts.overlaps)
-    room, square = 1 - overlaps**2, (np.abs(y[first]) + lost[first]) ** 2
-    added = np.abs(y[second] - overlaps * y[first]) + lost[second] + np.abs(overlaps) * lost[first]
-    zero = added <= ALIGNED * (np.abs(y[first]) + np.abs(y[second])) + 4 * (lost[first] + lost[second])
-    degenerate = np.where(zero, 0.0, np.inf)
-    gains = square + np.where(room > VANISHING, added**2 / np.where(room > VANISHING, room, 1.0), degenerate)
-    return np.where(np.isnan(parts.overlaps), 0.0, gains)
-
-
-def _majorant(one: np.ndarray, doubles: np.ndarray | None, more: np.ndarray | None) -> np.ndarray:
-    """Increments (G, at most 3) of the least concave majorant of (0, one, best of doubles, more)."""
-    if doubles is None:
-        return one[:, None]
-    two = np.maximum(one, doubles.max(axis=1, initial=0.0))
-    more = two if more is None else np.maximum(two, more)
+def _majorant(one: np.ndarray, two: np.ndarray, more: np.ndarray | None) -> np.ndarray:
+    """Increments (2 or 3, G) of the least concave majorant of (0, one, two, more)."""
+    if more is None:
+        first = np.maximum(one, two / 2)
+        return np.stack([first, two - first])
     first = np.maximum(np.maximum(one, two / 2), more / 3)
     second = np.maximum(two, (first + more) / 2)
-    bounded = np.isfinite(first)  # without a bound, the first increment says it all
-    steps = (first, np.subtract(second, first, where=bounded, out=np.zeros_like(first)))
-    return np.stack([*steps, np.subtract(more, second, where=bounded, out=np.zeros_like(first))], axis=1)
+    return np.stack([first, second - first, more - second])
 
 
-def _largest(values: np.ndarray, r: int) -> float:
-    """Sum of the r largest values."""
-    flat = values.ravel()
-    if r < len(flat):
-        flat = flat[np.argpartition(flat, len(flat) - r)[len(flat) - r :]] if r else flat[:0]
-    return float(flat.sum())
-
-
-def _best_others(increments: np.ndarray, r: int, depth: int) -> np.ndarray:
-    """Sums (G, depth) of the r - m largest increments of the other groups, for m = 1, ..., depth."""
-    n_groups, levels = increments.shape
-    flat = increments.ravel()
-    n_top = min(max(r - 1, 0) + levels, len(flat))
-    top = np.argpartition(flat, len(flat) - n_top)[len(flat) - n_top :]
+def _largest(increments: np.ndarray, r: int) -> tuple[list[float], list[int]]:
+    """The largest increments that r candidates can take, with r - 1 of other groups, and their groups."""
+    flat, (levels, n_groups) = increments.ravel(), increments.shape
+    n_top = min(r - 1 + levels, len(flat))
+    top = np.argpartition(flat, len(flat) - n_top)[len(flat) - n_top :] if n_top < len(flat) else np.arange(n_top)
     top = top[np.argsort(-flat[top], kind="stable")]
-    values, owners = flat[top], top // levels
-    counts = np.maximum(r - np.arange(1, depth + 1), 0)
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    others = np.tile(sums[np.minimum(counts, n_top)], (n_groups, 1))
-    for owner in set(owners.tolist()):
-        sums = np.concatenate([[0.0], np.cumsum(values[owners != owner])])
-        others[owner] = sums[np.minimum(counts, len(sums) - 1)]
-    return others
+    return flat[top].tolist(), (top % n_groups).tolist()

@@ -10,71 +10,125 @@ least the sum of :math:`\kappa_{gh}` over the other groups of T, then
           \text{gain}(T) \le \sum_g \frac{\text{gain}(T_g)}{1 - \rho_g}
 
 because :math:`2 |x_g^\top A_{gh} x_h| \le \kappa_{gh} (|x_g|^2 + |x_h|^2)`: diagonal dominance, block by block.
-Parts of groups have smaller :math:`\kappa`, so :math:`\rho_j`, the sum of the r - 1 largest :math:`\kappa_{jh}`
-of a single literal, bounds parts of one literal, and the r - m largest :math:`\kappa_{gh}` bound parts of m
-literals. The gain of one literal is :math:`(a_j^\top Y)^2`, that of a pair has a closed form, and that of three
-or more is at most that of the span of the group. The least concave majorant of (0, best literal, best pair, span)
-gives each group at most three *increments*. The r largest increments of all groups bound the node, and groups of
-one literal give the plain bound.
+More generally, with weights :math:`w_g > 0`, it is at most :math:`\kappa_{gh} (|x_g|^2 w_h / w_g + |x_h|^2 w_g /
+w_h)`, so that :math:`\rho_g` may be the sum of :math:`\kappa_{gh} w_h / w_g`. Any weights are valid. Large
+weights of groups that gain much keep these gains from growing. For a part of m literals, :math:`\rho_g` is the
+sum of the r - m largest terms. The gain of one literal is :math:`(a_j^\top Y)^2`, that of a pair has a closed
+form, and that of three or more is at most that of the span of the group. The least concave majorant of (0, best
+literal, best pair, span) gives each group at most three *increments*. The r largest increments of all groups
+bound the node.
 
-A *circuit* is a set of literals of one group whose contributions can shift the sum of all contributions at almost
-no cost: a rarely broken literal, or an interval with its two bounds, where a third term does what the starting
-level does. For sets with a circuit a price of the sum is worthless, and for others it is the key to a good bound.
-Therefore the search splits: one tree has the sets without any circuit, and one tree has those with a circuit, at
-price 0. Any list of circuits is valid; it only affects the time.
+A *circuit* is a set of literals of one group whose contributions can shift the sum of all contributions at
+almost no cost: a rarely broken literal, or an interval with its two bounds, where a third term does what the
+starting level does. For sets with a circuit a price of the sum is nearly worthless, and for others it is the key
+to a good bound. Therefore the search splits: one tree has the sets without any circuit, and for each circuit one
+tree has the sets that hold it, where it is projected out. Any list of circuits is valid; it only affects the
+time.
+
+A circuit is *exact* if its literals are linearly dependent: the interval is the sum of its bounds. Then a set
+with the circuit spans no more than the set without one of its literals, so that it fits no better than the
+smaller set with a free starting level. Bounds of the variant with starting level, if they leave the sum free,
+hold for sets with an exact circuit, too, which then need no trees of their own. Likewise, with a free sum, two
+literals of an exact circuit fit as well as any other two of them.
 """
 
+import itertools
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 VANISHING = 1e-11  # a share of the variance below this is rounding noise
 ALIGNED = 1e-9  # a remainder below this share of its parts is rounding noise
-_INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
+UNBOUNDED = 1e100  # stands for a gain without bound; far above every objective, and finite
 _EMPTY = -1.0  # marks a place of a block without a literal
+_LONG = 0.25  # groups that the chosen literals explain to a larger share are looked at one by one
 _CHEAP = 3.0  # a direction that shifts the sum at a cost this many times below that of a literal makes a circuit
 _RARE = 30.0  # the same for a single literal, compared with the others
-_MEMBER = 0.05  # literals with a smaller share of such a direction are not part of the circuit
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The group of every literal, and the circuits inside the groups."""
+    """The group of every literal, and the circuits inside the groups.
+
+    If the sum of the contributions is free, two literals of an exact circuit span as much as any other two.
+    Therefore every set has an equal one that holds none of ``redundant``.
+    """
 
     numbers: np.ndarray  # (d,), without gaps
     circuits: np.ndarray  # (c, d): whether a circuit holds a literal
+    exact: np.ndarray  # (c,): whether the literals of a circuit are linearly dependent
+    redundant: np.ndarray  # (c', d): literals that are never broken, and all but one pair of exact circuits
+    covariance: np.ndarray  # (d, d), in any unit
+    variances: np.ndarray  # (d,), in the same unit
 
     @classmethod
-    def of(cls, numbers: np.ndarray, correlations: np.ndarray, scale: np.ndarray) -> "Groups":
-        """Find the circuits; ``scale`` (d,) is 1 / standard deviation, and 0 for a literal without variance."""
-        d = len(scale)
+    def of(
+        cls,
+        numbers: np.ndarray,
+        pair_sums: np.ndarray,
+        weight: float,
+        covariance: np.ndarray,
+        variances: np.ndarray,
+    ) -> "Groups":
+        """Find the circuits: rare literals, and literals that are the sum of two others, exactly or nearly."""
+        d, sums = len(variances), np.diagonal(pair_sums)
         # A literal without variance correlates with nothing, so it is a group of its own.
-        numbers = np.unique(np.where(scale > 0, numbers, d + np.arange(d)), return_inverse=True)[1]
-        prices = np.where(scale > 0, scale, np.inf) ** 2  # how cheaply each literal shifts the sum
-        found = [[int(j)] for j in np.flatnonzero(prices > _RARE * np.median(prices))] if d else []
+        numbers = np.unique(np.where(variances > 0, numbers, d + np.arange(d)), return_inverse=True)[1]
+        common = np.median(variances) if d else 0.0
+        rare = np.flatnonzero(_RARE * variances < common)  # a rare literal shifts the sum at a low cost
         table = tabulate(numbers)
-        shares, vectors = np.linalg.eigh(_blocks(correlations, table))
-        ones = np.where(table >= 0, scale[table], 0.0)
-        moved = np.einsum("gl,gls->gs", ones, vectors) ** 2
-        limits = _CHEAP * (ones**2).max(axis=1, initial=0.0)[:, None]
-        for group, pos in np.argwhere((shares != _EMPTY) & (moved > limits * np.maximum(shares, VANISHING))):
-            weights = np.abs(vectors[group, :, pos])
-            found.append(table[group][(weights > _MEMBER * weights.max()) & (table[group] >= 0)].tolist())
-        circuits = np.zeros((len(found), d), dtype=bool)
-        for row, literals in zip(circuits, found, strict=True):
-            row[literals] = True
-        return cls(numbers, circuits)
+        triples = table[:, list(itertools.combinations(range(table.shape[1]), 3))].reshape(-1, 3)
+        triples = triples[(triples >= 0).all(axis=1)]
+        triples = np.take_along_axis(triples, np.argsort(-sums[triples], axis=1, kind="stable"), axis=1)
+        whole, one, other = triples.T
+        # The sum of (whole - one - other)^2 over the rows; exact, because all these sums are.
+        off = sums[triples].sum(axis=1)
+        off += 2 * (pair_sums[one, other] - pair_sums[whole, one] - pair_sums[whole, other])
+        shares = sums[triples] / weight
+        cheap = _CHEAP * off < weight * (shares * (1 - shares)).min(axis=1, initial=np.inf)
+        triples, equal = triples[cheap], off[cheap] == 0
+        circuits = np.concatenate([_sets(rare[:, None], d), _sets(triples, d)])
+        pairs = np.concatenate([_sets(triples[equal][:, [0, i]], d) for i in (1, 2)])
+        never = sums[rare] == 0
+        redundant = np.concatenate([circuits[: len(rare)][never], pairs])
+        exact = np.concatenate([never, equal])
+        return cls(numbers, circuits, exact, redundant, covariance, variances)
 
-    def rests(self, chosen: tuple[int, ...]) -> np.ndarray:
-        """What the chosen literals leave of each circuit, (c, d)."""
-        rests = self.circuits.copy()
-        rests[:, list(chosen)] = False
-        return rests
+    @cached_property
+    def whitening(self) -> "Whitening":
+        """Orthonormal directions of the groups."""
+        return Whitening.of(self.numbers, self.covariance, self.variances)
 
-    def completing(self, chosen: tuple[int, ...]) -> np.ndarray:
-        """Whether each literal completes a circuit, (d,)."""
-        rests = self.rests(chosen)
-        return np.asarray(rests[rests.sum(axis=1) == 1].any(axis=0))
+    @cached_property
+    def kappa(self) -> np.ndarray:
+        """Norms of the correlations between two groups, (G, G)."""
+        return self.whitening.kappa(self.covariance)
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """All literals, in the order of their groups, (d,)."""
+        return np.argsort(self.numbers, kind="stable")
+
+
+def _sets(members: np.ndarray, d: int) -> np.ndarray:
+    """Sets of literals (c, s) as masks (c, d)."""
+    masks = np.zeros((len(members), d), dtype=bool)
+    masks[np.arange(len(members))[:, None], members] = True
+    return masks
+
+
+def rests_of(circuits: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:
+    """What the chosen literals leave of each circuit, (c, d)."""
+    rests = circuits.copy()
+    rests[:, list(chosen)] = False
+    return rests
+
+
+def completing(circuits: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:
+    """Whether each literal completes one of the circuits (c, d), as an array (d,)."""
+    rests = rests_of(circuits, chosen)
+    return np.asarray(rests[rests.sum(axis=1) == 1].any(axis=0))
 
 
 def tabulate(index: np.ndarray) -> np.ndarray:
@@ -86,15 +140,6 @@ def tabulate(index: np.ndarray) -> np.ndarray:
     return table
 
 
-def _blocks(correlations: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Correlations inside the groups, (G, m, m)."""
-    blocks, empty = correlations[table[:, :, None], table[:, None, :]], table < 0
-    blocks[empty[:, :, None] | empty[:, None, :]] = 0.0
-    places = np.arange(table.shape[1])
-    blocks[:, places, places] = np.where(empty, _EMPTY, 1.0)
-    return np.asarray(blocks)
-
-
 @dataclass(frozen=True, eq=False)
 class Spans:
     """Orthonormal directions of sets of literals of one group."""
@@ -104,9 +149,12 @@ class Spans:
     null: np.ndarray | None  # (B, m, m), combinations without variance; None if there are none
 
     @classmethod
-    def of(cls, correlations: np.ndarray, table: np.ndarray) -> "Spans":
-        """Whiten the sets of a table."""
-        shares, vectors = np.linalg.eigh(_blocks(correlations, table))
+    def of(cls, table: np.ndarray, inner: np.ndarray) -> "Spans":
+        """Whiten the sets of a table with correlations ``inner`` (B, m, m)."""
+        empty, places = table < 0, np.arange(table.shape[1])
+        inner = np.where(empty[:, :, None] | empty[:, None, :], 0.0, inner)
+        inner[:, places, places] = np.where(empty, _EMPTY, 1.0)
+        shares, vectors = np.linalg.eigh(inner)
         vectors, solid = vectors.transpose(0, 2, 1), shares > VANISHING
         null = (shares != _EMPTY) & ~solid
         scale = np.where(solid, 1 / np.sqrt(np.where(solid, shares, 1.0)), 0.0)
@@ -120,110 +168,113 @@ class Spans:
         gains = np.einsum("gs,gs->g", along, along)
         if self.null is not None:
             off = np.abs(np.einsum("gsl,gl->gs", self.null, y)) - np.einsum("gsl,gl->gs", np.abs(self.null), lost)
-            gains[off.max(axis=1) > ALIGNED * np.abs(y).max(axis=1)] = np.inf
+            gains[off.max(axis=1) > ALIGNED * np.abs(y).max(axis=1)] = UNBOUNDED
         return np.asarray(gains)
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
-    """Candidates by group, with the correlations inside and across the groups."""
+class Whitening:
+    """Orthonormal directions of all groups, and how far two groups depend on each other.
 
-    correlations: np.ndarray  # (n, n), 1 on the diagonal
-    index: np.ndarray  # (n,) group of each candidate
-    table: np.ndarray  # (G, m) positions of the candidates, -1 where a group has fewer
-    near: np.ndarray  # (n, G): kappa of a candidate and another group
-    spans: Spans | None = None  # None if every group has one candidate
-    apart: np.ndarray | None = None  # (G, G): kappa of two groups
+    A direction is a literal minus what the earlier ones of its group explain, divided by its length. The *basis*
+    are the literals that leave a direction.
+    """
+
+    basis: np.ndarray  # (b,) literals, in the order of their groups
+    table: np.ndarray  # (G, m) positions in the basis by group, -1 where a group has fewer
+    shares: np.ndarray  # (G, m, m): what each literal (row) has of earlier directions (column)
+    scale: np.ndarray  # (G, m): 1 / length of what is left of a literal
+    units: np.ndarray  # (b,) 1 / standard deviation of the literals
 
     @classmethod
-    def of(cls, correlations: np.ndarray, numbers: np.ndarray) -> "Blocks":
-        """Arrange candidates by the numbers of their groups. Cost n^2."""
-        index = np.unique(numbers, return_inverse=True)[1]
-        table, n = tabulate(index), len(index)
-        if table.shape[1] <= 1:
-            near = np.abs(correlations)
-            near[np.arange(n), np.arange(n)] = 0.0
-            return cls(correlations, index, table, near)
-        spans = Spans.of(correlations, table)
-        along = np.einsum("ngl,gsl->ngs", correlations[:, table], spans.directions)
-        near = np.sqrt(np.einsum("ngs,ngs->ng", along, along))
-        near[np.arange(n), index] = 0.0
-        across = np.einsum("gtl,glhs->gths", spans.directions, along[table])
-        apart = np.sqrt(np.einsum("gths,gths->gh", across, across))
-        np.fill_diagonal(apart, 0.0)
-        return cls(correlations, index, table, near, spans, apart)
+    def of(cls, numbers: np.ndarray, covariance: np.ndarray, variances: np.ndarray) -> "Whitening":
+        """Orthonormalize groups with the numbers (d,), by the method of Gram and Schmidt."""
+        units = np.where(variances > 0, 1 / np.sqrt(np.where(variances > 0, variances, 1.0)), 0.0)
+        table = tabulate(numbers)
+        inner = inside(table, covariance, units)
+        shares, scale = np.zeros(inner.shape), np.ones(table.shape)
+        for i in range(1, table.shape[1]):
+            for j in range(i):
+                known = np.einsum("gk,gk->g", shares[:, i, :j], shares[:, j, :j])
+                shares[:, i, j] = (inner[:, i, j] - known) * scale[:, j]
+            left = 1 - np.einsum("gk,gk->g", shares[:, i], shares[:, i])
+            scale[:, i] = np.where(left > VANISHING, 1 / np.sqrt(np.where(left > VANISHING, left, 1.0)), 0.0)
+        solid = (table >= 0) & (scale > 0)
+        positions = np.where(solid, np.cumsum(solid).reshape(solid.shape) - 1, -1)
+        return cls(table[solid], positions, shares, scale, units[table[solid]])
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        """Turn rows (b, x), one per literal of the basis, into rows of directions. Mutates nothing."""
+        rows = rows.copy()
+        for i in range(1, self.table.shape[1]):
+            groups = np.flatnonzero(self.table[:, i] >= 0)
+            at = self.table[groups, i]
+            row = rows[at]
+            for j in range(i):
+                row -= self.shares[groups, i, j, None] * rows[self.table[groups, j]]
+            rows[at] = row * self.scale[groups, i, None]
+        return rows
+
+    def lengths(self, directions: np.ndarray) -> np.ndarray:
+        """Squared lengths (G, x) in each group of rows (b, x) of directions."""
+        return np.add.reduceat(directions**2, self.table[:, 0], axis=0)
+
+    def kappa(self, covariance: np.ndarray) -> np.ndarray:
+        """Norms (G, G) of the correlations between the directions of two groups. Cost b^2."""
+        along = self.apply(covariance[self.basis[:, None], self.basis] * self.units[:, None] * self.units)
+        across = self.lengths(self.apply(along.T))
+        kappa = np.sqrt(np.add.reduceat(across, self.table[:, 0], axis=1))
+        np.fill_diagonal(kappa, 0.0)
+        return np.asarray(kappa)
+
+    def projected(self, residuals: np.ndarray) -> np.ndarray:
+        """Largest squared norm (G,) that a unit vector of a group keeps in a projection, if it is below 1.
+
+        ``residuals`` (p, b) are the coordinates of the basis in the space of the projection. A norm of 1 belongs
+        to a vector of that space, such as a chosen literal of the group: the projection leaves nothing of it.
+        """
+        along = self.apply((residuals * self.units).T)
+        squares = self.lengths(along).sum(axis=1)
+        for group in np.flatnonzero(squares > _LONG).tolist():
+            directions = along[self.table[group][self.table[group] >= 0]]
+            norms = np.linalg.eigvalsh(directions @ directions.T)
+            squares[group] = norms[norms < 1 - VANISHING].max(initial=0.0)
+        return np.asarray(squares)
 
 
-def top_sums(sizes: np.ndarray, n_top: int) -> np.ndarray:
-    """Sum of the ``n_top`` largest sizes of each row."""
-    n = sizes.shape[1]
-    if n_top <= 0 or not n:
-        return np.zeros(len(sizes))
-    return np.asarray(
-        (np.partition(sizes, n - n_top, axis=1)[:, n - n_top :] if n_top < n - 1 else sizes).sum(axis=1)
-    )
-
-
-def factors(rho: np.ndarray) -> np.ndarray:
-    """``1 / (1 - rho)``, infinite where the gain has no bound."""
-    unbounded = rho >= _INDEFINITE
-    return np.where(unbounded, np.inf, 1 / np.where(unbounded, 1.0, 1 - rho))
+def inside(table: np.ndarray, covariance: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Correlations (G, m, m) inside the groups of a table, 1 on the diagonal."""
+    inner = covariance[table[:, :, None], table[:, None, :]] * units[table][:, :, None] * units[table][:, None, :]
+    places = np.arange(table.shape[1])
+    inner[:, places, places] = 1.0
+    return np.asarray(inner)
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
-    """The parts of groups that may be chosen together, with their factors 1 / (1 - rho)."""
+class Blocks:
+    """Candidates in the order of their groups, with correlations inside them and bounds on those across them."""
 
     index: np.ndarray  # (n,) group of each candidate
     table: np.ndarray  # (G, m) positions of the candidates, -1 where a group has fewer
-    one: np.ndarray  # (n,) factors of single candidates
-    many: np.ndarray  # (3, G) factors of parts of one, two and more literals; the rest matters if m > 1
-    pairs: np.ndarray  # (2, P) places of the pairs of a group in its row of the table
-    overlaps: np.ndarray  # (G, P) correlations of the pairs, NaN if they may not be chosen together
-    bases: tuple[np.ndarray, Spans] | None  # groups (B,) and spans of the largest parts of more than two literals
-    spans: Spans | None  # of whole groups
-    required: (
-        tuple[np.ndarray, np.ndarray] | None
-    )  # groups and sizes of rests of circuits; one of them must be chosen
+    inner: np.ndarray  # (G, m, m) correlations inside the groups
+    kappa: np.ndarray  # (G, G)
 
-    @property
-    def steps(self) -> int:
-        """Number of ascent steps that pay."""
-        return 2 if self.table.shape[1] == 1 else 3
-
-    @classmethod
-    def of(cls, blocks: Blocks, rests: np.ndarray, r: int, *, whole: bool) -> "Parts":
-        """Split the candidates; ``rests`` (c, n) of circuits are required if ``whole``, else forbidden."""
-        one, n_groups = factors(top_sums(blocks.near, r - 1)), len(blocks.table)
-        owners = blocks.index[rests.argmax(axis=1)] if rests.size else np.zeros(0, dtype=np.intp)
-        required = (owners, rests.sum(axis=1)) if whole else None
-        if blocks.spans is None or blocks.apart is None:
-            many = np.zeros((3, n_groups))
-            many[:, blocks.index] = one
-            none = np.zeros((0, 0))
-            return cls(blocks.index, blocks.table, one, many, none, none, None, None, required)
-        many = factors(np.stack([top_sums(blocks.apart, r - m) for m in (1, 2, 3)]))
-        pairs = np.array(np.triu_indices(blocks.table.shape[1], 1))
-        first, second = blocks.table[:, pairs[0]], blocks.table[:, pairs[1]]
-        overlaps = np.where(second < 0, np.nan, blocks.correlations[first, second])
-        larger = np.flatnonzero((blocks.table >= 0).sum(axis=1) > 2)
-        sets = [(int(group), blocks.table[group]) for group in larger]
-        if not whole:
-            for rest in rests[rests.sum(axis=1) == 2]:
-                overlaps[rest[first] & rest[second] & (second >= 0)] = np.nan
-            sets = [part for group, row in sets for part in _without(rests[owners == group], group, row)]
-        bases = None
-        if sets:
-            bases = (
-                np.array([group for group, _ in sets]),
-                Spans.of(blocks.correlations, np.array([row for _, row in sets])),
-            )
-        return cls(blocks.index, blocks.table, one, many, pairs, overlaps, bases, blocks.spans, required)
+    def restrict(self, kept: np.ndarray) -> "Blocks":
+        """Keep the candidates at the given positions."""
+        groups = self.index[kept]
+        index, table = arrange(groups)
+        groups = groups[table[:, 0]]
+        places = (kept - self.table[self.index[kept], 0])[table]
+        inner = self.inner[groups[:, None, None], places[:, :, None], places[:, None, :]]
+        return Blocks(index, table, inner, self.kappa[groups[:, None], groups])
 
 
-def _without(rests: np.ndarray, group: int, row: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """The largest parts of a group, if they have more than two literals, that lack a literal of the first rest."""
-    if not len(rests):
-        return [(group, row)]
-    parts = [np.where(row == literal, -1, row) for literal in np.flatnonzero(rests[0])]
-    return [(group, part) for part in parts if (part >= 0).sum() > 2]
+def arrange(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The runs (n,) of equal numbers, and the positions by run, (G, m), filled up with -1."""
+    begins = np.ones(len(numbers), dtype=bool)
+    np.not_equal(numbers[1:], numbers[:-1], out=begins[1:])
+    starts, index = np.flatnonzero(begins), np.cumsum(begins) - 1
+    places = np.arange(len(numbers)) - starts[index]
+    table = np.full((len(starts), int(places.max(initial=0)) + 1), -1)
+    table[index, places] = np.arange(len(numbers))
+    return index, table

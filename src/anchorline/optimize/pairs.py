@@ -10,15 +10,17 @@ set whose bound is not below the best sum is closed, and its bound is kept.
 """
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from anchorline.errors import NumericalError
-from anchorline.optimize.bounds import Centered, project, saddle
-from anchorline.optimize.exact import Limits, Node, Pool, Queue, _branch, _report, solve_exact
+from anchorline.optimize.bounds import Centered, Node, project, saddle
+from anchorline.optimize.exact import Limits, Pool, Queue, _branch, _report, solve_exact
 from anchorline.optimize.pair_bounds import PAIR_COST, PairColumns, bounds_with
 from anchorline.optimize.problem import Problem, Solution, Status, Variant
+from anchorline.optimize.splits import split
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +156,8 @@ class _Search:
         if n_kept < len(own):
             self.pool.close(float(own[n_kept]))
         for bound, pair in zip(own[:n_kept].tolist(), pairs.tolist(), strict=False):
-            for node in self._nodes(each, (*each.chosen, pair), left):
-                queue.append((bound, len(queue), node))
+            for value, node in self._nodes(each, (*each.chosen, pair), left):
+                queue.append((max(bound, value), len(queue), node))
         if left < PAIR_COST:
             return []
         return [
@@ -163,17 +165,11 @@ class _Search:
             for i, (bound, pair) in enumerate(zip(deep.tolist(), pairs.tolist(), strict=True), 1)
         ]
 
-    def _nodes(self, each: "_Set", chosen: tuple[int, ...], left: int) -> list[Node]:
-        """Return the nodes beside chosen pairs: of sets without a circuit, and once of sets with a circuit."""
+    def _nodes(self, each: "_Set", chosen: tuple[int, ...], left: int) -> Iterator[tuple[float, Node]]:
+        """Return the nodes beside chosen pairs, with bounds."""
         variant = replace(each.variant, size=len(chosen) + left)
-        nodes = [
-            Node(variant, chosen, self.columns.singles if left else self.columns.singles[:0], each.multipliers)
-        ]
-        groups = self.centered.groups
-        if left and groups is not None and len(groups.circuits) and variant.low == variant.high:
-            free = replace(variant, low=-np.inf, high=np.inf)
-            nodes.append(Node(free, chosen, self.columns.singles, (each.multipliers[0], 0.0), circuit=True))
-        return nodes
+        candidates = self.columns.singles if left else self.columns.singles[:0]
+        return split(self.centered, Node(variant, chosen, candidates, each.multipliers))
 
     def _beside(self, queue: Queue) -> None:
         """Search for the best literals beside the queued sets."""
