@@ -5,7 +5,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from anchorline.errors import ParameterError
 from anchorline.guarantees import Estimate
 from anchorline.model.predictor import Predictor, plain_label
 from anchorline.model.target import Target
@@ -77,19 +76,14 @@ def find_changes(explainer: Asked, instance: Any, settings: ChangeSettings) -> C
     predictor = _opened(explainer.target, threshold, neighborhood, settings.max_queries)
     goal = goal_of(settings.target, predictor, threshold)
     questions = Questions(candidates, predictor, goal, _limit(settings))
-    at_row = questions.ask(np.full((1, 1), -1))
-    if at_row.reached[0]:
-        raise ParameterError(
-            f"target is {settings.target!r}, which the row already meets. Pick another target, or leave it out."
-        )
-    outcome = search(questions, settings, float(at_row.margins[0]))
+    outcome = search(questions, settings)
     questions = Questions(candidates, predictor, goal, settings.max_queries, questions.alone)
     options = _options(questions, outcome.found, settings, neighborhood)
     described = predictor.describe()
     return Changes(
         options=options,
         prediction=None if predictor.is_label else predictor.prediction,
-        label=_label(predictor, at_row, 0),
+        label=_label(predictor, outcome.at_row, 0),
         output=described["output"],
         goal={"kind": goal.kind, "wanted": _wanted(goal, predictor)},
         columns=tuple(getattr(space, "names", ()) or (literal.name for literal in neighborhood.literals)),

@@ -81,13 +81,15 @@ def try_combinations(
 
 
 def _most_promising_first(owners: np.ndarray, estimates: np.ndarray) -> np.ndarray:
-    """Return an order by estimate; equal ones in turn from every set of attributes, and scattered in each set.
+    """Return an order by estimate; if all are equal, in turn from every set of attributes, and scattered in each.
 
     A model that answers labels gives equal estimates, and neighboring values are likely to give equal answers.
     """
+    if len(estimates) and estimates.min() < estimates.max():
+        return np.argsort(-estimates, kind="stable")
     scattered = np.argsort((np.arange(len(estimates)) * 0.6180339887498949) % 1.0)
     ranks = _ranks(np.unique(_keys(owners[scattered]), return_inverse=True)[1])
-    return np.asarray(scattered[np.lexsort([ranks, -estimates[scattered]])])
+    return np.asarray(scattered[np.argsort(ranks, kind="stable")])
 
 
 def _keys(rows: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorline.search.changes.combinations import MORE, Tried, count, try_combinations
+from anchorline.search.changes.goal import Reply
 from anchorline.search.changes.levels import Level
 from anchorline.search.changes.questions import Questions
 from anchorline.search.changes.refine import refine
@@ -17,14 +18,17 @@ _SHARE = 0.6  # of the queries that are left, for the combinations of one level
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The changes that turn, fewest facts first and then cheapest first, and what was tried at every level."""
+    """The changes that turn, fewest facts first and then cheapest first, and what was tried at every level.
+
+    ``at_row`` is the reply to the instance itself.
+    """
 
     found: tuple[tuple[int, ...], ...]
     levels: tuple[Level, ...]
-    tried: np.ndarray
+    at_row: Reply
 
 
-def search(questions: Questions, settings: ChangeSettings, prediction_margin: float) -> Search:
+def search(questions: Questions, settings: ChangeSettings) -> Search:
     """Find changes of as few facts as possible, at most one per set of attributes, or per side of a single one.
 
     No change contains another one's attributes. The search stops after the level with which ``n`` are found.
@@ -47,7 +51,7 @@ def search(questions: Questions, settings: ChangeSettings, prediction_margin: fl
             turned,
             wanted=min(wanted, n_sets),
             budget=budget,
-            prediction_margin=prediction_margin,
+            prediction_margin=float(singles.at_row.margins[0]),
         )
         if not n_grid:
             break
@@ -56,7 +60,7 @@ def search(questions: Questions, settings: ChangeSettings, prediction_margin: fl
         chosen = _cheapest(questions, turning, wanted)
         turned += [frozenset(questions.candidates.owner[list(each)].tolist()) for each in chosen]
         found += [refine(questions, each, settings.max_values) for each in chosen]
-    return Search(_ranked(questions, found, settings.n), tuple(levels), singles.tried)
+    return Search(_ranked(questions, found, settings.n), tuple(levels), singles.at_row)
 
 
 def _first_level(questions: Questions, singles: Singles) -> Level:

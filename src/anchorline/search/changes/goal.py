@@ -28,6 +28,12 @@ class Reply:
     outputs: np.ndarray | None
     decisions: np.ndarray | None
 
+    def part(self, rows: slice) -> "Reply":
+        """Return the replies to some of the rows."""
+        outputs = None if self.outputs is None else self.outputs[rows]
+        decisions = None if self.decisions is None else self.decisions[rows]
+        return Reply(self.reached[rows], self.margins[rows], outputs, decisions)
+
 
 @dataclass(frozen=True, slots=True)
 class Goal:

@@ -44,8 +44,9 @@ class Questions:
             _joined([part.decisions for part in parts]),
         )
         if chosen.shape[1] == 1:
-            cells = self.candidates.cell[chosen[:, 0]].tolist()
-            self.alone.update(zip(cells, reply.reached.tolist(), strict=True))
+            own = chosen[:, 0]
+            cells = self.candidates.cell[own[own >= 0]].tolist()
+            self.alone.update(zip(cells, reply.reached[own >= 0].tolist(), strict=True))
         return reply
 
 

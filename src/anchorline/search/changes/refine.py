@@ -4,23 +4,22 @@ import numpy as np
 
 from anchorline.search.changes.questions import Questions
 
-_ROUNDS = 4
+_ROUNDS = 2
 
 
 def refine(questions: Questions, chosen: tuple[int, ...], max_values: int) -> tuple[int, ...]:
-    """Return a change that turns, in which no fact can be dropped, and none moved closer among the values tried.
+    """Return a change that turns, with facts dropped that are not needed, and values moved towards the instance's.
 
-    The facts are moved one after another, until a round changes nothing or the limit of queries is reached.
+    The facts are moved one after another, in at most two rounds. In the end, no fact can be dropped.
     """
-    current = _dropped(questions, chosen)
+    current = chosen
     for _ in range(_ROUNDS):
         before = current
-        for at in range(len(current)):
-            current = _moved(questions, current, at, max_values)
+        for candidate in before:
+            current = _moved(questions, current, candidate, max_values)
         if current == before:
-            break
-        current = _dropped(questions, current)
-    return current
+            return current
+    return _dropped(questions, current)
 
 
 def _dropped(questions: Questions, chosen: tuple[int, ...]) -> tuple[int, ...]:
@@ -34,27 +33,27 @@ def _dropped(questions: Questions, chosen: tuple[int, ...]) -> tuple[int, ...]:
     return chosen
 
 
-def _moved(questions: Questions, chosen: tuple[int, ...], at: int, max_values: int) -> tuple[int, ...]:
-    """Return the change with one fact at the nearest value that turns, among the values tried."""
-    candidates, best = questions.candidates, chosen
-    nearer = candidates.distinct(candidates.nearer(chosen[at]))
+def _moved(questions: Questions, chosen: tuple[int, ...], candidate: int, max_values: int) -> tuple[int, ...]:
+    """Return the change with one fact dropped, or at the nearest value that turns among the values tried."""
+    if candidate not in chosen:
+        return chosen
+    at, candidates, best = chosen.index(candidate), questions.candidates, candidate
+    alone = len(chosen) == 1
+    nearer = np.append(-1, candidates.distinct(candidates.nearer(candidate)))[int(alone) :]  # -1 drops the fact
     while len(nearer):
-        tried = candidates.spread(nearer, min(max_values, 64))[: max(0, questions.left)]
+        kept = candidates.spread(nearer[nearer >= 0], max_values)
+        tried = np.append(nearer[nearer < 0], kept)[: max(0, questions.left)]
         if not len(tried):
-            return best
+            break
         changed = np.tile(np.array(chosen, dtype=np.intp), (len(tried), 1))
         changed[:, at] = tried
         reached = questions.ask(changed).reached
         if not reached.any():
-            nearer = nearer[:0] if len(tried) == len(nearer) else _after(nearer, int(tried[-1]))
+            last = int(np.flatnonzero(nearer == tried[-1])[0])
+            nearer = nearer[last + 1 :] if len(tried) < len(nearer) else nearer[:0]
             continue
         first = int(reached.argmax())
-        best = (*chosen[:at], int(tried[first]), *chosen[at + 1 :])
+        best = int(tried[first])
         since = 0 if first == 0 else int(np.flatnonzero(nearer == tried[first - 1])[0]) + 1
-        nearer = nearer[since : int(np.flatnonzero(nearer == tried[first])[0])]
-    return best
-
-
-def _after(candidates: np.ndarray, candidate: int) -> np.ndarray:
-    """Return the candidates that come after one of them."""
-    return candidates[int(np.flatnonzero(candidates == candidate)[0]) + 1 :]
+        nearer = nearer[since : int(np.flatnonzero(nearer == best)[0])]
+    return tuple(best if each == candidate else each for each in chosen if each != candidate or best >= 0)

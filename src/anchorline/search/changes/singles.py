@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anchorline.errors import ParameterError
 from anchorline.search.changes.candidates import Candidates
 from anchorline.search.changes.goal import Reply
 from anchorline.search.changes.questions import Questions
@@ -11,11 +12,15 @@ from anchorline.search.changes.questions import Questions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Singles:
-    """The candidates that were tried alone, (m,), with the replies; ``n_cells`` distinguishable ones exist."""
+    """The candidates that were tried alone, (m,), with the replies; ``n_cells`` distinguishable ones exist.
+
+    ``at_row`` is the reply to the instance itself.
+    """
 
     tried: np.ndarray
     reply: Reply
     n_cells: int
+    at_row: Reply
 
     @property
     def is_complete(self) -> bool:
@@ -31,8 +36,13 @@ def try_singles(questions: Questions, max_values: int) -> Singles:
     while len(tried) > questions.left // 2 and most > 2:
         most = max(2, most // 2)
         tried = _representatives(candidates, most)
-    tried = tried[: questions.left]
-    return Singles(tried, questions.ask(tried[:, None]), n_cells)
+    tried = tried[: max(0, questions.left - 1)]
+    reply = questions.ask(np.append(-1, tried)[:, None])  # with the instance itself, whose margin is needed
+    if reply.reached[0]:
+        raise ParameterError(
+            "The row already meets the target, so nothing has to change. Pick another target, or leave it out."
+        )
+    return Singles(tried, reply.part(slice(1, None)), n_cells, reply.part(slice(0, 1)))
 
 
 def _sides(candidates: Candidates) -> list[np.ndarray]:
