@@ -17,31 +17,28 @@ from anchorline.search.leaves.moments import reached
 from anchorline.search.leaves.paths import Paths
 from anchorline.search.leaves.sets import Sets
 
-_MAX_CELLS = 2**18  # edges times leaves that are computed together, so that they fit into the processor's cache
 _FEWEST = 1e-300  # below this, a probability is rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """How one attribute is drawn: ``sets`` are what its edges admit, and ``kept`` (edges,) those of its own value.
+    """How one attribute is drawn: ``counts`` (ways, cells) of rows per cell, and the probability of each row.
 
-    ``counts`` (ways, cells) are the training rows per cell of each way; ``weights`` (1 + ways,) the probabilities
-    of the outcomes. With ``redrawn``, the first row of counts is that of keeping the literal.
+    ``per_row`` (ways,) is that probability. With probability ``own``, the attribute has a value that is in no cell
+    of a training row, and that the edges of ``kept`` (edges,) admit.
     """
 
     sets: Sets
-    kept: np.ndarray
     counts: np.ndarray
-    weights: np.ndarray
-    redrawn: bool = False
+    per_row: np.ndarray
+    kept: np.ndarray
+    own: float
 
     def joint(self, edges: np.ndarray) -> np.ndarray:
         """Return the probabilities (m, m) of the values that both of two of the edges (m,) admit."""
-        counts, weights = self.counts, self.weights if self.redrawn else self.weights[1:]
-        per_row = weights / np.maximum(counts.sum(axis=1), 1)
-        total = self.sets.both(edges, counts[weights > 0], per_row[weights > 0])
-        if not self.redrawn:
-            total += self.weights[0] * np.outer(self.kept[edges], self.kept[edges])
+        total = self.sets.both(edges, self.counts, self.per_row)
+        if self.own:
+            total += self.own * np.outer(self.kept[edges], self.kept[edges])
         return total
 
 
@@ -68,75 +65,96 @@ def second_moment(
     trees, weighted = paths.leaf_trees[leaves], chances[paths.leaf_edges[leaves]] * values[leaves]
     leaf_values = np.zeros(paths.n_edges)
     leaf_values[paths.leaf_edges] = values
-    total = 0.0
-    levels = [level[alive[level]] for level in paths.levels]
-    tree_of = _trees_of(paths)
-    for first, last in _blocks(levels, tree_of, trees):
-        start = int(np.searchsorted(trees, first))
-        twice = np.where(trees[start:] < last, 1.0, 2.0) * weighted[start:]  # later trees meet these trees once
-        own = [level[(tree_of[level] >= first) & (tree_of[level] < last)] for level in levels]
-        total += _block_sum(paths, table, own, twice, start, leaf_values)
-    return total
-
-
-def _block_sum(
-    paths: Paths,
-    table: "_Table",
-    levels: Sequence[np.ndarray],
-    weighted: np.ndarray,
-    start: int,
-    leaf_values: np.ndarray,
-) -> float:
-    """Return the sum over the leaves below the edges of these levels and the leaves from ``start`` on."""
-    total, rows = 0.0, weighted[None]
-    places = np.zeros(paths.n_edges + 1, dtype=np.intp)
-    for level in levels:
-        if not len(level):
-            break
-        rows = rows[places[paths.above[level]]]
-        rows *= table.factors(level, paths.attribute[level], start)
-        at = np.flatnonzero(leaf_values[level])
-        total += float((rows[at].sum(axis=1) * leaf_values[level[at]]).sum())
-        places[level] = np.arange(len(level))
+    walk = _Walk(*paths.as_lists, alive.tolist(), leaf_values.tolist(), table)
+    n_trees, total = int(paths.leaf_trees[-1]) + 1, 0.0
+    starts = np.searchsorted(trees, np.arange(n_trees + 1)).tolist()
+    for tree in range(n_trees):
+        beside = 2 * weighted[starts[tree] :]  # every pair of two trees counts twice
+        beside[: starts[tree + 1] - starts[tree]] /= 2
+        total += walk.total(paths.n_edges + tree, beside, starts[tree])
     return total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Walk:
+    """What `second_moment` needs to go down one tree after another, as lists, which are faster to read."""
+
+    children: list[list[int]]
+    attribute: list[int]
+    alive: list[bool]
+    leaf_values: list[float]
+    table: "_Table"
+
+    def total(self, root: int, beside: np.ndarray, start: int) -> float:
+        """Return the sum over the leaves of one tree and the leaves from ``start`` on.
+
+        ``beside`` (leaves,) are the values of the latter, times their probabilities. What reaches a test goes left
+        or right, so the right side is the difference. Only the sum is needed of what reaches a leaf.
+        """
+        total, waiting = 0.0, [(root, beside, float(beside.sum()))]
+        while waiting:
+            edge, row, size = waiting.pop()
+            left, right = self.children[edge]
+            if left < 0:
+                total += size * self.leaf_values[edge]
+            elif not self.alive[left]:
+                waiting.append((right, row, size))
+            elif not self.alive[right]:
+                waiting.append((left, row, size))
+            else:
+                part = self.table.factors(left, self.attribute[left], start)
+                part *= row
+                part_size = float(part.sum())
+                waiting.append((left, part, part_size))
+                has_test = self.children[right][0] >= 0
+                waiting.append((right, row - part if has_test else row, size - part_size))
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """The factors of all edges in one array: edge e and leaf m share ``flat[offsets[e] + sets[attribute, m]]``."""
+    """The factors of all left edges in one array; ``spans[e]`` are the first factor of edge e, and their number.
+
+    Leaf m has the factor number ``sets[attribute, m]`` of an edge.
+    """
 
     flat: np.ndarray
-    offsets: np.ndarray
+    spans: dict[int, tuple[int, int]]
     sets: np.ndarray
 
     @classmethod
     def of(
         cls, paths: Paths, attributes: Sequence[Attribute | None], alive: np.ndarray, leaves: np.ndarray
     ) -> "_Table":
-        last = _last_edges(paths, leaves)
-        offsets, sets = np.zeros(paths.n_edges, dtype=np.intp), np.zeros(last.shape, dtype=np.intp)
-        parts, size = [np.ones(1)], 1
+        last = paths.last_edges[:, leaves]
+        sets = np.zeros(last.shape, dtype=np.intp)
+        parts: list[np.ndarray] = []
+        spans: dict[int, tuple[int, int]] = {}
+        size = 0
         for a, attribute in enumerate(attributes):
             edges = np.arange(paths.slices[a].start, paths.slices[a].stop)
             edges = edges[alive[edges]]
             if attribute is None or not len(edges):
                 continue
-            ratios, numbers = _ratios(paths, attribute, edges, paths.slices[a].start)
-            offsets[edges] = size + np.arange(len(edges)) * ratios.shape[1]
+            lefts = edges[paths.is_left[edges]]
+            ratios, numbers = _ratios(paths, attribute, edges, lefts, paths.slices[a].start)
+            n_sets = ratios.shape[1]
+            spans |= {edge: (size + i * n_sets, n_sets) for i, edge in enumerate(lefts.tolist())}
             sets[a] = numbers[last[a]]
             parts.append(ratios.ravel())
             size += ratios.size
-        return cls(np.concatenate(parts), offsets, sets)
+        return cls(np.concatenate([np.zeros(0), *parts]), spans, sets)
 
-    def factors(self, edges: np.ndarray, attributes: np.ndarray, start: int) -> np.ndarray:
-        """Return the factors (edges, leaves from ``start`` on) of some edges."""
-        at = self.sets[attributes, start:]
-        at += self.offsets[edges, None]
-        return self.flat.take(at)
+    def factors(self, edge: int, attribute: int, start: int) -> np.ndarray:
+        """Return the factors (leaves,) of an edge with the leaves from ``start`` on."""
+        first, n_sets = self.spans[edge]
+        return self.flat[first : first + n_sets].take(self.sets[attribute, start:], mode="clip")
 
 
-def _ratios(paths: Paths, attribute: Attribute, edges: np.ndarray, start: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return, per edge of an attribute and per set, the probability of the edge given the edge before and the set.
+def _ratios(
+    paths: Paths, attribute: Attribute, edges: np.ndarray, lefts: np.ndarray, start: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return, per left edge and per set, the probability of the edge given the edge before and the set.
 
     The last set is that of leaves without a test on the attribute. Also returns the number of the set of every
     edge, with that of leaves without a test in the last place.
@@ -144,43 +162,11 @@ def _ratios(paths: Paths, attribute: Attribute, edges: np.ndarray, start: int) -
     sets, number = np.unique(attribute.sets.kinds[edges - start], return_inverse=True)
     first = np.zeros(len(sets), dtype=np.intp)
     first[number[::-1]] = edges[::-1]  # one edge for each distinct set
-    joint = attribute.joint(first - start)
-    own = joint.diagonal()
-    joint = np.block([[joint, own[:, None]], [own[None], np.ones((1, 1))]])
+    joint = np.ones((len(sets) + 1, len(sets) + 1))
+    joint[:-1, :-1] = attribute.joint(first - start)
+    joint[-1, :-1] = joint[:-1, -1] = joint.diagonal()[:-1]
     numbers = np.full(paths.n_edges + 1, len(sets), dtype=np.intp)
     numbers[edges] = number
-    earlier = joint[numbers[paths.before[edges]]]
-    ratios = np.divide(joint[number], earlier, out=np.zeros_like(earlier), where=earlier > _FEWEST)
+    earlier = joint[numbers[paths.before[lefts]]]
+    ratios = np.divide(joint[numbers[lefts]], earlier, out=np.zeros_like(earlier), where=earlier > _FEWEST)
     return np.minimum(ratios, 1.0, out=ratios), numbers
-
-
-def _last_edges(paths: Paths, leaves: np.ndarray) -> np.ndarray:
-    """Return the last edge of every attribute above each leaf, (attributes + 1, leaves), or the root."""
-    last = np.full((len(paths.slices), len(leaves)), paths.n_edges, dtype=np.intp)
-    above, edges, at = np.append(paths.above, paths.n_edges), paths.leaf_edges[leaves], np.arange(len(leaves))
-    while len(edges):
-        attributes = paths.attribute[edges]
-        fresh = last[attributes, at] == paths.n_edges
-        last[attributes[fresh], at[fresh]] = edges[fresh]
-        edges = above[edges]
-        at, edges = at[edges < paths.n_edges], edges[edges < paths.n_edges]
-    return last
-
-
-def _trees_of(paths: Paths) -> np.ndarray:
-    """Return the tree of every edge."""
-    return np.asarray(paths.leaf_trees[paths.first])
-
-
-def _blocks(levels: Sequence[np.ndarray], tree_of: np.ndarray, trees: np.ndarray) -> list[tuple[int, int]]:
-    """Return consecutive trees, as (first, last), whose widest level times the leaves beside it fits."""
-    n_trees = int(trees[-1]) + 1
-    widest = np.max([np.bincount(tree_of[level], minlength=n_trees) for level in levels], axis=0)
-    beside = len(trees) - np.searchsorted(trees, np.arange(n_trees))
-    blocks, first, size = [], 0, 0
-    for tree, cells in enumerate((widest * beside).tolist()):
-        if size and size + cells > _MAX_CELLS:
-            blocks.append((first, tree))
-            first, size = tree, 0
-        size += cells
-    return [*blocks, (first, n_trees)]

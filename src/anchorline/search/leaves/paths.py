@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -44,6 +45,41 @@ class Paths:
     def n_edges(self) -> int:
         """Number of edges."""
         return len(self.above)
+
+    @cached_property
+    def children(self) -> np.ndarray:
+        """The left and the right edge below every edge, and below the root of every tree, (edges + trees, 2).
+
+        -1 where an edge ends in a leaf. The root of tree i is in row ``n_edges + i``.
+        """
+        n_edges, n_trees = self.n_edges, int(self.leaf_trees[-1]) + 1 if self.n_leaves else 0
+        children = np.full((n_edges + n_trees, 2), -1, dtype=np.intp)
+        owner = np.where(self.above < n_edges, self.above, n_edges + self.trees)
+        children[owner, np.where(self.is_left, 0, 1)] = np.arange(n_edges)
+        return children
+
+    @cached_property
+    def as_lists(self) -> tuple[list[list[int]], list[int]]:
+        """``children`` and ``attribute`` as lists, which are faster to read one by one."""
+        return self.children.tolist(), self.attribute.tolist()
+
+    @cached_property
+    def last_edges(self) -> np.ndarray:
+        """The last edge of every attribute above each leaf, (attributes + 1, leaves), or the root."""
+        last = np.full((len(self.slices), self.n_leaves), self.n_edges, dtype=np.intp)
+        edges, at = self.leaf_edges, np.arange(self.n_leaves)
+        while len(edges):
+            attributes = self.attribute[edges]
+            fresh = last[attributes, at] == self.n_edges
+            last[attributes[fresh], at[fresh]] = edges[fresh]
+            edges = self.above[edges]
+            at, edges = at[edges < self.n_edges], edges[edges < self.n_edges]
+        return last
+
+    @cached_property
+    def trees(self) -> np.ndarray:
+        """The tree of every edge, counted among trees that have a test."""
+        return np.asarray(self.leaf_trees[self.first])
 
     @property
     def n_leaves(self) -> int:

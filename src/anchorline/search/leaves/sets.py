@@ -90,10 +90,14 @@ class OrderedSets:
         """Return sums (m, m) over the cells that both of two edges (m,) admit of weighted counts (ways, cells)."""
         per_cell = np.einsum("w,wc->c", weights, counts)
         sums = np.concatenate([[0.0], np.cumsum(per_cell)])
-        lows = np.maximum(self.lows[edges, None], self.lows[edges])
-        highs = np.maximum(np.minimum(self.highs[edges, None], self.highs[edges]), lows)
-        missing = self.missing[edges, None] & self.missing[edges]
-        return np.asarray(sums[highs] - sums[lows] + missing * per_cell[-1])
+        lows, highs = sums[self.lows[edges]], sums[self.highs[edges]]  # cumulated sums are ordered like cells
+        total = np.minimum.outer(highs, highs)
+        total -= np.maximum.outer(lows, lows)
+        np.maximum(total, 0.0, out=total)
+        missing = self.missing[edges]
+        if per_cell[-1] and missing.any():
+            total += np.outer(missing, missing * per_cell[-1])
+        return np.asarray(total)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,8 +144,9 @@ class ListedSets:
 
 @dataclass(frozen=True, eq=False)
 class Marginal:
-    """One attribute: what its edges admit, and in which cell every training row is, in the order of the pool."""
+    """One attribute: its features that trees test, what its edges admit, and the cell of every row of the pool."""
 
+    columns: list[int]
     sets: Sets
     rows: np.ndarray
     _shares: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, repr=False)

@@ -43,11 +43,6 @@ class LeafSums:
         """Number of attributes of the table."""
         return len(self.marginals)
 
-    def columns_of(self, attribute: int) -> list[int]:
-        """Return the features that trees test and that this attribute decides."""
-        nodes = self.paths.node[self.paths.slices[attribute]]
-        return [int(feature) for feature in np.unique(self.ensemble.feature[nodes])]
-
     @cached_property
     def constant(self) -> np.ndarray:
         """Features that are the same in every training row, and whose value a test uses: (m,) of their numbers."""
@@ -64,7 +59,7 @@ class LeafSums:
         paths, kept = self.paths, np.empty((self.paths.n_edges, len(values)), dtype=bool)
         for attribute, marginal in enumerate(self.marginals):
             if marginal is not None:
-                kept[paths.slices[attribute]] = marginal.sets.admit(values[:, self.columns_of(attribute)])
+                kept[paths.slices[attribute]] = marginal.sets.admit(values[:, marginal.columns])
         still = paths.slices[-1]
         for edge in range(still.start, still.stop):  # features that never change: one test per edge is enough
             node = int(paths.node[edge])
@@ -80,12 +75,13 @@ class LeafSums:
         (1 + ways, edges, n).
         """
         kept, paths = self.kept(values), self.paths
+        by_attribute = [{source.attribute: source for source in each} for each in sources]
         parts = np.zeros((weights.shape[1], paths.n_edges, len(values)))
         parts[0] = kept
         for attribute, marginal in enumerate(self.marginals):
             if marginal is not None:
                 edges = paths.slices[attribute]
-                blocks = [_blocks_of(each, attribute) for each in sources]
+                blocks = [each.get(attribute) for each in by_attribute]
                 _redraw(marginal, [block.kept if block else (0, 0) for block in blocks], parts[0, edges])
                 parts[0, edges] *= weights[attribute, 0]
                 for way in range(1, len(parts)):
@@ -105,21 +101,30 @@ class LeafSums:
         attributes = [
             None
             if marginal is None
-            else _drawn_attribute(marginal, by_number.get(a), kept[self.paths.slices[a]], weights[a, :, 0])
+            else _drawn_attribute(marginal, by_number.get(a), kept[self.paths.slices[a]], values, weights[a, :, 0])
             for a, marginal in enumerate(self.marginals)
         ]
         return second_moment(self.paths, attributes, parts.sum(axis=0), leaf_values)
 
 
 def _drawn_attribute(
-    marginal: Marginal, source: Source | None, kept: np.ndarray, weights: np.ndarray
+    marginal: Marginal, source: Source | None, kept: np.ndarray, values: np.ndarray, weights: np.ndarray
 ) -> Attribute:
     """Return how an attribute of one row is drawn."""
     redrawn = source is not None and source.kept[1] > 0
-    blocks = () if source is None else ((source.kept, *source.ways) if redrawn else source.ways)
-    counts = [marginal.per_cell(*block) for block in blocks]
-    counts += [np.zeros(marginal.sets.n_cells)] * (len(weights) - (not redrawn) - len(counts))
-    return Attribute(marginal.sets, kept, np.array(counts), weights, redrawn)
+    blocks = [] if source is None else [source.kept, *source.ways]
+    used = [
+        (block, weight) for block, weight in zip(blocks, weights.tolist(), strict=False) if block[1] and weight
+    ]
+    counts = [marginal.per_cell(*block) for block, _ in used]
+    per_row = [weight / block[1] for block, weight in used]
+    own = 0.0 if redrawn else float(weights[0])
+    cell = int(marginal.sets.cells(values[:, marginal.columns])[0])
+    if own and cell >= 0:
+        counts.append(np.bincount([cell], minlength=marginal.sets.n_cells))
+        per_row, own = [*per_row, own], 0.0
+    table = np.array(counts).reshape(len(counts), marginal.sets.n_cells)
+    return Attribute(marginal.sets, table, np.array(per_row), kept, own)
 
 
 def weights_of(laws: Sequence[Law], sources: Sequence[Sequence[Source]], n_attributes: int) -> np.ndarray:
@@ -135,11 +140,6 @@ def weights_of(laws: Sequence[Law], sources: Sequence[Sequence[Source]], n_attri
         weights[numbers, 0, row] = 1 - p
         weights[numbers, 1 : 1 + law.shares.shape[1], row] = p * law.shares
     return weights
-
-
-def _blocks_of(sources: Sequence[Source], attribute: int) -> Source | None:
-    """Return the source of an attribute, None if it cannot be broken; sources are sorted by attribute."""
-    return next((source for source in sources if source.attribute == attribute), None)
 
 
 def _drawn(marginal: Marginal, blocks: Sequence[tuple[int, int]]) -> np.ndarray:
@@ -167,4 +167,4 @@ def _marginal(ensemble: Ensemble, paths: Paths, features: Features, attribute: i
     if is_listed and n_listed(paths, attribute, values) > MAX_LISTED:
         raise NotSeparableError(f"the trees distinguish too many combinations of values of {name!r}")
     sets = sets_of(ensemble, paths, attribute, columns, values)
-    return Marginal(sets, sets.cells(values))
+    return Marginal(columns, sets, sets.cells(values))
