@@ -25,7 +25,7 @@ N_RANDOM = 1  # random set of facts per row
 N_TRAINING = 3000
 N_CERTIFY = 5000  # as by default, for the facts found and for random ones
 N_TRUTH = 10_000
-LOW_BASELINE = 0.80  # a decision that changes in more than a fifth of neighbors if no fact is held
+LOW_BASELINE = 0.80  # an output that changes in more than a fifth of neighbors if no fact is held
 VERDICTS = tuple(verdict for verdict in Verdict if verdict is not Verdict.UNKNOWN)
 
 
@@ -33,8 +33,8 @@ VERDICTS = tuple(verdict for verdict in Verdict if verdict is not Verdict.UNKNOW
 class Case:
     """One explained row: its verdict, that of random facts, and what a large independent sample measures.
 
-    For a decision, ``baseline`` and ``held`` are the shares of neighbors in which it stays; for a number, they are
-    typical changes as shares of the output range. ``random`` holds a verdict and a figure like ``held`` per set.
+    ``baseline`` and ``held`` are the shares of neighbors in which the decision stays, or in which the number stays
+    about the same. ``random`` holds a verdict and a figure like ``held`` per set.
     """
 
     table: str
@@ -43,13 +43,14 @@ class Case:
     verdict: Verdict
     baseline: float
     held: float
+    held_where_different: float
     random: tuple[tuple[Verdict, float], ...]
     text: str
 
     @property
     def truly_holds(self) -> bool:
-        """Whether the facts hold a decision that is open without them; numbers have no such baseline."""
-        return self.is_decision and self.held >= TRUSTWORTHY_STABILITY and self.baseline < LOW_BASELINE
+        """Whether the facts hold an output that is open without them, among the neighbors that differ."""
+        return self.held_where_different >= TRUSTWORTHY_STABILITY and self.baseline < LOW_BASELINE
 
 
 def verdicts_by_model(data: Path, *, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
@@ -192,14 +193,14 @@ def _judge(explainer: Explainer, row: int, table: str, model: str, rng: np.rando
     random = [
         explainer.assess(row, contributions, n_fresh=N_CERTIFY) for contributions in random_facts(explanation, rng)
     ]
-    is_decision = truth.stability is not None
     return Case(
         table=table,
         model=model,
-        is_decision=is_decision,
+        is_decision=explanation.certificate.decision != "number",
         verdict=explanation.verdict,
         baseline=_figures(truth)[1],
         held=_figures(truth)[0],
+        held_where_different=1 - (1 - _figures(truth)[0]) / (explanation.certificate.held_reach or 1.0),
         random=tuple((measured.verdict, _figures(measured)[0]) for measured in random),
         text=_shown(explanation),
     )
@@ -222,9 +223,9 @@ def random_facts(explanation: Explanation, rng: np.random.Generator) -> Iterator
 
 def _figures(measured: Assessment) -> tuple[float, float]:
     """Return the figure of a verdict while the facts hold, and over all neighbors."""
-    if measured.stability is not None and measured.baseline_stability is not None:
-        return measured.stability.value, measured.baseline_stability.value
-    return measured.relevance_error.value**0.5, measured.baseline_error.value**0.5
+    assert measured.stability is not None
+    assert measured.baseline_stability is not None
+    return measured.stability.value, measured.baseline_stability.value
 
 
 def _shown(explanation: Explanation) -> str:

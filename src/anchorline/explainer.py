@@ -1,18 +1,18 @@
 """Explainer and explain: what people type."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
 from anchorline._links import call
-from anchorline.errors import ParameterError, names_similar_keywords
+from anchorline.errors import names_similar_keywords
 from anchorline.model.features import match_columns
 from anchorline.model.outputs import resolve
 from anchorline.model.predictor import Predictor
-from anchorline.model.target import Target, checked_range, checked_threshold
+from anchorline.model.target import Target, checked_distance, checked_range, checked_threshold
 from anchorline.result.assemble import assemble, assemble_frontier
 from anchorline.result.changes import Changes
 from anchorline.result.explanation import Explanation
@@ -26,7 +26,7 @@ from anchorline.search.investigate import investigate
 from anchorline.search.leaves.investigating import investigate_by_leaves
 from anchorline.search.neighbors import look
 from anchorline.search.ranges import mean_on_examples, ranges_on_examples, refuse_to_learn
-from anchorline.search.trace import trace
+from anchorline.search.trace import checked_ks, trace
 from anchorline.settings import Keywords, Settings, show_keywords
 from anchorline.spaces.base import Space
 from anchorline.spaces.given import as_space, check_order
@@ -34,7 +34,7 @@ from anchorline.spaces.hypercube import Hypercube
 
 _R = TypeVar("_R")
 Recorded = Mapping[str, Any] | None  # parameters of an earlier explanation
-Ranges = tuple[list[float], list[float]] | None  # lowest and highest output, one per column
+Ranges = tuple[list[float], list[float], list[float]] | None  # lowest and highest output, spread; one per column
 
 
 class Explainer:
@@ -58,15 +58,15 @@ class Explainer:
     classes
         Labels of the columns of a callable's answers; an estimator provides its own.
     output_range
-        Lowest and highest output; outputs beyond are clipped and counted. By default 0 and 1 for probabilities,
-        lowest and highest prediction on the training table for other numbers (at most 10,000 queries, once, not
-        counted in certificates), and -1 and 1 on the hypercube.
+        Lowest and highest output; outputs beyond are clipped and counted. By default 0 and 1 for probabilities, -1
+        and 1 on the hypercube, otherwise those of at most 10,000 training rows, which are queried once.
     threshold
-        The decision is "output >= threshold". By default, for classes, the decision is the class that the model's
-        own `predict` names.
+        The decision is "output >= threshold"; by default, for classes, the class that `predict` names.
+    same_within
+        A number stays the same if it changes by at most this much; by default a tenth of the range of the middle
+        90% of predictions on the training table, or of ``output_range`` if given.
     input
-        "array" passes the model a 2-D array; "frame" passes the training table's own type; "auto" passes arrays
-        to scikit-learn estimators that were fitted on arrays.
+        "array" passes 2-D arrays, "frame" the training table's own type, "auto" what the model was fitted on.
     output_scale
         "margin" explains a classifier's margins, such as log-odds, in their own units instead of probabilities.
 
@@ -74,8 +74,7 @@ class Explainer:
     --------
     >>> rate = lambda z: 0.3 * z[:, 0] - 0.2 * z[:, 1] * z[:, 2]
     >>> explainer = Explainer(rate, Hypercube(["income", "debt", "owner", "citizen"]), output="rate")
-    >>> from anchorline.render.text import rule
-    >>> print(rule(explainer.explain([1, -1, 1, 1], k=3)))
+    >>> print(str(explainer.explain([1, -1, 1, 1], k=3)).partition("\\n")[0])
     0.306 [income = +1] + 0.097 [debt = -1] + 0.097 [owner = +1] -> rate = 0.500
     """
 
@@ -91,6 +90,7 @@ class Explainer:
         classes: Sequence[Any] | None = None,
         output_range: tuple[float, float] | None = None,
         threshold: float | None = None,
+        same_within: float | None = None,
         input: str = "auto",
         output_scale: str | None = None,
     ) -> None:
@@ -100,6 +100,7 @@ class Explainer:
         self.output_range = None if output_range is None else checked_range(output_range)
         is_contrast = threshold is None and isinstance(output, list | tuple)
         self.threshold = 0.0 if is_contrast else checked_threshold(threshold)
+        self.same_within = checked_distance(same_within)
         self.learned_ranges: Ranges = None
         self._choices = {"output": output, "column": column, "task": task, "classes": classes, "input": input}
         self._choices |= {"own_decision": threshold is None, "output_scale": output_scale}
@@ -107,21 +108,16 @@ class Explainer:
         if self.columns.ignored and hasattr(self.space, "holding"):
             self.space = self.space.holding(self.columns.ignored)
         self.setup, self._is_checked = Setup(model, self.columns, self.space), False
+        self._findings: dict[tuple[bool, bool], tuple[Finding, ...]] = {}
         target = self._resolve()
-        self._target = None if self._classes_come_with_answers else target
-
-    @property
-    def _classes_come_with_answers(self) -> bool:
-        """Whether the model has to be queried for the labels of its columns."""
-        unknown = self._choices["classes"] is None and hasattr(self.model, "classes_for")
-        return unknown and hasattr(self.space, "examples")
+        classes_come_with_answers = classes is None and hasattr(model, "classes_for")
+        self._target = None if classes_come_with_answers and hasattr(self.space, "examples") else target
 
     @property
     def target(self) -> Target:
         """Which of the model's numbers is explained; some models are queried about one row for their labels."""
         if self._target is None:
-            classes = self.model.classes_for(self.space.at(0).original)
-            self._target = self._resolve(classes=classes)
+            self._target = self._resolve(classes=self.model.classes_for(self.space.at(0).original))
         return self._target
 
     @target.setter
@@ -150,21 +146,30 @@ class Explainer:
         return assemble(case, investigate(case) if case.leaves is None else investigate_by_leaves(case))
 
     def prepare(self, instance: Any, settings: Settings, recorded: Recorded = None) -> Case:
+        """Return the instance's case, opened, with the warnings about the setup, which are found once."""
+        case = self.open(instance, settings, recorded)
+        findings = self._found(query=settings.max_queries is None)
+        return replace(case, warnings=tuple(finding.text for finding in findings)) if findings else case
+
+    def open(self, instance: Any, settings: Settings, recorded: Recorded = None) -> Case:
         """Return the instance's case, opened, which takes one query."""
+        learn = self.learn if settings.max_queries is None or self.learned_ranges else refuse_to_learn
         predictor = Predictor(
             self.target,
             output_range=self.output_range,
             threshold=self.threshold,
+            same_within=self.same_within,
             max_queries=settings.max_queries,
-            learn=self._learner(settings.max_queries) if hasattr(self.space, "examples") else None,
+            learn=learn if hasattr(self.space, "examples") else None,
+            compare=recorded is None or "same_within" in recorded,
         )
         return open_case(self.space, instance, predictor, settings, recorded, self.setup.trees)
 
     def check(self, *, query: bool = True) -> tuple[Finding, ...]:
         """Return what makes explanations of this model on this table misleading; see docs/tables.md.
 
-        With ``query``, the model is queried about at most 512 training rows, once. No certificate counts them.
-        The first explanation calls it and warns about the findings, without queries if ``max_queries`` is set.
+        With ``query``, the model is queried about at most 512 training rows, once. The first explanation calls it
+        and warns about the findings, without queries if ``max_queries`` is set.
 
         Examples
         --------
@@ -174,21 +179,26 @@ class Explainer:
         ['constant']
         """
         self._is_checked = self._is_checked or query
-        if not query:
-            return tuple(self.setup.of_table)
-        column, ranges = self.target.column or 0, self.learned_ranges
-        learned = None if ranges is None else (ranges[0][column], ranges[1][column])
-        return *self.setup.of_table, *self.setup.of_answers(self.target, self.output_range, learned)
+        return self._found(query)
 
-    def _learner(self, max_queries: int | None) -> Callable[[int | None], tuple[float, float]]:
-        """Return the function that learns the range; it refuses if queries are limited and it would need some."""
-        return self.learn_range if max_queries is None or self.learned_ranges is not None else refuse_to_learn
+    def _found(self, query: bool) -> tuple[Finding, ...]:
+        is_learned = query and self.learned_ranges is not None and self.output_range is None
+        if (query, is_learned) not in self._findings:
+            learned = self.learn_range(self.target.column) if is_learned else None
+            answers = self.setup.of_answers(self.target, self.output_range, learned) if query else []
+            self._findings[query, is_learned] = (*self.setup.of_table, *answers)
+        return self._findings[query, is_learned]
 
     def learn_range(self, column: int | None = None) -> tuple[float, float]:
         """Return lowest and highest prediction on at most 10,000 training rows, which are queried once."""
+        return self.learn(column)[:2]
+
+    def learn(self, column: int | None = None) -> tuple[float, float, float]:
+        """Return the range of predictions as `learn_range` does, and the spread of the middle 90% of them."""
         if self.learned_ranges is None:
             self.learned_ranges = ranges_on_examples(self.space, self.target)
-        return self.learned_ranges[0][column or 0], self.learned_ranges[1][column or 0]
+        low, high, spread = (ends[column or 0] for ends in self.learned_ranges)
+        return low, high, spread
 
     def training_mean(self, explanation: Explanation) -> float:
         """Return the mean of the explained output over at most 10,000 training rows, which are queried for it."""
@@ -205,25 +215,22 @@ class Explainer:
           1  0.0157                    0.0108                    x0 = +1
           2  0.0000                    0.0000                    x0 = +1, x1 = +1
         """
-        if not isinstance(ks, Iterable):
-            raise ParameterError(f"ks is {ks!r}, but it must be a list of numbers of terms. Type ks=range(1, 9).")
-        settings = Settings.from_keywords(**keywords)
+        ks, settings = checked_ks(ks), Settings.from_keywords(**keywords)
         case = self.prepare(instance, settings)
-        return self._warned(assemble_frontier(case, trace(case, list(ks))), settings)
+        return self._warned(assemble_frontier(case, trace(case, ks)), settings)
 
     def shortest(self, instance: Any, max_relevance_error: float, **keywords: Unpack[Keywords]) -> Explanation:
         """Return the fewest facts that hold the output to a relevance error of at most ``max_relevance_error``.
 
-        The search sample is tried from no fact upward, up to k - 1 facts (k is 11 by default). The result is
-        certified like any explanation. Status OPTIMAL means that no rule of fewer facts reaches the error on
-        this sample. Raises `InfeasibleError` if no rule is found.
+        Up to k - 1 facts are tried (k is 11 by default). Status OPTIMAL means that no rule of fewer facts reaches
+        the error on this sample. Raises `InfeasibleError` if no rule is found.
 
         Examples
         --------
         >>> vote = lambda z: (z[:, :3].sum(axis=1) > 0) * 2 - 1
         >>> explainer = Explainer(vote, Hypercube(["a", "b", "c", "d"]), output="vote")
         >>> print(explainer.shortest([1, 1, 1, 1], max_relevance_error=0.05).as_rule())
-        If a = +1 and b = +1 then vote stays 1.
+        If a = +1 and b = +1 then vote stays 1 in every neighbor.
         """
         chosen: dict[str, Any] = {"k": 11, **keywords, "objective": "shortest"}
         settings = Settings.from_keywords(max_relevance_error=max_relevance_error, **chosen)
@@ -239,8 +246,8 @@ class Explainer:
         >>> [option.facts for option in found]
         [('a = -1',), ('b = -1',)]
         """
-        changes: Changes = call("changes.find", self, instance, target=target, n=n, **keywords)
-        return self._warned(changes, Settings(max_queries=1))
+        found: Changes = call("changes.find", self, instance, target=target, n=n, **keywords)
+        return self._warned(found, Settings(max_queries=1))
 
     def repeat(self, instance: Any, n_seeds: int = 10, **keywords: Unpack[Keywords]) -> dict[str, float]:
         """Explain with ``n_seeds`` seeds and return the share of the answers in which each literal appears.
@@ -251,11 +258,10 @@ class Explainer:
         >>> explainer.repeat([1, 1, 1], n_seeds=3, k=3, n_certify=0)
         {'x0 = +1': 1.0, 'x1 = +1': 1.0}
         """
-        settings = Settings.from_keywords(**keywords)
-        counts: Counter[str] = Counter()
+        settings, counts = Settings.from_keywords(**keywords), Counter[str]()
         for seed in range(settings.seed, settings.seed + n_seeds):
-            explanation = self.explain_with(instance, replace(settings, seed=seed))
-            counts.update(dict.fromkeys((term.literal.text for term in explanation.terms), 1))  # each once
+            terms = self.explain_with(instance, replace(settings, seed=seed)).terms
+            counts.update(dict.fromkeys((term.literal.text for term in terms), 1))  # each once
         return {text: count / n_seeds for text, count in counts.most_common()}
 
     def explain_many(
@@ -272,15 +278,14 @@ class Explainer:
     ) -> Explanations:
         """Explain every row of a frame, array or list in ``n_jobs`` processes (-1: all cores); see docs/batch.md.
 
-        With ``errors="keep"``, a row that fails becomes a `Failure`, for example one that takes more than
-        ``row_timeout`` seconds. ``progress`` is True or a function of `Progress`. ``share_calls`` allows rows to
-        be mixed in one model call. ``id`` names a column that identifies the rows, which the result keeps.
+        With ``errors="keep"``, a row that fails, or takes more than ``row_timeout`` seconds, becomes a `Failure`.
+        ``progress`` is True or a function of `Progress`. ``share_calls`` allows rows to be mixed in one call of
+        the model. ``id`` names a column that identifies the rows.
         """
         _ = self.target  # a wrong output raises here, not once per row
         plan = call("batch.plan", n_jobs=n_jobs, row_timeout=row_timeout)
         choices = {"errors": errors, "share_calls": share_calls, "id": id, **keywords}
-        many: Explanations = call("batch.explain_many", self, frame, plan, progress, **choices)
-        return many
+        return call("batch.explain_many", self, frame, plan, progress, **choices)  # type: ignore[no-any-return]
 
     __call__ = explain_many
 
@@ -331,14 +336,10 @@ def explain(
 
     Parameters
     ----------
-    predict
-        Maps an (n, d) array of -1 and +1 to n numbers in ``output_range``, or to n labels.
-    x
-        The instance: d numbers, each -1 or +1.
-    names
-        One name per coordinate, or a pair of texts for +1 and for -1.
-    output
-        The name of the output.
+    predict, x
+        A function of an (n, d) array of -1 and +1 that returns n numbers or n labels; the instance, (d,).
+    names, output
+        One name per coordinate, or a pair of texts for +1 and for -1; and the name of the output.
     task
         ``"label"`` explains why the label is what it is: +1 where it stays, -1 where it changes.
     output_range
@@ -361,13 +362,11 @@ def explain(
         Hard limit of rows shown to the model; a `BudgetError` is raised before it would be exceeded.
     solver
         "exact" (proves the optimum), "iht", "scip", "gurobi", or "relaxation" (a bound, not sparse).
-    time_limit, node_limit
-        Stop the search early; the best answer so far is returned with its gap.
-    box
-        Largest size of a term, in half output ranges (1); None removes the limit.
+    time_limit, node_limit, box
+        Stop the search early, with a gap; the largest size of a term, in half output ranges (1, or None).
     objective
-        "fidelity" (the sum that fits best), or "relevance" (the facts that hold the output best; see
-        `anchorline.optimize.relevance`; 20,000 samples by default, and half as many to choose).
+        "fidelity" (the sum that fits best), or "relevance" (the facts that hold the output best, by 20,000 samples
+        and half as many to choose; see docs/relevance.md).
     alternatives
         List up to this number of other sums that the evidence cannot distinguish from the best (0).
     keep_noise
@@ -381,12 +380,12 @@ def explain(
     Examples
     --------
     >>> import anchorline as al
-    >>> e = al.explain(lambda z: 0.5 * z[:, 0] + 0.25 * z[:, 2], [1, -1, -1], k=2)
+    >>> e = al.explain(lambda z: 0.5 * z[:, 0] + 0.1, [1] * 12, k=2, threshold=0)
     >>> print(e)
-    0.50 [x0 = +1] - 0.25 [x2 = -1] -> f(x) = 0.25
-    Proven best 2-term explanation on all 8 neighbors.
-    While these 2 facts hold, the output stays; over all neighbors it moves by 0.514.
-    Verdict: trustworthy. These facts explain the output.
+    0.5 [x0 = +1] + 0.1 -> f(x) = 0.6
+    Proven best 2-term explanation (1 fact and the starting level) on all 4,096 neighbors.
+    While this fact holds, the output stays at or above 0 in every neighbor; over all neighbors, in 73.1%.
+    Verdict: trustworthy explanation. This fact explains the decision.
     """
     Settings.check_names(keywords, also=("names", "output", "task", "output_range", "threshold"))
     explainer = Explainer(

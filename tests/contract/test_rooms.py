@@ -71,6 +71,6 @@ def test_constructors_query_nothing():
     case.open()
     assert sizes == [1]
     assert explainer.target.column == 1
-    assert explainer.prepare(3, Settings()).predictor.column == 1
+    assert explainer.open(3, Settings()).predictor.column == 1
     assert sizes == [1, 1, 1]
     assert vars(model) == before

@@ -10,6 +10,7 @@ MAX_MODULES = 25
 
 def hypercube_call():
     explainer = al.Explainer(lambda z: 0.5 * z[:, 0] - 0.25 * z[:, 1] * z[:, 2], al.Hypercube())
+    explainer.check()  # once per explainer, not once per explanation
     return lambda: explainer.explain([1] * 30, k=5)
 
 

@@ -1,5 +1,6 @@
 """Adversarial makers: each forgery is caught by `verify`, or named in its answer."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -115,7 +116,7 @@ def table_of(n=300):
 
 @pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")  # the maker ignores it
 class TestWideRanges:
-    """In a range that is wide enough, every change of the output is small."""
+    """In a range that is wide enough, or with a distance that is large enough, every output stays the same."""
 
     def test_the_range_is_compared_with_the_examples(self):
         frame, target = table_of()
@@ -125,7 +126,9 @@ class TestWideRanges:
         assert wide.verdict.name == "ROBUST" != plain.verdict.name
         verification = wide.verify(model, frame)
         assert verification.outcome is Outcome.CANNOT_TELL
-        assert "rests on the stated output range, -500 to 500; the model's own range is " in str(verification)
+        assert "rests on a choice of its maker: changes of up to 100 count as none; a tenth of the usual " in (
+            str(verification)
+        )
         assert plain.verify(model, frame).holds
 
     def test_a_range_that_is_called_learned_is_learned_again(self):
@@ -145,11 +148,29 @@ class TestWideRanges:
         )
         verification = explainer.explain(0, k=2, n_samples=500).verify(model.predict_proba, frame)
         assert not verification.holds
-        assert "rests on the stated output range, -50 to 50" in str(verification)
+        assert "rests on a choice of its maker: changes of up to 10 count as none" in str(verification)
 
     def test_where_no_example_tells_the_range_is_named_as_the_maker_s(self):
         e = al.explain(one_fact, X, k=1, n_samples=500, output_range=(-100, 100))
-        assert "the output range, -100 to 100, is as given by its maker" in e.verify(one_fact).reasons
+        assert "changes of up to 20 count as none, as given by its maker" in e.verify(one_fact).reasons
+
+    def test_a_distance_of_the_maker_is_compared_with_the_outputs(self):
+        frame, target = table_of()
+        model = LinearRegression().fit(frame, target)
+        usual = al.Explainer(model, al.Table(frame)).explain(0, k=2, n_samples=500).parameters["same_within"]
+        for factor, holds in ((0.5, True), (50, False)):
+            explainer = al.Explainer(model, al.Table(frame), same_within=factor * usual)
+            assert explainer.explain(0, k=2, n_samples=500).verify(model, frame).holds is holds
+
+    def test_a_warning_that_the_record_omits_is_named(self):
+        frame, target = table_of()
+        model = LogisticRegression().fit(frame - frame.mean() - 9, target > 0)
+        e = al.Explainer(model, al.Table(frame)).explain(0, k=2, n_samples=500)
+        assert len(e.warnings) == 1
+        assert "Warning: The model predicts " in str(e)
+        assert not any("omits" in reason for reason in e.verify(model, frame).reasons)
+        silent = dataclasses.replace(e, warnings=())
+        assert "the record omits a warning: The model predicts " in str(silent.verify(model, frame))
 
 
 class TestFalseNames:

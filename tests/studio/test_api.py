@@ -83,7 +83,8 @@ def test_a_report_and_its_frontier_are_about_the_class_asked_for(frame):
             assert (
                 service.frontier(request) == json.dumps(frontier_answer(expected), separators=(",", ":")).encode()
             )
-            page = html.page(library.explain(row, k=3, **QUICK), expected)
+            explanation = library.explain(row, k=3, **QUICK)
+            page = html.page(explanation, expected, library.training_mean(explanation))
             assert service.report(ExplainRequest(row=row, k=3, output=label, **QUICK)).decode() == page
 
 
@@ -335,7 +336,14 @@ def test_numbers_and_labels_are_shown_too(kind):
     with live(al.Explainer(model, table, output="trend")) as server, client_of(server, timeout=30) as client:
         view = client.post("/page/explain", json={"row": 1, **QUICK}).json()
         assert view["verdict"]["name"] != "unknown"
-        assert view["gauges"][0]["kind"] == ("change" if kind == "number" else "stability")
+        stays = "the output stays within " if kind == "number" else 'the label stays "'
+        assert view["gauges"][0]["kind"] == "stability"
+        assert view["gauges"][0]["claim"].startswith(stays)
+        trained = model(table.schema.natives.rows(np.arange(80)))
+        mean = trained.mean() if kind == "number" else np.where(trained == view["label"], 1, -1).mean()
+        assert view["training_mean"] == pytest.approx(mean)
+        assert "over the neighbors (dashed line), and " in view["legend"][1]
+        assert view["legend"][1].endswith("over the training table (dotted line).")
         received = client.post("/what-if", json={"row": 1, "broken": ["a"], **QUICK}).json()
         assert received["decision_stays"] is None if kind == "number" else received["prediction"] in (-1, 1)
         assert client.get("/rows?sort=high&limit=3").status_code == 200

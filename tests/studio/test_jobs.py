@@ -43,7 +43,10 @@ def test_a_full_queue_says_when_to_come_again():
 
 def test_equal_requests_are_computed_once():
     model = SlowModel(0.3)
-    with live(slow_explainer(model)) as server, client_of(server, timeout=30) as client:
+    explainer = slow_explainer(model)
+    explainer.check()  # as `anchorline serve` does
+    model.calls = 0
+    with live(explainer) as server, client_of(server, timeout=30) as client:
         body = {"row": 1, "n_samples": 50, "n_certify": 0}
         with concurrent.futures.ThreadPoolExecutor(6) as pool:
             answers = list(pool.map(lambda _: client.post("/explain", json=body).content, range(6)))

@@ -101,7 +101,7 @@ def learn_ranges(explainer: Explainer) -> Ranges:
     """Return the range of every output of the model on the training table; None where no range is needed."""
     if explainer.output_range is None and hasattr(explainer.space, "examples"):
         with contextlib.suppress(Exception), contain_exits():  # every row will report the error as its own
-            explainer.prepare(0, Settings())
+            explainer.open(0, Settings())
     return explainer.learned_ranges
 
 

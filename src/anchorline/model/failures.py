@@ -1,10 +1,14 @@
-"""The message for a model that raised an exception: what it raised, what it received, and what to try."""
+"""The errors about models: what was raised or answered, what was received, and what to try."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from anchorline.errors import BudgetError, ParameterError, PredictorOutputError
+
 _LIBRARIES = {"pyarrow": "Arrow tables", "polars": "Polars frames"}
+_WHICH_TASK = "labels or numbers? For a classifier's `predict` pass task='label', otherwise task='number'."
 
 
 def failure_text(error: Exception, model: Any, inputs: Any, n_rows: int) -> str:
@@ -43,3 +47,131 @@ def _advice(model: Any, inputs: Any) -> str:
             "`al.Table(table.to_pandas())`. If the model takes arrays, pass input='array'."
         )
     return "If the model takes arrays, pass input='array'; otherwise call it on such a frame by hand."
+
+
+def labels_have_no_range() -> ParameterError:
+    """Return the error about a threshold or an output range beside labels."""
+    return ParameterError(
+        "The answers are labels, which have no threshold and no output_range. Leave both out, or declare that "
+        "integers are numbers by task='number'."
+    )
+
+
+def decisions_are_not_near() -> ParameterError:
+    """Return the error about a distance beside a decision."""
+    return ParameterError(
+        "same_within says by how much a number may change and stay the same, but the output is a decision, which "
+        "stays or changes. Leave same_within out."
+    )
+
+
+def other_number_of_classes(n_classes: int, n_columns: int) -> ParameterError:
+    """Return the error about classes that are not as many as the columns of the answers."""
+    return ParameterError(
+        f"{n_classes} classes were given, but the model returns {n_columns} columns. Pass one class per column."
+    )
+
+
+def columns_without_names(name: str, n_columns: int) -> ParameterError:
+    """Return the error about a class that is requested by name from answers without names."""
+    return ParameterError(
+        f"output is {name!r}, but the model returns {n_columns} columns without names. Pass classes=[...] with "
+        "the labels of all columns, or column= with the number of one."
+    )
+
+
+def unknown_label(labels: Sequence[Any], answer: Any) -> ParameterError:
+    """Return the error about a label that is not one of the model's classes."""
+    return ParameterError(
+        f"The model's classes are {list(labels)}, but it answers {answer!r}. If that is a score, pass "
+        "task='number', otherwise task='label'."
+    )
+
+
+def no_columns(column: int) -> ParameterError:
+    """Return the error about a column of answers that have none."""
+    return ParameterError(f"column is {column}, but the model returns one value per row. Leave column out.")
+
+
+def outside_range(output: float, low: float, high: float) -> PredictorOutputError:
+    """Return the error about an output at the instance that leaves the output range."""
+    return PredictorOutputError(
+        f"The model's output at x is {output:g}, outside output_range ({low:g}, {high:g}). Pass "
+        "output_range=(lowest, highest) of the model's outputs."
+    )
+
+
+def threshold_outside_range(threshold: float, low: float, high: float) -> ParameterError:
+    """Return the error about a threshold that no output reaches, or that all outputs reach."""
+    return ParameterError(
+        f"threshold is {threshold:g}, outside output_range ({low:g}, {high:g}), so that no decision ever changes. "
+        "Type output_range=(lowest, highest) of the model's outputs."
+    )
+
+
+def not_callable(model: Any) -> ParameterError:
+    """Return the error about a model that is not a function."""
+    return ParameterError(
+        f"predict is a {type(model).__name__}, which is not callable. It must be a function of an (n, d) array, "
+        "for example `model.predict`."
+    )
+
+
+def too_few_columns(column: int, n_columns: int) -> ParameterError:
+    """Return the error about a column beyond those of the answers."""
+    return ParameterError(f"column is {column}, but the model returns {n_columns} columns, counted from 0.")
+
+
+def unknown_range() -> ParameterError:
+    """Return the error about scores whose range cannot be learned."""
+    return ParameterError(
+        "The model's scores are not probabilities, and their range is not known. Pass "
+        "output_range=(lowest, highest) of the scores."
+    )
+
+
+def integers(answer: Any) -> PredictorOutputError:
+    """Return the error about integers, which may be labels or numbers."""
+    return PredictorOutputError(f"The predictor returned integers such as {answer}: {_WHICH_TASK}")
+
+
+def other_integer(at_instance: Any, elsewhere: Any) -> PredictorOutputError:
+    """Return the error about integers that looked like labels at the instance."""
+    return PredictorOutputError(
+        f"The predictor returned the integer {at_instance} for x, and {elsewhere} elsewhere: {_WHICH_TASK}"
+    )
+
+
+def nan_label() -> PredictorOutputError:
+    """Return the error about a label that does not equal itself."""
+    return PredictorOutputError(
+        "The predictor returned NaN as a label. Every label must equal itself, which NaN does not."
+    )
+
+
+def not_finite(answer: Any, bad: np.ndarray, n_rows: int) -> PredictorOutputError:
+    """Return the error about answers that are not finite; ``bad`` are their rows."""
+    return PredictorOutputError(
+        f"The predictor returned {answer} for {bad.size} of {n_rows} rows (first: row {bad[0]}); it must return "
+        "finite numbers. Look at `predict(x[None])`, or wrap it: `lambda X: np.nan_to_num(predict(X))`."
+    )
+
+
+def not_probabilities() -> PredictorOutputError:
+    """Return the error about scores that are probabilities at the instance only."""
+    return PredictorOutputError(
+        "The model's scores sum to 1 at x but not everywhere, so they are not probabilities. Pass "
+        "output_range=(lowest, highest) and column=, or task='number'."
+    )
+
+
+def no_answer(n_rows: int) -> PredictorOutputError:
+    """Return the error about a model that returns nothing."""
+    return PredictorOutputError(f"The predictor returned None; it must return {n_rows} numbers. Add a `return`?")
+
+
+def too_many_queries(n_needed: int, max_queries: int) -> BudgetError:
+    """Return the error about queries beyond the limit."""
+    return BudgetError(
+        f"{n_needed} queries are needed, but max_queries is {max_queries}. Lower n_samples or raise max_queries."
+    )

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import AnchorlineError, BudgetError, ParameterError, PredictorError, PredictorOutputError
+from anchorline.errors import AnchorlineError, ParameterError, PredictorError, PredictorOutputError
 from anchorline.grid import DROP_GRID
-from anchorline.model.failures import failure_text
+from anchorline.model import failures
 from anchorline.model.target import TASKS, Target, checked_range
 
 BATCH_ROWS = 4096  # fixed, because a model's last bits may depend on the batch it sees
 _ROUNDING = 1e-4  # probabilities that a model sums in float32 may be off by this much
-_WHICH_TASK = "labels or numbers? For a classifier's `predict` pass task='label', otherwise task='number'."
+_ABOUT_THE_SAME = 0.10  # of the usual spread of the outputs; a change within this reads as "about the same"
 Range = tuple[float, float]
 
 
@@ -22,8 +22,8 @@ Range = tuple[float, float]
 class Answer:
     """A model's answers to some rows.
 
-    ``drops`` (n,); ``stays`` (n,), whether the decision is unchanged, or None if nothing is decided;
-    ``clipped`` (n,), whether the output left its range.
+    ``drops`` (n,); ``stays`` (n,), whether the decision is unchanged, or the number about the same, or None if
+    that is not measured; ``clipped`` (n,), whether the output left its range.
     """
 
     drops: np.ndarray
@@ -47,12 +47,16 @@ class Predictor:
         Lowest and highest output, scaled to -1 and +1. Outputs beyond are clipped and counted. None stands
         for 0 and 1 for probabilities, for the result of ``learn`` for other numbers, otherwise for -1 and 1.
     threshold
-        The decision is "output >= threshold". None stands for the class that the model chooses, or for the label;
-        a number then has no decision.
+        The decision is "output >= threshold". None stands for the class that the model chooses, or for the label.
+    same_within
+        A number without a threshold stays the same if it changes by at most this much. None stands for a tenth of
+        the learned spread, or of the output range if that is given.
     max_queries
         Hard limit of rows shown to the model.
     learn
-        Returns the lowest and highest known output of a column; None stands for the only column.
+        Returns the lowest and highest known output of a column (None: the only one), and their usual spread.
+    compare
+        Whether it is measured if a number stays the same; explanations of the first release did not.
     """
 
     prediction: float
@@ -60,6 +64,7 @@ class Predictor:
     label: Any
     is_label: bool
     is_probability: bool
+    same_within: float | None
 
     def __init__(
         self,
@@ -67,19 +72,19 @@ class Predictor:
         *,
         output_range: Range | None = None,
         threshold: float | None = None,
+        same_within: float | None = None,
         max_queries: int | None = None,
-        learn: Callable[[int | None], Range] | None = None,
+        learn: Callable[[int | None], tuple[float, float, float]] | None = None,
+        compare: bool = True,
     ) -> None:
         if not callable(target.ask):
-            raise ParameterError(
-                f"predict is a {type(target.ask).__name__}, which is not callable. It must be a function of an "
-                "(n, d) array, for example `model.predict`."
-            )
+            raise failures.not_callable(target.ask)
         if target.task not in TASKS:
             raise ParameterError(f"task is {target.task!r}, but it must be 'label', 'number' or None.")
         self.target, self.task, self._max_queries = target, target.task, max_queries
         self._given_range, self._learn = output_range, learn
-        self._threshold, self._is_learned = threshold, False
+        self._threshold, self._given_same, self._compare = threshold, same_within, compare
+        self._is_learned, self._spread = False, 0.0
         self.n_columns: int | None = None  # of the answers; None if they are one value per row
         self.checksum_key = self.checksum_ticks = 0
         self.n_queries, self.n_clipped, self.largest = 0, 0, 1.0  # scaled outputs beyond the largest are clipped
@@ -100,46 +105,33 @@ class Predictor:
         self._check_answer()
         self._low, self._high = self._range()
         self._check_range()
+        self.same_within = self._same_within()
         return self
 
     def _check_answer(self) -> None:
         target, n_columns = self.target, self.n_columns
         if self.is_label and (self._threshold is not None or self._given_range not in (None, (-1.0, 1.0))):
-            raise ParameterError(
-                "The answers are labels, which have no threshold and no output_range. Leave both out, or declare "
-                "that integers are numbers by task='number'."
-            )
+            raise failures.labels_have_no_range()
         if n_columns is not None and target.classes is not None and len(target.classes) != n_columns:
-            raise ParameterError(
-                f"{len(target.classes)} classes were given, but the model returns {n_columns} columns. "
-                "Pass one class per column."
-            )
+            raise failures.other_number_of_classes(len(target.classes), n_columns)
         if n_columns is not None and target.classes is None and target.column is None and target.name is not None:
-            raise ParameterError(
-                f"output is {target.name!r}, but the model returns {n_columns} columns without names. Pass "
-                "classes=[...] with the labels of all columns, or column= with the number of one."
-            )
+            raise failures.columns_without_names(target.name, n_columns)
         if target.labels is not None and self.label not in target.labels:
-            raise ParameterError(
-                f"The model's classes are {list(target.labels)}, but it answers {self.label!r}. If that is a "
-                "score, pass task='number', otherwise task='label'."
-            )
+            raise failures.unknown_label(target.labels, self.label)
+        if self._given_same is not None and self.decision != "number":
+            raise failures.decisions_are_not_near()
 
     def _check_range(self) -> None:
         if not self._low <= self.prediction <= self._high:
-            raise PredictorOutputError(
-                f"The model's output at x is {self.prediction:g}, outside output_range ({self._low:g}, "
-                f"{self._high:g}). Pass output_range=(lowest, highest) of the model's outputs."
-            )
+            raise failures.outside_range(self.prediction, self._low, self._high)
         if self._threshold is not None and not self._low <= self._threshold <= self._high:
-            raise ParameterError(
-                f"threshold is {self._threshold:g}, outside output_range ({self._low:g}, {self._high:g}), so "
-                "that no decision ever changes. Type output_range=(lowest, highest) of the model's outputs."
-            )
+            raise failures.threshold_outside_range(self._threshold, self._low, self._high)
 
     def describe(self) -> dict[str, Any]:
         """Return what is explained of the model, in plain values, to be recorded with an explanation."""
         classes = self.target.classes if self.n_columns is not None else None
+        rule = None if self.target.rule is None or self.class_ is None else dict(self.target.rule)
+        same = {"same_within": self.same_within, "same_is_given": None if self._given_same is None else True}
         return {
             "output": output_name(self.target, self.column),
             "column": self.column,
@@ -152,22 +144,18 @@ class Predictor:
             "input": self.target.input,
             **(self.target.contrast or {}),
             **({"output_scale": self.target.scale} if self.target.scale else {}),
-            **({} if self.target.rule is None or self.class_ is None else {"rule": dict(self.target.rule)}),
+            **{name: value for name, value in {"rule": rule, **same}.items() if value is not None},
         }
 
     def _choose_column(self, answer: np.ndarray, chosen: np.ndarray | None, column: int | None) -> int | None:
         """Return the requested column, or that of the class that the model chooses."""
         if chosen is None:
             if column is not None:
-                raise ParameterError(
-                    f"column is {column}, but the model returns one value per row. Leave column out."
-                )
+                raise failures.no_columns(column)
             return None
         self.n_columns = answer.shape[1]
         if column is not None and column >= self.n_columns:
-            raise ParameterError(
-                f"column is {column}, but the model returns {self.n_columns} columns, counted from 0."
-            )
+            raise failures.too_few_columns(column, self.n_columns)
         if column is None and self.task == "number":
             raise ParameterError(f"The model returns {self.n_columns} numbers per row. Pass column=.")
         return int(chosen[0]) if column is None else column
@@ -181,17 +169,21 @@ class Predictor:
         if self.is_label or (self._learn is None and self.column is None):
             return -1.0, 1.0
         if self._learn is None:
-            raise ParameterError(
-                "The model's scores are not probabilities, and their range is not known. Pass "
-                "output_range=(lowest, highest) of the scores."
-            )
-        low, high = self._learn(self.column)
+            raise failures.unknown_range()
+        low, high, self._spread = self._learn(self.column)
         self._is_learned = True
         low, high = min(low, self.prediction), max(high, self.prediction)
         if low == high:  # a constant, around which a range must have room at every size of numbers
             room, most = max(1.0, abs(low) / 1024), float(np.finfo(np.float64).max)
             low, high = max(low - room, -most), min(high + room, most)
         return checked_range((low, high))
+
+    def _same_within(self) -> float | None:
+        """Return by how much a number may change and stay the same, with two digits; None if it is a decision."""
+        if self.decision != "number":
+            return None
+        width = self._spread if self._is_learned else self._high - self._low
+        return about_the_same(width) if self._given_same is None else self._given_same
 
     @property
     def output_range(self) -> tuple[float, float]:
@@ -235,10 +227,7 @@ class Predictor:
         position = self.n_queries
         raw, chosen = self.query(inputs, n_rows)
         if self.is_probability and not _are_probabilities(raw):
-            raise PredictorOutputError(
-                "The model's scores sum to 1 at x but not everywhere, so they are not probabilities. Pass "
-                "output_range=(lowest, highest) and column=, or task='number'."
-            )
+            raise failures.not_probabilities()
         raw = raw.clip(0, 1) if self.is_probability else raw  # rounding must not count as clipping
         if self.task == "label":
             outputs = np.where(raw == self.label, 1.0, -1.0)
@@ -253,6 +242,8 @@ class Predictor:
         stays = ticks == 0 if self.is_label else None
         if self._decision is not None:
             stays = self._decide(raw, chosen) == self._decision
+        elif self.same_within is not None:
+            stays = self._is_about_the_same(self._one(raw).astype(np.float64))
         return Answer(ticks / DROP_GRID, stays, clipped)
 
     def _one(self, answer: np.ndarray) -> np.ndarray:
@@ -265,14 +256,31 @@ class Predictor:
             return np.asarray(self._one(answer) >= self._threshold)
         return None if self.class_ is None else np.asarray(chosen == self.class_)
 
+    def _is_about_the_same(self, outputs: np.ndarray) -> np.ndarray:
+        """Return per row whether the number stays the same, up to the rounding of drops, without clipping."""
+        with np.errstate(over="ignore"):
+            return np.abs(outputs - self.prediction) <= (self.same_within or 0) + 2 * self.half_range / DROP_GRID
+
+    @property
+    def decided(self) -> str | None:
+        """The class that the model chooses, the label, or the side of the threshold, as text; None for numbers."""
+        if self.is_label:
+            return str(self.label)
+        if self._threshold is not None:
+            return f"{'at or above' if self.prediction >= self._threshold else 'below'} {self._threshold:g}"
+        column, names = self.class_, self.target.classes
+        return None if column is None else f"class {column}" if names is None else str(names[column])
+
     @property
     def decision(self) -> str | None:
-        """The kind of decision: "label", "threshold", "class" (chosen by the model), "own class" (explained)."""
+        """The kind of decision: "label", "threshold", "class" (chosen), "own class" (explained), or "number"."""
         if self.is_label:
             return "label"
         if self._threshold is not None:
             return "threshold"
-        return None if self.class_ is None else "own class" if self.class_ == self.column else "class"
+        if self.class_ is not None:
+            return "own class" if self.class_ == self.column else "class"
+        return "number" if self._compare else None
 
     def _note(self, ticks: np.ndarray, position: int) -> None:
         """Add the drops of the rows to the checksum, each weighted by 16 random bits; integers, so exact."""
@@ -289,10 +297,7 @@ class Predictor:
     def query(self, inputs: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the model's answers, and the number of the chosen class per row, if the answers have columns."""
         if self._max_queries is not None and self.n_queries + n_rows > self._max_queries:
-            raise BudgetError(
-                f"{self.n_queries + n_rows} queries are needed, but max_queries is {self._max_queries}. "
-                "Lower n_samples or raise max_queries."
-            )
+            raise failures.too_many_queries(self.n_queries + n_rows, self._max_queries)
         self.n_queries += n_rows
         checked, chosen = split_answer(self.target, ask(self.target.ask, inputs, n_rows, self.task))
         if self.n_queries > n_rows:  # not the first query, so the kind of answer is known
@@ -302,10 +307,13 @@ class Predictor:
                 raise PredictorOutputError.not_numbers(checked)
             if self.is_label and self.task is None and not np.isin(checked, (-1, 1)).all():
                 other = checked[~np.isin(checked, (-1, 1))][0]
-                raise PredictorOutputError(
-                    f"The predictor returned the integer {self.label} for x, and {other} elsewhere: {_WHICH_TASK}"
-                )
+                raise failures.other_integer(self.label, other)
         return checked, chosen
+
+
+def about_the_same(width: float) -> float:
+    """Return the change that reads as "about the same" beside outputs of this width, with two digits."""
+    return float(f"{_ABOUT_THE_SAME * width:.2g}")
 
 
 def split_answer(target: Target, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -329,7 +337,7 @@ def ask(model: Callable[[Any], Any], inputs: Any, n_rows: int, task: str | None)
     except AnchorlineError:
         raise  # a model of our own has already explained the error
     except Exception as error:
-        raise PredictorError(failure_text(error, model, inputs, n_rows)) from error
+        raise PredictorError(failures.failure_text(error, model, inputs, n_rows)) from error
     return _checked_answer(answer, n_rows, task)
 
 
@@ -342,9 +350,7 @@ def batches(n_rows: int, first: int = 0) -> Iterator[tuple[int, int]]:
 def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
     """Return one finite number (or label) per row, or raise a `PredictorOutputError` that quotes the answer."""
     if answer is None:
-        raise PredictorOutputError(
-            f"The predictor returned None; it must return {n_rows} numbers. Add a `return`?"
-        )
+        raise failures.no_answer(n_rows)
     try:
         array = np.asarray(answer)
     except Exception as error:
@@ -355,21 +361,15 @@ def _checked_answer(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
         raise PredictorOutputError.wrong_shape(array.shape, n_rows)
     if task == "label" or _is_text(array):
         if any(label != label for label in array.tolist()):  # noqa: PLR0124  only NaN differs from itself
-            raise PredictorOutputError(
-                "The predictor returned NaN as a label. Every label must equal itself, which NaN does not."
-            )
+            raise failures.nan_label()
         return array
     if array.dtype.kind not in "fiub" or array.shape[1:] == (0,):
         raise PredictorOutputError.not_numbers(array)
     if array.ndim == 1 and array.dtype.kind in "iub" and task is None and not np.isin(array, (-1, 1)).all():
-        raise PredictorOutputError(f"The predictor returned integers such as {array[0]}: {_WHICH_TASK}")
+        raise failures.integers(array[0])
     if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array.reshape(n_rows, -1)).all(axis=1))
-        raise PredictorOutputError(
-            f"The predictor returned {array[bad[0]]} for {bad.size} of {n_rows} rows (first: row {bad[0]}); "
-            "it must return finite numbers. Look at `predict(x[None])`, or wrap it: "
-            "`lambda X: np.nan_to_num(predict(X))`."
-        )
+        raise failures.not_finite(array[bad[0]], bad, n_rows)
     return array
 
 

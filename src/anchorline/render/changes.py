@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from anchorline.render.characters import printable
-from anchorline.render.trust import percent
+from anchorline.render.shares import percent
 
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate

@@ -10,7 +10,14 @@ from anchorline.errors import ParameterError
 from anchorline.render.characters import ELLIPSIS, printable
 from anchorline.render.chart import frontier_chart
 from anchorline.render.highlight import is_text, text_markup
-from anchorline.render.levels import case_values, legend, level_sentences, neighbor_sentence
+from anchorline.render.levels import (
+    VERDICT_SENTENCE,
+    case_values,
+    legend,
+    level_sentences,
+    neighbor_sentence,
+    same_sentences,
+)
 from anchorline.render.markup import (
     alternatives_table,
     claims,
@@ -137,9 +144,11 @@ def _header(explanation: "Explanation") -> str:
 def _sum(explanation: "Explanation", training_mean: float | None) -> str:
     lines = [
         "The numbers add up exactly, digit for digit. Solid bars add; hatched bars subtract.",
-        level_sentences(explanation)[0],
+        level_sentences(explanation, "", escape_text)[0],
         means_key(explanation, training_mean),
+        *same_sentences(explanation),
         neighbor_sentence(explanation),
+        VERDICT_SENTENCE,
     ]
     notes = "".join(f'<p class="note">{line}</p>' for line in lines if line)
     return (
@@ -181,11 +190,12 @@ def _shortened(text: str) -> str:
 
 
 def _claims(explanation: "Explanation") -> str:
-    sample, population, theorem = (
+    sections = [
         f"<h3>{heading}</h3>{''.join(f'<p>{line}</p>' for line in lines)}"
         for heading, lines in claims(explanation)
-    )
-    parts = f"<div>{sample}</div><div>{population}{comparison_bars(explanation)}</div><div>{theorem}</div>"
+    ]
+    sections[1] += comparison_bars(explanation)
+    parts = "".join(f"<div>{section}</div>" for section in sections)
     return f'<section><h2>How far the explanation can be trusted</h2><div class="claims">{parts}</div></section>'
 
 

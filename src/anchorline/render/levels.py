@@ -3,19 +3,27 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from anchorline.render.claims import value
+from anchorline.render.shares import MANY_EQUAL, percent
 from anchorline.render.summands import STARTING_LEVEL, output_name, summands
 
 if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation
 
+VERDICT_SENTENCE = "The verdict is about the explanation. It does not say whether the answer is right."
+
 
 def legend(
-    explanation: "Explanation", mark: str = "", format_name: Callable[[str], str] = lambda name: name
+    explanation: "Explanation",
+    mark: str = "",
+    format_name: Callable[[str], str] = lambda name: name,
+    training: tuple[float, str] | None = None,
 ) -> str:
     """Return the sentences that define the numbers of an explanation, one per line.
 
     ``mark`` says how a picture marks the mean over the neighbors, such as " (dashed line)". ``format_name`` is
     applied to the printable name of the output, which comes from data; all other text is safe as it is.
+    ``training`` is the mean over the training table, if it is known, and its mark.
 
     Examples
     --------
@@ -24,17 +32,43 @@ def legend(
     >>> print(legend(e).partition(". ")[0])
     The starting level 0.25 is what the sum gives if every contribution is taken away once
     """
-    return "\n".join([*level_sentences(explanation, mark, format_name), neighbor_sentence(explanation)])
+    return "\n".join(
+        [
+            *level_sentences(explanation, mark, format_name, training),
+            *same_sentences(explanation),
+            neighbor_sentence(explanation),
+            VERDICT_SENTENCE,
+        ]
+    )
+
+
+def same_sentences(explanation: "Explanation") -> list[str]:
+    """Return within which distance a number counts as unchanged; nothing for decisions."""
+    within = explanation.certificate.same_within
+    if within is None:
+        return []
+    low, high = explanation.parameters["output_range"]
+    why = f"a tenth of the output range {low:.4g} to {high:.4g}"
+    if explanation.certificate.learned_range:
+        why = "a tenth of the range that holds the middle 90% of outputs on the training table"
+    why = "as requested" if explanation.parameters.get("same_is_given") else why
+    return [f"An output counts as unchanged if it moves by at most {within:g}, {why}."]
 
 
 def level_sentences(
-    explanation: "Explanation", mark: str = "", format_name: Callable[[str], str] = lambda name: name
+    explanation: "Explanation",
+    mark: str = "",
+    format_name: Callable[[str], str] = lambda name: name,
+    training: tuple[float, str] | None = None,
 ) -> list[str]:
     """Return what the starting level is, where the sum ends if all facts are broken, and the means beside it."""
     intercept, n_facts = summands(explanation).intercept, len(explanation.terms)
     parts, means, mean = [], "", explanation.neighbors_mean
     if mean is not None:
-        means = f"The mean of {format_name(output_name(explanation))} is {mean:.3g} over the neighbors{mark}."
+        table = "" if training is None else f", and {training[0]:.3g} over the training table{training[1]}"
+        means = (
+            f"The mean of {format_name(output_name(explanation))} is {mean:.3g} over the neighbors{mark}{table}."
+        )
     if intercept is not None and n_facts:
         level = f"The {STARTING_LEVEL} {intercept.number}"
         parts.append(f"{level} is what the sum gives if every contribution is taken away once.")
@@ -43,6 +77,9 @@ def level_sentences(
         parts.append(f"The {STARTING_LEVEL} is the prediction itself, because the sum has no facts.")
     if n_facts:
         parts.append(f"A broken fact takes its contribution away twice{_all_broken(explanation)}.")
+    if explanation.label is not None and explanation.parameters.get("task") == "label":
+        label = value(str(explanation.label), format_name)
+        parts.append(f"In the sum, 1 stands for {label}, and -1 for any other label.")
     return [line for line in (" ".join(parts), means) if line]
 
 
@@ -58,13 +95,15 @@ def _all_broken(explanation: "Explanation") -> str:
     if "n_attributes" in parameters or (explanation.pairs and parameters["pairs"] == "parity"):
         return ""
     n_facts, end = len(explanation.terms), far_end(explanation)
-    broken = "the fact" if n_facts == 1 else f"all {n_facts} facts"
+    broken = {1: "the fact", 2: "both facts"}.get(n_facts, f"all {n_facts} facts")
     low, high = explanation.parameters["output_range"]
     slack = 1e-9 * (high - low)
-    text = f"; with {broken} broken, the sum gives {end:.3g}"
     if low - slack <= end <= high + slack:
-        return text
-    return f"{text}, outside the output range {low:.4g} to {high:.4g}: so far from the case, the sum does not fit"
+        return f"; with {broken} broken, the sum gives {end:.3g}"
+    # As many digits as it takes to show that the number lies outside.
+    shown = next(text for n in range(3, 18) if not low <= float(text := f"{end:.{n}g}") <= high)
+    outside = f"outside the output range {low:.4g} to {high:.4g}: so far from the case, the sum does not fit"
+    return f"; with {broken} broken, the sum gives {shown}, {outside}"
 
 
 def neighbor_sentence(explanation: "Explanation") -> str:
@@ -74,20 +113,25 @@ def neighbor_sentence(explanation: "Explanation") -> str:
     each = "its value" if n == 1 else f"each of its {n:,} values"
     kind = str(parameters.get("space", "")).partition(":")[0]
     independently = "" if n == 1 else ", independently of each other"
+    equal = 1 - explanation.certificate.reach
+    same = f" {percent(equal)}% of neighbors equal this case." if equal >= MANY_EQUAL else ""
     if kind == "hypercube":
-        return f"A neighbor is this case with {each} reversed with probability {share}{independently}."
+        return f"A neighbor is this case with {each} reversed with probability {share}{independently}.{same}"
+    facts = "its fact" if n == 1 else f"each of its {n:,} facts"
+    broken = f"A neighbor is this case with {facts} broken with probability {share}{independently}"
+    if parameters.get("redraws"):
+        return f"{broken}; all its values come from the training table, also where a fact holds."
     if kind == "table":
         changed = f"{each} changed with probability {share}{independently}"
-        return f"A neighbor is this case with {changed}; new values come from the training table."
+        return f"A neighbor is this case with {changed}; new values come from the training table.{same}"
     if kind == "text":
         noun = "word" if explanation.literals[0].text.startswith('"') else explanation.literals[0].name.split()[0]
         units = f"its {noun}" if n == 1 else f"each of its {n:,} different {noun}s"
-        return f"A neighbor is this text with {units} taken out with probability {share}{independently}."
+        return f"A neighbor is this text with {units} taken out with probability {share}{independently}.{same}"
     if kind in ("image", "signal"):
         units = "its region" if n == 1 else f"each of its {n:,} regions"
-        return f"A neighbor is this {kind} with {units} hidden with probability {share}{independently}."
-    facts = "its fact" if n == 1 else f"each of its {n:,} facts"
-    return f"A neighbor is this case with {facts} broken with probability {share}{independently}."
+        return f"A neighbor is this {kind} with {units} hidden with probability {share}{independently}.{same}"
+    return f"{broken}.{same}"
 
 
 def case_values(explanation: "Explanation") -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from anchorline.render.characters import printable
 from anchorline.render.rules import rule_sentence
 from anchorline.render.summands import Summand, round_preserving_sum, summands
-from anchorline.render.text import by_theorem, on_the_sample, stopping_sentence, unseen_sentence
+from anchorline.render.text import by_theorem, cautions, on_the_sample, stopping_sentence
 from anchorline.render.trust import clipping_warning, in_the_population, short_condition, verdict_reason
 
 if TYPE_CHECKING:
@@ -73,16 +73,17 @@ def verdict_markup(explanation: "Explanation") -> str:
     """Return the verdict as a symbol, a word and a sentence, so that it does not rely on color."""
     verdict = explanation.verdict
     symbol = f'<span aria-hidden="true">{_SYMBOLS[verdict.name]}</span>'
+    title = verdict.title.capitalize() + (", but see the warning" if explanation.warnings else "")
     return (
-        f'<p class="al-verdict al-{verdict.name.lower()}"><b>{symbol} {verdict.name.capitalize()}.</b> '
-        f"<span>{html.escape(verdict_reason(explanation.certificate))}</span></p>"
+        f'<p class="al-verdict al-{verdict.name.lower()}"><b>{symbol} {title}.</b> '
+        f"<span>{verdict_reason(explanation.certificate, escape_text)}</span></p>"
     )
 
 
 def warnings_markup(explanation: "Explanation") -> str:
-    """Return the warnings beside the verdict: clipped outputs, an early stop, and values new to the table."""
+    """Return the warnings beside the verdict: clipped outputs, an early stop, new values, and the setup."""
     certificate = explanation.certificate
-    lines = (clipping_warning(certificate), stopping_sentence(certificate), unseen_sentence(explanation))
+    lines = (clipping_warning(certificate), stopping_sentence(certificate), *cautions(explanation))
     return "".join(f'<p class="al-warning">{escape_text(line)}</p>' for line in lines if line)
 
 
@@ -179,17 +180,20 @@ def _minus(number: str) -> str:
 
 
 def claims(explanation: "Explanation") -> list[tuple[str, list[str]]]:
-    """Return the three kinds of claim, which are never mixed, each as a heading and sentences in HTML."""
+    """Return the kinds of claim, which are never mixed, each as a heading and sentences in HTML.
+
+    The third kind, by theorem, is missing if theory alone says nothing.
+    """
     certificate = explanation.certificate
     confidence = f"{100 * certificate.confidence:g}%"
     is_exact = certificate.fidelity_error is not None and certificate.fidelity_error.exact
     sure = "exactly" if is_exact else f"all limits together with {confidence} confidence"
     sections = [
-        ("On the sample", [on_the_sample(certificate)]),
-        (f"In the population, {sure}", [in_the_population(certificate)]),
-        ("By theorem", by_theorem(certificate)),
+        ("On the sample", [html.escape(on_the_sample(certificate))]),
+        (f"In the population, {sure}", [in_the_population(certificate, escape_text)]),
+        ("By theorem", [html.escape(line) for line in by_theorem(certificate)]),
     ]
-    return [(html.escape(heading), [html.escape(line) for line in lines]) for heading, lines in sections]
+    return [(html.escape(heading), lines) for heading, lines in sections if lines]
 
 
 def comparison_bars(explanation: "Explanation") -> str:

@@ -1,11 +1,14 @@
-"""The rule in one or two sentences: which facts speak for the answer, which against it, and how far it stays."""
+"""The rule in one or two sentences: which facts speak for the answer, which against it, and how often it stays."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from anchorline.render.characters import printable
-from anchorline.render.summands import output_name
-from anchorline.render.trust import joint_interval, percent
+from anchorline.render.claims import quoted, stays, value
+from anchorline.render.shares import share_of
+from anchorline.render.summands import output_name, summands
+from anchorline.render.text import another_class
+from anchorline.render.trust import joint_interval
 from anchorline.spaces.joining import held_together
 
 if TYPE_CHECKING:
@@ -16,7 +19,7 @@ Format = Callable[[str, str], str]
 
 
 def if_then(explanation: "Explanation") -> str:
-    """Return the support as a rule: ``If a and b then vote stays 1 in 97.9% of neighbors, 95% interval ...``.
+    """Return the support as a rule: ``If a and b then vote stays 1 in 97.9% of neighbors, joint ...``.
 
     If facts count against the answer, they are named first: ``a speaks for vote = 1; b speaks against it. If both
     hold, then vote stays 1 ...``. For numbers, facts raise or lower the output.
@@ -29,22 +32,35 @@ def rule_sentence(
     format_fact: Format = lambda text, name: text,
     format_name: Callable[[str], str] = printable,
 ) -> str:
-    """Return the rule: what the facts speak for, and how often or how far the output stays while they hold.
+    """Return the rule: what the facts speak for, and how often the output stays while they hold.
 
     ``format_fact`` is applied to a printable statement and the printable name in it, ``format_name`` to other
     names and labels; both come from data. All other text is safe as it is.
     """
-    certificate, consequence = explanation.certificate, _consequence(explanation, format_name)
+    certificate, other = explanation.certificate, another_class(explanation, format_name)
+    parts = [other] if other else []
     if not explanation.terms:
-        return f"Whatever changes, {consequence}"
-    cancels = certificate.event_is_literal is False
-    otherwise = ", or if the contributions of broken facts cancel," if cancels else ""
+        return " ".join([*parts, _without_facts(explanation, format_name)])
     held = _held(explanation)
     sides = _sides(explanation, format_fact, format_name)
-    if sides:
-        return f"{sides} If {_all_hold(certificate, len(held))}{otherwise or ','} then {consequence}"
-    facts = [format_fact(printable(text), printable(name)) for name, text in held]
-    return f"If {' and '.join(facts)}{otherwise} then {consequence}"
+    facts = " and ".join(format_fact(printable(text), printable(name)) for name, text in held)
+    condition = _all_hold(certificate, len(held)) if sides else facts
+    parts += [sides] if sides else []
+    if certificate.stability is None:
+        claim = _claim(explanation, format_name)
+        return " ".join([*parts, f"How often {claim} {'if' if sides else 'while'} {condition} was not measured."])
+    otherwise = (
+        ", or if the contributions of broken facts cancel," if certificate.event_is_literal is False else ""
+    )
+    comma = otherwise or ("," if sides else "")
+    return " ".join([*parts, f"If {condition}{comma} then {_consequence(explanation, format_name)}"])
+
+
+def _without_facts(explanation: "Explanation", format_name: Callable[[str], str]) -> str:
+    """Return the rule of a sum that holds no fact: what was measured over all neighbors."""
+    if explanation.certificate.baseline_stability is None:
+        return f"No fact is held, and how often {_claim(explanation, format_name)} was not measured."
+    return f"Over all neighbors, {_consequence(explanation, format_name)}"
 
 
 def _held(explanation: "Explanation") -> list[tuple[str, str]]:
@@ -79,9 +95,8 @@ def _sides(explanation: "Explanation", format_fact: Format, format_name: Callabl
     for term in explanation.terms:
         fact = format_fact(printable(_stated(explanation, term.index)), printable(term.literal.name))
         (pro if sign * term.contribution > 0 else contra).append(fact)
-    if goal is None:  # a number has no right side
-        name = format_name(output_name(explanation))
-        return f"{_verb(pro, 'raise')} {name}; {_verb(contra, 'lower')} it." if pro and contra else ""
+    if goal is None:  # a number has no right side, and the output of another class than the predicted one neither
+        return _raising(explanation, pro, contra, format_name(output_name(explanation)))
     if not contra:
         return ""
     if not pro:
@@ -89,13 +104,22 @@ def _sides(explanation: "Explanation", format_fact: Format, format_name: Callabl
     return f"{_verb(pro, 'speak')} for {goal}; {_verb(contra, 'speak')} against it."
 
 
+def _raising(explanation: "Explanation", pro: list[str], contra: list[str], name: str) -> str:
+    """Return which facts raise and lower the output; an empty text if all facts of a number point one way."""
+    if pro and contra:
+        return f"{_verb(pro, 'raise')} {name}; {_verb(contra, 'lower')} it."
+    if explanation.certificate.decision != "class":
+        return ""
+    return f"{_verb(pro, 'raise')} {name}." if pro else f"{_verb(contra, 'lower')} {name}."
+
+
 def goal_of(explanation: "Explanation", format_name: Callable[[str], str] = printable) -> tuple[str | None, int]:
     """Return the answer that facts speak for, and the sign of contributions that do; None if it is a number."""
     kind, output = explanation.certificate.decision, format_name(explanation.output)
     if kind == "own class":
-        return output, 1
+        return quoted(explanation.output, format_name), 1
     if explanation.label is not None:
-        return f"{output} = {format_name(str(explanation.label))}", 1
+        return f"{output} = {value(str(explanation.label), format_name)}", 1
     threshold = explanation.parameters.get("threshold")
     if kind != "threshold" or threshold is None:
         return None, 1
@@ -119,36 +143,26 @@ def _all_hold(certificate: "Certificate", n_attributes: int) -> str:
 
 
 def _consequence(explanation: "Explanation", format_name: Callable[[str], str]) -> str:
-    """Return the part of the rule after the facts: that the output stays, and how often or how far."""
+    """Return the part of the rule after the facts: what stays, and how often."""
     certificate = explanation.certificate
-    claim = _claim(explanation, format_name)
-    stability, change = certificate.stability, certificate.typical_change
-    confidence = joint_interval(certificate)
-    if stability is not None:
-        if stability.exact and stability.value == 1:
-            return f"{claim}."
-        ends = "" if stability.exact else f", {confidence} {percent(stability.low)} to {percent(stability.high)}"
-        return f"{claim} in {percent(stability.value)}% of neighbors{ends}."
-    if change is None:
-        return f"{claim}, which was not measured."
-    if change.high > 0:
-        ends = "" if change.exact else f", {confidence} {change.low:.3g} to {change.high:.3g}"
-        claim += f", typically within {change.value:.3g}{ends}"
-    if certificate.n_clipped_inside:
-        claim += f", measured within the known range only: {certificate.n_clipped_inside:,} outputs were beyond it"
-    return f"{claim}."
+    share = certificate.stability if certificate.n_facts else certificate.baseline_stability
+    assert share is not None  # it was measured
+    claim, interval = _claim(explanation, format_name), f"{joint_interval(certificate)} "
+    if certificate.n_facts and not certificate.held_reach:
+        return f"{claim}, because nothing else can change."
+    return f"{claim} in {share_of(share, 'neighbors' if certificate.n_facts else '', interval)}."
 
 
 def _claim(explanation: "Explanation", format_name: Callable[[str], str]) -> str:
     """Return the statement of what stays: the output, the label, the class or the decision."""
-    certificate = explanation.certificate
-    name = format_name(output_name(explanation))
-    if explanation.label is None and certificate.stability is None:
-        return f"{name} stays {explanation.prediction:.4g}"
-    if certificate.decision == "own class":
-        return f"{format_name(explanation.output)} stays the predicted class"
-    if certificate.decision == "class":
-        return "the predicted class stays the same"
-    if explanation.label is None:  # stability counts the decision, while the number itself moves
-        return f"the decision based on {name} = {explanation.prediction:.4g} stays the same"
-    return f"{format_name(explanation.output)} stays {format_name(str(explanation.label))}"
+    certificate, name = explanation.certificate, format_name(output_name(explanation))
+    within, threshold = certificate.same_within, explanation.parameters.get("threshold")
+    if certificate.decision in ("class", "own class"):
+        return stays(certificate, format_name)
+    if explanation.label is not None:
+        return f"{format_name(explanation.output)} stays {value(str(explanation.label), format_name)}"
+    if threshold is not None:
+        side = "at or above" if explanation.prediction >= threshold else "below"
+        return f"{name} stays {side} {threshold:.4g}"
+    number = summands(explanation).total.number
+    return f"{name} stays within {within:g} of {number}" if within else f"{name} stays {number}"

@@ -8,7 +8,7 @@ from anchorline.errors import ParameterError
 from anchorline.render.characters import ELLIPSIS, cell_width, pad, wrap, wrap_statement
 from anchorline.render.highlight import text_lines
 from anchorline.render.summands import Summand, Summands, summands
-from anchorline.render.text import certificate_text, unseen_sentence
+from anchorline.render.text import sentences
 
 if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation
@@ -71,11 +71,15 @@ def table(
     <BLANKLINE>
     Proven best 2-term explanation on all 4
     neighbors.
-    While these 2 facts hold, the output
-    stays; over all neighbors it moves by
-    0.5.
-    Verdict: trustworthy. These facts
-    explain the output.
+    While these 2 facts hold, nothing else
+    can change, so the output stays within
+    0.2 of its value; over all neighbors, in
+    53.4%. 53.4% of all neighbors equal this
+    case, and all of those in which the
+    facts hold.
+    Verdict: trustworthy explanation. These
+    facts explain the output to within 0.2,
+    because nothing else can change.
     """
     room = width
     if room is None:
@@ -92,8 +96,7 @@ def table(
     lines.append(_colorize(glyphs.line * columns.total, _FAINT if color else ""))
     lines += columns.lines(total.total, total.total.number, "", glyphs, ("", _BOLD) if color else None)
     lines.append("")
-    sentences = [*certificate_text(explanation.certificate).split("\n"), unseen_sentence(explanation)]
-    for sentence in filter(None, sentences):
+    for sentence in sentences(explanation):
         style = _BOLD if color and sentence.startswith("Verdict") else ""
         lines += [_colorize(line, style) for line in wrap(sentence, room)]
     return "\n".join(line.rstrip() for line in lines)

@@ -6,25 +6,22 @@ from typing import TYPE_CHECKING
 from anchorline.guarantees import is_vacuous
 from anchorline.optimize.problem import Status
 from anchorline.render.characters import printable as printable  # noqa: PLC0414  re-exported
-from anchorline.render.summands import Summand, summands
-from anchorline.render.trust import (
-    clipped_much,
-    clipping_warning,
-    in_the_population,
-    percent,
-    verdict_reason,
-)
+from anchorline.render.claims import quoted
+from anchorline.render.shares import percent
+from anchorline.render.summands import Summand, output_name, summands
+from anchorline.render.trust import clipped_much, clipping_warning, in_the_population, verdict_reason
 from anchorline.search.pairs import MAX_PAIRS
 
 if TYPE_CHECKING:
     from anchorline.result.certificate import Certificate
     from anchorline.result.explanation import Explanation
 
+_VERDICT = "Verdict:"
 _PROVEN = {
     "fidelity": "Proven best {size} on {sample}.",
     "leaves": "Proven best {size} in the whole neighborhood; no sampling.",
     "relevance": "Proven most relevant rule within the terms allowed, on {sample}.",
-    "shortest": "Proven shortest rule on {sample}: fewer than {facts} facts are not enough.",
+    "shortest": "Proven shortest rule on {sample}: {fewer} the requested error.",
 }
 
 
@@ -45,9 +42,34 @@ def rule(explanation: "Explanation", format_part: Callable[[Summand], str] = lam
 
 
 def explanation_text(explanation: "Explanation") -> str:
-    """Return the sum in one line, then the certificate, and what no training row has."""
-    lines = [rule(explanation), str(explanation.certificate), unseen_sentence(explanation)]
-    return "\n".join(line for line in lines if line)
+    """Return the sum in one line, then the sentences about it, the warnings last."""
+    return "\n".join([rule(explanation), *sentences(explanation)])
+
+
+def sentences(explanation: "Explanation") -> list[str]:
+    """Return everything that is said about a sum, one line each: the certificate, and what misleads."""
+    lines = [another_class(explanation), *certificate_text(explanation.certificate).split("\n")]
+    title = f"{_VERDICT} {explanation.certificate.verdict.title}"
+    if explanation.warnings:  # praise must not be read without them
+        lines = [line.replace(title, f"{title}, but see the warning below", 1) for line in lines]
+    return [line for line in (*lines, *cautions(explanation)) if line]
+
+
+def cautions(explanation: "Explanation") -> list[str]:
+    """Return what makes the explanation misleading: values new to the table, and findings about the setup."""
+    unseen = unseen_sentence(explanation)
+    return ([unseen] if unseen else []) + [f"Warning: {printable(text)}" for text in explanation.warnings]
+
+
+def another_class(explanation: "Explanation", format_name: Callable[[str], str] = printable) -> str:
+    """Return which class the model predicts if another one is explained, or an empty text."""
+    decided = explanation.certificate.decided
+    if explanation.certificate.decision != "class" or decided is None:
+        return ""
+    shown = format_name(output_name(explanation))
+    return (
+        f"The model predicts {quoted(decided, format_name)}; this explains {shown}, the output of another class."
+    )
 
 
 def unseen_sentence(explanation: "Explanation") -> str:
@@ -61,7 +83,7 @@ def unseen_sentence(explanation: "Explanation") -> str:
 def certificate_text(certificate: "Certificate") -> str:
     """Return the certificate in a few lines: on the sample, in the population, the verdict, and the warnings."""
     lines = [on_the_sample(certificate), in_the_population(certificate)]
-    lines.append(f"Verdict: {certificate.verdict.name.lower()}. {verdict_reason(certificate)}")
+    lines.append(f"{_VERDICT} {certificate.verdict.title}. {verdict_reason(certificate)}")
     warning = clipping_warning(certificate)
     if warning:
         lines.insert(0 if clipped_much(certificate) else 3, warning)
@@ -88,9 +110,11 @@ def details_text(certificate: "Certificate") -> str:
         lines.append(
             f"Fidelity error: {certificate.fidelity_error}. Relevance error: {certificate.relevance_error}."
         )
+        lines.append(f"Typical change (root mean square): {_changes(certificate)}.")
+        vacuous = " (vacuous)" if (certificate.relevance_bound or 0.0) >= 1 else ""
         lines.append(
             f"The rule's condition has probability {certificate.event_probability:.3g}; fidelity alone bounds the "
-            f"relevance error by {certificate.relevance_bound:.3g}."
+            f"relevance error by {certificate.relevance_bound:.3g}{vacuous}."
         )
     epsilon = certificate.theorem_epsilon
     if epsilon is not None and not certificate.by_leaves:
@@ -111,6 +135,13 @@ def details_text(certificate: "Certificate") -> str:
     return "\n".join(lines)
 
 
+def _changes(certificate: "Certificate") -> str:
+    """Return how far the output moves, and whether clipping hides a part of it."""
+    held, free = certificate.typical_change, certificate.baseline_change
+    clipped = ", both understated, because outputs were clipped" if certificate.n_clipped else ""
+    return f"{held} while the condition holds, {free} over all neighbors{clipped}"
+
+
 def on_the_sample(certificate: "Certificate") -> str:
     """Return what the search proved on its sample, and how many facts it left out."""
     n = certificate.n_left_out
@@ -120,11 +151,11 @@ def on_the_sample(certificate: "Certificate") -> str:
         return _found(certificate)
     if not certificate.n_facts:
         zero = "is different from zero" if certificate.exhaustive else "can be distinguished from zero"
-        return f"On {_sample(certificate)}, the effect of no fact on the output {zero}."
+        return f"On {_sample(certificate)}, the average effect of no fact on the output {zero}."
     facts = "1 fact was" if n == 1 else f"{n:,} facts were"
     their = "its" if n == 1 else "their"
     zero = "is zero" if certificate.exhaustive else "cannot be distinguished from zero"
-    return f"{_found(certificate)} {facts} left out, because {their} effect on the output {zero}."
+    return f"{_found(certificate)} {facts} left out, because {their} average effect on the output {zero}."
 
 
 def _searched(certificate: "Certificate") -> str:
@@ -151,14 +182,14 @@ def _found(certificate: "Certificate") -> str:
     match certificate.status:
         case Status.OPTIMAL:
             proven = _PROVEN["leaves" if certificate.by_leaves else certificate.goal]
-            return proven.format(size=size, facts=certificate.n_facts, sample=sample)
+            return proven.format(size=size, fewer=_fewer(certificate.n_facts), sample=sample)
         case Status.LIMIT | Status.CHOSEN if certificate.goal == "shortest":
             return f"{certificate.n_facts} facts suffice on {sample}; a shorter rule was not ruled out."
         case Status.CHOSEN:
-            return (
-                f"Rule found on {sample} and preferred by a second sample; on the first sample, another rule is "
-                f"better by at most {gap}."
-            )
+            found, where = f"Rule found on {sample} and preferred by a second sample", "on the first sample, "
+            if certificate.exhaustive:  # there is no second sample
+                found, where = f"Best rule found on {sample}", ""
+            return f"{found}; {where}no other rule is better by more than {gap} (mean square)."
         case Status.LIMIT:
             return (
                 f"Best {size} found on {sample} before a limit was reached; the optimum may be better by up to "
@@ -166,6 +197,12 @@ def _found(certificate: "Certificate") -> str:
             )
         case status:
             return f"A {size} from {sample}. {status.value}"
+
+
+def _fewer(n_facts: int) -> str:
+    """Return what the proof says about shorter rules."""
+    rules = {0: "no fact is needed for", 1: "a rule without facts misses"}
+    return rules.get(n_facts, f"every rule of fewer than {n_facts} facts misses")
 
 
 def _sample(certificate: "Certificate") -> str:
@@ -180,25 +217,23 @@ def _sample(certificate: "Certificate") -> str:
 
 
 def by_theorem(certificate: "Certificate") -> list[str]:
-    """Return the sentences that follow without a measurement of relevance; each states whether it is vacuous."""
+    """Return the sentences that follow without a measurement of relevance; those that say nothing are left out.
+
+    `details_text` shows vacuous bounds, too.
+    """
     lines, epsilon, bound = [], certificate.theorem_epsilon, certificate.relevance_bound
     if certificate.exhaustive:
         whole = "Every sum went over" if certificate.by_leaves else "The sample was"
         lines.append(f"{whole} the whole neighborhood, so nothing has to be inferred.")
-    elif epsilon is not None:
-        vacuous = (
-            " This bound is vacuous at this sample size: it guarantees nothing." if is_vacuous(epsilon) else ""
-        )
+    elif epsilon is not None and not is_vacuous(epsilon):
         lines.append(
             f"With confidence {100 * certificate.confidence:g}%, by itself and not jointly with the intervals, "
-            f"the fidelity error of every sum this short is at most {epsilon:.3g} above its value on the "
-            f"sample.{vacuous}"
+            f"the fidelity error of every sum this short is at most {epsilon:.3g} above its value on the sample."
         )
-    if bound is not None and certificate.fidelity_error is not None and certificate.n_facts:
+    if bound is not None and bound < 1 and certificate.fidelity_error is not None and certificate.n_facts:
         limit, share = f"{certificate.fidelity_error.high:.3g}", percent(certificate.event_probability or 0.0)
-        vacuous = ": vacuous" if bound >= 1 else ""
         lines.append(
             f"The rule's condition is met in {share}% of neighbors, so a fidelity error of at most {limit} alone "
-            f"keeps the relevance error below {bound:.3g}{vacuous}."
+            f"keeps the relevance error below {bound:.3g}."
         )
-    return lines or ["No theorem applies, because the search had no box or computed no bound."]
+    return lines

@@ -1,42 +1,57 @@
 """How far an explanation can be trusted, in sentences: in the population, by the verdict, and despite clipping."""
 
-import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from anchorline.guarantees.verdicts import Effect, Losses, Verdict
+from anchorline.guarantees import exact_estimate
+from anchorline.guarantees.verdicts import GOOD, PREVENTED, Effect, Losses, Verdict
+from anchorline.render.characters import printable
+from anchorline.render.claims import by_more, stays, subject
+from anchorline.render.shares import MANY_EQUAL, at_least, limits, percent, share_of
 
 if TYPE_CHECKING:
+    from anchorline.guarantees import Estimate
     from anchorline.result.certificate import Certificate
 
 _NOT_MEASURED = "How far this explanation can be trusted was not measured"
 _LEAST_REACH = 0.5  # below, most neighbors are the case itself
 
 
-def in_the_population(certificate: "Certificate") -> str:
-    """Return how often, or how far, the output moves while the facts hold and over all neighbors, compared."""
-    change, baseline_change = certificate.typical_change, certificate.baseline_change
+def in_the_population(certificate: "Certificate", format_name: Callable[[str], str] = printable) -> str:
+    """Return how often the output stays while the facts hold and over all neighbors, compared.
+
+    ``format_name`` is applied to names from data; all other text is safe as it is.
+    """
     stability, baseline = certificate.stability, certificate.baseline_stability
-    if change is None or baseline_change is None:
+    if stability is None or baseline is None:
         return f"{_NOT_MEASURED}."
-    if stability is not None and baseline is not None:
-        claim = f"{_decided(certificate)} stays the same in {percent(stability.value)}% of neighbors"
-        ends = "" if stability.exact else f"{percent(stability.low)} to {percent(stability.high)}"
-        overall = f"in {percent(baseline.value)}%"
-    else:
-        moves, baseline_moves = change.high > 0, f"by {baseline_change.value:.3g}"
-        claim = f"the output typically changes by {change.value:.3g}" if moves else "the output stays"
-        ends = "" if change.exact else f"{change.low:.3g} to {change.high:.3g}"
-        overall = baseline_moves if moves else f"it moves {baseline_moves}"
-    interval = f" ({joint_interval(certificate)} {ends})" if ends else ""
+    claim, joint = stays(certificate, format_name), f"{joint_interval(certificate)} "
     if not certificate.n_facts:
-        return f"{_while(certificate)} {claim}{interval}."
-    sentence = f"{_while(certificate)} {claim}{interval}; over all neighbors {overall}."
-    return f"{sentence} {_comparison(certificate)}".rstrip()
+        return f"Over all neighbors, {claim} in {share_of(baseline, '', joint)}.{_equal(certificate)}"
+    held = f"{_while(certificate)} {claim} in {share_of(stability, 'neighbors', joint)}"
+    if not certificate.held_reach:
+        held, stability = f"{_while(certificate)} nothing else can change, so {claim}", exact_estimate(1.0, 1)
+    free = share_of(
+        baseline, "", joint if stability.exact else ""
+    )  # an interval is named where the first is shown
+    return f"{held}; over all neighbors, in {free}. {_comparison(certificate)}".rstrip() + _equal(certificate)
 
 
 def joint_interval(certificate: "Certificate") -> str:
     """Return the name of the certificate's intervals, whose limits hold together."""
     return f"joint {100 * certificate.confidence:g}% interval"
+
+
+def _equal(certificate: "Certificate") -> str:
+    """Return how many neighbors equal the case, and so cannot change the output, or an empty text if few do."""
+    if 1 - certificate.reach < MANY_EQUAL:
+        return ""
+    sentence = f" {percent(1 - certificate.reach)}% of all neighbors equal this case"
+    if not certificate.n_facts:
+        return f"{sentence}."
+    share = "all" if not certificate.held_reach else f"{percent(1 - certificate.held_reach)}%"
+    condition = short_condition(certificate).removeprefix("while ")
+    return f"{sentence}, and {share} of those in which {condition}."
 
 
 def _comparison(certificate: "Certificate") -> str:
@@ -45,94 +60,118 @@ def _comparison(certificate: "Certificate") -> str:
     assert losses is not None  # it was measured
     if losses.effect is Effect.HELPS:
         return _prevented(certificate, losses) if losses.held[1] > 0 else ""  # without any change, it is evident
-    output = "the output" if certificate.stability is None else _decided(certificate)
+    changes = f"changes{by_more(certificate)}"
     if losses.effect is Effect.HARMS:
-        more = "moves further" if certificate.stability is None else "changes more often"
-        return f"The facts hold it less than chance does: {output} {more} while they hold than without them."
+        more_often = f"{subject(certificate)} {changes} more often while they hold than over all neighbors"
+        return f"The facts hold it less than chance does: {more_often}."
     if losses.held == losses.free and losses.held[0] == losses.held[1]:
-        return f"Holding the facts makes no difference to {output}."
-    if math.isinf(losses.held[1]) or math.isinf(losses.free[1]):
-        return "Clipped outputs leave open whether the facts help."
-    return "The two cannot be distinguished: the facts may not matter."
+        return f"Holding the facts makes no difference to {subject(certificate)}."
+    return "The two shares cannot be distinguished: the facts may not matter."
 
 
 def _prevented(certificate: "Certificate", losses: Losses) -> str:
     """Return how much of the changes holding the facts prevents, with the bad end of the joint limits."""
     stability, baseline = certificate.stability, certificate.baseline_stability
-    if stability is not None and baseline is not None:
-        prevents, changes = "prevents", " of the changes"
-        share, least = 1 - (1 - stability.value) / (1 - baseline.value), losses.least_prevented
+    assert stability is not None  # it was measured
+    assert baseline is not None
+    share, least = (
+        1 - (1 - stability.value) / (1 - baseline.value),
+        f"at least {at_least(losses.least_prevented)}%",
+    )
+    shown = f"{percent(share, decimals=0)}%"
+    if not (stability.exact and baseline.exact):
+        shown, least = (least, "") if share == 1 else (shown, f" ({least})")
     else:
-        change, baseline_change = certificate.typical_change, certificate.baseline_change
-        assert change is not None  # it was measured
-        assert baseline_change is not None
-        prevents, changes = "reduces the typical change by", ""
-        share, least = 1 - change.value / baseline_change.value, 1 - math.sqrt(1 - losses.least_prevented)
-    most, limit = _whole_percent(share), _whole_percent(least)
-    at_least = "" if limit == most else f" (at least {limit}%)"
+        least = ""
     them = "it" if certificate.n_facts == 1 else "them"
-    return f"Holding {them} {prevents} {most}%{changes}{at_least}."
+    return f"Holding {them} prevents {shown} of the changes{by_more(certificate)}{least}."
 
 
-def _whole_percent(share: float) -> str:
-    """Return a share in percent, rounded down, so that a claim of at least this much is true."""
-    return f"{math.floor(100 * share + 1e-9)}"
+def verdict_reason(certificate: "Certificate", format_name: Callable[[str], str] = printable) -> str:
+    """Return why the verdict is what it is, as one or two sentences about this output.
 
-
-def verdict_reason(certificate: "Certificate") -> str:
-    """Return why the verdict is what it is, as one or two sentences about this output."""
-    losses, decides = certificate.losses, certificate.stability is not None
+    ``format_name`` is applied to names from data; all other text is safe as it is.
+    """
+    losses, output, more = certificate.losses, subject(certificate), by_more(certificate)
     if losses is None:
-        return Verdict.UNKNOWN.value
-    output = _decided(certificate) if decides else "the output"
+        return "Type n_certify=10_000 to measure how far this explanation can be trusted."
     match certificate.verdict:
         case Verdict.TRUSTWORTHY:
-            reason = f"These facts explain {output}."
+            within = f" to within {certificate.same_within:g}" if certificate.same_within else ""
+            alone = "" if certificate.held_reach else ", because nothing else can change"
+            reason = f"{_facts(certificate, 'explain')} {output}{within}{alone}."
         case Verdict.ROBUST:
-            nothing = f"changes {output}" if decides else f"moves {output} by much"
-            reason = f"Hardly anything within reach {nothing}, even if no fact is held."
+            reason = f"Hardly any neighbor changes {output}{more}, even if no fact is held."
         case Verdict.UNRELIABLE:
-            changes = "often changes" if decides else "moves far"
-            although = "although the facts hold" if certificate.n_facts else "over all neighbors"
-            reason = f"{output[0].upper()}{output[1:]} {changes} {although}. Do not rely on this explanation."
+            changes = f"{output} often changes{more}"
+            although = f"{_capital(changes)} although the facts hold"
+            although = although if certificate.n_facts else f"No fact is held, and {changes}"
+            reason = f"{although}. Do not rely on this explanation."
         case Verdict.UNDECIDED:
-            reason = _undecided_reason(losses)
+            reason = _undecided_reason(certificate, losses, format_name)
         case _:
             reason = _weak_reason(certificate, losses, output)
     return reason
 
 
-def _undecided_reason(losses: Losses) -> str:
-    if math.isinf(losses.held[1]) or math.isinf(losses.free[1]):
-        return "Outputs beyond the known range were clipped, so that the size of the change has no upper limit."
-    if losses.reach < _LEAST_REACH:
-        return "Hardly any neighbor differs from this case, so that the facts were not tested; lower sigma."
-    return "Too few neighbors were measured to say; raise n_certify."
+def _facts(certificate: "Certificate", verb: str) -> str:
+    """Return the facts as the subject of a verb: "This fact explains", "These facts explain"."""
+    return f"This fact {verb}s" if certificate.n_facts == 1 else f"These facts {verb}"
+
+
+def _undecided_reason(certificate: "Certificate", losses: Losses, format_name: Callable[[str], str]) -> str:
+    """Return which limits of the verdict lie inside the measured intervals, and what to type."""
+    if losses.reach < _LEAST_REACH and not (losses.held[0] or losses.free[0]):
+        return (
+            f"{percent(1 - losses.reach)}% of neighbors equal this case, so that the facts were hardly tested. "
+            "Type a smaller sigma, such as sigma=1."
+        )
+    stability, baseline = certificate.stability, certificate.baseline_stability
+    assert stability is not None  # it was measured
+    assert baseline is not None
+    claim, questions = stays(certificate, format_name), []
+    if certificate.n_facts and losses.held[0] <= GOOD * losses.held_reach < losses.held[1]:
+        least, ends = percent(1 - GOOD * losses.held_reach), limits(stability.low, stability.high)
+        questions.append(f"{claim} in at least {least}% of neighbors while the facts hold (measured: {ends}%)")
+    if losses.free[0] <= GOOD * losses.reach < losses.free[1]:
+        least, ends = percent(1 - GOOD * losses.reach), limits(baseline.low, baseline.high)
+        questions.append(f"{claim} in at least {least}% of all neighbors (measured: {ends}%)")
+    if not questions[1:] and certificate.n_facts and losses.least_prevented < PREVENTED <= losses.most_prevented:
+        ends = f"{at_least(max(0.0, losses.least_prevented))} to {percent(losses.most_prevented, decimals=0)}"
+        questions.append(f"holding the facts prevents at least {PREVENTED:.0%} of the changes (measured: {ends}%)")
+    possible = " or ".join(f"a {verdict.title}" for verdict in Verdict if verdict in losses.possible)
+    advice = _measure_more(certificate, stability, baseline)
+    return f"It may be {possible}: it is open whether {', and whether '.join(questions)}. {advice}"
+
+
+def _measure_more(certificate: "Certificate", *shares: "Estimate") -> str:
+    """Return what to type to measure on four times as many neighbors."""
+    if certificate.stopped_because is not None:  # the number of neighbors was not given
+        return "Type a smaller tolerance to measure more neighbors."
+    n = sum(share.n_samples for share in shares if not share.exact)
+    return f"Type n_certify={4 * n:_} to measure more neighbors."
 
 
 def _weak_reason(certificate: "Certificate", losses: Losses, output: str) -> str:
     if not certificate.n_facts:
         return "No fact is held that could explain it."
     if losses.effect is Effect.HARMS:
-        return f"These facts hold {output} less than chance does."
+        hold = "this fact holds" if certificate.n_facts == 1 else "these facts hold"
+        return f"{_capital(output)} changes{by_more(certificate)} more often while {hold} than over all neighbors."
     if losses.effect is Effect.UNCLEAR:
-        return f"These facts do not explain {output}."
-    if losses.held[1] <= losses.good:
-        return f"These facts hold {output}, but it stays nearly as often without them."
-    return f"These facts help, but other attributes also decide {output}."
+        hold = "this fact holds" if certificate.n_facts == 1 else "these facts hold"
+        return f"It was not shown that {output} stays more often while {hold}."
+    if losses.held[1] <= GOOD * losses.held_reach:
+        return f"{_facts(certificate, 'hold')} {output}, but it stays nearly as often without."
+    return f"{_facts(certificate, 'help')}, but other attributes also matter."
 
 
-def _decided(certificate: "Certificate") -> str:
-    """Return the name of what the model decides: the class, the label or the decision."""
-    if certificate.decision in ("class", "own class"):
-        return "the predicted class"
-    return "the label" if certificate.decision == "label" else "the decision"
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _while(certificate: "Certificate") -> str:
     """Return the condition of the measurement in words, with a final comma."""
-    if certificate.n_facts == 0:
-        return "Over all neighbors,"
     if certificate.n_pairs:
         facts = _facts_and_pairs(certificate)
     elif certificate.keeps_values:
@@ -156,26 +195,21 @@ def _facts_and_pairs(certificate: "Certificate") -> str:
 
 def short_claim(certificate: "Certificate") -> str:
     """Return the verdict and the measurement behind it as one short line for a picture."""
-    verdict, condition = certificate.verdict, short_condition(certificate)
-    stability, change = certificate.stability, certificate.typical_change
-    if verdict is Verdict.ROBUST:  # a finding about the output, not about the facts
-        stability, change = certificate.baseline_stability, certificate.baseline_change
-        condition = "over all neighbors"
-    word = verdict.name.capitalize()
-    if stability is not None:
-        return f"{word}: {_decided(certificate)} stays in {percent(stability.value)}% of neighbors {condition}"
-    if change is not None:
-        moves = f"typically changes by {change.value:.2g}" if change.high > 0 else "stays"
-        return f"{word}: the output {moves} {condition}"
-    return _NOT_MEASURED
+    verdict, share = certificate.verdict, certificate.stability
+    if share is None or certificate.baseline_stability is None:
+        return _NOT_MEASURED
+    where = f"of neighbors {short_condition(certificate)}"
+    if verdict is Verdict.ROBUST or not certificate.n_facts:  # a finding about the output, not about the facts
+        share, where = certificate.baseline_stability, "of all neighbors"
+    return f"{_capital(verdict.title)}: {stays(certificate)} in {percent(share.value)}% {where}"
 
 
 def short_condition(certificate: "Certificate") -> str:
     """Return the condition of the measurement in a few words; the certificate states it in full."""
     if certificate.n_facts == 0:
         return "over all neighbors"
-    stay = "while the values stay" if certificate.keeps_values else "while the facts hold"
-    return stay if certificate.event_is_literal is not False else f"{stay} or cancel"
+    hold = "while the values stay" if certificate.keeps_values else "while the facts hold"
+    return hold if certificate.event_is_literal is not False else f"{hold} or cancel"
 
 
 def clipping_warning(certificate: "Certificate") -> str:
@@ -184,14 +218,9 @@ def clipping_warning(certificate: "Certificate") -> str:
         return ""
     learned = certificate.learned_range
     warning = clipped_outputs_text(certificate.n_clipped, certificate.n_queries, learned)
-    understated = certificate.n_clipped_inside if certificate.stability is None else 0
-    if understated:
-        warning += (
-            f", {understated:,} of them while the reasons stayed, so the output moves further than reported here"
-        )
-    if understated or clipped_much(certificate):
-        return f"{warning}. {range_advice(learned)}"
-    return f"{warning}."
+    warning += ": the sum treats each as the nearest known output. How often the output stays was measured without"
+    warning += " clipping."
+    return f"{warning} {range_advice(learned)}" if clipped_much(certificate) else warning
 
 
 def clipped_outputs_text(n_clipped: int, n_queries: int, learned_range: bool = False) -> str:
@@ -210,8 +239,3 @@ def range_advice(learned_range: bool) -> str:
 def clipped_much(certificate: "Certificate") -> bool:
     """Return whether more than one output in a hundred was clipped."""
     return certificate.n_clipped > 0.01 * certificate.n_queries
-
-
-def percent(share: float) -> str:
-    """Return a share in percent with one decimal."""
-    return f"{100 * share:.1f}"

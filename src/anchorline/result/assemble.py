@@ -46,6 +46,7 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         certificate=_certificate(case, findings, contributions, intercept),
         alternatives=() if rivals is None else tuple(_alternative(rival, predictor) for rival in rivals.listed),
         alternatives_complete=None if rivals is None else rivals.complete,
+        warnings=case.warnings,
     )
 
 
@@ -74,6 +75,7 @@ def _certificate(case: Case, findings: Findings, contributions: np.ndarray, inte
         answers_checksum=predictor.checksum,
         stopped_because=findings.stopped_because,
         decision=predictor.decision,
+        decided=predictor.decided,
         keeps_values=_keeps_values(case, support),
         **measurements(findings.assessment, predictor),
         **derived(case.parameters, case.n_literals),

@@ -113,8 +113,8 @@ def _opened(
 ) -> Predictor:
     """Return the model seen from the instance; the range of its output is not needed, so that none is learned."""
 
-    def any_range(column: int | None) -> tuple[float, float]:
-        return min(-1.0, threshold or 0.0), max(1.0, threshold or 0.0)
+    def any_range(column: int | None) -> tuple[float, float, float]:
+        return min(-1.0, threshold or 0.0), max(1.0, threshold or 0.0), 0.0
 
     predictor = Predictor(target, threshold=threshold, max_queries=max_queries, learn=any_range)
     return predictor.open(neighborhood.original)

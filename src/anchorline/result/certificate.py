@@ -8,7 +8,7 @@ from anchorline._links import call
 from anchorline.guarantees import Estimate
 from anchorline.guarantees.verdicts import Losses, Verdict
 from anchorline.optimize.problem import Status
-from anchorline.search.sampling import reach_of
+from anchorline.search.sampling import reach_inside, reach_of
 
 __all__ = ["Certificate", "Verdict"]
 
@@ -16,9 +16,10 @@ _ESTIMATES = (
     *("fidelity_error", "relevance_error", "baseline_error"),
     *("stability", "baseline_stability", "typical_change", "baseline_change"),
 )
-_DERIVED = ("reach", "learned_range")  # they follow from the parameters of the explanation and are not recorded
+# They follow from the parameters of the explanation and are not recorded.
+_DERIVED = ("reach", "learned_range", "same_within")
 _WHERE_SET = {
-    **{"n_left_out": 0, "n_pairs": 0, "pairs_searched": None},
+    **{"n_left_out": 0, "n_pairs": 0, "pairs_searched": None, "decided": None},
     **{"by_leaves": False, "sampled_because": None},
 }  # not recorded by the first release
 
@@ -32,10 +33,10 @@ class Certificate:
     the sample was the whole distribution.
 
     In the population, with all limits holding together at the joint ``confidence``: ``fidelity_error``,
-    ``relevance_error`` and ``stability``, measured on fresh neighbors, or None if not measured;
-    ``typical_change``, the root of the relevance error in the output's own units; and the baselines of all of
-    them, measured without a condition. The confidence of a single estimate is higher, because the limits share
-    the failure probability.
+    ``relevance_error`` and ``stability`` (the share of neighbors in which the output stays the same), measured on
+    fresh neighbors, or None if not measured; ``typical_change``, the root of the relevance error in the output's
+    own units; and the baselines of all of them, measured without a condition. The confidence of a single estimate
+    is higher, because the limits share the failure probability.
 
     By theorem: ``theorem_epsilon``, the amount that the uniform-convergence theorem adds to the objective at this
     sample size. It is vacuous above 1.
@@ -50,11 +51,13 @@ class Certificate:
     literals of the sum, and ``n_pairs`` those of them that are pairs, which count twice in ``n_terms``.
     ``pairs_searched`` are the number of pairs that were candidates and the number of all pairs, or None.
     ``keeps_values`` means that the condition kept the values of the facts, not only the facts. ``decision`` is
-    the kind of decision, see `Predictor.decision`. ``n_clipped_inside`` counts outputs that were clipped while
-    the condition held; if there are any, the measured change understates the true one. ``answers_checksum`` is a
+    the kind of decision, see `Predictor.decision`, and ``decided`` the class or label that the model decides for.
+    ``n_clipped_inside`` counts outputs that were clipped while the condition held; if there are any, the typical
+    change understates the true one, while ``stability`` does not depend on clipping. ``answers_checksum`` is a
     random weighted sum of all the model's answers, tied to the parameters. ``reach`` is the probability that a
-    neighbor differs from the case at all, and ``learned_range`` whether the output range is that of the
-    predictions on the training table; both follow from the parameters of the explanation.
+    neighbor differs from the case at all, ``learned_range`` whether the output range is that of the predictions
+    on the training table, and ``same_within`` by how much a number may change and stay the same; these three
+    follow from the parameters of the explanation.
     """
 
     status: Status
@@ -80,6 +83,7 @@ class Certificate:
     event_is_literal: bool | None = None
     keeps_values: bool = False
     decision: str | None = None
+    decided: str | None = None
     n_clipped_inside: int = 0
     theorem_epsilon: float | None = None
     answers_checksum: float
@@ -91,6 +95,7 @@ class Certificate:
     sampled_because: str | None = None
     reach: float = 1.0
     learned_range: bool = False
+    same_within: float | None = None
 
     @classmethod
     def from_dict(
@@ -130,16 +135,18 @@ class Certificate:
 
     @property
     def losses(self) -> Losses | None:
-        """How often, or how far, the output changes while the facts hold and over all neighbors, by joint limits.
+        """How often the output changes while the facts hold and over all neighbors, by joint limits.
 
-        None if not measured. Decisions use raw outputs, so that clipping matters to numbers only.
+        None if not measured; the first release did not measure it for numbers.
         """
-        if self.relevance_error is None or self.baseline_error is None:
+        if self.stability is None or self.baseline_stability is None:
             return None
-        if self.stability is not None and self.baseline_stability is not None:
-            return Losses.of_decision(self.stability, self.baseline_stability, self.reach)
-        clipped = self.n_clipped_inside > 0, self.n_clipped > 0
-        return Losses.of_number(self.relevance_error, self.baseline_error, self.reach, clipped)
+        return Losses.from_shares(self.stability, self.baseline_stability, self.reach, self.held_reach)
+
+    @property
+    def held_reach(self) -> float:
+        """The probability that a neighbor differs from the case while the condition holds."""
+        return reach_inside(self.reach, self.event_probability)
 
     @property
     def verdict(self) -> Verdict:
@@ -167,6 +174,7 @@ def derived(parameters: Mapping[str, Any], n_literals: int) -> dict[str, Any]:
     """Return the fields of a certificate that follow from the parameters of the explanation."""
     n_attributes = parameters.get("n_attributes", n_literals)  # recorded where attributes have several literals
     return {
-        "reach": reach_of(parameters["flip_probability"], n_attributes),
+        "reach": reach_of(parameters["flip_probability"], n_attributes, bool(parameters.get("redraws", False))),
         "learned_range": bool(parameters.get("learned_range", False)),  # not recorded by early releases
+        "same_within": parameters.get("same_within"),
     }

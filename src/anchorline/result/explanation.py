@@ -68,6 +68,7 @@ class Explanation:
     broke the table's own rule, or None without a rule. ``parameters`` holds everything needed to repeat it.
     ``alternatives_complete`` is False if the list of alternatives ended at the requested number or at a limit, so
     that more sums may be as good, and None if no list was requested, or if an early release made it.
+    ``warnings`` say what makes explanations of this model on this table misleading, see `Explainer.check`.
     """
 
     prediction: float
@@ -87,6 +88,7 @@ class Explanation:
     certificate: Certificate
     alternatives: tuple[Alternative, ...] = ()
     alternatives_complete: bool | None = None
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         contributions = np.array(self.contributions, dtype=np.float64)
@@ -255,6 +257,7 @@ class Explanation:
             "fixed": self.fixed,
             **({"unseen": self.unseen} if self.unseen else {}),
             **({} if self.redrawn is None else {"redrawn": self.redrawn}),
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
             **({} if self.neighbors_mean is None else {"neighbors_mean": self.neighbors_mean}),
             "parameters": self.parameters,
             "certificate": self.certificate.to_dict(),
@@ -288,6 +291,7 @@ class Explanation:
                 certificate=Certificate.from_dict(body["certificate"], body["parameters"], n_literals),
                 alternatives=tuple(Alternative.from_dict(other) for other in body["alternatives"]),
                 alternatives_complete=body.get("alternatives_complete"),
+                warnings=tuple(body.get("warnings", ())),
             )
         except CertificateError as error:
             raise FormatError(f"The explanation contradicts itself: {error}") from error

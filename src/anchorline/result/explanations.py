@@ -202,7 +202,7 @@ class Explanations(Sequence["Explanation | Failure"]):
         >>> rate = lambda z: 0.5 * z[:, 0] - 0.25 * z[:, 1]
         >>> explainer = al.Explainer(rate, al.Hypercube(["income", "debt", "owner"]))
         >>> print(explainer.explain_many([[1, 1, 1], [1, -1, 1], [-1, 1, 1]], k=3).summary())
-        3 rows explained, 0 failed; 3 trustworthy.
+        3 rows explained, 0 failed; verdicts on the explanations: 3 trustworthy.
         attribute  rows  share  adds  typical size  most often
         income        3   100%   67%          0.50  income = +1 (2)
         debt          3   100%   33%          0.25  debt = +1 (2)

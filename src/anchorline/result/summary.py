@@ -1,6 +1,5 @@
 """Summary of many explanations: which attributes matter, how often and in which direction."""
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -38,9 +37,9 @@ class AttributeSummary:
 class Summary:
     """A summary of many explanations.
 
-    ``least_trustworthy`` lists rows, the worst first: place, verdict, and how often or how far (as a share of the
-    output range) the output may change although the reasons stay, by the bad end of its interval. If the rows have
-    ids, ``id`` is the name of their column, and ``ids`` are the ids of the listed rows by place.
+    ``least_trustworthy`` lists rows, the worst first: place, verdict, and how often the output may change although
+    the reasons stay, by the bad end of its interval. If the rows have ids, ``id`` is the name of their column, and
+    ``ids`` are the ids of the listed rows by place.
     """
 
     n_rows: int
@@ -61,7 +60,7 @@ class Summary:
         kinds = ", ".join(f"{_printable(name)} {count:,}" for name, count in self.failures.items())
         lines = [
             f"{self.n_rows - self.n_failed:,} rows explained, {self.n_failed:,} failed"
-            f"{f' ({kinds})' if kinds else ''}{f'; {verdicts}' if verdicts else ''}."
+            f"{f' ({kinds})' if kinds else ''}{f'; verdicts on the explanations: {verdicts}' if verdicts else ''}."
         ]
         shown = self.attributes[:_MAX_SHOWN]
         width = max([9, *(len(_printable(a.name)) for a in shown)])
@@ -78,7 +77,7 @@ class Summary:
         if worst:
             rows = ", ".join(f"{self._shown(row)} ({name.lower()}, {figure:.0%})" for row, name, figure in worst)
             of = "" if self.id is None else f" ({_printable(self.id)})"
-            lines.append(f"Least trustworthy rows{of}: {rows}.")
+            lines.append(f"Rows with the least trustworthy explanations{of}: {rows}.")
         return "\n".join(lines)
 
     def _shown(self, row: int) -> str:
@@ -123,13 +122,11 @@ def _attribute(name: str, values: list[float], texts: Counter[str]) -> Attribute
 
 
 def worst_change(certificate: Certificate) -> float | None:
-    """Return how often, or how far, the output may change although the reasons stay; None if not measured.
+    """Return how often the output may change although the reasons stay, by the bad end of the interval.
 
-    A distance is a share of the output range. Both are taken at the bad end of the interval.
+    It is None if that was not measured.
     """
-    if certificate.stability is not None:
-        return 1 - certificate.stability.low
-    return None if certificate.relevance_error is None else math.sqrt(certificate.relevance_error.high)
+    return None if certificate.stability is None else 1 - certificate.stability.low
 
 
 def _printable(text: str) -> str:

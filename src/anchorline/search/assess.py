@@ -23,6 +23,7 @@ from anchorline.search.sampling import (
     Event,
     Flips,
     cancelling_event,
+    reach_inside,
     reach_of,
 )
 from anchorline.spaces.base import Law
@@ -36,10 +37,11 @@ class Assessment:
 
     ``fidelity_error`` is the error of the sum over all neighbors. ``relevance_error`` is the error of "the output
     stays as it is" over the neighbors in the event; ``baseline_error`` is the same without any condition.
-    ``stability`` is the share of neighbors in the event whose decision is unchanged, or None if nothing is
-    decided; ``baseline_stability`` is the same without any condition. ``n_clipped_inside`` counts outputs in the
-    event that left the output range and were clipped, and ``n_clipped`` those over all neighbors. The limits of
-    all estimates hold together with the joint ``confidence``; the confidence of a single estimate is higher.
+    ``stability`` is the share of neighbors in the event whose decision is unchanged, or whose number is about the
+    same, or None if that was not measured; ``baseline_stability`` is the same without any condition.
+    ``n_clipped_inside`` counts outputs in the event that left the output range and were clipped, and ``n_clipped``
+    those over all neighbors; clipping affects errors, not stability. The limits of all estimates hold together
+    with the joint ``confidence``; the confidence of a single estimate is higher.
     ``reach`` is the probability that a neighbor differs from the instance at all. ``idle`` are the indices of the
     facts whose effect on the output cannot be distinguished from zero, if tested: `Explainer.assess` tests
     the facts of anyone, while a search uses none without an effect.
@@ -59,17 +61,17 @@ class Assessment:
     idle: tuple[int, ...] = ()
 
     @property
-    def losses(self) -> Losses:
-        """How often, or how far, the output changes in the event and over all neighbors, by joint limits."""
-        if self.stability is not None and self.baseline_stability is not None:
-            return Losses.of_decision(self.stability, self.baseline_stability, self.reach)
-        clipped = self.n_clipped_inside > 0, self.n_clipped > 0
-        return Losses.of_number(self.relevance_error, self.baseline_error, self.reach, clipped)
+    def losses(self) -> Losses | None:
+        """How often the output changes in the event and over all neighbors, by joint limits; None if unknown."""
+        if self.stability is None or self.baseline_stability is None:
+            return None
+        held_reach = reach_inside(self.reach, self.event_probability)
+        return Losses.from_shares(self.stability, self.baseline_stability, self.reach, held_reach)
 
     @property
     def verdict(self) -> Verdict:
         """Whether the facts explain the output; see docs/guarantees.md. All of them must have an effect."""
-        verdict = self.losses.verdict
+        verdict = Verdict.UNKNOWN if self.losses is None else self.losses.verdict
         return Verdict.UNDECIDED if self.idle and verdict is Verdict.TRUSTWORTHY else verdict
 
     def __str__(self) -> str:
@@ -83,7 +85,7 @@ class Assessment:
         if self.idle:
             literals = ", ".join(map(str, self.idle))
             lines.append(f"Literals whose effect on the output cannot be distinguished from zero: {literals}.")
-        lines.append(f"Verdict: {self.verdict.name.lower()}. {self.verdict.value}")
+        lines.append(f"Verdict: {self.verdict.title}. {self.verdict.value}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -107,7 +109,7 @@ class Measured:
     """Queried neighbors, a few numbers per row.
 
     ``weights`` is None if every row has the same weight; ``sums`` are the flipped contributions ``F u``;
-    ``stays`` says whether the decision is unchanged, or is None if nothing is decided; ``clipped`` says whether
+    ``stays`` says whether the output stays the same, or is None if that is not known; ``clipped`` says whether
     the output left its range.
     """
 
@@ -331,7 +333,7 @@ def _summarize(
         event_is_literal=event.is_literal,
         n_clipped_inside=inside.n_clipped,
         n_clipped=everywhere.n_clipped,
-        reach=reach_of(case.settings.flip_probability, case.law.n_attributes),
+        reach=reach_of(case.settings.flip_probability, case.law.n_attributes, case.redraws),
         confidence=confidence,
     )
 

@@ -47,7 +47,8 @@ class Case:
     further answers to the parameters. A case serves one search, because its predictor counts the queries.
     ``space`` is the fingerprint of the space; ``recorded`` are the parameters of an earlier explanation that is to
     be repeated, or None. ``pairs`` are indices of two literals each: the pairs that a sum states. ``trees`` are
-    those of the model, the reason why they cannot be used, or None if the model has none.
+    those of the model, the reason why they cannot be used, or None if the model has none. ``warnings`` say what
+    makes explanations of this model on this table misleading.
     """
 
     neighborhood: Neighborhood
@@ -57,6 +58,7 @@ class Case:
     recorded: Mapping[str, Any] | None = None
     pairs: tuple[tuple[int, int], ...] = ()
     trees: "JoinedTrees | str | None" = None
+    warnings: tuple[str, ...] = ()
 
     def stating(self, pairs: Sequence[tuple[int, int]]) -> "Case":
         """Return the case with these pairs as further literals; everything else, the counts too, is shared."""
@@ -89,7 +91,13 @@ class Case:
                 "texts": texts_digest(self.neighborhood.literals),
             }
             | ({} if self.law.one_to_one else {"n_attributes": self.law.n_attributes})
+            | ({"redraws": True} if self.redraws else {})
         )
+
+    @property
+    def redraws(self) -> bool:
+        """Whether attributes that keep their fact are drawn anew, so that they may have another value."""
+        return getattr(self.neighborhood, "within", None) == "redraw"
 
     @property
     def n_literals(self) -> int:

@@ -70,11 +70,10 @@ class Setup:
         ``given`` is the range of the output as the user states it, ``learned`` the range on the training table;
         if it is known, nothing is queried.
         """
-        if self._of_answers is None:
-            if learned is None:
-                self._of_answers = check_answers(self._space, target, given, is_smooth=_is_smooth(self._model))
-            else:
-                self._of_answers = _check_numbers(np.array(learned), given) if self._has_many_rows else []
+        if learned is not None:
+            self._of_answers = _check_numbers(np.array(learned), given) if self._has_many_rows else []
+        elif self._of_answers is None:
+            self._of_answers = check_answers(self._space, target, given, is_smooth=_is_smooth(self._model))
         return self._of_answers
 
     @property

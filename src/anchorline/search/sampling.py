@@ -24,17 +24,33 @@ def stream_key(seed: int, row_key: bytes, stream: str) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def reach_of(flip_probability: float, n_attributes: int) -> float:
+def reach_of(flip_probability: float, n_attributes: int, redraws: bool = False) -> float:
     r"""Return the probability that a neighbor differs from the case in at least one attribute.
 
     .. math:: 1 - (1 - p)^d
+
+    It is 1 if attributes that keep their fact are redrawn (``redraws``), so that they may have another value.
 
     Examples
     --------
     >>> round(reach_of(0.2689, 8), 3), reach_of(1e-20, 8)
     (0.918, 8e-20)
     """
-    return float(-np.expm1(n_attributes * np.log1p(-flip_probability)))
+    return 1.0 if redraws else float(-np.expm1(n_attributes * np.log1p(-flip_probability)))
+
+
+def reach_inside(reach: float, event_probability: float | None) -> float:
+    r"""Return the probability that a neighbor in the event differs from the case, which lies in the event itself.
+
+    .. math:: 1 - (1 - \text{reach}) / \Pr[A]
+
+    Examples
+    --------
+    >>> round(reach_inside(0.75, 0.5), 3), reach_inside(0.75, 0.25)
+    (0.5, 0.0)
+    """
+    share = 1 - (1 - reach) / (event_probability or 1.0)
+    return share if share > 1e-9 else 0.0  # rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)

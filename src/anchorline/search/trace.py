@@ -1,7 +1,8 @@
 """The error for every number of terms: one search sample, one fresh sample, all limits together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from anchorline.errors import ParameterError
 from anchorline.guarantees import Estimate
@@ -23,6 +24,13 @@ class TracedPoint:
     solution: Solution
     fidelity_error: Estimate | None = None
     relevance_error: Estimate | None = None
+
+
+def checked_ks(ks: Any) -> list[int]:
+    """Return the numbers of terms as a list."""
+    if not isinstance(ks, Iterable):
+        raise ParameterError(f"ks is {ks!r}, but it must be a list of numbers of terms. Type ks=range(1, 9).")
+    return list(ks)
 
 
 def trace(case: Case, ks: Sequence[int]) -> list[TracedPoint]:

@@ -50,6 +50,7 @@ class ExplanationService:
     def __init__(self, explainer: Explainer, model: Any, catalog: Catalog, limits: StudioLimits) -> None:
         self._explainer, self._model, self._catalog, self._limits = explainer, model, catalog, limits
         self._explanations, self._prepared = ObjectCache(_MAX_EXPLANATIONS), ObjectCache(_MAX_PREPARED)
+        self._means = ObjectCache(_MAX_EXPLANATIONS)
 
     def explain(self, request: ExplainRequest) -> bytes:
         """Return the sealed JSON of the explanation."""
@@ -57,7 +58,8 @@ class ExplanationService:
 
     def explain_view(self, request: ExplainRequest) -> bytes:
         """Return the explanation in the form that the page shows."""
-        return _json(explanation_view(self._explanation(request)))
+        explanation = self._explanation(request)
+        return _json(explanation_view(explanation, self._training_mean(explanation)))
 
     def frontier(self, request: FrontierRequest) -> bytes:
         """Return the whole frontier."""
@@ -71,7 +73,8 @@ class ExplanationService:
         """Return the explanation with its frontier as one self-contained HTML page."""
         explanation = self._explanation(request)
         shared = request.model_dump(include=set(FrontierRequest.model_fields))
-        return html.page(explanation, self._frontier(FrontierRequest(**shared))).encode()
+        frontier = self._frontier(FrontierRequest(**shared))
+        return html.page(explanation, frontier, self._training_mean(explanation)).encode()
 
     def kserve(self, request: KServeRequest) -> bytes:
         """Return predictions and explanations (each one its sealed JSON) in the order of the instances."""
@@ -127,7 +130,7 @@ class ExplanationService:
             "prediction": _explained_number(answer, explanation),
             "expected": explanation.prediction - 2 * broken_sum,
             "original": explanation.prediction,
-            "decision_stays": None if stays is None else bool(stays[0]),
+            "decision_stays": None if stays is None or predictor.decision == "number" else bool(stays[0]),
         }
         return _json(content)
 
@@ -158,6 +161,12 @@ class ExplanationService:
         key = _key({"row": row, "output": request.output, **keywords})
         settings = Settings.from_keywords(**keywords)
         return self._explanations.get_or_build(key, lambda: explainer.explain_with(row, settings))
+
+    def _training_mean(self, explanation: Explanation) -> float:
+        """Return the mean of the explained output over the training table, which is queried once per output."""
+        key = _key({"column": explanation.parameters["column"], "label": explanation.label})
+        mean: float = self._means.get_or_build(key, lambda: self._explainer.training_mean(explanation))
+        return mean
 
     def _explainer_for(self, output: str | None) -> Explainer:
         """Return an explainer of the class labeled ``output``, or the server's own if it is None."""

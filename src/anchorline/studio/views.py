@@ -10,13 +10,9 @@ from typing import Any
 import numpy as np
 
 from anchorline.guarantees import Estimate
-from anchorline.guarantees.verdicts import (
-    TRUSTWORTHY_CHANGE,
-    TRUSTWORTHY_STABILITY,
-    WEAK_CHANGE,
-    WEAK_STABILITY,
-)
+from anchorline.guarantees.verdicts import BAD, GOOD
 from anchorline.render.characters import printable
+from anchorline.render.claims import stays
 from anchorline.render.levels import legend
 from anchorline.render.rules import goal_of
 from anchorline.render.summands import output_name, round_preserving_sum, summands
@@ -28,8 +24,11 @@ from anchorline.result.frontier import Frontier, FrontierPoint
 from anchorline.spaces.base import Literal
 
 
-def explanation_view(explanation: Explanation) -> dict[str, Any]:
-    """Return everything that the page shows about one explanation, and the explanation's sealed JSON."""
+def explanation_view(explanation: Explanation, training_mean: float) -> dict[str, Any]:
+    """Return everything that the page shows about one explanation, and the explanation's sealed JSON.
+
+    ``training_mean`` is the mean of the explained output over the training table.
+    """
     certificate, printed = explanation.certificate, summands(explanation)
     values = [term.contribution for term in explanation.terms]
     goal, sign = goal_of(explanation)
@@ -51,14 +50,19 @@ def explanation_view(explanation: Explanation) -> dict[str, Any]:
         "literals": literals_view(explanation.literals),
         "fixed": {printable(name): printable(why) for name, why in explanation.fixed.items()},
         "neighbors_mean": explanation.neighbors_mean,
-        "legend": legend(explanation, " (dashed line)").split("\n"),
+        "training_mean": training_mean,
+        "legend": legend(explanation, " (dashed line)", training=(training_mean, " (dotted line)")).split("\n"),
         "goal": goal,
         "goal_sign": sign,
         "rule": explanation.as_rule(),
         "on_sample": on_the_sample(certificate),
         "in_population": in_the_population(certificate),
         "by_theorem": by_theorem(certificate),
-        "verdict": {"name": certificate.verdict.name.lower(), "meaning": verdict_reason(certificate)},
+        "verdict": {
+            "name": certificate.verdict.name.lower(),
+            "title": certificate.verdict.title,
+            "meaning": verdict_reason(certificate),
+        },
         "is_proved": explanation.is_proved,
         "gauges": _gauges(certificate),
         "confidence": certificate.confidence,
@@ -172,29 +176,29 @@ def _alternative(explanation: Explanation, number: int) -> dict[str, Any]:
 def _gauges(certificate: Certificate) -> list[dict[str, Any]]:
     """Return the measures of trust, each with its baseline, in which the literals may be broken.
 
-    Stability is a share of cases; a change is a share of the output range. ``good`` and ``fair`` are the
-    thresholds of the verdict; ``up`` is whether higher is better.
+    Stability is the share of neighbors in which the output stays; ``good`` and ``fair`` are the thresholds of the
+    verdict. A change is how far the output moves, as a root mean square in its own units.
     """
-    gauges = []
+    gauges: list[dict[str, Any]] = []
     if certificate.stability is not None:
-        stable = {"kind": "stability", "up": True, "good": TRUSTWORTHY_STABILITY, "fair": WEAK_STABILITY}
         gauges.append(
-            stable
-            | {"found": asdict(certificate.stability), "baseline": estimate_view(certificate.baseline_stability)}
+            {
+                "kind": "stability",
+                "claim": stays(certificate),
+                "good": 1 - GOOD * certificate.held_reach,
+                "fair": 1 - BAD * certificate.held_reach,
+                "found": asdict(certificate.stability),
+                "baseline": estimate_view(certificate.baseline_stability),
+            }
         )
-    if certificate.relevance_error is not None:
-        change = {"kind": "change", "up": False, "good": TRUSTWORTHY_CHANGE, "fair": WEAK_CHANGE}
+    if certificate.typical_change is not None:
         gauges.append(
-            change
-            | {
-                "found": _root(certificate.relevance_error),
-                "baseline": None if certificate.baseline_error is None else _root(certificate.baseline_error),
-                "typical_change": estimate_view(certificate.typical_change),
+            {
+                "kind": "change",
+                "found": asdict(certificate.typical_change),
+                "baseline": estimate_view(certificate.baseline_change),
+                "relevance_error": estimate_view(certificate.relevance_error),
+                "is_clipped": certificate.n_clipped > 0,
             }
         )
     return gauges
-
-
-def _root(error: Estimate) -> dict[str, Any]:
-    """Return the root of a mean square, which is a typical change as a share of the output range."""
-    return asdict(error) | {end: float(np.sqrt(getattr(error, end))) for end in ("value", "low", "high")}

@@ -32,9 +32,10 @@ from anchorline.verify.maker import (
     explainer_of,
     false_range,
     foreign,
+    given_distance,
     given_names,
-    given_range,
     left_out_otherwise,
+    omitted_warnings,
     use_trees_as_recorded,
 )
 from anchorline.verify.repeat import Repetition, confirms_search, refuted_search
@@ -158,7 +159,8 @@ def _measure(
     claimed: Explanation, explainer: Explainer, case: Case, open_questions: list[str], remarks: list[str]
 ) -> Verification:
     """Measure on fresh neighbors, and return that the explanation holds unless a question is open."""
-    stated, notes = claimed.certificate, [*given_names(claimed, explainer.model), *remarks]
+    stated = claimed.certificate
+    notes = [*given_names(claimed, explainer.model), *omitted_warnings(claimed, explainer), *remarks]
     if stated.relevance_error is None:
         fresh, notes = None, ["every figure was reproduced (nothing was measured)", *notes]
     else:
@@ -166,7 +168,7 @@ def _measure(
         refuted = contradictions(stated, fresh)
         if refuted:
             return Verification(Outcome.DOES_NOT_HOLD, (*refuted, _WHY_CONTRADICTED), fresh)
-        questions, range_notes = given_range(claimed, fresh, explainer)
+        questions, range_notes = given_distance(claimed, fresh, explainer, case.settings)
         open_questions = [*open_questions, *doubts(stated, fresh), *questions]
         notes = [*confirmation(stated, fresh), *notes, *range_notes]
     if open_questions:

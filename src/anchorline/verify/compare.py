@@ -58,9 +58,9 @@ def changed_parameters(now: Mapping[str, Any], recorded: Mapping[str, Any], *, w
     takes the output range as given.
     """
     skipped = {"versions", "max_queries", "seed", "texts", "learned_range"} | (set() if with_space else {"space"})
-    names = sorted(
-        (now.keys() | {"rule", "contrast", "output_scale"}) - skipped
-    )  # which only some explanations have
+    skipped |= {"same_is_given", *({"same_within"} - recorded.keys())}  # the first release had neither
+    only_some_have = {"rule", "contrast", "output_scale"}
+    names = sorted((now.keys() | only_some_have) - skipped)
     recorded = Settings.from_dict(recorded).to_dict() | dict(recorded)  # the first release had fewer settings
     return ", ".join(name for name in names if not _same_parameter(now.get(name), recorded.get(name)))
 

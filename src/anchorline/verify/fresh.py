@@ -132,8 +132,8 @@ def supports(fresh: Certificate, stated: Certificate) -> bool:
 
 
 def word(certificate: Certificate) -> str:
-    """Return the verdict as a word."""
-    return certificate.verdict.name.lower()
+    """Return the verdict in the words that readers see."""
+    return certificate.verdict.title
 
 
 def _shown(estimate: Estimate | None) -> str:

@@ -1,20 +1,26 @@
 """What an explanation takes from its maker: the model, the names, and the range of the output."""
 
-import math
+import copy
 from dataclasses import replace
 from typing import Any
 
 from anchorline.explainer import Explainer
 from anchorline.model.features import DROPPED, NOT_FITTED
 from anchorline.model.outputs import classes_of
-from anchorline.model.predictor import plain_label
+from anchorline.model.predictor import about_the_same, plain_label
+from anchorline.result.assemble import measurements
 from anchorline.result.certificate import Certificate
 from anchorline.result.explanation import Explanation
+from anchorline.search.assess import assess
 from anchorline.search.case import texts_digest
+from anchorline.settings import Settings
 from anchorline.spaces.base import Space
 from anchorline.spaces.hypercube import Hypercube
 from anchorline.verify.compare import ROUNDING
-from anchorline.verify.fresh import ERRORS, supports, word
+from anchorline.verify.fresh import CONFIDENCE, LAST_LOOK, PRAISE, supports, word
+
+_USUAL_ON_HYPERCUBE = 0.2  # a tenth of the range from -1 to +1
+_OF_MAKER = ("wide-range",)  # the verifier takes the range as recorded, also if it was learned
 
 
 def explainer_of(claimed: Explanation, predict: Any, space: Space | None) -> Explainer:
@@ -29,6 +35,7 @@ def explainer_of(claimed: Explanation, predict: Any, space: Space | None) -> Exp
         classes=parameters["classes"],
         output_range=tuple(parameters["output_range"]),
         threshold=parameters["threshold"],
+        same_within=parameters.get("same_within"),
         input=parameters["input"],
         output_scale="margin" if "output_scale" in parameters else None,
     )
@@ -105,26 +112,64 @@ def false_range(claimed: Explanation, explainer: Explainer) -> str | None:
     )
 
 
-def given_range(claimed: Explanation, fresh: Certificate, explainer: Explainer) -> tuple[list[str], list[str]]:
-    """Return whether praise rests on the output range that the maker gave, and what cannot be checked.
+def given_distance(
+    claimed: Explanation, fresh: Certificate, explainer: Explainer, settings: Settings
+) -> tuple[list[str], list[str]]:
+    """Return whether praise rests on what the maker counts as no change of a number, and what cannot be checked.
 
-    A wide range makes every change of the output small beside it.
+    If changes that are large beside the model's own outputs count as none, every explanation looks good.
     """
-    stated = claimed.certificate
-    if supports(_rescaled(fresh, math.inf), stated):
-        return [], []  # the verdict does not depend on the range
-    low, high = claimed.parameters["output_range"]
-    shown, own = f"{low:g} to {high:g}", _own_range(claimed, explainer)
+    stated, within = claimed.certificate, claimed.certificate.same_within
+    if within is None or stated.verdict not in PRAISE or not supports(fresh, stated):
+        return [], []
+    counted = f"changes of up to {within:g} count as none"
+    own = _own_distance(claimed, explainer)
     if own is None:
-        return [], [] if (low, high) == (-1, 1) else [f"the output range, {shown}, is as given by its maker"]
-    narrower = _rescaled(fresh, max(1.0, (high - low) / (own[1] - own[0])))
-    if supports(narrower, stated) or not supports(fresh, stated):
+        usual = claimed.parameters["output_range"] == (-1, 1) and within <= _USUAL_ON_HYPERCUBE
+        return [], [] if usual else [f"{counted}, as given by its maker"]
+    if within <= own * (1 + ROUNDING):
+        return [], []
+    narrower = _measured_within(claimed, explainer, own, settings)
+    if supports(narrower, stated):
         return [], []
     question = (
-        f"the verdict {word(stated)} rests on the stated output range, {shown}; the model's own range is "
-        f"{own[0]:g} to {own[1]:g}, and relative to that the verdict is {word(narrower)}"
+        f"the verdict {word(stated)} rests on a choice of its maker: {counted}; a tenth of the usual spread of "
+        f"the model's outputs is {own:g}, and with that the verdict is {word(narrower)}"
     )
     return [question], []
+
+
+def _measured_within(
+    claimed: Explanation, explainer: Explainer, distance: float, settings: Settings
+) -> Certificate:
+    """Return the certificate with fresh figures, for another distance within which a number stays the same."""
+    explainer = copy.copy(explainer)
+    explainer.same_within = distance
+    case = explainer.open(list(claimed.instance), settings)
+    found = assess(
+        case,
+        claimed.scaled,
+        n_samples=2 * LAST_LOOK,
+        stream="verify",
+        max_enumerated=LAST_LOOK,
+        confidence=CONFIDENCE,
+    )
+    figures = measurements(found, case.predictor)
+    return replace(claimed.certificate, confidence=CONFIDENCE, same_within=distance, **figures)
+
+
+def _own_distance(claimed: Explanation, explainer: Explainer) -> float | None:
+    """Return a tenth of the usual spread of the model's outputs, by default the distance, or None if unknown."""
+    if not hasattr(explainer.space, "examples"):
+        return None
+    return about_the_same(explainer.learn(claimed.parameters["column"])[2])
+
+
+def omitted_warnings(claimed: Explanation, explainer: Explainer) -> list[str]:
+    """Return the warnings about the model and the table that the record does not state, each with a remark."""
+    stated = " ".join(claimed.warnings)
+    missing = [finding for finding in explainer.check() if finding.code not in _OF_MAKER]
+    return [f"the record omits a warning: {finding.text}" for finding in missing if finding.text not in stated]
 
 
 def _own_range(claimed: Explanation, explainer: Explainer) -> tuple[float, float] | None:
@@ -139,14 +184,3 @@ def _own_range(claimed: Explanation, explainer: Explainer) -> tuple[float, float
     low, high = explainer.learn_range(claimed.parameters["column"])
     low, high = min(low, claimed.prediction), max(high, claimed.prediction)
     return (low, high) if low < high else (low - 1, high + 1)
-
-
-def _rescaled(certificate: Certificate, factor: float) -> Certificate:
-    """Return the certificate as it would be in an output range that is narrower by this factor."""
-    found = {name: getattr(certificate, name) for name in ERRORS}
-    larger: dict[str, Any] = {
-        name: estimate.map(lambda error: min(1.0, error * factor**2) if error else 0.0)
-        for name, estimate in found.items()
-        if estimate is not None
-    }
-    return replace(certificate, **larger)

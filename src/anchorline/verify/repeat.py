@@ -100,7 +100,10 @@ class Repetition:
 
     def _as_recorded(self, again: Explanation) -> Explanation:
         """Return the explanation without what the first release did not record."""
-        return again if self.claimed.neighbors_mean is not None else replace(again, neighbors_mean=None)
+        stated, certificate = self.claimed.certificate, again.certificate
+        decided = None if stated.decided is None else certificate.decided
+        mean = None if self.claimed.neighbors_mean is None else again.neighbors_mean
+        return replace(again, neighbors_mean=mean, certificate=replace(certificate, decided=decided))
 
     @property
     def unclear(self) -> list[str]:

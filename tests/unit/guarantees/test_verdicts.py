@@ -12,12 +12,12 @@ from anchorline.guarantees.verdicts import PREVENTED, Effect, Losses, Verdict
 GOOD, BAD = 0.05, 0.20
 
 
-def true_verdict(held, free, good=GOOD, bad=BAD, reach=1.0):
+def true_verdict(held, free, reach=1.0, held_reach=1.0):
     """The definition in words of docs/guarantees.md, for known losses."""
-    if held > bad:
+    if held / held_reach > BAD:
         return Verdict.UNRELIABLE
-    stays = held <= good
-    if stays and free / reach <= good:
+    stays = held / held_reach <= GOOD
+    if stays and free / reach <= GOOD:
         return Verdict.ROBUST
     if stays and free > 0 and 1 - held / free >= PREVENTED:
         return Verdict.TRUSTWORTHY
@@ -25,7 +25,7 @@ def true_verdict(held, free, good=GOOD, bad=BAD, reach=1.0):
 
 
 def decision(n_held, n_free, n=2500, confidence=0.99, reach=1.0):
-    return Losses.of_decision(estimate_share(n_held, n, confidence), estimate_share(n_free, n, confidence), reach)
+    return Losses.from_shares(estimate_share(n_held, n, confidence), estimate_share(n_free, n, confidence), reach)
 
 
 def judged(n_changed, n_changed_free, n):
@@ -52,7 +52,7 @@ def judged(n_changed, n_changed_free, n):
     ],
 )
 def test_the_bad_end_must_be_good_to_praise_and_the_good_end_bad_to_condemn(held, free, verdict):
-    assert Losses(held=held, free=free, good=GOOD, bad=BAD).verdict.name == verdict
+    assert Losses(held=held, free=free).verdict.name == verdict
 
 
 def test_a_verdict_is_given_where_all_points_of_the_rectangle_agree():
@@ -60,10 +60,10 @@ def test_a_verdict_is_given_where_all_points_of_the_rectangle_agree():
     rng = np.random.default_rng(0)
     for _ in range(300):
         held, free = np.sort(rng.choice([0.1, 0.3, 1.0]) * rng.random((2, 2)), axis=1).tolist()
-        reach = float(rng.choice([1.0, 0.6]))
-        losses = Losses(held=tuple(held), free=tuple(free), good=GOOD, bad=BAD, reach=reach)
+        reach, held_reach = rng.choice([[1.0, 1.0], [0.6, 0.6], [0.9, 0.5]]).tolist()
+        losses = Losses(held=tuple(held), free=tuple(free), reach=reach, held_reach=held_reach)
         points = itertools.product(np.linspace(*held, 60), np.linspace(*free, 60))
-        possible = {true_verdict(a, b, reach=reach) for a, b in points}
+        possible = {true_verdict(a, b, reach, held_reach) for a, b in points}
         praise = possible & {Verdict.TRUSTWORTHY, Verdict.ROBUST}
         if losses.effect is Effect.HARMS:
             assert losses.verdict in (Verdict.WEAK, Verdict.UNRELIABLE)
@@ -77,7 +77,7 @@ def test_a_verdict_is_given_where_all_points_of_the_rectangle_agree():
 
 def test_known_losses_are_always_decided():
     for held, free in itertools.product(np.linspace(0, 1, 41), repeat=2):
-        losses = Losses.of_decision(exact_estimate(1 - held, 64), exact_estimate(1 - free, 64))
+        losses = Losses.from_shares(exact_estimate(1 - held, 64), exact_estimate(1 - free, 64))
         assert losses.verdict is not Verdict.UNDECIDED
 
 
@@ -90,8 +90,38 @@ def test_the_effect_is_two_sided():
 def test_nothing_is_said_if_hardly_any_neighbor_differs():
     for reach, verdict in ((0.9, Verdict.ROBUST), (1e-20, Verdict.UNDECIDED)):
         assert decision(2500, 2500, reach=reach).verdict is verdict
-    number = Losses.of_number(estimate_share(0, 2500), estimate_share(0, 2500), reach=1e-20)
-    assert number.verdict is Verdict.UNDECIDED
+
+
+def test_neighbors_that_equal_the_case_do_not_make_facts_look_good():
+    """Of the neighbors in which the facts hold, 4% change; but only 53% of them differ from the case at all."""
+    share, free = estimate_share(9600, 10_000, 0.99), estimate_share(6000, 10_000, 0.99)
+    assert Losses.from_shares(share, free).verdict is Verdict.TRUSTWORTHY
+    assert Losses.from_shares(share, free, 0.7, 0.53).verdict is Verdict.WEAK
+    often = estimate_share(8500, 10_000, 0.99)  # 15% of all, 28% of those that differ
+    assert Losses.from_shares(often, free, 0.7, 0.53).verdict is Verdict.UNRELIABLE
+
+
+def test_facts_that_leave_nothing_to_change_hold_the_output_for_certain():
+    alone = Losses.from_shares(estimate_share(100, 100, 0.99), estimate_share(60, 100, 0.99), 0.5, 0.0)
+    assert alone.held == (0.0, 0.0)
+    assert alone.verdict is Verdict.TRUSTWORTHY
+
+
+def test_an_undecided_verdict_lists_what_is_possible():
+    assert decision(2499, 2375).possible == {Verdict.TRUSTWORTHY, Verdict.ROBUST}
+    assert decision(2480, 1500).possible == {Verdict.TRUSTWORTHY}
+
+
+def test_readers_see_that_the_verdict_is_about_the_explanation():
+    titles = {verdict.name: verdict.title for verdict in Verdict}
+    assert titles == {
+        "TRUSTWORTHY": "trustworthy explanation",
+        "ROBUST": "robust answer",
+        "WEAK": "weak explanation",
+        "UNRELIABLE": "unreliable explanation",
+        "UNDECIDED": "undecided",
+        "UNKNOWN": "not measured",
+    }
 
 
 @pytest.mark.parametrize(

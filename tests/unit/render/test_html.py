@@ -156,8 +156,8 @@ def test_the_rule_states_what_was_held_and_the_sum_what_is_true():
     literals = (al.Literal("age", "37 <= age < 48", "age keeps its value 41"),)
     text = html.page(explanation_of([0.5], literals=literals))
     assert re.search(
-        r"If <b[^>]*><bdi dir=\"ltr\"><bdi>age</bdi> keeps its value 41</bdi></b> then the decision based on "
-        r"<bdi>score</bdi> = 0.5 stays the same",
+        r"If <b[^>]*><bdi dir=\"ltr\"><bdi>age</bdi> keeps its value 41</bdi></b> then "
+        r"<bdi>score</bdi> stays at or above 0 in",
         text,
     )
     assert '<bdi dir="ltr">37 &lt;= <bdi>age</bdi> &lt; 48</bdi></th>' in text
@@ -167,7 +167,7 @@ def test_a_probability_is_named_as_such():
     parameters = dict(explanation().parameters) | {"probability": True}
     text = Reader(html.page(explanation_of([0.5], output="benign", parameters=parameters))).text
     assert "P(benign) = 0.5" in text
-    assert "then the decision based on P(benign) = 0.5 stays the same" in text
+    assert "then P(benign) stays at or above 0 in" in text
 
 
 @pytest.mark.parametrize("verdict", [member.name for member in al.Verdict])
@@ -191,7 +191,7 @@ def test_every_verdict_has_a_word_and_a_sentence(render, verdict):
     e = dataclasses.replace(e, certificate=dataclasses.replace(e.certificate, **changes))
     assert e.verdict.name == verdict
     text = Reader(render(e)).text
-    assert f"{verdict.capitalize()}." in text
+    assert f"{al.Verdict[verdict].title.capitalize()}." in text
     assert verdict_reason(e.certificate) in text
 
 
@@ -357,9 +357,31 @@ def test_warnings_are_at_the_top(render):
     e = explanation()
     clipped = dataclasses.replace(e.certificate, n_clipped=900, stopped_because="max_queries was reached")
     text = Reader(render(dataclasses.replace(e, certificate=clipped))).text
-    assert "beyond output_range and clipped. Pass a wider output_range" in text
+    assert "beyond output_range and clipped: the sum treats each as the nearest known output. How often" in text
+    assert "the output stays was measured without clipping. Pass a wider output_range" in text
     assert "Sampling stopped: max_queries was reached." in text
     assert "clipped" not in render(e)
+
+
+@both
+def test_findings_about_the_setup_are_shown_beside_the_verdict(render):
+    finding = "The model predicts '<b>' for all 512 training rows that were queried."
+    made = render(dataclasses.replace(explanation(), warnings=(finding,)))
+    assert '<p class="al-warning"><bdi>Warning: The model predicts &#x27;&lt;b&gt;&#x27; for all 512' in made
+    assert ", but see the warning.</b>" in made
+    assert "see the warning" not in render(explanation())
+
+
+@both
+def test_theorems_that_say_nothing_are_not_shown(render):
+    e = explanation()
+    vacuous = dataclasses.replace(e.certificate, theorem_epsilon=2.2, event_probability=1e-9)
+    made = render(dataclasses.replace(e, certificate=vacuous))
+    assert "By theorem</" not in made
+    assert "<b>By theorem" not in made
+    assert "at most 2.2 (vacuous) above" in vacuous.details()
+    useful = dataclasses.replace(e.certificate, theorem_epsilon=0.2)
+    assert "is at most 0.2 above its value" in render(dataclasses.replace(e, certificate=useful))
 
 
 @both

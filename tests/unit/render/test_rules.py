@@ -31,20 +31,21 @@ def rule_of(model, row=ONES, k=5, **options):
 def test_facts_that_count_against_a_class_are_named_as_such():
     text = rule_of(both, classes=["bad", "good"])
     assert text.startswith(
-        "a = +1 speaks for good; b = +1, c = +1 and d = +1 speak against it. If all 4 hold, then good stays the "
-        "predicted class"
+        'a = +1 speaks for "good"; b = +1, c = +1 and d = +1 speak against it. If all 4 hold, then "good" stays '
+        "the predicted class"
     )
 
 
 def test_facts_that_all_speak_for_the_class_are_the_condition():
     text = rule_of(both, [1, -1, -1, -1, 1, 1, 1, 1], classes=["bad", "good"])
-    assert text.startswith("If a = +1 and b = -1 and c = -1 and d = -1 then good stays the predicted class")
+    assert text.startswith('If a = +1 and b = -1 and c = -1 and d = -1 then "good" stays the predicted class')
 
 
 def test_facts_speak_for_a_label():
     text = rule_of(label, output="vote")
     assert text.startswith(
-        "a = +1 and b = +1 speak for vote = yes; d = +1 and c = +1 speak against it. If all 4 hold, then vote "
+        'a = +1 and b = +1 speak for vote = "yes"; d = +1 and c = +1 speak against it. If all 4 hold, then vote '
+        'stays "yes" in every neighbor.'
     )
 
 
@@ -60,30 +61,59 @@ def test_facts_speak_for_a_label():
 )
 def test_facts_speak_for_the_side_of_a_threshold(row, sides):
     text = rule_of(good, row, output="score", threshold=0.6, output_range=(0, 1))
-    assert text.startswith(f"{sides} If all 4 hold, then the decision based on score")
+    side = sides.partition("speaks for score ")[2] or sides.partition("speak for score ")[2]
+    assert text.startswith(f"{sides} If all 4 hold, then score stays {side.partition(';')[0]} in every neighbor.")
 
 
 def test_facts_raise_and_lower_a_number():
     text = rule_of(lambda z: 1000 * good(z), k=4, output="price", output_range=(0, 1000))
-    assert text.startswith("a = +1 raises price; b = +1 and c = +1 lower it. If all 3 hold, then price stays 690")
+    assert text.startswith(
+        "a = +1 raises price; b = +1 and c = +1 lower it. If all 3 hold, then price stays within 100 "
+    )
+    assert " of 690 in " in text
 
 
 def test_a_class_that_is_not_predicted_is_raised_and_lowered():
     """The decision is another class's, so no fact speaks for it."""
     text = rule_of(both, [-1, 1, 1, -1, 1, 1, 1, 1], classes=["bad", "good"], output="good")
-    assert text.startswith("d = -1 raises P(good); a = -1, b = +1 and c = +1 lower it. If all 4 hold, then the ")
+    assert text.startswith(
+        'The model predicts "bad"; this explains P(good), the output of another class. d = -1 raises P(good); '
+        'a = -1, b = +1 and c = +1 lower it. If all 4 hold, then "bad" stays the predicted class'
+    )
+
+
+def test_facts_that_all_raise_another_class_are_not_taken_for_reasons_of_the_predicted_one():
+    text = rule_of(both, [-1, -1, -1, -1, 1, 1, 1, 1], classes=["bad", "good"], output="good", k=2)
+    assert "of another class. a = -1 lowers P(good). If it holds, then " in text
+
+
+def test_an_empty_rule_says_what_is_measured():
+    assert rule_of(both, classes=["bad", "good"], k=1) == (
+        'Over all neighbors, "good" stays the predicted class in 73.1%.'
+    )
+    always = rule_of(lambda z: 0.3 + 0 * z[:, 0], k=1, output="rate")
+    assert always == "Over all neighbors, rate stays within 0.2 of 0.3 in all of them."
+    e = al.Explainer(both, al.Hypercube(NAMES), classes=["bad", "good"]).explain(ONES, k=1, n_certify=0)
+    assert e.as_rule() == 'No fact is held, and how often "good" stays the predicted class was not measured.'
+
+
+def test_a_rule_that_leaves_nothing_to_change_says_so():
+    text = al.explain(lambda z: z[:, 0] / 2, [1, -1], k=3, names=["paid", "late"], output="score", keep_noise=True)
+    assert text.as_rule() == "If paid = +1 then score stays within 0.2 of 0.5 in every neighbor."
+    alone = al.explain(lambda z: z[:, 0] / 2, [1], k=2, names=["paid"], output="score")
+    assert alone.as_rule() == "If paid = +1 then score stays within 0.2 of 0.5, because nothing else can change."
 
 
 def test_a_rule_whose_facts_all_speak_against_it_says_so():
     e = al.Explainer(both, al.Hypercube(NAMES), classes=["bad", "good"]).explain(ONES)
     text = with_numbers(e, [-0.2, -0.1], intercept=1.0).as_rule()
-    assert text.startswith("l0 and l1 speak against good. If ")
+    assert text.startswith('l0 and l1 speak against "good". If ')
 
 
 def test_the_page_escapes_and_highlights_the_facts_of_both_sides():
     e = al.Explainer(both, al.Hypercube(["<i>", *NAMES[1:]]), classes=["bad", "<b>"]).explain(ONES)
     page = html.page(e)
-    assert "speaks for <bdi>&lt;b&gt;</bdi>; " in page
+    assert 'speaks for "<bdi>&lt;b&gt;</bdi>"; ' in page
     assert page.count('<b class="al-fact">') == 4
     assert "<i>" not in page.split("<main")[1]
 

@@ -42,7 +42,7 @@ def test_a_function_of_two_attributes_is_explained_by_two_facts():
     assert e.certificate.status is Status.OPTIMAL
     assert (
         "Proven best 3-term explanation (2 facts and the starting level) on 5,000 samples. 18 facts were left "
-        "out, because their effect on the output cannot be distinguished from zero." in str(e)
+        "out, because their average effect on the output cannot be distinguished from zero." in str(e)
     )
     assert "0.000" not in str(e).splitlines()[0]
     assert e.verify(two_of_them).outcome.value == "holds"
@@ -74,7 +74,9 @@ def test_where_nothing_matters_the_sum_is_the_starting_level():
     noisy = np.random.default_rng(0).uniform(-0.5, 0.5, 2**13)
     e = al.explain(lambda z: noisy[(z > 0) @ (2 ** np.arange(13))], [1] * 13, k=4)
     assert e.support.tolist() == []
-    assert "On 5,000 samples, the effect of no fact on the output can be distinguished from zero." in str(e)
+    assert "On 5,000 samples, the average effect of no fact on the output can be distinguished from zero." in str(
+        e
+    )
 
 
 def test_an_explanation_of_the_first_release_loads_keeps_its_seal_and_verifies():

@@ -78,10 +78,12 @@ def test_the_model_itself_is_found_and_told():
         "0.3 [x0 = +1 and x1 = +1] - 0.2 [x2 = -1] -> f(x) = 0.1",
         "Proven best 3-term explanation (1 fact and 1 pair of facts) on all 64 neighbors. Candidates were all "
         "facts and the 3 of 15 pairs whose two facts have a clear effect; a pair counts as two terms.",
-        "While this fact and this pair hold, the output stays; over all neighbors it moves by 0.388.",
+        "While this fact and this pair hold, the output stays within 0.2 of its value in every neighbor; over all "
+        "neighbors, in 51.6%. 15.3% of all neighbors equal this case, and 39.1% of those in which the facts hold.",
     ]
     assert e.as_rule() == (
-        "(x0 = +1 and x1 = +1) raises f(x); x2 = -1 lowers it. If both hold, then f(x) stays 0.1."
+        "(x0 = +1 and x1 = +1) raises f(x); x2 = -1 lowers it. If both hold, then f(x) stays within 0.2 of 0.1 in "
+        "every neighbor."
     )
     assert e.certificate.event_probability == pytest.approx((1 - e.parameters["flip_probability"]) ** 3)
     assert e.pairs == ((0, 1),)
@@ -94,7 +96,7 @@ def test_a_parity_also_holds_where_both_facts_are_broken():
     p = e.parameters["flip_probability"]
     assert e.certificate.event_is_literal is True  # the statement "..., or neither" says what is true
     assert e.certificate.event_probability == pytest.approx((1 - p) ** 2 * ((1 - p) ** 2 + p**2))
-    assert "(x1 = +1 and x2 = -1, or neither) lowers it. If all 3 hold, then f(x) stays 0.15." in e.as_rule()
+    assert "(x1 = +1 and x2 = -1, or neither) lowers it. If all 3 hold, then f(x) stays within 0.2 " in e.as_rule()
     np.testing.assert_allclose(e.coef, [0.3, 0, 0, 0.1, 0, 0, 0.25], atol=1e-7)
 
 

@@ -37,7 +37,9 @@ def test_of_any_class_the_decision_is_which_one_is_most_probable(output):
     flips[:, e.support] = False
     share = share_unchanged(three_classes(neighborhood.realize(flips, rng)), at_x)
     assert e.certificate.stability.low - 0.01 <= share <= e.certificate.stability.high + 0.01
-    assert "the predicted class stays the same" in str(e)
+    decided = "ABC"[at_x.argmax()]
+    assert f'"{decided}" stays the predicted class in' in str(e)
+    assert (f'The model predicts "{decided}"; this explains P({output}), ' in str(e)) == (output != decided)
     assert "predicted class" in e.as_rule()
 
 
@@ -56,13 +58,13 @@ def test_several_numbers_are_no_classes():
     with pytest.raises(ParameterError, match="Pass column="):
         al.Explainer(many, TABLE).explain(0)
     e = al.Explainer(many, TABLE, column=1).explain(0, n_samples=500)
-    assert e.certificate.decision is None
-    assert e.certificate.stability is None
+    assert e.certificate.decision == "number"
+    assert e.certificate.decided is None
     assert not e.parameters["probability"]
 
 
 @pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")  # a wide range
-def test_clipping_while_the_reasons_stay_is_reported_and_never_trustworthy():
+def test_clipping_is_reported_and_does_not_affect_how_often_the_output_stays():
     frame = FRAME.assign(b=FRAME["a"] + 0.01 * FRAME["b"])
     frame.loc[0, "c"] = 3.0
 
@@ -72,19 +74,54 @@ def test_clipping_while_the_reasons_stay_is_reported_and_never_trustworthy():
 
     e = al.Explainer(model, al.Table(frame)).explain(0, k=2, n_samples=2000)
     assert e.certificate.n_clipped_inside > 0
-    assert e.verdict is al.Verdict.UNDECIDED
-    assert "the output moves further than reported here" in str(e)
-    assert "outputs were beyond those on the training table and clipped" in str(e)
+    assert e.verdict is al.Verdict.UNRELIABLE
+    assert (
+        "outputs were beyond those on the training table and clipped: the sum treats each as the nearest" in str(e)
+    )
+    assert "no upper limit" not in str(e)
+    assert "both understated, because outputs were clipped" in e.certificate.details()
     assert "wider output_range" not in str(e)
     assert al.Explanation.from_json(e.to_json()).certificate == e.certificate
-    narrow = al.Explainer(model, al.Table(frame), output_range=(-1, 1)).explain(0, k=2, n_samples=2000)
+    options = {"same_within": e.parameters["same_within"], "output_range": (-1, 1)}
+    narrow = al.Explainer(model, al.Table(frame), **options).explain(0, k=2, n_samples=2000)
     assert "outputs were beyond output_range and clipped" in str(narrow)
     assert "Pass a wider output_range=(lowest, highest)." in str(narrow)
+    wide = al.Explainer(model, al.Table(frame), **options | {"output_range": (-1, 100)})
+    wide = wide.explain(0, k=2, n_samples=2000).certificate
+    assert (wide.n_clipped, wide.baseline_stability) == (0, narrow.certificate.baseline_stability)
     frontier = al.Explainer(model, al.Table(frame)).frontier(0, ks=[1], n_samples=500)
     assert "beyond those on the training table" in str(frontier)
-    wide = al.Explainer(model, al.Table(frame), output_range=(-1, 100)).explain(0, k=2, n_samples=2000)
-    assert wide.certificate.n_clipped_inside == 0
-    assert wide.verdict is al.Verdict.UNRELIABLE
+
+
+def test_one_extreme_output_does_not_make_every_change_small():
+    """A tenth of the range would be 1,000, in which all other outputs lie."""
+    frame = FRAME.assign(a=np.linspace(0, 100, len(FRAME)))
+    frame.loc[0, "a"] = 10_000.0
+    explainer = al.Explainer(lambda rows: np.asarray(rows["a"], dtype=float), al.Table(frame), output="price")
+    e = explainer.explain(len(FRAME) // 2, k=1, n_samples=1000)
+    assert e.parameters["same_within"] == 9.0  # a tenth of the range of the middle 90%
+    assert e.verdict is al.Verdict.UNRELIABLE
+    assert "the output often changes by more than 9." in str(e)
+    assert (
+        "An output counts as unchanged if it moves by at most 9, a tenth of the range that holds the middle 90%"
+        in (e.explain_itself())
+    )
+    own = al.Explainer(explainer.model, al.Table(frame), same_within=20_000).explain(0, k=1, n_samples=1000)
+    assert own.verdict is al.Verdict.ROBUST
+    assert "Hardly any neighbor changes the output by more than 20000, even if no fact is held." in str(own)
+    assert "if it moves by at most 20000, as requested." in own.explain_itself()
+
+
+@pytest.mark.parametrize("distance", [-1, np.nan, "far"])
+def test_a_distance_must_be_a_number(distance):
+    with pytest.raises(ParameterError, match=r"same_within is .* Type same_within=1.0"):
+        al.Explainer(three_classes, TABLE, same_within=distance)
+
+
+def test_a_decision_has_no_distance():
+    explainer = al.Explainer(three_classes, TABLE, classes=["A", "B", "C"], same_within=0.1)
+    with pytest.raises(ParameterError, match="Leave same_within out"):
+        explainer.explain(0)
 
 
 @pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")  # a model of one class

@@ -227,7 +227,7 @@ def test_the_answer_reads_well():
     verification = e.verify(model)
     assert verification.reasons == (
         "every figure was reproduced, and fresh neighbors confirm its fidelity, relevance, stability, baselines "
-        "and verdict (unreliable)",
+        "and verdict (unreliable explanation)",
         "a figure more than 2.5 points outside its stated interval would have been noticed with a probability of "
         "99.9%",
     )

@@ -72,8 +72,9 @@ function drawSum(sum, literals) {
   current.sum = sum;
   current.literals = literals;
   fill(byId("sentence"), ...sentence(sum, literals));
-  const { total, neighbors_mean: mean } = current.view;
-  fill(byId("waterfall"), waterfall(sum, literals, isolate(total), "Contributions that add up to the prediction", [], mean));
+  const { total, neighbors_mean: neighbors, training_mean: training } = current.view;
+  const caption = "Contributions that add up to the prediction";
+  fill(byId("waterfall"), waterfall(sum, literals, isolate(total), caption, [], { neighbors, training }));
 }
 
 function drawView(view) {
@@ -96,7 +97,7 @@ function drawRecord(view) {
     h("h3", null, "As a rule"), h("p", null, isolate(view.rule)),
     h("h3", null, "On the sample"), h("p", null, view.on_sample),
     h("h3", null, "In the population"), h("p", null, view.in_population),
-    h("h3", null, "By theorem"), view.by_theorem.map((line) => h("p", null, line)),
+    view.by_theorem.length ? [h("h3", null, "By theorem"), view.by_theorem.map((line) => h("p", null, line))] : null,
     fixed.length ? [h("h3", null, "Columns that are never changed"), h("ul", null, fixed)] : null,
     h("p", { class: "note" }, `${nQueries} model queries. Anybody who has the model can verify the download "Data".`),
   );
@@ -157,7 +158,7 @@ async function openCase(position, isNew = true) {
   drawView(view);
   drawSliders();
   byId("main").removeAttribute("aria-busy");
-  announce(`Case ${position}: ${row?.answer ?? ""}. ${view.in_population} Verdict: ${view.verdict.name}.`);
+  announce(`Case ${position}: ${row?.answer ?? ""}. ${view.in_population} Verdict: ${view.verdict.title}.`);
   showErrors(loadWhatIf());
   showErrors(loadComparison());
   await loadRest(ownTurn);
@@ -276,7 +277,7 @@ async function settle() {
   current.view = view;
   drawView(view);
   drawFrontier();
-  announce(`${view.in_population} Verdict: ${view.verdict.name}.`);
+  announce(`${view.in_population} Verdict: ${view.verdict.title}.`);
   showErrors(loadWhatIf());
   showErrors(loadComparison());
   await loadRest(ownTurn);

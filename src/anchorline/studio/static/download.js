@@ -122,9 +122,9 @@ export function drawPicture(view, headline, sentence, kicker) {
     }
     y += ROW;
   }
-  const { name, meaning } = view.verdict;
+  const { name, title, meaning } = view.verdict;
   y += 6;
-  const verdict = `${SIGNS[name]} ${name[0].toUpperCase()}${name.slice(1)}. ${meaning}`;
+  const verdict = `${SIGNS[name]} ${title[0].toUpperCase()}${title.slice(1)}. ${meaning}`;
   paper.text(verdict, PAD, y, { size: 17, bold: true, color: TONES[name] ?? "soft" });
   paper.wrapped(view.in_population, PAD, y + 30, { size: 15, color: "soft" });
   return new Promise((resolve) => paper.canvas.toBlob(resolve, "image/png"));

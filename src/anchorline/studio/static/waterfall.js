@@ -40,12 +40,12 @@ export function levels(sum) {
   return { base: sum.intercept ? sum.intercept.value : 0, steps };
 }
 
-export function waterfall(sum, literals, total, caption, range = [], mean = null) {
+export function waterfall(sum, literals, total, caption, range = [], means = {}) {
   const { base, steps } = levels(sum);
-  const means = mean === null ? [] : [mean];
-  const scale = new Scale([base, sum.total.value, ...steps.map((step) => step.after), ...means, ...range]);
+  const known = Object.entries(means).filter(([, value]) => value !== null);
+  const scale = new Scale([base, sum.total.value, ...steps.map((step) => step.after), ...known.map(([, value]) => value), ...range]);
   const mark = (name, value, width) => h("i", { class: name, style: position(scale.percent(value), width) });
-  const compared = () => means.map((value) => mark("mean", value));
+  const compared = () => known.map(([name, value]) => mark(`mean ${name}`, value));
   const rows = [];
   if (sum.intercept) {
     const parts = [...compared(), mark("dot", base), mark("down", base)];
