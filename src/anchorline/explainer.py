@@ -74,7 +74,7 @@ class Explainer:
     --------
     >>> rate = lambda z: 0.3 * z[:, 0] - 0.2 * z[:, 1] * z[:, 2]
     >>> explainer = Explainer(rate, Hypercube(["income", "debt", "owner", "citizen"]), output="rate")
-    >>> print(str(explainer.explain([1, -1, 1, 1], k=3)).partition("\\n")[0])
+    >>> print(str(explainer.explain([1, -1, 1, 1], k=3)).splitlines()[0])
     0.306 [income = +1] + 0.097 [debt = -1] + 0.097 [owner = +1] -> rate = 0.500
     """
 
