@@ -49,23 +49,23 @@ def n_pairs(paths: Paths, masses: np.ndarray) -> int:
 
 
 def second_moment(
-    paths: Paths, attributes: Sequence[Attribute | None], masses: np.ndarray, values: np.ndarray
+    paths: Paths, factors: Sequence["Factors | None"], masses: np.ndarray, values: np.ndarray
 ) -> float:
     """Return the mean square of the sum of the leaf values (leaves,) that a neighbor reaches.
 
-    ``attributes`` holds one entry per attribute, None where no test is on it; ``masses`` (edges,) are the
-    probabilities of the attribute's set at each edge.
+    ``factors`` holds one entry per attribute, None where no test on it can have two answers; ``masses`` (edges,)
+    are the probabilities of the attribute's set at each edge.
     """
     chances = reached(paths, masses[:, None])[:, 0]
     alive = chances > 0
     leaves = np.flatnonzero(alive[paths.leaf_edges])
     if not len(leaves):
         return 0.0
-    table = _Table.of(paths, attributes, alive, leaves)
     trees, weighted = paths.leaf_trees[leaves], chances[paths.leaf_edges[leaves]] * values[leaves]
     leaf_values = np.zeros(paths.n_edges)
     leaf_values[paths.leaf_edges] = values
-    walk = _Walk(*paths.as_lists, alive.tolist(), leaf_values.tolist(), table)
+    sets = [None if each is None else each.sets[leaves] for each in factors]
+    walk = _Walk(*paths.as_lists, alive.tolist(), leaf_values.tolist(), factors, sets)
     n_trees, total = int(paths.leaf_trees[-1]) + 1, 0.0
     starts = np.searchsorted(trees, np.arange(n_trees + 1)).tolist()
     for tree in range(n_trees):
@@ -76,6 +76,32 @@ def second_moment(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Factors:
+    """By how much the left edges of one attribute shrink what is beside them.
+
+    ``ratios`` (left edges, sets) are the probabilities of the edge given the edge before and a set. ``rows`` maps
+    left edges to rows, and ``sets`` (leaves,) are the sets of all leaves.
+    """
+
+    ratios: np.ndarray
+    rows: dict[int, int]
+    sets: np.ndarray
+
+    @classmethod
+    def of(cls, paths: Paths, number: int, attribute: Attribute, masses: np.ndarray) -> "Factors | None":
+        """Return the factors of an attribute; None if no neighbor reaches an edge of it."""
+        start = paths.slices[number].start
+        edges = start + np.flatnonzero(masses[paths.slices[number]] > 0)
+        if not len(edges):
+            return None
+        lefts = edges[paths.is_left[edges]]
+        ratios, numbers = _ratios(paths, attribute, edges, lefts, start)
+        return cls(
+            ratios, {edge: row for row, edge in enumerate(lefts.tolist())}, numbers[paths.last_edges[number]]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Walk:
     """What `second_moment` needs to go down one tree after another, as lists, which are faster to read."""
 
@@ -83,7 +109,8 @@ class _Walk:
     attribute: list[int]
     alive: list[bool]
     leaf_values: list[float]
-    table: "_Table"
+    factors: Sequence["Factors | None"]
+    sets: Sequence[np.ndarray | None]
 
     def total(self, root: int, beside: np.ndarray, start: int) -> float:
         """Return the sum over the leaves of one tree and the leaves from ``start`` on.
@@ -102,7 +129,7 @@ class _Walk:
             elif not self.alive[right]:
                 waiting.append((left, row, size))
             else:
-                part = self.table.factors(left, self.attribute[left], start)
+                part = self._shrunk(left, start)
                 part *= row
                 part_size = float(part.sum())
                 waiting.append((left, part, part_size))
@@ -110,45 +137,12 @@ class _Walk:
                 waiting.append((right, row - part if has_test else row, size - part_size))
         return total
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Table:
-    """The factors of all left edges in one array; ``spans[e]`` are the first factor of edge e, and their number.
-
-    Leaf m has the factor number ``sets[attribute, m]`` of an edge.
-    """
-
-    flat: np.ndarray
-    spans: dict[int, tuple[int, int]]
-    sets: np.ndarray
-
-    @classmethod
-    def of(
-        cls, paths: Paths, attributes: Sequence[Attribute | None], alive: np.ndarray, leaves: np.ndarray
-    ) -> "_Table":
-        last = paths.last_edges[:, leaves]
-        sets = np.zeros(last.shape, dtype=np.intp)
-        parts: list[np.ndarray] = []
-        spans: dict[int, tuple[int, int]] = {}
-        size = 0
-        for a, attribute in enumerate(attributes):
-            edges = np.arange(paths.slices[a].start, paths.slices[a].stop)
-            edges = edges[alive[edges]]
-            if attribute is None or not len(edges):
-                continue
-            lefts = edges[paths.is_left[edges]]
-            ratios, numbers = _ratios(paths, attribute, edges, lefts, paths.slices[a].start)
-            n_sets = ratios.shape[1]
-            spans |= {edge: (size + i * n_sets, n_sets) for i, edge in enumerate(lefts.tolist())}
-            sets[a] = numbers[last[a]]
-            parts.append(ratios.ravel())
-            size += ratios.size
-        return cls(np.concatenate([np.zeros(0), *parts]), spans, sets)
-
-    def factors(self, edge: int, attribute: int, start: int) -> np.ndarray:
-        """Return the factors (leaves,) of an edge with the leaves from ``start`` on."""
-        first, n_sets = self.spans[edge]
-        return self.flat[first : first + n_sets].take(self.sets[attribute, start:], mode="clip")
+    def _shrunk(self, edge: int, start: int) -> np.ndarray:
+        """Return the factors (leaves,) of a left edge with the leaves from ``start`` on."""
+        factors, sets = self.factors[self.attribute[edge]], self.sets[self.attribute[edge]]
+        assert factors is not None  # a test with two answers
+        assert sets is not None
+        return np.take(factors.ratios[factors.rows[edge]], sets[start:], mode="clip")
 
 
 def _ratios(

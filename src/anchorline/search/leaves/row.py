@@ -8,7 +8,7 @@ import numpy as np
 
 from anchorline.optimize.evidence import Evidence
 from anchorline.search.leaves.moments import leaf_moments, reached
-from anchorline.search.leaves.pairs import n_pairs
+from anchorline.search.leaves.pairs import Factors, n_pairs, second_moment
 from anchorline.search.leaves.sums import LeafSums, weights_of
 from anchorline.search.sampling import Event
 from anchorline.spaces.base import Law, Source
@@ -42,11 +42,23 @@ class LeafRow:
         return weights_of([self.law], [self.sources], self.sums.n_attributes)
 
     @cached_property
+    def _shares(self) -> np.ndarray:
+        """Which share of the values of every outcome each edge admits, (1 + ways, edges, 1)."""
+        return self.sums.parts(self.values, [self.sources], np.ones_like(self._weights))
+
+    def _parts(self, weights: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the outcomes with a value of the edge's set, (1 + ways, edges, 1)."""
+        still = np.zeros((1, *weights.shape[1:]))
+        still[:, 0] = 1.0  # features that never change
+        return np.asarray(
+            self._shares * np.concatenate([weights, still])[self.sums.paths.attribute].transpose(1, 0, 2)
+        )
+
+    @cached_property
     def moments(self) -> tuple[float, np.ndarray]:
         """Mean drop, and the covariances of the drop with the outcomes of the law, (outcomes,)."""
         paths = self.sums.paths
-        parts = self.sums.parts(self.values, [self.sources], self._weights)
-        mean, covariances = leaf_moments(paths, parts, self._weights, paths.values[:, 0])
+        mean, covariances = leaf_moments(paths, self._parts(self._weights), self._weights, paths.values[:, 0])
         attributes, ways = np.nonzero(self.law.shares)
         numbers = np.array([source.attribute for source in self.sources], dtype=np.intp)
         drop = (self.answer - (float(mean[0]) + float(paths.constant[0]))) / (2 * self.half_range)
@@ -99,24 +111,42 @@ class LeafRow:
     @cached_property
     def drop_square(self) -> float | None:
         """The mean squared drop over all neighbors; None if there are too many pairs of leaves."""
-        return self._mean_square([(1.0, self._weights)])
+        masses = self._masses(self._weights)
+        if n_pairs(self.sums.paths, masses) > MAX_PAIRS:
+            return None
+        return self._mean_square(masses, self._factors)
 
     def drop_square_given(self, event: Event) -> float | None:
         """Return the mean squared drop given an event; None if there are too many pairs of leaves."""
-        return self._mean_square(
-            [(share, self._weights_given(event, number)) for number, share in enumerate(event.shares.tolist())]
-        )
-
-    def _mean_square(self, mixture: Sequence[tuple[float, np.ndarray]]) -> float | None:
-        """Return the mean squared drop of a mixture of laws, each given by its share and its weights."""
         n_left, total = MAX_PAIRS, 0.0
-        for share, weights in mixture:
-            masses = self.sums.parts(self.values, [self.sources], weights).sum(axis=0)[:, 0]
+        for number, share in enumerate(event.shares.tolist()):
+            weights = self._weights_given(event, number)
+            masses = self._masses(weights)
             n_left -= n_pairs(self.sums.paths, masses)
             if n_left < 0:
                 return None
-            total += share * self.sums.square(self.values, self.sources, weights, self._changes)
-        return total / (2 * self.half_range) ** 2
+            factors = list(self._factors)
+            for source in (self.sources[attribute] for attribute in event.attributes.tolist()):
+                a = source.attribute
+                factors[a] = self.sums.factors(a, self.values, source, weights[a, :, 0], masses)
+            total += share * self._mean_square(masses, factors)
+        return total
+
+    def _masses(self, weights: np.ndarray) -> np.ndarray:
+        """Return the probability of the attribute's set at each edge, (edges,)."""
+        return np.asarray(self._parts(weights).sum(axis=0)[:, 0])
+
+    @cached_property
+    def _factors(self) -> list[Factors | None]:
+        """The factors of all attributes of the table, over all neighbors."""
+        by_number, masses = {source.attribute: source for source in self.sources}, self._masses(self._weights)
+        return [
+            self.sums.factors(a, self.values, by_number.get(a), self._weights[a, :, 0], masses)
+            for a in range(self.sums.n_attributes)
+        ]
+
+    def _mean_square(self, masses: np.ndarray, factors: Sequence[Factors | None]) -> float:
+        return second_moment(self.sums.paths, factors, masses, self._changes) / (2 * self.half_range) ** 2
 
     @cached_property
     def largest_output(self) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from anchorline.model.trees import Ensemble
 from anchorline.search.leaves.joining import Features, NotSeparableError
-from anchorline.search.leaves.pairs import Attribute, second_moment
+from anchorline.search.leaves.pairs import Attribute, Factors
 from anchorline.search.leaves.paths import Paths
 from anchorline.search.leaves.sets import MAX_LISTED, Marginal, n_listed, sets_of
 from anchorline.spaces.base import Law, Source
@@ -89,22 +89,15 @@ class LeafSums:
                     parts[way, edges] = _drawn(marginal, at) * weights[attribute, way]
         return parts
 
-    def square(
-        self, values: np.ndarray, sources: Sequence[Source], weights: np.ndarray, leaf_values: np.ndarray
-    ) -> float:
-        """Return the mean square of the leaf values (leaves,) that neighbors of one row reach.
-
-        ``values`` (1, m), ``sources`` and ``weights`` (attributes, 1 + ways, 1) are as in `parts`.
-        """
-        parts = self.parts(values, [sources], weights)[:, :, 0]
-        kept, by_number = self.kept(values)[:, 0], {source.attribute: source for source in sources}
-        attributes = [
-            None
-            if marginal is None
-            else _drawn_attribute(marginal, by_number.get(a), kept[self.paths.slices[a]], values, weights[a, :, 0])
-            for a, marginal in enumerate(self.marginals)
-        ]
-        return second_moment(self.paths, attributes, parts.sum(axis=0), leaf_values)
+    def factors(
+        self, number: int, values: np.ndarray, source: Source | None, weights: np.ndarray, masses: np.ndarray
+    ) -> Factors | None:
+        """Return the factors of one attribute of one row, whose outcomes have these weights (1 + ways,)."""
+        marginal = self.marginals[number]
+        if marginal is None:
+            return None
+        kept = marginal.sets.admit(values[:, marginal.columns])[:, 0]
+        return Factors.of(self.paths, number, _drawn_attribute(marginal, source, kept, values, weights), masses)
 
 
 def _drawn_attribute(
