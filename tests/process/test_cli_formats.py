@@ -90,12 +90,15 @@ def test_options_reach_the_explanation(run):
         0.5,
         "--objective",
         "relevance",
+        "--literals",
+        "bounds",
     ]
     done = run(*explain("scorer:score", "--row", 3, "--format", "json", *options))
     assert done.returncode == 0, done.stderr
     explanation = Explanation.from_json(done.stdout.strip())
     assert explanation.output == "rate"
     assert {literal.name for literal in explanation.literals} == {"net income", "place"}
+    assert sum(literal.name == "net income" for literal in explanation.literals) == 3
     chosen = {name: explanation.parameters[name] for name in ("seed", "objective", "threshold")}
     assert chosen == {"seed": 7, "objective": "relevance", "threshold": 0.5}
     assert list(explanation.parameters["output_range"]) == [0, 1]

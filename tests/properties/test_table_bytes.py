@@ -218,7 +218,7 @@ class Sum:
 
 
 def test_other_batches_get_other_values(frame):
-    neighborhood = al.Table(frame).at(3)
+    neighborhood = al.Table(frame, literals="intervals").at(3)
     drawn = DrawnFlips(99, 8192, Law.of_literals(len(neighborhood.literals), 0.27).ends)
     flips = np.ones((50, len(neighborhood.literals)), dtype=bool)
     one, other = (neighborhood.realize(flips, drawn.generator(start)) for start in (0, 4096))
@@ -227,7 +227,7 @@ def test_other_batches_get_other_values(frame):
 
 def test_values_do_not_follow_flips(frame):
     """Flips and values come from different generators, so that drawn values do not depend on other flips."""
-    neighborhood = al.Table(frame).at(3)
+    neighborhood = al.Table(frame, literals="intervals").at(3)
     drawn = DrawnFlips(1, 20_000, Law.of_literals(len(neighborhood.literals), 0.5).ends)
     flips = drawn.rows(0, 20_000)[0].astype(bool)
     ages = neighborhood.realize(flips, drawn.generator(0))["age"].to_numpy()

@@ -44,7 +44,7 @@ def test_every_neighbor_is_possible(library, data):
     sheet = data.draw(sheets(library))
     names, position = names_of(sheet), data.draw(st.integers(0, sheet.n_rows - 1))
     within = data.draw(st.sampled_from(["keep", "redraw"]))
-    neighborhood = neighborhood_of(Table(sheet.frame, within=within), position)
+    neighborhood = neighborhood_of(Table(sheet.frame, within=within, literals="intervals"), position)
     if neighborhood is None:
         return
     flips, neighbors = drawn(neighborhood, data.draw(st.integers(0, 99)))
@@ -78,7 +78,7 @@ def test_a_group_comes_from_one_row_that_breaks_it(library, data):
     size = data.draw(st.integers(1, len(names)))
     members, position = names[:size], data.draw(st.integers(0, sheet.n_rows - 1))
     within = data.draw(st.sampled_from(["keep", "redraw"]))
-    table = Table(sheet.frame, groups={"group": members}, within=within)
+    table = Table(sheet.frame, groups={"group": members}, within=within, literals="intervals")
     neighborhood = neighborhood_of(table, position)
     if neighborhood is None or "group" in neighborhood.fixed:
         return
@@ -181,7 +181,8 @@ N_DRAWS, FLIP_PROBABILITY = 60_000, 0.27
 
 @pytest.fixture(scope="module", params=["keep", "redraw"])
 def sample(request, training_frame):
-    table = Table(training_frame, groups={"place": ["latitude", "longitude"]}, within=request.param)
+    groups = {"place": ["latitude", "longitude"]}
+    table = Table(training_frame, groups=groups, within=request.param, literals="intervals")
     neighborhood = table.at(11)
     source = DrawnFlips(12345, N_DRAWS, Law.of_literals(len(neighborhood.literals), FLIP_PROBABILITY).ends)
     flips = source.rows(0, N_DRAWS)[0].astype(bool)

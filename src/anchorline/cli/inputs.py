@@ -37,6 +37,7 @@ class TableOptions:
     group: opt.Group = None
     within: opt.WithinOption = opt.Within.keep
     neighbors: opt.NeighborsOption = opt.Neighbors.independent
+    literals: opt.LiteralsOption = opt.Literals.intervals
 
     def space(self, path: str, target: Sequence[str] | None) -> Any:
         """Return the space of a table file without its target columns."""
@@ -51,6 +52,7 @@ class TableOptions:
             groups=groups,
             within=self.within.value,
             neighbors=self.neighbors.value,
+            literals=self.literals.value,
         )
 
 

@@ -22,7 +22,7 @@ _OPTION_OF_KEYWORD = {
     "k": "-k",
     **{
         name: f"--{name}"
-        for name in ("sigma", "seed", "threshold", "output", "column", "task", "within", "neighbors")
+        for name in ("sigma", "seed", "threshold", "output", "column", "task", "within", "neighbors", "literals")
     },
 }
 _NAMES, _VALUE = "|".join(_OPTION_OF_KEYWORD), r"\((\S+), (\S+)\)|'(\w+)'|-?[\w.]*\w|(?=,)"
@@ -62,6 +62,14 @@ class Neighbors(enum.StrEnum):
 
     independent = "independent"
     realistic = "realistic"
+
+
+class Literals(enum.StrEnum):
+    """What may be stated about a number or date."""
+
+    intervals = "intervals"
+    bounds = "bounds"
+    thresholds = "thresholds"
 
 
 class Task(enum.StrEnum):
@@ -161,6 +169,14 @@ NeighborsOption = Annotated[
         "--neighbors",
         help="Whether each flipped attribute takes its value from a row of its own (independent), or all of them "
         "from one row that is like the explained one (realistic).",
+    ),
+]
+LiteralsOption = Annotated[
+    Literals,
+    typer.Option(
+        "--literals",
+        help="What may be stated about a number or date: its interval (intervals), also the bounds of the "
+        "interval (bounds), or also every edge as a bound (thresholds).",
     ),
 ]
 Output = Annotated[

@@ -152,6 +152,7 @@ class LimeTabularExplainer:
         n_bins = BINS[discretizer] if isinstance(discretizer, str) else BINS["quartile"]
         own_names = None if self._has_own_names else names
         self._options: dict[str, Any] = {"n_bins": n_bins, "cuts": cuts, "categorical": categorical}
+        self._options["literals"] = "intervals"  # LIME states one fact per feature
         self.table = Table(rows, names=own_names, **self._options)
         self._numbers = rows if isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf" else None
         self.mode, self.class_names = mode, class_labels(class_names, mode)

@@ -41,7 +41,10 @@ def explained(cancer):
 def test_one_explanation_as_shaps(explained, cancer):
     converted = explained[0].to_shap()
     assert isinstance(converted, shap.Explanation)
-    assert converted.values.tolist() == explained[0].contributions.tolist()
+    by_attribute = dict.fromkeys(cancer[0].feature_names.tolist(), 0.0)
+    for literal, contribution in zip(explained[0].literals, explained[0].contributions.tolist(), strict=True):
+        by_attribute[literal.name] += contribution
+    assert converted.values.tolist() == list(by_attribute.values())
     assert converted.base_values + converted.values.sum() == pytest.approx(explained[0].prediction, abs=1e-12)
     assert converted.data.tolist() == cancer[0].data[0].tolist()
     assert converted.feature_names == cancer[0].feature_names.tolist()
@@ -322,7 +325,7 @@ def test_grouped_and_fixed_columns(people, figure):
 
 def test_an_attribute_that_never_changes_around_one_row_adds_nothing_there(figure):
     rows = np.column_stack([np.r_[np.zeros(99), 1], np.arange(100.0)])
-    table = al.Table(rows, names=["rare", "x"], cuts={"rare": [2.0]})
+    table = al.Table(rows, names=["rare", "x"], cuts={"rare": [2.0]}, literals="intervals")
     explainer = al.Explainer(lambda rows: rows[:, 1], table, output="y", task="number")
     one, other = (explainer.explain([value, 40.0], k=3, n_samples=200, n_certify=0) for value in (0.0, 3.0))
     assert [len(one.literals), len(other.literals)] == [1, 2]

@@ -161,7 +161,7 @@ class Subclass(pd.DataFrame):
     ids=["a subclass", "a record batch", "Arrow in pandas", "Arrow's categories in pandas"],
 )
 def test_frames_in_disguise_keep_names_and_rows(frame, texts, natively):
-    table = al.Table(frame)
+    table = al.Table(frame, literals="intervals")
     assert table.names == ("a", "b")
     assert texts(table, {"a": 2, "b": "x"}) == ["a = 2", "b = x"]
     assert table.at(frame[1:2]).instance == table.at(1).instance == [2, "y"]

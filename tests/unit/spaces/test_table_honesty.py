@@ -11,7 +11,7 @@ from anchorline.settings import Settings
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(RNG.normal(size=(400, 4)), columns=list("abcd"))
-TABLE = al.Table(FRAME)
+TABLE = al.Table(FRAME, literals="intervals")
 
 
 def three_classes(rows):

@@ -10,9 +10,11 @@ import pytest
 import anchorline as al
 from anchorline.errors import InstanceError
 
+CUTS = {"age": [37, 48], "date": ["2018-03-04", "2018-06-01"]}
+
 
 def test_names_read_well(people, texts, held):
-    table = al.Table(people, cuts={"age": [37, 48], "date": ["2018-03-04", "2018-06-01"]})
+    table = al.Table(people, cuts=CUTS, literals="intervals")
     row = {"age": 41, "workclass": "Private", "capital-gain": 0, "date": "2018-04-01"}
     assert texts(table, row) == [
         "37 <= age < 48",
@@ -41,16 +43,20 @@ def test_missing_values_are_written(texts):
 
 def test_times_of_day_are_written_only_where_there_are_any(texts):
     frame = pd.DataFrame({"at": pd.date_range("2018-01-01 00:00:07", periods=50, freq="37min")})
-    assert texts(al.Table(frame), 20) == ["2018-01-01 07:33:22 <= at < 2018-01-01 15:06:37"]
+    assert texts(al.Table(frame), 20)[0] == "2018-01-01 07:33:22 <= at < 2018-01-01 15:06:37"
     frame = pd.DataFrame({"at": pd.date_range("2018-01-01", periods=48, freq="h")})
-    (text,) = texts(al.Table(frame, cuts={"at": ["2018-01-01 06:00", "2018-01-02"]}), 7)
-    assert text == "2018-01-01 06:00 <= at < 2018-01-02"
+    cuts = {"at": ["2018-01-01 06:00", "2018-01-02"]}
+    assert texts(al.Table(frame, cuts=cuts, literals="bounds"), 7) == [
+        "2018-01-01 06:00 <= at < 2018-01-02",
+        "at >= 2018-01-01 06:00",
+        "at < 2018-01-02",
+    ]
 
 
 def test_moments_with_a_time_zone_are_written_in_utc(texts, held):
     frame = pd.DataFrame({"at": pd.date_range("2018-01-01", periods=48, freq="h", tz="Europe/Paris")})
     cuts = {"at": [dt.datetime(2018, 1, 1, 12, tzinfo=dt.UTC), pd.Timestamp("2018-01-02", tz="Europe/Paris")]}
-    table = al.Table(frame, cuts=cuts)
+    table = al.Table(frame, cuts=cuts, literals="intervals")
     assert texts(table, 15) == ["2018-01-01 12:00 UTC <= at < 2018-01-01 23:00 UTC"]
     assert held(table, 15) == ["at keeps its value 2018-01-01 14:00 UTC"]
 
@@ -67,7 +73,7 @@ def test_moments_with_a_time_zone_are_written_in_utc(texts, held):
     ],
 )
 def test_numbers_are_written_shortly_but_never_wrongly(values, row, expected, texts):
-    (text,) = texts(al.Table(pd.DataFrame({"x": values})), row)
+    (text,) = texts(al.Table(pd.DataFrame({"x": values}), literals="intervals"), row)
     if expected.startswith("9007"):
         low, high = text.split(" <= x < ")
         assert float(low) <= values[row] < float(high)
@@ -77,7 +83,7 @@ def test_numbers_are_written_shortly_but_never_wrongly(values, row, expected, te
 
 def test_edges_have_few_digits(texts):
     rng = np.random.default_rng(0)
-    (text,) = texts(al.Table(pd.DataFrame({"x": rng.normal(size=500)})), {"x": 0.1})
+    text, *_ = texts(al.Table(pd.DataFrame({"x": rng.normal(size=500)})), {"x": 0.1})
     low, _, high = text.split(" ")[0], *text.split(" ")[-2:]
     assert max(len(part.strip("-0.")) for part in (low, high)) <= 4
 
