@@ -91,7 +91,7 @@ def test_options_reach_the_explanation(run):
         "--objective",
         "relevance",
         "--literals",
-        "bounds",
+        "thresholds",
     ]
     done = run(*explain("scorer:score", "--row", 3, "--format", "json", *options))
     assert done.returncode == 0, done.stderr
