@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from anchorline.errors import TableFileError
-from benchmarks import batch, changes, engine, literals, relevance, studio, tables, tree_support, verdicts
+from benchmarks import batch, changes, engine, literals, relevance, studio, tables, tree_support, trees, verdicts
 from benchmarks.datasets import PUBLISHED, require_any
 from benchmarks.report import write_json, write_page
 from benchmarks.tasks import CACHE, SYNTHETIC, Benchmark, load_benchmarks
@@ -45,6 +45,9 @@ def sections(
         "relevance": lambda: relevance.compare_relevance(real()),
         "tables": lambda: tables.compare_on_tables(data),
         "tree_support": tree_support.tree_support,
+        "tree_speed": trees.tree_speed,
+        "tree_quality": lambda: trees.tree_quality(data),
+        "tree_noise": lambda: trees.tree_noise(data),
         "literals": lambda: literals.compare_literals(data),
         "changes": lambda: changes.compare_changes(data),
         "verdicts_by_model": lambda: verdicts.verdicts_by_model(data),

@@ -50,7 +50,7 @@ class OnnxModel:
     """
 
     def __init__(self, content: bytes, folder: str | None, labels: dict[str, list[Any] | None], name: str) -> None:
-        self._content, self._folder, self._name = content, folder, name
+        self.content, self._folder, self._name = content, folder, name
         self._open()
         self._inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         self._wanted, self._form = _choose_outputs(outputs, name)
@@ -68,9 +68,7 @@ class OnnxModel:
         if self._folder is not None:
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", self._folder)
         try:
-            self._session = onnxruntime.InferenceSession(
-                self._content, options, providers=["CPUExecutionProvider"]
-            )
+            self._session = onnxruntime.InferenceSession(self.content, options, providers=["CPUExecutionProvider"])
         except Exception as error:
             text = " ".join(str(error).split())
             raise ModelFileError(f"onnxruntime cannot run {self._name!r}: {text}") from error

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorline.model.loaders.onnx_file import OnnxModel
 from anchorline.model.outputs import classes_of
 from anchorline.model.target import Target
 from anchorline.model.trees import catboost_trees, lightgbm_trees, scikit, xgboost_trees
@@ -79,7 +80,9 @@ def _reader(model: Any) -> Reader | None:
 
 
 def _refused_wrapper(model: Any) -> Refusal | None:
-    """Return the refusal of a model that has tree models in its attributes; None for any other model."""
+    """Return the refusal of a model that has trees or tree models in its attributes; None for any other model."""
+    if isinstance(model, OnnxModel) and b"TreeEnsemble" in model.content:
+        return Refusal("the trees of an ONNX file are not read; load the original model")
     if callable(getattr(model, "predict", None)) and any(_reader(part) is not None for part in _parts(model)):
         return Refusal(f"its {type(model).__name__} makes answers from those of its models in a way of its own")
     return None

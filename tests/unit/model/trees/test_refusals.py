@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from skl2onnx import to_onnx
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
@@ -24,6 +25,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeRegressor
 
+from anchorline.model.loaders import load_model
 from anchorline.model.outputs import resolve
 from anchorline.model.trees import Agreement, Reading, Refusal, agrees, read
 from anchorline.model.trees.building import MAX_VALUES, Tree, join
@@ -122,6 +124,15 @@ def test_a_search_without_its_best_model_is_refused():
 def test_a_regressor_with_its_own_objective_is_read_because_its_answers_are_sums():
     model = xgboost.XGBRegressor(objective=squared, n_estimators=3).fit(ROWS, SCORE)
     assert agrees(read(model, resolve(model)), model.predict, ROWS)
+
+
+def test_onnx_files_of_trees_are_refused_and_others_say_nothing(tmp_path):
+    for number, model in enumerate((DecisionTreeRegressor(max_depth=2), LinearRegression())):
+        path = tmp_path / f"{number}.onnx"
+        path.write_bytes(to_onnx(model.fit(ROWS, SCORE), ROWS[:1].astype(np.float32)).SerializeToString())
+    tree, line = (load_model(tmp_path / f"{number}.onnx") for number in (0, 1))
+    assert "ONNX" in read(tree, resolve(tree)).reason
+    assert read(line, resolve(line)) is None
 
 
 def test_models_without_trees_say_nothing():
