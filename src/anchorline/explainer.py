@@ -21,14 +21,14 @@ from anchorline.result.frontier import Frontier
 from anchorline.result.neighbors import NeighborSample
 from anchorline.search.assess import Assessment, assess_sum
 from anchorline.search.case import Case, open_case
-from anchorline.search.checks import Finding, Setup
+from anchorline.search.checks import Setup
 from anchorline.search.investigate import investigate
 from anchorline.search.leaves.investigating import investigate_by_leaves
 from anchorline.search.neighbors import look
 from anchorline.search.ranges import mean_on_examples, ranges_on_examples, refuse_to_learn
 from anchorline.search.trace import checked_ks, trace
 from anchorline.settings import Keywords, Settings, show_keywords
-from anchorline.spaces.base import Space
+from anchorline.spaces.base import Finding, Space
 from anchorline.spaces.given import as_space, check_order
 from anchorline.spaces.hypercube import Hypercube
 

@@ -33,6 +33,19 @@ def test_doctor(run):
     assert re.search(r"^numpy +[\d.]+ +>= 2\.0 +ok +always needed$", done.stdout, flags=re.MULTILINE)
 
 
+def test_doctor_looks_for_traps_in_a_table(run, tmp_path):
+    rows = [f"{i},{i % 2},{1 - i % 2},{(i * 37) % 61},{'yes' if i % 2 else 'no'}" for i in range(100)]
+    (tmp_path / "bad.csv").write_text("\n".join(["key,male,female,age,answer", *rows]), encoding="utf-8")
+    done = run("doctor", "--data", "bad.csv", "--target", "answer")
+    assert done.returncode == 0
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == ["indicators", "id", "target-copy"]
+    (tmp_path / "fine.csv").write_text(
+        "\n".join(["age", *(str(i * 37 % 61) for i in range(100))]), encoding="utf-8"
+    )
+    assert run("doctor", "--data", "fine.csv").stdout == "Nothing was found.\n"
+    assert "no column 'x'" in run("doctor", "--data", "fine.csv", "--target", "x").stderr
+
+
 def test_doctor_says_what_to_type(monkeypatch, capsys):
     real = doctor.metadata.version
 

@@ -16,8 +16,8 @@ from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer, Ranges
 from anchorline.model.exits import contain_exits
 from anchorline.result.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
-from anchorline.search.checks import Finding
 from anchorline.settings import Keywords, Settings
+from anchorline.spaces.base import Finding
 from anchorline.spaces.columns import dense, kind_of, level_of, row_values, to_narwhals
 
 RESERVED_NAMES = frozenset({"row", *COLUMNS})  # the columns of the result, in a frame and in a file

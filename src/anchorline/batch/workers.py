@@ -23,7 +23,7 @@ from anchorline.batch.partition import Work, learn_ranges, unpack_work
 from anchorline.errors import OutputFileError, WorkerError
 from anchorline.explainer import Ranges, explain
 from anchorline.result.explanations import Record
-from anchorline.search.checks import Finding
+from anchorline.spaces.base import Finding
 
 _log = logging.getLogger(__name__)
 _WORK = "work"  # name of the file that holds the packed work

@@ -5,13 +5,17 @@ import re
 import sys
 from dataclasses import dataclass
 from importlib import metadata
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from anchorline._version import __version__
 from anchorline.cli.console import print_result, printable_text, supports_color
+from anchorline.cli.inputs import split_target
+from anchorline.io import read_table
 
 _PURPOSES = {
     "": "always needed",
@@ -61,13 +65,47 @@ class Requirement:
         return "ok" if _version_numbers(self.installed) >= _version_numbers(self.minimum) else "too old"
 
 
-SUMMARY = "List installed and missing packages."
+SUMMARY = "List installed and missing packages, or check a table for traps."
 EXAMPLES = """\
-anchorline doctor"""
+anchorline doctor
+anchorline doctor --data train.csv --target approved"""
+
+Data = Annotated[
+    str | None,
+    typer.Option("--data", metavar="FILE", help="Look for traps in this table instead of listing packages."),
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", metavar="COLUMN", help="With --data: what the model predicts; columns that know it."),
+]
 
 
-def doctor() -> None:
-    """List the installed and the missing packages, and print what to type to install the missing ones."""
+def doctor(data: Data = None, target: Target = None) -> None:
+    """List the installed and the missing packages, and print what to type to install the missing ones.
+
+    With --data, check a training table instead: indicators that should be grouped, columns that depend on each
+    other, identifiers, constants, types that were lost, and columns that know the target.
+    """
+    if data is not None:
+        print_findings(data, target)
+    else:
+        print_packages()
+
+
+def print_findings(path: str, target: str | None) -> None:
+    """Print the code and the text of everything that was found in a table file."""
+    from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
+
+    frame, values = split_target(read_table(path), target, path)
+    findings = Table(frame).check(target=values)
+    for finding in findings:
+        print_result(printable_text(f"{finding.code}: {finding.text}"))
+    if not findings:
+        print_result("Nothing was found.")
+
+
+def print_packages() -> None:
+    """Print the table of packages, and what to type to install the missing ones."""
     requirements = _requirements()
     python = f"Python {platform.python_version()} ({printable_text(sys.executable)})"
     print_result(f"anchorline {__version__}, {python}, {platform.platform()}")

@@ -132,6 +132,16 @@ def _as_dictionaries(rows: Any) -> Iterable[dict[str, Any]]:
     return rows if isinstance(rows, list) else nw.from_native(rows, eager_only=True).iter_rows(named=True)
 
 
+def split_target(frame: Any, target: str | None, path: str) -> tuple[Any, Any]:
+    """Return a table without its target, and the target's values, or None without a target."""
+    import narwhals as nw  # noqa: PLC0415  heavy
+
+    if target is None:
+        return frame, None
+    remaining = _drop_columns(frame, [target], path)
+    return remaining, nw.from_native(frame, eager_only=True)[target].to_numpy()
+
+
 def _drop_columns(frame: Any, columns: Sequence[str], path: str) -> Any:
     import narwhals as nw  # noqa: PLC0415  heavy
 
@@ -145,11 +155,13 @@ def _drop_columns(frame: Any, columns: Sequence[str], path: str) -> Any:
     return remaining.to_native()
 
 
-def _parse_groups(texts: Sequence[str]) -> dict[str, list[str]]:
+def _parse_groups(texts: Sequence[str]) -> dict[str, list[str]] | str:
+    if list(texts) == ["auto"]:
+        return "auto"
     groups: dict[str, list[str]] = {}
     for text in texts:
         name, sign, members = text.partition("=")
         if not sign or not name or not members:
-            raise ParameterError(f"--group is {text!r}, but it must have the form NAME=A,B.")
+            raise ParameterError(f"--group is {text!r}, but it must have the form NAME=A,B, or be auto.")
         groups.setdefault(name, []).extend(members.split(","))
     return groups

@@ -154,7 +154,11 @@ Fixed = Annotated[
 ]
 Group = Annotated[
     list[str] | None,
-    typer.Option("--group", metavar="NAME=A,B", help="Columns that are flipped together. Repeatable."),
+    typer.Option(
+        "--group",
+        metavar="NAME=A,B",
+        help="Columns that are flipped together. Repeatable. Or auto: indicators that exclude each other.",
+    ),
 ]
 WithinOption = Annotated[
     Within,

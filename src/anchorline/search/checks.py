@@ -6,7 +6,6 @@ Only `check_answers` queries the model, about at most 512 training rows.
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,8 +18,10 @@ from anchorline.model.outputs import classes_of
 from anchorline.model.predictor import Range, ask, split_answer
 from anchorline.model.target import Target
 from anchorline.search.case import ModelTrees
+from anchorline.spaces.base import Finding
 
 MAX_ROWS = 512  # training rows that a check queries
+ADVICE = frozenset({"constant-column", "dependent-columns"})  # common, and not a mistake: no warnings
 _MIN_ROWS = 50  # with fewer rows, equal answers may be chance
 _SURE = 1e-6  # a probability this close to 0 or 1 is saturated
 _TARGET_NAMES = frozenset({"label", "labels", "outcome", "response", "target"})
@@ -31,19 +32,6 @@ _ADVICE = (
     "or not encoded, or columns in another order. Pass the table that the model was fitted on, or put the "
     "preparation and the model into one pipeline."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something about a model and its table that makes explanations misleading.
-
-    ``code`` names the kind of finding for programs, ``columns`` the columns concerned, if any. ``text`` says in
-    whole sentences what was found and what to do.
-    """
-
-    code: str
-    text: str
-    columns: tuple[str, ...] = ()
 
 
 class Setup:
@@ -62,7 +50,8 @@ class Setup:
     def of_table(self) -> list[Finding]:
         """The findings that need no query."""
         columns = check_columns(self._match, classes_of(self._model), self._space)
-        return columns + check_scale(self._model, self._match, self._space)
+        own = self._space.check() if hasattr(self._space, "check") else ()
+        return [*columns, *check_scale(self._model, self._match, self._space), *own]
 
     def of_answers(self, target: Target, given: Range | None, learned: Range | None) -> list[Finding]:
         """Return the findings about the model's answers, which take at most 512 queries, once.
@@ -87,9 +76,9 @@ class Setup:
         return schema is not None and schema.n_rows >= _MIN_ROWS
 
     def report(self, findings: Iterable[Finding], stacklevel: int = 1) -> None:
-        """Warn about findings that were not reported before."""
+        """Warn about findings that were not reported before; some are advice, which `Explainer.check` returns."""
         for finding in findings:
-            if finding not in self._reported:
+            if finding not in self._reported and finding.code not in ADVICE:
                 self._reported.add(finding)
                 warning = SetupWarning(finding.text, finding.code, finding.columns)
                 warnings.warn(warning, stacklevel=stacklevel + 1)

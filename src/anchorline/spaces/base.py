@@ -325,6 +325,19 @@ class Law:
         return Law(self.flip_probability, self.shares[attributes], none, self.breaks[:0])
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something about a table, or a model and its table, that makes explanations misleading.
+
+    ``code`` names the kind of finding for programs, ``columns`` the columns concerned, if any. ``text`` says in
+    whole sentences what was found and what to do.
+    """
+
+    code: str
+    text: str
+    columns: tuple[str, ...] = ()
+
+
 class Neighborhood(Protocol):
     """An instance, and the neighbors that are reached from it by breaking literals.
 
@@ -369,6 +382,7 @@ class Space(Protocol):
 
     More members are optional. ``space.examples()`` yields batches of model inputs, from which the range of a
     regressor's outputs is learned; it may take the number of rows that `Explainer.check` needs.
+    ``space.check()`` returns findings about the space itself, which `Explainer.check` includes.
     ``space.instances(given)`` returns a sequence of instances from what `Explainer.explain_many` was given, such
     as a column of texts; without it, rows of frames, arrays and lists are instances.
     ``neighborhood.fixed`` maps every attribute that never changes to the reason. ``neighborhood.unseen`` maps

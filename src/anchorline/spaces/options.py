@@ -10,6 +10,7 @@ import numpy as np
 from anchorline.errors import ParameterError
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, EXACT, NUMBER, Column, kind_of, level_of, listed
 from anchorline.spaces.donors import DonorIndex
+from anchorline.spaces.findings import find_indicators
 from anchorline.spaces.rows import Schema, read_date
 from anchorline.spaces.validity import Validity, ValidRule, rule_name
 
@@ -95,13 +96,20 @@ def checked_columns(given: Iterable[str] | None, names: Sequence[str], option: s
 
 
 def checked_groups(
-    groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]], names: Sequence[str], fixed: Sequence[str]
+    groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | str, schema: Schema, fixed: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return a mapping of group names to columns; no column may be in two groups, or fixed and in a group."""
+    """Return a mapping of group names to columns; no column may be in two groups, or fixed and in a group.
+
+    "auto" groups the indicators of which at most one is 1 in every row.
+    """
+    names = schema.names
+    if groups == "auto":
+        free = [(name, c) for name, c in zip(names, schema.columns, strict=True) if name not in fixed]
+        return find_indicators([name for name, _ in free], [column for _, column in free])
     if isinstance(groups, str) or not isinstance(groups, Iterable):
         raise ParameterError(
             f"groups is {groups!r}; it must be a mapping or a list of lists. Type, say, "
-            "groups={'place': ['latitude', 'longitude']}."
+            "groups={'place': ['latitude', 'longitude']}, or groups='auto'."
         )
     if not isinstance(groups, Mapping):
         wrong = [group for group in groups if isinstance(group, str) or not isinstance(group, Iterable)]

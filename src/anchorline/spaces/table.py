@@ -13,10 +13,11 @@ import numpy as np
 
 from anchorline.errors import InstanceError, names_similar_keywords
 from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Statement, Way
-from anchorline.spaces.base import Change, Literal, Source
+from anchorline.spaces.base import Change, Finding, Literal, Source
 from anchorline.spaces.columns import Column, digest_columns
 from anchorline.spaces.donors import MAX_ROWS, DonorIndex, Donors, leading_rows
 from anchorline.spaces.encoding import encode_attributes, with_uniformity
+from anchorline.spaces.findings import check_table
 from anchorline.spaces.natives import Blocks, Cells, Natives, checked_draws
 from anchorline.spaces.options import (
     Drawing,
@@ -47,18 +48,18 @@ class Table:
     Parameters
     ----------
     frame
-        The training table, without the target: a pandas, Polars or Arrow frame, a 2-D array, or a SciPy
-        sparse matrix of at most 50 million cells, which is expanded to a dense array.
+        The training table, without the target: a pandas, Polars or Arrow frame, a 2-D array, or a SciPy sparse
+        matrix of at most 50 million cells.
     names
         Column names of an array. Without names, the columns are called x0, x1, ...
     n_bins
-        The number of quantile bins into which numbers and dates are cut (4). A value that many rows share gets a
-        bin of its own.
+        Number of quantile bins of numbers and dates (4). A value that many rows share gets a bin of its own.
     cuts
         Cut points per column: ``{"age": [30, 40, 50]}`` gives ``30 <= age < 40``. Write dates as ``"2018-03-04"``.
     groups
         Columns that form one attribute, such as one-hot indicators or an address. They flip together, and their
         values are copied from one training row. ``{"place": ["latitude", "longitude"]}``, or a list of lists.
+        "auto" groups the indicators of which at most one is 1 in every row.
     fixed
         Columns that never change.
     within
@@ -74,13 +75,11 @@ class Table:
         explained row in the other attributes; see docs/tables.md.
     donors
         With realistic neighbors, how many of the most similar training rows the one that donates its values is
-        drawn from (10). The most similar one is drawn 10 times as often as the tenth.
+        drawn from (10); the most similar one 10 times as often as the tenth.
     draw
-        "breaking": a flipped attribute takes a value that breaks its literal. "marginal": it takes the value of
-        any training row, so that a literal breaks as often as the training rows break it.
+        "breaking": a flipped attribute takes a value that breaks its literal. "marginal": any training value.
     valid
-        A rule of your own: a function of a frame of neighbors that returns one boolean per row. The values of
-        neighbors that break it are drawn again.
+        Your own rule: a function of a frame that returns a boolean per row. Neighbors that break it are redrawn.
     rare
         Categories with a share of the training rows below this (0.01) share one literal.
     categorical
@@ -104,7 +103,7 @@ class Table:
         names: Sequence[str] | None = None,
         n_bins: int = 4,
         cuts: Mapping[str, Sequence[Any]] | None = None,
-        groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] = (),
+        groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | str = (),
         fixed: Iterable[str] = (),
         within: str = "keep",
         literals: str = "intervals",
@@ -120,7 +119,7 @@ class Table:
         self.schema = read_training_table(frame, names)
         self.names, self.within, self.literals = self.schema.names, within, literals
         self.fixed = tuple(checked_columns(fixed, self.names, "fixed"))
-        self.groups = checked_groups(groups or {}, self.names, self.fixed)
+        self.groups = checked_groups(groups or {}, self.schema, self.fixed)
         labels, edges = checked_labels(categorical, self.schema), checked_cuts(cuts or {}, self.schema, self.fixed)
         cut_lists = {name: points.tolist() for name, points in edges.items()}
         self._settings = [int(n_bins), cut_lists, self.groups, self.fixed, within, float(rare), labels]
@@ -153,10 +152,7 @@ class Table:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The SHA-256 of names, kinds, values and options.
-
-        It is the same for equal pandas, Polars and Arrow tables, and for every order of their rows.
-        """
+        """The SHA-256 of names, kinds, values and options, whatever library holds the rows, in any order."""
         digest = hashlib.sha256(json.dumps([self.names, self._settings], default=str).encode())
         digest_columns(digest, self.schema.columns)
         return "table:" + digest.hexdigest()
@@ -191,11 +187,23 @@ class Table:
         how = self.within, self.literals, self._drawing._replace(donors=donors, validity=validity)
         return TableNeighborhood(*training, row, columns, held, unseen, *how)
 
-    def unclear(self, instance: Any) -> list[str]:
-        """Return the columns whose JSON value does not determine the value that a model receives.
+    def check(self, target: Any = None) -> tuple[Finding, ...]:
+        """Return what in this table would make explanations misleading; see docs/tables.md.
 
-        There, training rows have the same JSON value but different values: None and NaN, or 1 and "1".
+        ``target`` holds what the model predicts, one value per row, in the order in which the rows were given.
+
+        Examples
+        --------
+        >>> table = Table(np.column_stack([np.arange(99) % 2, (np.arange(99) + 1) % 2]), names=["male", "female"])
+        >>> [(finding.code, finding.columns) for finding in table.check()]
+        [('indicators', ('male', 'female'))]
         """
+        return check_table(
+            self.schema, self._attributes, are_realistic=self.neighbors == "realistic", target=target
+        )
+
+    def unclear(self, instance: Any) -> list[str]:
+        """Return the columns whose JSON value stands for several values, such as None and NaN, or 1 and "1"."""
         return self.schema.unclear(instance)
 
     def examples(self, n_rows: int = _MAX_EXAMPLES) -> Iterator[Any]:

@@ -115,7 +115,7 @@ def test_columns_that_are_not_the_model_s_are_named():
 @pytest.mark.parametrize("name", ["diagnosis", "Outcome"])
 def test_a_column_like_a_target_is_named_if_the_model_lists_no_columns(name):
     """By its values, which are the classes, or by its name."""
-    values = TARGET if name == "diagnosis" else np.arange(600.0)
+    values = TARGET if name == "diagnosis" else np.sin(np.arange(600.0))
     model = LogisticRegression().fit(SCALED.to_numpy(), TARGET)
 
     class Served:

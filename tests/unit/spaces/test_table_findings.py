@@ -1,0 +1,165 @@
+"""A look at a table before explaining: every trap of the prepared tables is named, and clean tables have none."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes, load_iris, load_wine
+
+import anchorline as al
+from anchorline.errors import ParameterError, SetupWarning
+from anchorline.samples import loans
+
+N = 400
+
+
+def clean(seed=0):
+    """Numbers, dates, categories, booleans and missing values that are unrelated."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, size=N),
+            "income": np.where(rng.random(N) < 0.05, np.nan, rng.gamma(3, 9000, size=N)),
+            "town": rng.choice(["Lens", "Arras", "Lille", "none"], size=N).astype(object),
+            "member": rng.random(N) < 0.4,
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, size=N), "D"),
+            "has_car": (rng.random(N) < 0.5).astype(int),
+            "has_house": (rng.random(N) < 0.3).astype(int),
+        }
+    )
+
+
+def one_hot():
+    return clean().assign(**{f"color_{c}": (np.arange(N) % 3 == i).astype(int) for i, c in enumerate("rgb")})
+
+
+def one_hot_without_its_first_column():
+    return one_hot().drop(columns="color_r")
+
+
+def two_halves():
+    flags = np.random.default_rng(3).random(N) < 0.4
+    return clean().assign(smoker=flags, nonsmoker=~flags)
+
+
+def copied_column():
+    return clean().assign(age_in_months=lambda f: 12 * f["age"])
+
+
+def town_and_country():
+    return clean().assign(country=lambda f: f["town"].map({"Lens": "A", "Arras": "A", "Lille": "B", "none": "C"}))
+
+
+def row_numbers():
+    return clean().assign(customer=np.random.default_rng(1).permutation(N))
+
+
+def names_of_people():
+    return clean().assign(person=[f"Person number {chr(97 + i % 26)}{i}" for i in range(N)])
+
+
+def one_value():
+    return clean().assign(country="FR", empty=np.nan)
+
+
+def numbers_as_texts():
+    prices = [f"{1000 + 7 * i:,}" if i % 9 else "?" for i in range(N)]
+    return clean().assign(price=np.array(prices, dtype=object)[np.random.default_rng(0).permutation(N)])
+
+
+def dates_as_texts():
+    return clean().assign(seen=lambda f: f["since"].dt.strftime("%d/%m/%Y"))
+
+
+def question_marks():
+    towns = np.random.default_rng(0).choice(["worker", "clerk", "?"], size=N)
+    return clean().assign(job=towns.astype(object))
+
+
+def missing_as_numbers():
+    rng = np.random.default_rng(0)
+    return clean().assign(height=np.where(rng.random(N) < 0.05, -999, rng.normal(170, 9, size=N)))
+
+
+TRAPS = [
+    (one_hot, "indicators", {"color_r", "color_g", "color_b"}),
+    (one_hot_without_its_first_column, "indicators", {"color_g", "color_b"}),
+    (two_halves, "indicators", {"smoker", "nonsmoker"}),
+    (copied_column, "dependent-columns", {"age", "age_in_months"}),
+    (town_and_country, "dependent-columns", {"town", "country"}),
+    (row_numbers, "id", {"customer"}),
+    (names_of_people, "id", {"person"}),
+    (one_value, "constant-column", {"country", "empty"}),
+    (numbers_as_texts, "lost-type", {"price"}),
+    (dates_as_texts, "lost-type", {"seen"}),
+    (question_marks, "lost-missing", {"job"}),
+    (missing_as_numbers, "lost-missing", {"height"}),
+]
+
+
+@pytest.mark.parametrize(("trap", "code", "columns"), TRAPS, ids=lambda part: getattr(part, "__name__", None))
+def test_every_trap_is_named_and_nothing_else(trap, code, columns):
+    findings = [f for f in al.Table(trap()).check() if (f.code, trap) != ("dependent-columns", dates_as_texts)]
+    assert [(finding.code, set(finding.columns)) for finding in findings] == [(code, columns)]
+    assert all(repr(name) in findings[0].text for name in columns)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_clean_tables_have_no_findings(seed):
+    rng = np.random.default_rng(100 + seed)  # not the stream of the table, which the checks would notice
+    assert al.Table(clean(seed)).check(target=rng.choice(["yes", "no"], size=N)) == ()
+    assert al.Table(clean(seed)).check(target=rng.normal(size=N)) == ()
+    assert al.Table(clean(seed)[:40]).check() == ()
+
+
+def test_tables_that_come_with_libraries_have_no_other_finding_than_dependence():
+    for load in (load_iris, load_wine, load_diabetes):
+        data = load(as_frame=True)
+        codes = {finding.code for finding in al.Table(data.data).check(target=data.target)}
+        assert codes <= {"dependent-columns"}
+    frame, decision = loans()
+    assert al.Table(frame).check(target=decision) == ()
+
+
+def test_columns_that_know_the_target_are_named():
+    rng = np.random.default_rng(0)
+    target = np.where(rng.random(N) < 0.3, "yes", "no")
+    noisy = np.where(target == "yes", "late", "early")
+    noisy[np.flatnonzero(target == "no")[:2]] = "late"
+    frame = clean().assign(same=np.where(target == "yes", 1, 0), after=noisy)
+    found = {f.code: f.columns for f in al.Table(frame, neighbors="realistic").check(target=target)}
+    assert found == {"target-copy": ("same",), "target-leak": ("after",)}
+    price = rng.gamma(2, 100, size=N)
+    frame = clean().assign(price=price, price_with_tax=1.2 * price + rng.normal(size=N) * 0.01)
+    found = {f.code: f.columns for f in al.Table(frame, neighbors="realistic").check(target=price)}
+    assert found == {"target-copy": ("price",), "target-leak": ("price_with_tax",)}
+    with pytest.raises(ParameterError, match=r"^target has shape"):
+        al.Table(frame).check(target=price[:-1])
+
+
+def test_auto_groups_are_the_ones_that_are_named():
+    for trap in (one_hot, two_halves):
+        table = al.Table(trap(), groups="auto")
+        assert [set(members) for members in table.groups.values()] == [
+            columns for other, _, columns in TRAPS if other is trap
+        ]
+        assert table.check() == ()
+    assert list(al.Table(one_hot(), groups="auto").groups) == ["color"]
+    assert al.Table(clean(), groups="auto").groups == {}
+    same = al.Table(one_hot(), groups={"color": ["color_r", "color_g", "color_b"]})
+    assert al.Table(one_hot(), groups="auto").fingerprint == same.fingerprint
+
+
+def test_findings_are_warned_about_once_and_advice_is_not():
+    frame = one_hot().assign(age_in_months=lambda f: 12 * f["age"])
+    explainer = al.Explainer(lambda rows: rows["age"] / 100.0 + rows["color_r"], frame, output_range=(0, 2))
+    with pytest.warns(SetupWarning, match=r"groups='auto'") as caught:
+        explainer.explain(0, k=2, n_samples=200, n_certify=0)
+    assert [warning.message.code for warning in caught] == ["indicators"]
+    assert [finding.code for finding in explainer.check()] == ["indicators", "dependent-columns"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        explainer.explain(1, k=2, n_samples=200, n_certify=0)
+    realistic = al.Table(frame, groups="auto", neighbors="realistic")
+    assert realistic.check() == ()
