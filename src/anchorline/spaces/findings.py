@@ -1,6 +1,7 @@
 """A look at a training table before anything is explained: traps that would make explanations misleading.
 
-Every check reads at most 20,000 rows, which are a random sample, except that indicators are compared in all rows.
+Every check reads at most 5,000 rows, which are a random sample, except that indicators and identifiers are sought
+in all rows.
 """
 
 import itertools
@@ -19,7 +20,7 @@ from anchorline.spaces.likeness import Ranks
 from anchorline.spaces.rows import Schema
 
 _MIN_ROWS = 50  # with fewer rows, patterns may be chance
-_MAX_ROWS = 20_000
+_MAX_ROWS = 5000
 _STRONG = 0.9  # rank correlation, or Cramer's V, of strongly dependent columns
 _PAIR_ROWS = 2000
 _MAX_PAIRED = 60  # columns whose pairs are counted; rank correlations are computed for all numbers
@@ -45,10 +46,10 @@ def check_table(
     grouped = {name for members in groups.values() for name in members}
     few = [Column(c.kind, c.values[:_MAX_ROWS], c.missing[:_MAX_ROWS]) for c in columns]
     looked_at = {names[j]: few[j] for a in attributes for j in a.positions}
-    findings = [*_check_indicators(groups), *_check_single(looked_at)]
-    ids = {name for finding in findings if finding.code == "id" for name in finding.columns}
+    ids = tuple(names[j] for a in attributes for j in a.positions if _is_id(names[j], columns[j]))
+    findings = [*_check_indicators(groups), *_check_single(looked_at, ids)]
     if not are_realistic:
-        free = [a for a in single if names[a.positions[0]] not in grouped | ids]
+        free = [a for a in single if names[a.positions[0]] not in grouped.union(ids)]
         findings += _check_dependence([names[a.positions[0]] for a in free], free, few)
     if target is not None:
         findings += _check_target(looked_at, _in_order(np.asarray(target), schema)[:_MAX_ROWS])
@@ -132,13 +133,12 @@ def _check_indicators(groups: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
         )
 
 
-def _check_single(columns: Mapping[str, Column]) -> Iterator[Finding]:
+def _check_single(columns: Mapping[str, Column], ids: tuple[str, ...]) -> Iterator[Finding]:
     """Find columns that hold one value, identify rows, or lost their type in a text file."""
     constant = tuple(name for name, column in columns.items() if _is_constant(column))
     if constant:
         text = f"{_listed(constant)} has the same value in every row, so that it can never be a reason."
         yield Finding("constant-column", text, constant)
-    ids = tuple(name for name, column in columns.items() if _is_id(name, column))
     if ids:
         yield Finding(
             "id",
@@ -162,7 +162,7 @@ def _is_id(name: str, column: Column) -> bool:
     if column.kind not in (NUMBER, CATEGORY) or column.missing.any():
         return False
     values = column.values
-    if len(set(values.tolist())) < len(values):
+    if any(len(set(part.tolist())) < len(part) for part in (values[:1000], values)):  # first a cheap look
         return False
     if column.kind == CATEGORY:
         return max(_share_matching(pattern, values.tolist()) for pattern in (_NUMBER_TEXT, _DATE_TEXT)) < 0.5
