@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import InstanceError, names_similar_keywords
+from anchorline.spaces import options
 from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Statement, Way
 from anchorline.spaces.base import Change, Finding, Literal, Source
 from anchorline.spaces.columns import Column, digest_columns
@@ -19,17 +20,6 @@ from anchorline.spaces.donors import MAX_ROWS, DonorIndex, Donors, leading_rows
 from anchorline.spaces.encoding import encode_attributes, with_uniformity
 from anchorline.spaces.findings import check_table
 from anchorline.spaces.natives import Blocks, Cells, Natives, checked_draws
-from anchorline.spaces.options import (
-    Drawing,
-    check_neighbors,
-    check_options,
-    checked_columns,
-    checked_cuts,
-    checked_groups,
-    checked_labels,
-    columns_of_attributes,
-    settings_of_law,
-)
 from anchorline.spaces.rows import plain
 from anchorline.spaces.training import read_training_table
 from anchorline.spaces.validity import Validity
@@ -114,19 +104,22 @@ class Table:
         rare: float = 0.01,
         categorical: Mapping[str, Mapping[Any, str]] | Iterable[str] = (),
     ) -> None:
-        check_options(n_bins, cuts, within, literals, rare)
-        check_neighbors(neighbors, donors, within, draw)
+        options.check_options(n_bins, cuts, within, literals, rare)
+        options.check_neighbors(neighbors, donors, within, draw)
         self.schema = read_training_table(frame, names)
         self.names, self.within, self.literals = self.schema.names, within, literals
-        self.fixed = tuple(checked_columns(fixed, self.names, "fixed"))
-        self.groups = checked_groups(groups or {}, self.schema, self.fixed)
-        labels, edges = checked_labels(categorical, self.schema), checked_cuts(cuts or {}, self.schema, self.fixed)
+        self.fixed = tuple(options.checked_columns(fixed, self.names, "fixed"))
+        self.groups = options.checked_groups(groups or {}, self.schema, self.fixed)
+        labels, edges = (
+            options.checked_labels(categorical, self.schema),
+            options.checked_cuts(cuts or {}, self.schema, self.fixed),
+        )
         cut_lists = {name: points.tolist() for name, points in edges.items()}
         self._settings = [int(n_bins), cut_lists, self.groups, self.fixed, within, float(rare), labels]
-        self._settings += settings_of_law(literals, neighbors, donors, draw, valid)
-        self.neighbors, self.valid, self._drawing = neighbors, valid, Drawing(draw, int(donors))
+        self._settings += options.settings_of_law(literals, neighbors, donors, draw, valid)
+        self.neighbors, self.valid, self._drawing = neighbors, valid, options.Drawing(draw, int(donors))
         attributes, self._leaders = list[Attribute](), list[np.ndarray]()
-        members = columns_of_attributes(self.names, self.groups, self.fixed)
+        members = options.columns_of_attributes(self.names, self.groups, self.fixed)
         encoding = {"n_bins": int(n_bins), "cuts": edges, "rare": rare, "labels": labels}
         is_sampled = neighbors == "realistic" and self.schema.n_rows > MAX_ROWS
 
@@ -233,7 +226,7 @@ class TableNeighborhood:
     unseen: Mapping[str, str]
     within: str
     offered: str
-    drawing: Drawing
+    drawing: options.Drawing
 
     @property
     def independent_values(self) -> bool:
