@@ -174,7 +174,7 @@ class Explainer:
         Examples
         --------
         >>> import anchorline as al
-        >>> table = al.Table(np.arange(200.0).reshape(100, 2))
+        >>> table = al.Table(np.sin(np.arange(200.0)).reshape(100, 2))
         >>> [finding.code for finding in Explainer(lambda rows: 0 * rows[:, 0], table).check()]
         ['constant']
         """
