@@ -11,7 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from anchorline.errors import TableFileError
-from benchmarks import batch, changes, engine, literals, relevance, studio, tables, tree_support, trees, verdicts
+from benchmarks import (
+    batch,
+    changes,
+    engine,
+    literals,
+    pairs,
+    relevance,
+    studio,
+    tables,
+    tree_support,
+    trees,
+    verdicts,
+)
 from benchmarks.datasets import PUBLISHED, require_any
 from benchmarks.report import write_json, write_page
 from benchmarks.tasks import CACHE, SYNTHETIC, Benchmark, load_benchmarks
@@ -20,7 +32,7 @@ Rows = Iterable[dict[str, Any]]
 
 
 def sections(
-    benchmarks: Callable[[], Sequence[Benchmark]], time_limit: float, data: Path
+    benchmarks: Callable[[], Sequence[Benchmark]], time_limit: float, data: Path, cache: Path = CACHE
 ) -> dict[str, Callable[[], Rows]]:
     """Return, by name, a function per section that yields the section's rows as they are measured.
 
@@ -50,6 +62,7 @@ def sections(
         "tree_noise": lambda: trees.tree_noise(data),
         "literals": lambda: literals.compare_literals(data),
         "changes": lambda: changes.compare_changes(data),
+        "pairs": lambda: pairs.compare_pairs(data, cache),
         "verdicts_by_model": lambda: verdicts.verdicts_by_model(data),
         "verdicts": lambda: verdicts.verdicts(data),
         "studio": lambda: studio.measure(data),
@@ -86,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def benchmarks() -> Sequence[Benchmark]:
         return sorted(load_benchmarks(chosen.data, cache=chosen.cache), key=lambda b: b.dimension)
 
-    section_of = sections(benchmarks, chosen.time_limit, chosen.data)
+    section_of = sections(benchmarks, chosen.time_limit, chosen.data, chosen.cache)
     for name in chosen.only or section_of:
         rows = []
         print(f"== {name}", flush=True)

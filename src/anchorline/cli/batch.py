@@ -69,6 +69,7 @@ def batch(
     sigma: opt.Sigma = 1.0,
     samples: opt.Samples = None,
     objective: opt.ObjectiveOption = opt.Objective.fidelity,
+    pairs: opt.PairsOption = None,
     output_options: OutputOptions,
     table_options: TableOptions,
     max_queries: opt.MaxQueries = None,
@@ -91,7 +92,7 @@ def batch(
     loaded = model_options.load(model)
     explainer = output_options.explainer(loaded, space)
     keywords: dict[str, Any] = keywords_of(
-        sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed
+        sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed, pairs=pairs
     )
     work = Work.from_keywords(explainer, share_calls=share_calls, k=k, **keywords)
     sources: dict[str, Any] = {"model": _model_digest(model), "data": file_digest(rows)}

@@ -33,6 +33,7 @@ def explain(
     sigma: opt.Sigma = 1.0,
     samples: opt.Samples = None,
     objective: opt.ObjectiveOption = opt.Objective.fidelity,
+    pairs: opt.PairsOption = None,
     alternatives: Annotated[
         int, typer.Option("--alternatives", help="Number of equally good sums to list as well.")
     ] = 0,
@@ -62,7 +63,7 @@ def explain(
         instances = instances_to_explain(row or (), rows, space)
     chosen_format = choose_format(form, out, len(instances))
     keywords = keywords_of(
-        sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed
+        sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed, pairs=pairs
     )
     keywords |= {"alternatives": alternatives}
     loaded = model_options.load(model)

@@ -84,7 +84,13 @@ class OutputOptions:
 
 
 def keywords_of(
-    *, sigma: float, samples: int | str | None, objective: str, max_queries: int | None, seed: int
+    *,
+    sigma: float,
+    samples: int | str | None,
+    objective: str,
+    max_queries: int | None,
+    seed: int,
+    pairs: str | None = None,
 ) -> dict[str, Any]:
     """Return the keywords of `Explainer.explain`, except k, from the values of options."""
     n_samples: int | str | None = samples
@@ -101,6 +107,7 @@ def keywords_of(
         "objective": objective,
         "max_queries": max_queries,
         "seed": seed,
+        "pairs": None if pairs is None else str(pairs),
     }
 
 

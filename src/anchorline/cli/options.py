@@ -93,6 +93,13 @@ class Objective(enum.StrEnum):
     relevance = "relevance"
 
 
+class Pairs(enum.StrEnum):
+    """Which pairs of facts a sum may state."""
+
+    conjunction = "and"
+    parity = "parity"
+
+
 Model = Annotated[
     str,
     typer.Argument(
@@ -220,6 +227,10 @@ Sigma = Annotated[
 ]
 Samples = Annotated[
     str | None, typer.Option("--samples", metavar="N|auto", help="Neighbors to search with. [default: 5000]")
+]
+PairsOption = Annotated[
+    Pairs | None,
+    typer.Option("--pairs", help="Also offer pairs of facts, which count as two terms each: conjunctions (and)."),
 ]
 ObjectiveOption = Annotated[
     Objective,

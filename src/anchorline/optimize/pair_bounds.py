@@ -19,10 +19,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anchorline.optimize.bounds import Centered, Projection, project
+from anchorline.optimize.bounds import Centered, Projection, project, saddle
 
 PAIR_COST = 2  # terms: the reader holds two facts
 _INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
+_STEPS = 3  # of the multipliers, if the sum is fixed
 _SINGULAR = 1e-9  # a determinant below this share of its terms is rounding noise
 
 
@@ -103,28 +104,47 @@ def bounds_with(
     left: int,
     limits: tuple[float, float],
     multipliers: tuple[float, float],
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
     """Return lower bounds of the chosen pairs with each of ``pairs`` (n,): without, and with further pairs.
 
     ``left`` is the number of terms that are left beside the pair, and ``limits`` are those of the variant. The
-    second bound is also valid without further pairs; it is infinite if no term is left for one.
+    second bound is also valid without further pairs; it is infinite if no term is left for one. Also return the
+    multipliers of the last step. If the sum is fixed, each step moves to the best multipliers for the mean of the
+    best sets so far, because those of a set depend on the number of its pairs.
     """
     centered, n_more = columns.centered, left // PAIR_COST
     never = np.full(len(pairs), np.inf)
     q = _Units(pairs, 1, project(centered, chosen, pairs))
     if not left:
-        return q.projection.values(*limits), never
-    if centered.groups is not None and (left > 1 or n_more):
-        return -never, -never if n_more else never
-    y, members = np.array([1.0, *multipliers]), columns.members[pairs - columns.n_singles]
-    base = _base(q.projection, y, limits)
-    singles = _Units(columns.singles, left, project(centered, chosen, columns.singles))
-    own = base - _gains(centered, q, [singles], members, y)
-    if not n_more:
-        return own, never
-    cells = columns.interactions(pairs)
-    interactions = _Units(cells, min(n_more, len(cells)), project(centered, chosen, cells))
-    return own, base - _gains(centered, q, [singles, interactions], members, y)
+        return q.projection.values(*limits), never, multipliers
+    if centered.groups is not None and left > 1:
+        return -never, -never if n_more else never, multipliers
+    kinds = [_Units(columns.singles, left, project(centered, chosen, columns.singles))]
+    if n_more:
+        cells = columns.interactions(pairs)
+        kinds.append(_Units(cells, min(n_more, len(cells)), project(centered, chosen, cells)))
+    gains = _Gains.of(centered, q, kinds, columns.members[pairs - columns.n_singles])
+    form, taken, own, deep = q.projection.form, np.zeros((3, 3)), -never, -never if n_more else never
+    for step in range(_STEPS if limits[0] == limits[1] else 1):
+        if step:
+            best = _best_set(columns, chosen, int(pairs[np.argmin(own)]), left, multipliers)
+            taken = taken + (form - project(centered, best, pairs[:0]).form - taken) / step
+            multipliers = tuple(map(float, saddle(form - taken, *limits)))  # type: ignore[assignment]
+        y = np.array([1.0, *multipliers])
+        base, (without, further) = _base(q.projection, y, limits), gains.at(y)
+        own, deep = np.maximum(own, base - without), deep if further is None else np.maximum(deep, base - further)
+        if not np.isfinite(base):
+            break
+    return own, deep, multipliers
+
+
+def _best_set(
+    columns: PairColumns, chosen: tuple[int, ...], pair: int, left: int, multipliers: tuple[float, float]
+) -> tuple[int, ...]:
+    """Return the chosen pairs, one more pair, and the literals that gain most beside them."""
+    beside = project(columns.centered, (*chosen, pair), columns.singles)
+    sizes = np.abs(np.array([1.0, *multipliers]) @ beside.vectors)
+    return (*chosen, pair, *np.argsort(-sizes, kind="stable")[:left].tolist())
 
 
 def _base(projection: Projection, y: np.ndarray, limits: tuple[float, float]) -> float:
@@ -135,26 +155,48 @@ def _base(projection: Projection, y: np.ndarray, limits: tuple[float, float]) ->
     return float(y @ projection.form @ y) + price - float(np.abs(y) @ projection.errors @ np.abs(y)) - 1e-14
 
 
-def _gains(centered: Centered, q: _Units, kinds: list[_Units], members: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the most that each pair and the units beside it gain, (n,)."""
-    along, lost = y @ q.projection.vectors, np.abs(y) @ q.projection.noise
-    kappas = [_correlations(centered, q, units) for units in kinds]
-    if len(kinds) > 1:  # the interaction of the pair itself is not a unit
-        np.fill_diagonal(kappas[1], 0.0)
-    alone = [_alone(units, kappa, along, lost, y) for units, kappa in zip(kinds, kappas, strict=True)]
-    total = np.where(q.pinned, np.inf, (np.abs(along) + lost) ** 2)
-    if sum(units.slots for units in kinds) == 1:
-        return np.asarray(total + (alone[0] ** 2).max(axis=1, initial=0.0))
-    block = _Block.of(centered, kinds, kappas, members)
-    factors = _factors(centered, kinds, kappas, block)
-    alone[0] = block.joined(alone[0])
-    for i, (units, parts) in enumerate(zip(kinds, alone, strict=True)):
-        gains = parts**2
-        if i:
-            np.fill_diagonal(gains, 0.0)
-        gains = np.where(gains > 0, gains, 1.0) * np.where(gains > 0, factors[i], 0.0)
-        total = total + _top_sums(gains, units.slots)
-    return np.asarray(total)
+@dataclass(frozen=True, eq=False)
+class _Gains:
+    """What pairs q and the units beside them gain; only the multipliers are missing.
+
+    The factors 1 / (1 - rho) are those of literals alone, and of literals and interactions if there are any.
+    """
+
+    q: _Units
+    kinds: list[_Units]
+    kappas: list[np.ndarray]
+    block: "_Block"
+    factors: list[list[np.ndarray]]
+
+    @classmethod
+    def of(cls, centered: Centered, q: _Units, kinds: list[_Units], members: np.ndarray) -> "_Gains":
+        kappas = [_correlations(centered, q, units) for units in kinds]
+        if len(kinds) > 1:  # the interaction of the pair itself is not a unit
+            np.fill_diagonal(kappas[1], 0.0)
+        several = sum(units.slots for units in kinds) > 1
+        block = _Block.of(centered, kinds, kappas, members if several else members[:0])
+        factors = [_factors(centered, kinds[: i + 1], kappas, block) for i in range(len(kinds))]
+        return cls(q, kinds, kappas, block, factors)
+
+    def at(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the most that each pair and the units beside it gain, (n,): literals, and also interactions."""
+        along, lost = y @ self.q.projection.vectors, np.abs(y) @ self.q.projection.noise
+        own = np.where(self.q.pinned, np.inf, (np.abs(along) + lost) ** 2)
+        alone = [
+            _alone(units, kappa, along, lost, y) for units, kappa in zip(self.kinds, self.kappas, strict=True)
+        ]
+        alone[0] = self.block.joined(alone[0])
+        totals = []
+        for factors in self.factors:
+            total = own
+            for i, (units, factor) in enumerate(zip(self.kinds, factors, strict=False)):
+                gains = alone[i] ** 2
+                if i:
+                    np.fill_diagonal(gains, 0.0)
+                gains = np.where(gains > 0, gains, 1.0) * np.where(gains > 0, factor, 0.0)
+                total = total + _top_sums(gains, units.slots)
+            totals.append(total)
+        return totals[0], totals[1] if len(totals) > 1 else None
 
 
 def _alone(units: _Units, kappa: np.ndarray, along: np.ndarray, lost: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -187,6 +229,8 @@ class _Block:
     ) -> "_Block":
         rows = np.flatnonzero((members >= 0).all(axis=1))
         places = members[rows].T
+        if not len(rows):
+            return cls(rows, places, np.zeros(0), [kappa[:0] for kappa in kappas])
         own = [kappas[0][rows, each] for each in places]
         among = _correlations(centered, kinds[0], kinds[0])
         overlaps = np.clip(_partial(among[places[0], places[1]], *own), -_INDEFINITE, _INDEFINITE)
@@ -233,7 +277,9 @@ def _factors(centered: Centered, kinds: list[_Units], kappas: list[np.ndarray], 
     After a pair q is projected out, :math:`|\kappa_{ij}|` is at most :math:`(|\kappa_{ij}| + |\kappa_{qi}
     \kappa_{qj}|) / \sqrt{(1 - \kappa_{qi}^2)(1 - \kappa_{qj}^2)}`. The block of the pair's literals is added.
     """
-    sizes = [np.abs(kappa) for kappa in kappas]
+    sizes = [np.abs(kappa) for kappa in kappas[: len(kinds)]]
+    if sum(units.slots for units in kinds) == 1:
+        return [np.ones_like(sizes[0])]
     for each in block.places:
         sizes[0][block.rows, each] = 0.0
     largest = np.max([size.max(axis=1, initial=0.0) for size in sizes], axis=0)[:, None]
@@ -253,7 +299,7 @@ def _factors(centered: Centered, kinds: list[_Units], kappas: list[np.ndarray], 
         if not i:
             whole = [
                 _top_sums(near, other.slots - (near is block.near[0]))
-                for near, other in zip(block.near, kinds, strict=True)
+                for near, other in zip(block.near, kinds, strict=False)
             ]
             rho[block.rows, block.places[0]] = np.sum(whole, axis=0)
         unbounded = rho >= _INDEFINITE

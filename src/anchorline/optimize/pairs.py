@@ -16,11 +16,13 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from anchorline.errors import NumericalError
-from anchorline.optimize.bounds import Centered, Node, project, saddle
+from anchorline.optimize.bounds import Alone, Centered, Node, climb, project, saddle
 from anchorline.optimize.exact import Limits, Pool, Queue, _branch, _report, solve_exact
 from anchorline.optimize.pair_bounds import PAIR_COST, PairColumns, bounds_with
 from anchorline.optimize.problem import Problem, Solution, Status, Variant
 from anchorline.optimize.splits import split
+
+_CLIMBS = 4  # each takes two steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +118,16 @@ class _Search:
             sets = self._extend(sets)
 
     def _start(self, variant: Variant) -> tuple[float, float]:
-        """Return the multipliers of the sum without pairs."""
-        projection = project(self.centered, tuple(self.support.tolist()), np.zeros(0, dtype=np.intp))
-        eta, mu = saddle(projection.form, variant.low, variant.high, projection.line)
-        return float(eta), float(mu)
+        """Return multipliers that give a good bound without pairs; all multipliers are valid with pairs, too."""
+        limits, singles = (variant.low, variant.high), self.columns.singles
+        chosen = project(self.centered, tuple(self.support.tolist()), singles[:0])
+        eta, mu = saddle(chosen.form, *limits, chosen.line)
+        multipliers, alone = (float(eta), float(mu)), Alone.of(np.zeros(len(singles)))
+        for _ in range(_CLIMBS if len(singles) > variant.size else 0):
+            multipliers = climb(
+                project(self.centered, (), singles), alone, variant.size, limits, multipliers
+            ).multipliers
+        return multipliers
 
     @property
     def _is_over(self) -> bool:
@@ -145,7 +153,7 @@ class _Search:
     def _with_one_more(self, each: "_Set", queue: Queue) -> "list[_Set]":
         """Queue the nodes of a set with one more pair whose bounds are below the cutoff; return the sets."""
         left, limits = each.left - PAIR_COST, (each.variant.low, each.variant.high)
-        own, deep = bounds_with(self.columns, each.chosen, each.pairs, left, limits, each.multipliers)
+        own, deep, multipliers = bounds_with(self.columns, each.chosen, each.pairs, left, limits, each.multipliers)
         order = np.argsort(own, kind="stable")
         pairs, own, deep = (
             each.pairs[order],
@@ -156,20 +164,21 @@ class _Search:
         if n_kept < len(own):
             self.pool.close(float(own[n_kept]))
         for bound, pair in zip(own[:n_kept].tolist(), pairs.tolist(), strict=False):
-            for value, node in self._nodes(each, (*each.chosen, pair), left):
+            for value, node in self._nodes(each.variant, (*each.chosen, pair), left, multipliers):
                 queue.append((max(bound, value), len(queue), node))
         if left < PAIR_COST:
             return []
         return [
-            _Set(each.variant, (*each.chosen, pair), pairs[i:], each.multipliers, bound)
-            for i, (bound, pair) in enumerate(zip(deep.tolist(), pairs.tolist(), strict=True), 1)
+            _Set(each.variant, (*each.chosen, pair), pairs[i:], multipliers, bound)
+            for i, (bound, pair) in enumerate(zip(deep[:-1].tolist(), pairs[:-1].tolist(), strict=True), 1)
         ]
 
-    def _nodes(self, each: "_Set", chosen: tuple[int, ...], left: int) -> Iterator[tuple[float, Node]]:
+    def _nodes(
+        self, variant: Variant, chosen: tuple[int, ...], left: int, multipliers: tuple[float, float]
+    ) -> Iterator[tuple[float, Node]]:
         """Return the nodes beside chosen pairs, with bounds."""
-        variant = replace(each.variant, size=len(chosen) + left)
-        candidates = self.columns.singles if left else self.columns.singles[:0]
-        return split(self.centered, Node(variant, chosen, candidates, each.multipliers))
+        variant, singles = replace(variant, size=len(chosen) + left), self.columns.singles
+        return split(self.centered, Node(variant, chosen, singles if left else singles[:0], multipliers))
 
     def _beside(self, queue: Queue) -> None:
         """Search for the best literals beside the queued sets."""
