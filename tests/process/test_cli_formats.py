@@ -104,6 +104,14 @@ def test_options_reach_the_explanation(run):
     assert list(explanation.parameters["output_range"]) == [0, 1]
 
 
+def test_pairs_reach_the_explanation(run):
+    done = run(*explain("scorer:score", "--row", 3, "--pairs", "and", "--format", "json"))
+    assert done.returncode == 0, done.stderr
+    explanation = Explanation.from_json(done.stdout)
+    assert explanation.parameters["pairs"] == "and"
+    assert explanation.certificate.pairs_searched is not None
+
+
 def test_a_class_is_chosen(run, place):
     done = run(*explain("model.onnx", "--row", 3, "--output", "no", "--format", "json"))
     assert done.returncode == 0, done.stderr

@@ -23,6 +23,8 @@ from anchorline.optimize.problem import Problem, Solution, Status, Variant
 from anchorline.optimize.splits import split
 
 _CLIMBS = 4  # each takes two steps
+_MAX_FLOOR = 600  # columns
+_NOISE = 1e-13  # smaller shares of the variance are rounding noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +87,25 @@ def solve_with_pairs(paired: PairProblem, limits: Limits) -> Solution:
     except NumericalError:
         search.pool.close(0.0)
     status = Status.LIMIT if search.stopped or first.status is Status.LIMIT else Status.OPTIMAL
+    if status is Status.LIMIT:
+        search.pool.closed = max(search.pool.closed, _floor(search.centered))
     found = _report(search.pool, first.n_nodes + search.n_nodes, status, paired.problem.unit)
     if found.objective < first.objective:
         return found
     return replace(first, status=found.status, lower_bound=min(found.lower_bound, first.objective))
+
+
+def _floor(centered: Centered) -> float:
+    """Return what all literals and pairs together leave of the drops: a bound for every sum, however long.
+
+    It is 0 if there are too many columns to compute it in a moment. Cost n^3.
+    """
+    if len(centered.variances) > _MAX_FLOOR:
+        return 0.0
+    shares, vectors = np.linalg.eigh(centered.covariance)
+    solid = shares > _NOISE * shares.max(initial=0.0)
+    gain = float(((centered.rows[0] @ vectors[:, solid]) ** 2 / shares[solid]).sum())
+    return max(0.0, float(centered.form[0, 0]) * (1 - 1e-9) - gain)
 
 
 class _Search:
