@@ -121,7 +121,9 @@ def tried_sentences(changes: "Changes") -> list[str]:
     if ruled_out:
         facts = "one fact" if ruled_out == 1 else f"at most {ruled_out} facts"
         if changes.n_proved >= ruled_out:
-            lines.append(f"Proven: no change of {facts} does it, to any of the training values allowed.")
+            is_table = str(changes.parameters["space"]).startswith("table:")
+            values = ", to any of the training values allowed" if is_table else ""
+            lines.append(f"Proven: no change of {facts} does it{values}.")
         else:
             lines.append(f"No change of {facts} does it among the values tried.")
     n, parts = changes.n_attributes, [_count(level) for level in changes.levels]

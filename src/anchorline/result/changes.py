@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from anchorline._links import call
-from anchorline.errors import FormatError, TamperedError
+from anchorline.errors import FormatError, ParameterError, TamperedError
 from anchorline.guarantees import Estimate
 from anchorline.result.frames import frame_in
 from anchorline.result.json_format import SCHEMA_VERSION, parsed, sealed
@@ -151,7 +151,17 @@ class Changes:
 
     def changed(self, place: int = 0) -> dict[str, Any]:
         """Return the example of an option as a whole row: the instance's values by column, with the changes."""
+        if not self.has_columns:
+            raise ParameterError(
+                "The instance is not a row of columns, so its example has no values by column. Use the facts of "
+                "the option."
+            )
         return dict(zip(self.columns, self.instance, strict=True)) | self.options[place].values
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether the instance is a row with one value per column, as in a table or a hypercube."""
+        return _has_columns(self.parameters)
 
     def __str__(self) -> str:
         return str(call("changes.text", self))
@@ -271,7 +281,7 @@ def _check_consistency(body: Mapping[str, Any]) -> None:
     sizes = [len(option["moves"]) for option in options]
     held = {*body["fixed"], *body["parameters"]["fixed"]}
     claims = {
-        "instance": len(columns) == len(body["instance"]),
+        "instance": not _has_columns(body["parameters"]) or len(columns) == len(body["instance"]),
         "options": sizes == sorted(sizes) and all(0 < size <= body["parameters"]["max_facts"] for size in sizes),
         "columns": all(len(each) == len({*each}) and {*each} <= {*columns} for each in used),
         "fixed": not held & {column for each in used for column in each},
@@ -281,6 +291,10 @@ def _check_consistency(body: Mapping[str, Any]) -> None:
     wrong = [name for name, holds in claims.items() if not holds]
     if wrong:
         raise TamperedError(f"The changes contradict themselves in {', '.join(wrong)}.")
+
+
+def _has_columns(parameters: Mapping[str, Any]) -> bool:
+    return str(parameters["space"]).startswith(("table:", "hypercube:"))
 
 
 def _is_reached(body: Mapping[str, Any], option: Mapping[str, Any]) -> bool:

@@ -172,7 +172,7 @@ class FlipChoices:
         name, text = self.neighborhood.literals[attribute].name, self.text_before(attribute)
         if self._coordinates and text in (f"{name} = +1", f"{name} = -1"):
             return f"{name} = {-self._coordinates[attribute]:+d}"
-        return f"not: {text}"
+        return f"{text.removesuffix(' is there')} is not there" if text.endswith(" is there") else f"not: {text}"
 
     def fact(self, attribute: int, value: int, *, with_more: bool) -> str:
         """Return the statement that is true once the literal is broken."""

@@ -249,3 +249,17 @@ def test_other_tables_give_the_same_bytes():
         for table in (FRAME, polars.from_pandas(FRAME))
     }
     assert len(texts) == 1
+
+
+def test_words_of_a_text_are_taken_away():
+    def model(texts):
+        return np.array(["bad" if "refund" in text or "broken" in text else "good" for text in texts])
+
+    found = al.Explainer(model, al.Text(), task="label").changes("I want a refund because it is broken")
+    assert found[0].facts == ('"refund" is not there', '"broken" is not there')
+    assert found.n_proved == 1
+    assert "Proven: no change of one fact does it.\n" in str(found)
+    assert al.Changes.from_json(found.to_json()) == found
+    assert found.verify(model, al.Text(), seed=1).holds
+    with pytest.raises(ParameterError, match="not a row of columns"):
+        found.changed()
