@@ -22,8 +22,8 @@ def assess_by_leaves(
 ) -> Assessment | None:
     """Compute all errors of a sum exactly; None if they are sums over too many pairs of leaves.
 
-    Whether a decision stays is not a sum over leaves. It is measured on ``n_fresh`` fresh neighbors, and not at
-    all if there are none.
+    How often a decision or a number stays is not a sum over leaves. It is measured on ``n_fresh`` fresh neighbors,
+    and not at all if there are none.
     """
     event = cancelling_event(contributions, case.law)
     square = leaves.drop_square
