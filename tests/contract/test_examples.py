@@ -15,6 +15,6 @@ def run(name, folder):
 def test_why_declined(tmp_path):
     output = run("why_declined.py", tmp_path)
     assert "-> P(declined) = 0.970" in output
-    assert "Verdict: trustworthy." in output
+    assert "Verdict: trustworthy explanation." in output
     assert "The explanation holds: every figure was reproduced, and fresh neighbors confirm" in output
     assert not list(tmp_path.iterdir())

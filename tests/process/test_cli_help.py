@@ -36,14 +36,14 @@ def test_doctor(run):
 def test_doctor_looks_for_traps_in_a_table(run, tmp_path):
     rows = [f"{i},{i % 2},{1 - i % 2},{(i * 37) % 61},{'yes' if i % 2 else 'no'}" for i in range(100)]
     (tmp_path / "bad.csv").write_text("\n".join(["key,male,female,age,answer", *rows]), encoding="utf-8")
-    done = run("doctor", "--data", "bad.csv", "--target", "answer")
+    done = run("doctor", "--data", "bad.csv", "--target", "answer", cwd=tmp_path)
     assert done.returncode == 0
     assert [line.partition(":")[0] for line in done.stdout.splitlines()] == ["indicators", "id", "target-copy"]
     (tmp_path / "fine.csv").write_text(
         "\n".join(["age", *(str(i * 37 % 61) for i in range(100))]), encoding="utf-8"
     )
-    assert run("doctor", "--data", "fine.csv").stdout == "Nothing was found.\n"
-    assert "no column 'x'" in run("doctor", "--data", "fine.csv", "--target", "x").stderr
+    assert run("doctor", "--data", "fine.csv", cwd=tmp_path).stdout == "Nothing was found.\n"
+    assert "no column 'x'" in run("doctor", "--data", "fine.csv", "--target", "x", cwd=tmp_path).stderr
 
 
 def test_doctor_says_what_to_type(monkeypatch, capsys):

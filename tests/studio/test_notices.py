@@ -6,7 +6,7 @@ import pandas as pd
 import anchorline as al
 from anchorline.studio.app import Studio
 
-FRAME = pd.DataFrame({"a": np.arange(100.0), "target": ["no", "yes"] * 50})
+FRAME = pd.DataFrame({"a": np.arange(100.0) / 2, "target": ["no", "yes"] * 50})
 
 
 def model(rows):

@@ -76,7 +76,7 @@ MISSPELLED = [
     (lambda: al.Table(FRAME, Fixed=["age"]), r"'Fixed'. Did you mean 'fixed'\?"),
     (
         lambda: al.Table(FRAME, zzz=1),
-        r"'zzz'. The keywords are categorical, cuts, fixed, frame, groups, literals, n_bins",
+        r"'zzz'. The keywords are categorical, cuts, donors, draw, fixed, frame, groups, literals, n_bins",
     ),
     (
         lambda: al.Explainer(model, FRAME, outputs="a"),

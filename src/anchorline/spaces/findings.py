@@ -142,8 +142,9 @@ def _check_single(columns: Mapping[str, Column], ids: tuple[str, ...]) -> Iterat
     if ids:
         yield Finding(
             "id",
-            f"{_listed(ids)} seems to identify rows: every row has a value of its own. A model cannot learn from "
-            f"it, and it should not be a reason. Leave it out of the table, or type fixed={list(ids)!r}.",
+            f"{_listed(ids)} seems to identify rows: every row has a value of its own. If so, it says nothing "
+            "about other rows and should not be a reason. Leave it out of the table, or type "
+            f"fixed={list(ids)!r}.",
             ids,
         )
     for name, column in columns.items():

@@ -324,7 +324,7 @@ def test_grouped_and_fixed_columns(people, figure):
 
 
 def test_an_attribute_that_never_changes_around_one_row_adds_nothing_there(figure):
-    rows = np.column_stack([np.r_[np.zeros(99), 1], np.arange(100.0)])
+    rows = np.column_stack([np.r_[np.zeros(99), 1], np.arange(100.0) / 2])
     table = al.Table(rows, names=["rare", "x"], cuts={"rare": [2.0]}, literals="intervals")
     explainer = al.Explainer(lambda rows: rows[:, 1], table, output="y", task="number")
     one, other = (explainer.explain([value, 40.0], k=3, n_samples=200, n_certify=0) for value in (0.0, 3.0))

@@ -121,7 +121,7 @@ def test_the_page_escapes_and_highlights_the_facts_of_both_sides():
 def test_values_that_stay_are_called_values():
     import pandas as pd
 
-    frame = pd.DataFrame({"age": np.arange(60.0), "debt": np.arange(60.0)[::-1] % 17})
+    frame = pd.DataFrame({"age": np.arange(60.0) + 0.5, "debt": np.arange(60.0)[::-1] % 17})
     model = lambda rows: np.asarray(rows["age"]) - np.asarray(rows["debt"])  # noqa: E731
     text = al.Explainer(model, al.Table(frame), output="net").explain(45, k=3).as_rule()
     assert " net; " in text

@@ -14,7 +14,7 @@ def reliability(
     r"""Return the share of values on the same sides, at least as far away, with which the change turns.
 
     .. math:: \sum_{v \in B} \prod_k \frac{c_k(v_k)}{C_k}\,[\text{the decision turns at } v],
-              \qquad B = B_1 \times \dots \times B_s
+              \qquad B = B_1 \times \cdots \times B_s
 
     where :math:`B_k` are the training values that meet bound k, and :math:`c_k(v)` of :math:`C_k` training rows
     that do have the value v. If B has at most ``n_measure`` members, all are tried. Otherwise the values are drawn
