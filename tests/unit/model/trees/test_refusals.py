@@ -25,6 +25,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeRegressor
 
+import anchorline as al
 from anchorline.model.loaders import load_model
 from anchorline.model.outputs import resolve
 from anchorline.model.trees import Agreement, Reading, Refusal, agrees, read
@@ -95,6 +96,18 @@ def test_refusals_say_why(name):
     assert reason in refusal.reason
     assert refusal.reason[0].islower()
     assert not refusal.reason.endswith(".")
+
+
+def test_certificates_state_the_reason():
+    forest = RandomForestClassifier(**FOREST)
+    calibrated = CalibratedClassifierCV(forest, cv=2).fit(ROWS, LABELS)
+    for model, reason in (
+        (forest.fit(ROWS, LABELS), None),
+        (calibrated, "its CalibratedClassifierCV makes answers"),
+    ):
+        certificate = al.Explainer(model, al.Table(ROWS)).explain(0, k=2, n_samples=100, n_certify=0).certificate
+        assert certificate.by_leaves == (reason is None)
+        assert (certificate.sampled_because or "").startswith(reason or "")
 
 
 def test_labels_and_other_methods_are_refused():
