@@ -63,6 +63,7 @@ def sections(
         "literals": lambda: literals.compare_literals(data),
         "changes": lambda: changes.compare_changes(data),
         "pairs": lambda: pairs.compare_pairs(data, cache),
+        "literals_proofs": lambda: literals.time_proofs(data),
         "verdicts_by_model": lambda: verdicts.verdicts_by_model(data),
         "verdicts": lambda: verdicts.verdicts(data),
         "studio": lambda: studio.measure(data),

@@ -18,6 +18,8 @@ from anchorline.batch.local import ExecutionPlan, RunEvents, stream
 from anchorline.batch.partition import Work, rows_of
 from anchorline.batch.run import RunOptions, run_batch
 from anchorline.explainer import Explainer
+from anchorline.spaces.table import Table
+from benchmarks.engine import Stopwatch
 
 DIMENSIONS = (20, 50, 200)
 SIZES = (1_000, 10_000, 100_000)
@@ -30,8 +32,8 @@ _TIMED_ROWS = 100  # enough to average out changes in the speed of the machine
 def speed() -> Iterator[dict[str, Any]]:
     """Yield the rows per second of gradient boosting on a pandas frame, with one thread per process."""
     for d in DIMENSIONS:
-        frame, model = _boosted(d)
-        in_model, total = _seconds_per_row(frame, model)
+        frame, model = boosted(d)
+        (in_model, total), (bounds_in_model, bounds_total) = _seconds_per_row(frame, model)
         n_rows = max(20, int(_SECONDS / total))
         one, two, separate = _rates(frame.iloc[:n_rows], model, frame)
         yield {
@@ -45,6 +47,7 @@ def speed() -> Iterator[dict[str, Any]]:
             "seconds_a_row": total,
             "in_the_model": in_model,
             "total_over_model": total / in_model,
+            "total_over_model_with_bounds": bounds_total / bounds_in_model,
         }
 
 
@@ -56,7 +59,8 @@ def memory() -> Iterator[dict[str, Any]]:
         yield json.loads(done.stdout.splitlines()[-1])
 
 
-def _boosted(d: int) -> tuple[Any, Any]:
+def boosted(d: int) -> tuple[Any, Any]:
+    """Return a generated frame of d numbers, and gradient boosting that was fitted to it."""
     import pandas as pd
     from sklearn.datasets import make_regression
     from sklearn.ensemble import HistGradientBoostingRegressor
@@ -66,28 +70,25 @@ def _boosted(d: int) -> tuple[Any, Any]:
     return frame, HistGradientBoostingRegressor(random_state=0).fit(frame, target)
 
 
-def _seconds_per_row(frame: Any, model: Any) -> tuple[float, float]:
-    """Return the median seconds per row inside the model, and in total.
+def _seconds_per_row(frame: Any, model: Any) -> list[tuple[float, float]]:
+    """Return the median seconds per row inside the model, and in total: with intervals, and with bounds.
 
-    The seconds are processor time, which does not depend on other programs.
+    The seconds are processor time, which does not depend on other programs. Every row is explained with both kinds
+    of literals in turn.
     """
-    spent = 0.0
-
-    def predict(inputs: Any) -> Any:
-        nonlocal spent
-        start = time.process_time()
-        answers = model.predict(inputs)
-        spent += time.process_time() - start
-        return answers
-
-    explainer = Explainer(predict, frame, task="number")
-    explainer.explain(0)  # learns the range and does the imports of the first use
-    pairs = []
-    for row in range(1, _TIMED_ROWS + 1):
-        spent, start = 0.0, time.process_time()
-        explainer.explain(row)
-        pairs.append((spent, time.process_time() - start))
-    return statistics.median(pair[0] for pair in pairs), statistics.median(pair[1] for pair in pairs)
+    watch = Stopwatch(model.predict, time.process_time)
+    explainers = [Explainer(watch, Table(frame, literals=kind), task="number") for kind in ("intervals", "bounds")]
+    pairs: list[list[tuple[float, float]]] = [[], []]
+    for row in range(_TIMED_ROWS + 1):
+        for explainer, measured in zip(explainers, pairs, strict=True):
+            watch.seconds, start = 0.0, time.process_time()
+            explainer.explain(row)
+            if row:  # the first row also learns the range and does the imports of the first use
+                measured.append((watch.seconds, time.process_time() - start))
+    return [
+        (statistics.median(pair[0] for pair in each), statistics.median(pair[1] for pair in each))
+        for each in pairs
+    ]
 
 
 def _rates(rows: Any, model: Any, frame: Any) -> list[float]:

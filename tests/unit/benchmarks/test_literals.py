@@ -30,3 +30,15 @@ def test_every_kind_is_measured_on_the_same_rows(data, monkeypatch):
         assert row["fidelity_error"] - rows[0]["fidelity_error"] <= row["fidelity_paired_high"]
         assert row["candidates"] >= rows[0]["candidates"]
         assert row["median_time_over_queries"] > 1
+
+
+def test_proofs_are_timed_on_raw_and_generated_tables(data, monkeypatch):
+    monkeypatch.setattr(literals, "DIMENSIONS", (5,))
+    monkeypatch.setattr(literals, "N_TIMED", 1)
+    rows = list(literals.time_proofs(data, n_rows=2))
+    assert [(row["table"], row["attributes"]) for row in rows] == [("California Housing", 4), ("generated", 5)]
+    for row in rows:
+        assert row["proven"] == "2 of 2"
+        assert row["largest_relative_gap"] < 1e-9
+        assert row["candidates"] > row["attributes"]
+        assert 0 < row["median_milliseconds_bounds"] <= row["slowest_milliseconds_bounds"]

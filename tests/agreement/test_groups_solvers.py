@@ -1,0 +1,69 @@
+"""Runners-up, IHT, SCIP and Gurobi on bounds and intervals of attributes, against enumeration of every support."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from anchorline.optimize import Evidence, Problem, Status, audit, solve
+from anchorline.optimize.exact import Limits, solve_runners_up
+from helpers.attributes import generate_grouped
+from helpers.oracle import enumerate_objective, least_squares
+
+
+def drawn_attributes(seed, missing):
+    """Flips of two or three attributes with two bounds and an interval each, and random drops."""
+    rng = np.random.default_rng([41, seed])
+    chances = [0.4, 0.25, 0.25, 0.1] if missing else [0.5, 0.25, 0.25, 0.0]
+    drawn = rng.choice([0, -1, 1, 9], p=chances, size=(60, int(rng.integers(2, 4))))
+    lost = drawn == 9
+    below, above = (drawn == -1) | lost, (drawn == 1) | lost
+    flips = np.stack([below, above, below | above], axis=2).reshape(len(drawn), -1)
+    return flips, rng.uniform(-1, 1, len(drawn)), np.repeat(np.arange(drawn.shape[1]), 3), rng
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_runners_up_are_the_next_best_of_all_supports(missing):
+    for seed in range(15):
+        flips, drops, groups, rng = drawn_attributes(seed, missing)
+        d, k, n_best = flips.shape[1], int(rng.integers(2, 5)), int(rng.integers(2, 7))
+        problem = Problem(Evidence.from_sample(flips, drops), k, 0.6, box=None, groups=groups)
+        candidates, complete = solve_runners_up(problem, Limits(), n_best)
+        ones, values = np.ones(len(drops)), []
+        for size in range(k + 1):
+            for chosen in itertools.combinations(range(d), size):
+                columns = flips[:, chosen].astype(float)
+                free = least_squares(columns, drops, ones)[0] if size < k else np.inf
+                values.append(min(free, least_squares(columns, drops, ones, 0.6)[0]))
+        best = sorted(value for value in values if value < np.inf)[:n_best]
+        assert complete
+        assert [candidate.objective for candidate in candidates] == pytest.approx(best, abs=1e-9), f"seed {seed}"
+
+
+def test_iht_is_never_below_the_enumerated_optimum():
+    for seed in range(12):
+        flips, drops, groups, _ = drawn_attributes(seed, missing=seed % 2 == 1)
+        problem = Problem(Evidence.from_sample(flips, drops), 3, 0.6, box=None, groups=groups)
+        solution = solve(problem, "iht")
+        truth = enumerate_objective(flips, drops, np.ones(len(drops)), 3, 0.6, None, 0.0)
+        assert solution.status is Status.HEURISTIC
+        assert solution.objective >= truth - 1e-9, f"seed {seed}"
+        assert problem.n_terms(solution.contributions, solution.intercept) <= 3
+
+
+@pytest.mark.parametrize("method", ["scip", "gurobi"])
+def test_other_solvers_agree_with_enumeration(method):
+    seeds = [seed for seed in range(120) if generate_grouped(seed).box == 1.0 and generate_grouped(seed).k > 1]
+    for seed in seeds[:12]:
+        sample = generate_grouped(seed)
+        rest = (sample.k, sample.prediction, sample.box, sample.origin)
+        truth = enumerate_objective(sample.flips, sample.drops, sample.row_weights, *rest)
+        evidence = Evidence.from_sample(sample.flips, sample.drops, sample.weights)
+        problem = Problem(evidence, *rest, groups=sample.groups)
+        solution = solve(problem, method)
+        if np.isinf(truth):
+            assert solution.status is Status.INFEASIBLE, f"seed {seed}"
+            continue
+        assert solution.status is Status.OPTIMAL, f"seed {seed}"
+        assert solution.objective == pytest.approx(truth, abs=1e-6), f"seed {seed}"
+        audit.check(problem, solution)
