@@ -14,6 +14,7 @@ from anchorline.errors import TableFileError
 from benchmarks import (
     batch,
     changes,
+    contents,
     engine,
     literals,
     pairs,
@@ -64,6 +65,8 @@ def sections(
         "changes": lambda: changes.compare_changes(data),
         "pairs": lambda: pairs.compare_pairs(data, cache),
         "literals_proofs": lambda: literals.time_proofs(data),
+        "text": contents.compare_text,
+        "images": contents.compare_images,
         "verdicts_by_model": lambda: verdicts.verdicts_by_model(data),
         "verdicts": lambda: verdicts.verdicts(data),
         "studio": lambda: studio.measure(data),
