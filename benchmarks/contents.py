@@ -171,9 +171,8 @@ def _compare(size: str, subjects: list[Subject]) -> Iterator[dict[str, Any]]:
 
 def _ours(subject: Subject, model: Stopwatch, column: int, seed: int) -> tuple[np.ndarray, float]:
     explainer = Explainer(model, subject.space, column=column)
-    e = explainer.explain(
-        subject.instance, k=K, n_samples=subject.n_queries - 1, n_certify=0, seed=seed, keep_noise=True
-    )
+    size: dict[str, Any] = {"n_samples": subject.n_queries - 1, "n_certify": 0, "sampling": "draw"}
+    e = explainer.explain(subject.instance, k=K, seed=seed, keep_noise=True, **size)
     return e.contributions, e.intercept
 
 
