@@ -79,7 +79,7 @@ def level_sentences(
         parts.append(f"A broken fact takes its contribution away twice{_all_broken(explanation)}.")
     if explanation.label is not None and explanation.parameters.get("task") == "label":
         label = value(str(explanation.label), format_name)
-        parts.append(f"In the sum, 1 stands for {label}, and -1 for any other label.")
+        parts.append(f"In the sum, 1 stands for the label {label}, and -1 for any other.")
     return [line for line in (" ".join(parts), means) if line]
 
 

@@ -73,7 +73,7 @@ def verdict_markup(explanation: "Explanation") -> str:
     """Return the verdict as a symbol, a word and a sentence, so that it does not rely on color."""
     verdict = explanation.verdict
     symbol = f'<span aria-hidden="true">{_SYMBOLS[verdict.name]}</span>'
-    title = verdict.title.capitalize() + (", but see the warning" if explanation.warnings else "")
+    title = verdict.title.capitalize() + (" (see the warning)" if explanation.warnings else "")
     return (
         f'<p class="al-verdict al-{verdict.name.lower()}"><b>{symbol} {title}.</b> '
         f"<span>{verdict_reason(explanation.certificate, escape_text)}</span></p>"
@@ -186,7 +186,8 @@ def claims(explanation: "Explanation") -> list[tuple[str, list[str]]]:
     """
     certificate = explanation.certificate
     confidence = f"{100 * certificate.confidence:g}%"
-    is_exact = certificate.fidelity_error is not None and certificate.fidelity_error.exact
+    shown = (certificate.fidelity_error, certificate.stability, certificate.baseline_stability)
+    is_exact = certificate.fidelity_error is not None and all(one is None or one.exact for one in shown)
     sure = "exactly" if is_exact else f"all limits together with {confidence} confidence"
     sections = [
         ("On the sample", [html.escape(on_the_sample(certificate))]),

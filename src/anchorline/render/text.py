@@ -51,7 +51,7 @@ def sentences(explanation: "Explanation") -> list[str]:
     lines = [another_class(explanation), *certificate_text(explanation.certificate).split("\n")]
     title = f"{_VERDICT} {explanation.certificate.verdict.title}"
     if explanation.warnings:  # praise must not be read without them
-        lines = [line.replace(title, f"{title}, but see the warning below", 1) for line in lines]
+        lines = [line.replace(title, f"{title} (see the warning below)", 1) for line in lines]
     return [line for line in (*lines, *cautions(explanation)) if line]
 
 
@@ -223,8 +223,10 @@ def by_theorem(certificate: "Certificate") -> list[str]:
     """
     lines, epsilon, bound = [], certificate.theorem_epsilon, certificate.relevance_bound
     if certificate.exhaustive:
-        whole = "Every sum went over" if certificate.by_leaves else "The sample was"
-        lines.append(f"{whole} the whole neighborhood, so nothing has to be inferred.")
+        whole = "The errors went over" if certificate.by_leaves else "The sample was"
+        sampled = certificate.stability is not None and not certificate.stability.exact
+        rest = "only how often the output stays was sampled" if sampled else "nothing has to be inferred"
+        lines.append(f"{whole} the whole neighborhood, so {rest}.")
     elif epsilon is not None and not is_vacuous(epsilon):
         lines.append(
             f"With confidence {100 * certificate.confidence:g}%, by itself and not jointly with the intervals, "

@@ -11,7 +11,7 @@ import pytest
 
 import anchorline as al
 from anchorline.errors import ParameterError
-from anchorline.guarantees import Estimate
+from anchorline.guarantees import Estimate, exact_estimate
 from anchorline.render import html
 from anchorline.render.markup import style_sheet
 from anchorline.render.text import on_the_sample, printable
@@ -368,8 +368,19 @@ def test_findings_about_the_setup_are_shown_beside_the_verdict(render):
     finding = "The model predicts '<b>' for all 512 training rows that were queried."
     made = render(dataclasses.replace(explanation(), warnings=(finding,)))
     assert '<p class="al-warning"><bdi>Warning: The model predicts &#x27;&lt;b&gt;&#x27; for all 512' in made
-    assert ", but see the warning.</b>" in made
+    assert " (see the warning).</b>" in made
     assert "see the warning" not in render(explanation())
+
+
+@both
+def test_a_share_that_was_sampled_is_not_called_exact(render):
+    """The errors of sums of trees are exact, but how often the output stays is not."""
+    e = explanation()
+    exact = exact_estimate(0.1, 64)
+    certificate = dataclasses.replace(e.certificate, fidelity_error=exact, exhaustive=True, by_leaves=True)
+    text = Reader(render(dataclasses.replace(e, certificate=certificate))).text
+    assert "In the population, all limits together with 95% confidence" in text
+    assert "The errors went over the whole neighborhood, so only how often the output stays was sampled." in text
 
 
 @both

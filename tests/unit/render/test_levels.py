@@ -114,3 +114,9 @@ def test_bounds_that_exclude_each_other_are_never_all_broken(frame):
 
 def test_a_sum_without_facts_is_its_starting_level():
     assert "The starting level is the prediction itself" in legend(al.explain(lambda z: 0 * z[:, 0] + 0.3, [1, 1]))
+
+
+def test_the_numbers_of_a_label_are_explained():
+    vote = lambda z: np.where(z[:, 0] > 0, "yes", "no")  # noqa: E731
+    text = al.explain(vote, [1] * 5, k=2, output="vote").explain_itself()
+    assert 'In the sum, 1 stands for the label "yes", and -1 for any other.' in text
