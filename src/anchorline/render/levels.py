@@ -99,11 +99,11 @@ def _all_broken(explanation: "Explanation") -> str:
     low, high = explanation.parameters["output_range"]
     slack = 1e-9 * (high - low)
     if low - slack <= end <= high + slack:
-        return f"; with {broken} broken, the sum gives {end:.3g}"
+        return f"; with {broken} broken, the sum gives about {end:.3g}"
     # As many digits as it takes to show that the number lies outside.
     shown = next(text for n in range(3, 18) if not low <= float(text := f"{end:.{n}g}") <= high)
     outside = f"outside the output range {low:.4g} to {high:.4g}: so far from the case, the sum does not fit"
-    return f"; with {broken} broken, the sum gives {shown}, {outside}"
+    return f"; with {broken} broken, the sum gives about {shown}, {outside}"
 
 
 def neighbor_sentence(explanation: "Explanation") -> str:

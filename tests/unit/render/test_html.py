@@ -404,3 +404,18 @@ def test_names_in_other_directions_are_isolated(render):
     )
     visible = re.sub(r"<title>.*?</title>|<style>.*?</style>", "", made, flags=re.DOTALL)
     assert visible.count(name) == len(re.findall(rf"<bdi>[^<]*{name}[^<]*</bdi>", visible)) > 3
+
+
+def test_shares_that_were_measured_are_not_called_exact():
+    """Errors of a forest are sums over leaves and so exact, but how often the output stays is measured."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    rows = np.random.default_rng(0).normal(size=(80, 3))
+    model = RandomForestRegressor(3, max_depth=2, random_state=0).fit(rows, rows[:, 0] + rows[:, 1])
+    e = al.Explainer(model, al.Table(rows)).explain(0, k=3, n_certify=200)
+    assert e.certificate.by_leaves
+    assert e.certificate.fidelity_error.exact
+    page = e.to_html()
+    assert "In the population, all limits together with 95% confidence" in page
+    assert "only how often the output stays was sampled" in page
+    assert "nothing has to be inferred" not in page
