@@ -29,8 +29,12 @@ def investigate_by_leaves(case: Case) -> Findings:
 
 
 def pose_by_leaves(case: Case, leaves: "LeafRow") -> Problem:
-    """Return the problem of the whole neighborhood; without a certificate, of what sums of facts can explain."""
-    return pose(case, leaves.evidence(None if case.settings.n_certify == 0 else leaves.drop_square))
+    """Return the problem of the whole neighborhood.
+
+    If the mean squared drop is a sum over too many pairs of leaves, the problem is that of the part of the drops
+    that sums of facts can explain: its best sums and gaps are the same, and its objective is smaller by a constant.
+    """
+    return pose(case, leaves.evidence(leaves.drop_square))
 
 
 def conclude_by_leaves(
