@@ -103,8 +103,8 @@ def stopping_sentence(certificate: "Certificate") -> str:
 def details_text(certificate: "Certificate") -> str:
     """Return the figures behind the sentences of the certificate, and the bounds that theory alone gives."""
     where = "Over the whole neighborhood" if certificate.by_leaves else "On the sample"
-    if certificate.by_leaves and certificate.fidelity_error is None:
-        where += ", apart from what no sum of facts can explain"
+    if certificate.by_leaves and not (certificate.fidelity_error and certificate.fidelity_error.exact):
+        where += ", up to a number that is the same for all sums of facts"
     lines = [f"{where}: mean square {certificate.objective:.6g}, lower bound {certificate.lower_bound:.6g}."]
     if certificate.fidelity_error is not None:
         lines.append(

@@ -42,9 +42,9 @@ class Certificate:
     sample size. It is vacuous above 1.
 
     ``by_leaves`` means that nothing was sampled: every moment is a sum over the leaves of the model's trees, and
-    ``n_samples`` is the number of leaves. Where errors were not computed, ``objective`` and ``lower_bound`` then
-    leave out the part of the error that is the same for all sums of facts. ``sampled_because`` says why neighbors
-    were sampled although the model has trees.
+    ``n_samples`` is the number of leaves. Unless the fidelity error is exact, ``objective`` and ``lower_bound``
+    may then leave out a part of the error that is the same for all sums of facts. ``sampled_because`` says why
+    neighbors were sampled although the model has trees.
 
     ``n_left_out`` counts facts that the search left out, because their effect on the output may be zero, if the
     best of all sums contains such facts. Then the proof is about sums of the other facts. ``n_facts`` counts the

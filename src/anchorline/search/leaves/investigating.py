@@ -32,7 +32,7 @@ def pose_by_leaves(case: Case, leaves: "LeafRow") -> Problem:
     """Return the problem of the whole neighborhood.
 
     If the mean squared drop is a sum over too many pairs of leaves, the problem is that of the part of the drops
-    that sums of facts can explain: its best sums and gaps are the same, and its objective is smaller by a constant.
+    that sums of facts can explain. Its best sums and gaps are the same; its objective is smaller by a constant.
     """
     return pose(case, leaves.evidence(leaves.drop_square))
 
