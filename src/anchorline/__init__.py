@@ -11,31 +11,45 @@ from typing import TYPE_CHECKING, Any
 from anchorline import _links, _moved
 from anchorline._version import __version__
 from anchorline.errors import AnchorlineError
-from anchorline.explainer import Explainer, explain
-from anchorline.optimize.problem import Status
-from anchorline.result.certificate import Certificate, Verdict
-from anchorline.result.changes import Changes, Counterfactual
-from anchorline.result.explanation import Alternative, Explanation
-from anchorline.result.explanations import Explanations, Failure
-from anchorline.result.frontier import Frontier
-from anchorline.spaces.base import Literal
-from anchorline.spaces.hypercube import Hypercube
 from anchorline.verify import verify
 
 if TYPE_CHECKING:
+    from anchorline.explainer import Explainer, explain
+    from anchorline.optimize.problem import Status
+    from anchorline.result.certificate import Certificate, Verdict
+    from anchorline.result.changes import Changes, Counterfactual
+    from anchorline.result.explanation import Alternative, Explanation
+    from anchorline.result.explanations import Explanations, Failure
+    from anchorline.result.frontier import Frontier
+    from anchorline.spaces.base import Literal
     from anchorline.spaces.binarizer import Binarizer
+    from anchorline.spaces.hypercube import Hypercube
     from anchorline.spaces.image import Image
     from anchorline.spaces.signal import Signal
     from anchorline.spaces.table import Table
     from anchorline.spaces.text import Text
 
-# Some of these import scikit-learn or narwhals, which takes long.
+# A module is imported at the first use of its names, so that a program that may explain starts quickly.
 _ON_FIRST_USE = {
+    "Alternative": "anchorline.result.explanation",
     "Binarizer": "anchorline.spaces.binarizer",
+    "Certificate": "anchorline.result.certificate",
+    "Changes": "anchorline.result.changes",
+    "Counterfactual": "anchorline.result.changes",
+    "Explainer": "anchorline.explainer",
+    "Explanation": "anchorline.result.explanation",
+    "Explanations": "anchorline.result.explanations",
+    "Failure": "anchorline.result.explanations",
+    "Frontier": "anchorline.result.frontier",
+    "Hypercube": "anchorline.spaces.hypercube",
     "Image": "anchorline.spaces.image",
+    "Literal": "anchorline.spaces.base",
     "Signal": "anchorline.spaces.signal",
+    "Status": "anchorline.optimize.problem",
     "Table": "anchorline.spaces.table",
     "Text": "anchorline.spaces.text",
+    "Verdict": "anchorline.result.certificate",
+    "explain": "anchorline.explainer",
 }
 
 # Methods of results and explainers that rooms above them carry out.
@@ -70,7 +84,7 @@ _links.link(
         "printable": "anchorline.render.characters:printable",
         "range_advice": "anchorline.render.trust:range_advice",
         "verify.changes": "anchorline.verify.changes:verify_changes",
-        "verify": "anchorline.verify.check:verify",
+        "verify": "anchorline.verify.check:check",
     }
 )
 _moved.install()
@@ -105,7 +119,8 @@ def __getattr__(name: str) -> Any:
     if name in _ON_FIRST_USE:
         from importlib import import_module  # noqa: PLC0415
 
-        return getattr(import_module(_ON_FIRST_USE[name]), name)
+        value = globals()[name] = getattr(import_module(_ON_FIRST_USE[name]), name)
+        return value
     moved = _moved.new_path(f"anchorline.{name}")
     if moved is not None:
         from importlib import import_module  # noqa: PLC0415

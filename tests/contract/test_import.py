@@ -1,4 +1,4 @@
-"""``import anchorline`` loads NumPy and no heavier package."""
+"""``import anchorline`` loads no other package; the first use loads NumPy and no heavier one."""
 
 import json
 import subprocess
@@ -30,8 +30,18 @@ def loaded_after(code):
 )
 def test_nothing_heavy_is_loaded(code):
     loaded = loaded_after(code)
-    assert {"anchorline", "numpy"} <= loaded
+    assert "anchorline" in loaded
     assert not loaded & {*HEAVY, *OPTIONAL}
+
+
+def test_the_import_alone_does_not_load_numpy():
+    assert "numpy" not in loaded_after("import anchorline; dir(anchorline); anchorline.verify")
+    assert "numpy" in loaded_after("from anchorline import Explainer")
+
+
+@pytest.mark.parametrize("first", ["anchorline.verify", "anchorline.verify.check", "anchorline.explainer"])
+def test_verify_is_a_function_whatever_is_imported_first(first):
+    assert "numpy" in loaded_after(f"import {first}, anchorline as al; assert callable(al.verify); al.Status")
 
 
 def test_heavy_packages_come_on_first_use():

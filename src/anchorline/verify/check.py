@@ -48,7 +48,7 @@ _WHY_CONTRADICTED = (
 )
 
 
-def verify(
+def check(
     explanation: Explanation | Changes | str,
     predict: Callable[[Any], Any],
     space: Any = None,
@@ -56,29 +56,7 @@ def verify(
     instance: Any = None,
     seed: int | None = None,
 ) -> Verification:
-    """Recompute an explanation (or its JSON) with the model and return whether it holds.
-
-    The result of `Explainer.changes`, or its JSON, is verified by `anchorline.verify.changes.verify_changes`.
-
-    The flips are drawn again from the recorded seed, the model is queried again, and every number is compared:
-    answers (by their checksum), sums, objective, bound and estimates to 1e-9. Then fidelity, relevance, stability,
-    their baselines and the verdict are measured once more on neighbors that nobody could predict: they are drawn
-    from ``seed``, by default from the system's own randomness. Their number is doubled, from 5,000 up to 40,000
-    (or the number that the maker measured with), until every figure is confirmed or one is contradicted.
-    ``space`` is needed to check the literals' texts against the space itself, and for every space except the
-    hypercube. A bare training frame is taken as ``Table(frame)``. ``instance`` is needed where the explanation
-    identifies its instance without containing it, which is so for large images.
-
-    Examples
-    --------
-    >>> import anchorline as al
-    >>> model = lambda z: 0.5 * z[:, 0]
-    >>> e = al.explain(model, [1, 1, -1], k=2)
-    >>> print(e.verify(model))
-    The explanation holds: every figure was reproduced, and every neighbor there is was queried.
-    >>> e.verify(lambda z: 0.6 * z[:, 0]).reasons
-    ('the model answers differently: it gives 0.6 for this row, where the explanation states 0.5',)
-    """
+    """Carry out `anchorline.verify`, whose arguments these are."""
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise ParameterError(f"seed is {seed!r}; needed a whole number >= 0, or None. Type seed=0.")
     if isinstance(explanation, Changes) or is_changes(explanation):
