@@ -8,7 +8,7 @@ import itertools
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -169,9 +169,10 @@ class Levels:
 
     def codes(self, column: Column) -> np.ndarray:
         """Return the code of every value's level, (n,); levels that no training row has get the code -1."""
-        texts = level_texts(column)
-        codes = [self.missing if gone else self.codes_of.get(text, UNSEEN) for text, gone in texts]
-        return np.array(codes, dtype=np.intp)
+        # A table has millions of rows, for which a loop of Python takes four times as long as this.
+        found = map(self.codes_of.get, level_texts(column), itertools.repeat(UNSEEN))
+        codes = np.fromiter(found, dtype=np.intp, count=len(column.values))
+        return np.where(column.missing, self.missing, codes)
 
     def code(self, column: Column) -> int:
         """Return the code of the only value of a column."""
@@ -187,7 +188,7 @@ class Levels:
 
     def value_text(self, column: Column) -> str:
         """Return the text of the only value of a column."""
-        text = next(text for text, _ in level_texts(column))
+        text = level_texts(column)[0]
         text = self.labels.get(text, text)
         # Quoted, because a sentence that ends in an empty text looks unfinished.
         return repr(text) if text[:1] in ("", "'") else text
@@ -196,11 +197,10 @@ class Levels:
 Encoding = Intervals | Levels
 
 
-def level_texts(column: Column) -> list[tuple[str, bool]]:
-    """Return the text of every value's level, and whether the value is missing."""
-    kind = column.kind
-    texts = column.values if kind == CATEGORY else [level_of(value, kind) for value in column.values]
-    return list(zip(texts, column.missing.tolist(), strict=True))
+def level_texts(column: Column) -> list[str]:
+    """Return the text of every value's level; those of missing values mean nothing."""
+    values: list[Any] = column.values.tolist()
+    return values if column.kind == CATEGORY else [level_of(value, column.kind) for value in values]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

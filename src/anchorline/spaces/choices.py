@@ -370,7 +370,7 @@ def _codes(column: Column) -> np.ndarray:
     if column.kind != CATEGORY:
         codes = np.unique(column.values + 0.0, return_inverse=True)[1].reshape(-1)
         return np.where(column.missing, -1, codes)
-    texts = [text for text, _ in level_texts(column)]
+    texts = level_texts(column)
     ranks = {text: rank for rank, text in enumerate(sorted(set(texts)))}
     codes = np.array([ranks[text] for text in texts], dtype=np.intp)
     return np.where(column.missing, -1, codes)

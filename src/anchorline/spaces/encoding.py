@@ -78,7 +78,9 @@ def build_levels(name: str, column: Column, rare: float, labels: Mapping[str, st
 
     If every level is rare (names, ids), each keeps its own code, because no row could break a common one.
     """
-    frequencies = Counter(text for text, gone in level_texts(column) if not gone)
+    there = ~column.missing
+    present = Column(column.kind, column.values[there], column.missing[there])
+    frequencies = Counter(level_texts(present))
     levels = sorted(frequencies)
     counts = np.array([frequencies[level] for level in levels], dtype=np.intp)
     order = np.argsort(-counts, kind="stable")
