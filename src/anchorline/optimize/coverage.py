@@ -10,7 +10,7 @@ import numpy as np
 
 from anchorline.errors import ParameterError, SampleError
 from anchorline.optimize.coverage_bounds import bound_children, bound_members
-from anchorline.optimize.exact import Limits
+from anchorline.optimize.exact import Limits, is_over
 from anchorline.optimize.problem import Status
 
 _Node = tuple[tuple[int, ...], np.ndarray]  # chosen literals, and the candidates that may still join them
@@ -164,7 +164,7 @@ class _Search:
 
     def visit(self) -> bool:
         """Count one more node and return True; return False, now and from then on, if a limit is reached."""
-        limit_reached = self.n_nodes >= self.node_limit or time.perf_counter() > self.deadline
+        limit_reached = self.n_nodes >= self.node_limit or is_over(self.deadline)
         self.stopped = self.stopped or limit_reached
         self.n_nodes += not self.stopped
         return not self.stopped
@@ -217,7 +217,7 @@ def _first_guess(search: _Search) -> None:
         gains[list(chosen)] = -1.0
         chosen = (*chosen, int(np.argmax(gains)))
     search.offer(chosen)
-    while 0 < size < problem.n_literals:
+    while 0 < size < problem.n_literals and not is_over(np.inf):
         before, chosen = search.cutoff, search.support
         rests = [tuple(j for j in chosen if j != literal) for literal in chosen]
         missed = np.stack([~problem.covers(rest) for rest in rests]).astype(table.dtype)

@@ -2,7 +2,8 @@
 
 import heapq
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -41,6 +42,16 @@ class Limits:
 
     time_limit: float | None = None
     node_limit: int | None = None
+
+
+# Called at every step of a search in this thread. True ends the search with its best result so far, as a time
+# limit does. The function may also wait, or raise to abandon the search.
+interruption: ContextVar[Callable[[], bool]] = ContextVar("interruption", default=lambda: False)
+
+
+def is_over(deadline: float) -> bool:
+    """Return whether a search must end, because its deadline has passed or it was interrupted."""
+    return interruption.get()() or time.perf_counter() > deadline
 
 
 Queue = list[tuple[float, int, Node]]  # a heap of (bound, order of arrival, node)
@@ -182,7 +193,7 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
             open_nodes = sorted([*open_nodes, *more])
             n_nodes += _branch(shared.centered, open_nodes, pool, until - n_nodes, deadline)
         stopped = bool(open_nodes) and open_nodes[0][0] < pool.cutoff
-        if not stopped or time.perf_counter() > deadline:
+        if not stopped or is_over(deadline):
             break
         proven = open_nodes[0][0]  # bounds every open node; closed nodes are above the cutoff
     if open_nodes:
@@ -193,9 +204,7 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
 def _branch(centered: Centered, open_nodes: Queue, pool: Pool, max_nodes: float, deadline: float) -> int:
     """Expand the node of smallest bound until no node can gain or a limit is reached; return the node count."""
     n_nodes, order = 0, max((entry[1] for entry in open_nodes), default=0)
-    while (
-        open_nodes and open_nodes[0][0] < pool.cutoff and n_nodes < max_nodes and time.perf_counter() <= deadline
-    ):
+    while open_nodes and open_nodes[0][0] < pool.cutoff and n_nodes < max_nodes and not is_over(deadline):
         bound, _, node = heapq.heappop(open_nodes)
         n_nodes += 1
         for child_bound, child in _expand(centered, node, pool):
@@ -257,7 +266,7 @@ def _guess(
     while len(chosen) < variant.size:
         chosen, value = _add_best(centered, chosen, variant)
     improved = swap and len(chosen) > 1
-    while improved:
+    while improved and not is_over(np.inf):
         improved = False
         for literal in chosen:
             rest = tuple(j for j in chosen if j != literal)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from anchorline.optimize.exact import Limits
+from anchorline.optimize.exact import Limits, is_over
 from anchorline.optimize.problem import Problem, Solution, Status
 from anchorline.optimize.projection import project_sparse_sum
 
@@ -50,7 +50,7 @@ def solve_iht(
         if objective < best_objective:
             best, best_objective = moved, objective
         change = np.abs(moved - terms).max()
-        if not _STALL < change < _DIVERGED or time.perf_counter() > deadline:
+        if not _STALL < change < _DIVERGED or is_over(deadline):
             break
         terms = moved
     contributions = best[1:]

@@ -17,7 +17,7 @@ import numpy as np
 
 from anchorline.errors import NumericalError
 from anchorline.optimize.bounds import Alone, Centered, Node, climb, project, saddle
-from anchorline.optimize.exact import Limits, Pool, Queue, _branch, _report, solve_exact
+from anchorline.optimize.exact import Limits, Pool, Queue, _branch, _report, is_over, solve_exact
 from anchorline.optimize.pair_bounds import PAIR_COST, PairColumns, bounds_with
 from anchorline.optimize.problem import Problem, Solution, Status, Variant
 from anchorline.optimize.splits import split
@@ -148,7 +148,7 @@ class _Search:
 
     @property
     def _is_over(self) -> bool:
-        return self.n_nodes >= self.max_nodes or time.perf_counter() > self.deadline
+        return self.n_nodes >= self.max_nodes or is_over(self.deadline)
 
     def _extend(self, sets: "list[_Set]") -> "list[_Set]":
         """Add one more pair to every set; search beside the larger sets, and return those that may grow."""

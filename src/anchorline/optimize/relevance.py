@@ -24,7 +24,7 @@ import numpy as np
 
 from anchorline.optimize.coverage import Coverage, CoverageProblem, solve_coverage
 from anchorline.optimize.evidence import SampleRows
-from anchorline.optimize.exact import Limits
+from anchorline.optimize.exact import Limits, is_over
 from anchorline.optimize.problem import Problem, Status
 
 _CANCELLATION = 1e-12  # contributions cancel if their sum is at most this share of their sizes, as in sampling
@@ -167,7 +167,7 @@ def polish(rows: SampleRows, support: tuple[int, ...]) -> tuple[int, ...]:
     squares = weights * rows.drops**2
     best, min_weight = _event_mean(rows, flips, support), _min_event_weight(rows)
     improved = bool(support)
-    while improved:
+    while improved and not is_over(np.inf):
         improved = False
         for literal in support:
             rest = tuple(j for j in support if j != literal)

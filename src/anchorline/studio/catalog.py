@@ -2,6 +2,7 @@
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -189,8 +190,8 @@ class Catalog:
         columns = [self._columns[j] for j in positions]
         parts = [part[rows].tolist() for column in columns for part in (column.values, column.missing)]
         keys = [repr(key) for key in zip(*parts, strict=True)]
-        _, first, counts = np.unique(keys, return_index=True, return_counts=True)
-        return int(rows[first[counts.argmax()]])
+        counts = Counter(keys)
+        return int(rows[keys.index(min(counts, key=lambda key: (-counts[key], key)))])
 
 
 def _class_name(target: Any, column: int) -> str:

@@ -1,7 +1,9 @@
 """Computation outside the event loop: a bounded queue, a few threads, shared jobs and cancellation.
 
-A thread cannot be stopped from outside. It stops itself at its next query of the model (`raise_if_canceled`)
-when every client of its job has left or timed out.
+A thread cannot be stopped from outside. It stops itself at its next `checkpoint` when every client of its job has
+left or timed out. Checkpoints are the queries of the model, the steps of the solvers, and the steps of every other
+loop that may take long. There, a job that has run for long also makes room for jobs that have run less, so that a
+few expensive requests cannot delay all others.
 """
 
 import asyncio
@@ -13,12 +15,16 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+from anchorline.optimize.exact import interruption
 from anchorline.studio.cache import AnswerCache
 from anchorline.studio.limits import StudioLimits
 from anchorline.studio.metrics import Metrics
 from anchorline.studio.problems import Problem
 
 _thread_state = threading.local()
+_SLICE = 0.25  # seconds that a job runs before it makes room for others
+_CHECK_EVERY = 0.01  # seconds between two looks at the queue
+_MAX_PAUSED = 16  # jobs that have begun and wait; each keeps its data in memory
 _RETRY_LATER = {"Retry-After": "10"}
 _SHUTTING_DOWN = "The server is shutting down. Send the request again when it has restarted."
 
@@ -43,6 +49,14 @@ class Job:
     future: "asyncio.Future[bytes]"
     n_waiters: int = 0
     canceled: threading.Event = field(default_factory=threading.Event)
+    seconds: float = 0.0  # of running, before it was resumed for the last time
+    resumed: float = 0.0
+    checked: float = 0.0
+
+    @property
+    def running_seconds(self) -> float:
+        """How long the job has run, without its pauses."""
+        return self.seconds + time.perf_counter() - self.resumed
 
 
 def raise_if_canceled() -> None:
@@ -52,6 +66,25 @@ def raise_if_canceled() -> None:
         raise JobCanceledError
 
 
+def checkpoint() -> None:
+    """Stop the job that this thread runs if it was canceled, or pause it while jobs that have run less wait.
+
+    Must not be called by a thread that holds a lock.
+    """
+    raise_if_canceled()
+    job: Job | None = getattr(_thread_state, "job", None)
+    if job is not None and time.perf_counter() - job.checked > _CHECK_EVERY:
+        _thread_state.queue.pause(job)
+        job.checked = time.perf_counter()
+        raise_if_canceled()
+
+
+def running_seconds() -> float:
+    """Return how long the job of this thread has run, without its pauses; the clock's time outside of jobs."""
+    job: Job | None = getattr(_thread_state, "job", None)
+    return time.perf_counter() if job is None else job.running_seconds
+
+
 class JobQueue:
     """Runs jobs in daemon threads; caches the answers of jobs that have a key."""
 
@@ -59,6 +92,7 @@ class JobQueue:
         self.limits, self.metrics = limits, metrics
         self.cache = AnswerCache(limits.cache_entries, limits.cache_bytes)
         self._waiting: deque[Job] = deque()
+        self._paused: list[Job] = []
         self._changed = threading.Condition()
         self._joinable: dict[str, Job] = {}
         self._unfinished: set[Job] = set()
@@ -71,8 +105,11 @@ class JobQueue:
         metrics.cache_bytes.set_function(lambda: self.cache.n_bytes)
 
     def start(self) -> None:
-        """Start the threads as daemons, so that a thread that hangs in a model cannot keep the process alive."""
-        for number in range(self.limits.workers):
+        """Start the threads as daemons, so that a thread that hangs in a model cannot keep the process alive.
+
+        Of these threads, at most ``limits.workers`` run at a time; the others have paused jobs or none.
+        """
+        for number in range(self.limits.workers + _MAX_PAUSED):
             threading.Thread(target=self._run_jobs, name=f"studio-{number}", daemon=True).start()
 
     @property
@@ -137,7 +174,7 @@ class JobQueue:
                 retry_after = {"Retry-After": str(min(60, max(1, seconds)))}
                 raise Problem(429, "Too many requests are waiting. Try again later.", headers=retry_after)
             self._waiting.append(job)
-            self._changed.notify()
+            self._changed.notify_all()
         self._unfinished.add(job)
         if key is not None:
             self._joinable[key] = job
@@ -159,27 +196,69 @@ class JobQueue:
 
     def _cancel(self, job: Job, outcome: str, problem: Problem | None = None) -> None:
         """Remove the job from the queue, or signal the thread that runs it to stop."""
+        if job.future.done():
+            return
         job.canceled.set()
         self._forbid_joining(job)
         with self._changed:
             if job in self._waiting:
                 self._waiting.remove(job)
+            self._changed.notify_all()  # a paused job ends
         self.metrics.jobs.labels(outcome=outcome).inc()
         if problem is None:
             job.future.cancel()
         else:
             job.future.set_exception(problem)
 
+    def pause(self, job: Job) -> None:
+        """Let the calling thread wait while jobs that have run less than its own need its place."""
+        with self._changed:
+            if not self._must_pause(job):
+                return
+            job.seconds = job.running_seconds
+            self.n_running -= 1
+            self._paused.append(job)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: job.canceled.is_set() or self._may_resume(job))
+            self._paused.remove(job)
+            self.n_running += 1
+            job.resumed = time.perf_counter()
+
+    def _must_pause(self, job: Job) -> bool:
+        seconds = job.running_seconds
+        if self._waiting and seconds > _SLICE:
+            if len(self._paused) >= _MAX_PAUSED:
+                self._end_longest()
+                return False
+            return True
+        return any(seconds > other.seconds + _SLICE for other in self._paused)
+
+    def _end_longest(self) -> None:
+        """Cancel the paused job that has run longest, to make room for another one."""
+        longest = max(self._paused, key=lambda paused: paused.seconds)
+        problem = Problem(503, "Too many expensive requests run at once. Try again later.", headers=_RETRY_LATER)
+        longest.future.get_loop().call_soon_threadsafe(self._cancel, longest, "ended", problem)
+
+    def _may_resume(self, job: Job) -> bool:
+        """Return whether a place is free, no new job waits for it, and no other paused job has run less."""
+        has_place = self.n_running < self.limits.workers and not self._waiting
+        return has_place and job is min(self._paused, key=lambda paused: paused.seconds)
+
+    def _next_job(self) -> Job:
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting and self.n_running < self.limits.workers)
+            job = self._waiting.popleft()
+            self.n_running += 1
+            job.resumed = job.checked = time.perf_counter()
+            return job
+
     def _run_jobs(self) -> None:
         """Run one job after another, for as long as the thread lives."""
+        interruption.set(_interrupted)
+        _thread_state.queue = self
         while True:
-            with self._changed:
-                while not self._waiting:
-                    self._changed.wait()
-                job = self._waiting.popleft()
-                self.n_running += 1
+            job = self._next_job()
             _thread_state.job = job
-            start = time.perf_counter()
             answer, error = b"", None
             try:
                 answer = job.function()
@@ -188,11 +267,17 @@ class JobQueue:
             _thread_state.job = None
             with self._changed:
                 self.n_running -= 1
-                self._mean_seconds += 0.1 * (time.perf_counter() - start - self._mean_seconds)
+                self._mean_seconds += 0.1 * (job.running_seconds - self._mean_seconds)
+                self._changed.notify_all()
             loop = job.future.get_loop()
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_settle, job, answer, error)
             del job, answer, error  # so that nothing is kept in memory while the thread waits
+
+
+def _interrupted() -> bool:
+    checkpoint()
+    return False
 
 
 def _settle(job: Job, answer: bytes, error: BaseException | None) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from anchorline.explainer import Explainer
-from anchorline.studio.job_queue import raise_if_canceled
+from anchorline.studio.job_queue import checkpoint, raise_if_canceled
 from anchorline.studio.metrics import Metrics
 
 
@@ -19,7 +19,7 @@ class LockedPredict:
 
     def __call__(self, inputs: Any) -> Any:
         """Query the model once this thread holds the lock, unless every client has left."""
-        raise_if_canceled()
+        checkpoint()
         with self._lock:
             raise_if_canceled()  # the clients may have left while this thread waited for the lock
             answer = self._predict(inputs)

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -40,6 +41,11 @@ def _check_flat(row: Any) -> Any:
         message = "A value of the row is a list or an object; each must be a text, a number, a boolean or null."
         raise PydanticCustomError("nested", message)
     return row
+
+
+def _unique(values: list[Any]) -> list[Any]:
+    """Return each value once, in the order of their first occurrences, because each one costs time."""
+    return list(dict.fromkeys(values))
 
 
 Text = Annotated[StrictStr, Field(max_length=limits.MAX_CHARACTERS)]
@@ -106,7 +112,9 @@ class FrontierRequest(_SamplingParameters):
     model_config = ConfigDict(json_schema_extra={"examples": [{"row": 1, "ks": [1, 2, 3, 4, 5]}]})
 
     row: Row
-    ks: Annotated[list[K], Field(min_length=1, max_length=limits.MAX_TERMS)] = list(range(1, 9))
+    ks: Annotated[list[K], Field(min_length=1, max_length=limits.MAX_TERMS), AfterValidator(_unique)] = list(
+        range(1, 9)
+    )
 
 
 class VerifyRequest(_Request):
@@ -126,7 +134,7 @@ class WhatIfRequest(ExplainParameters):
 
     row: Row
     edits: Values = Field(default_factory=dict, description="New values by column.")
-    broken: Annotated[list[Text], Field(max_length=limits.MAX_COLUMNS)] = Field(
+    broken: Annotated[list[Text], Field(max_length=limits.MAX_COLUMNS), AfterValidator(_unique)] = Field(
         default_factory=list, description="Attributes whose literal is broken by a typical training value."
     )
 

@@ -26,6 +26,7 @@ from anchorline.search.trace import trace
 from anchorline.settings import N_SAMPLES, NODE_LIMIT, Settings
 from anchorline.studio.cache import ObjectCache
 from anchorline.studio.catalog import Catalog, browser_value
+from anchorline.studio.job_queue import checkpoint
 from anchorline.studio.limits import MAX_ALTERNATIVES, MAX_TERMS, StudioLimits
 from anchorline.studio.problems import Problem
 from anchorline.studio.schemas import (
@@ -35,11 +36,13 @@ from anchorline.studio.schemas import (
     VerifyRequest,
     WhatIfRequest,
 )
+from anchorline.studio.search_time import SearchTooLongError, limited_search
 from anchorline.studio.views import explanation_view, frontier_answer, frontier_view
 from anchorline.verify import verify
 
 logger = logging.getLogger("anchorline.studio")
 _KEYWORDS = ("k", "sigma", "n_samples", "n_certify", "seed", "alternatives", "objective")
+_SEARCH_SHARE = 0.25  # of the time limit; a search that takes longer is repeated once, and the rest measures
 _MAX_EXPLANATIONS = 64  # in the cache; a few kilobytes each
 _MAX_PREPARED = 4  # neighborhoods in the cache; each holds a copy of the table
 
@@ -51,6 +54,7 @@ class ExplanationService:
         self._explainer, self._model, self._catalog, self._limits = explainer, model, catalog, limits
         self._explanations, self._prepared = ObjectCache(_MAX_EXPLANATIONS), ObjectCache(_MAX_PREPARED)
         self._means = ObjectCache(_MAX_EXPLANATIONS)
+        self._search_seconds = limits.timeout * _SEARCH_SHARE
 
     def explain(self, request: ExplainRequest) -> bytes:
         """Return the sealed JSON of the explanation."""
@@ -80,7 +84,8 @@ class ExplanationService:
         """Return predictions and explanations (each one its sealed JSON) in the order of the instances."""
         keywords, explainer = self._keywords(request.parameters), self._explainer_for(request.parameters.output)
         rows = [self._catalog.parse_row(instance) for instance in request.instances]
-        explanations = [explainer.explain_with(row, Settings.from_keywords(**keywords)) for row in rows]
+        settings, seconds = Settings.from_keywords(**keywords), self._search_seconds / len(rows)
+        explanations = [_explained(explainer, row, settings, seconds) for row in rows]
         predictions = json.dumps([explanation.prediction for explanation in explanations])
         texts = ",".join(explanation.to_json() for explanation in explanations)
         return f'{{"predictions":{predictions},"explanations":[{texts}]}}'.encode()
@@ -111,7 +116,8 @@ class ExplanationService:
         neighborhood: Any = case.neighborhood
         predictor, explanation = case.predictor, self._explanation(request)
         changed = dict(zip(space.names, neighborhood.instance, strict=True))
-        for name in request.broken:
+        for name in request.broken:  # each once; a name that is not a fact of this case ends the loop
+            checkpoint()
             changed |= self._catalog.breaking_values(neighborhood, name)
         unknown = [name for name in request.edits if name not in changed]
         if unknown:
@@ -160,7 +166,8 @@ class ExplanationService:
         row = self._catalog.parse_row(request.row)
         key = _key({"row": row, "output": request.output, **keywords})
         settings = Settings.from_keywords(**keywords)
-        return self._explanations.get_or_build(key, lambda: explainer.explain_with(row, settings))
+        seconds = self._search_seconds
+        return self._explanations.get_or_build(key, lambda: _explained(explainer, row, settings, seconds))
 
     def _training_mean(self, explanation: Explanation) -> float:
         """Return the mean of the explained output over the training table, which is queried once per output."""
@@ -186,7 +193,8 @@ class ExplanationService:
     def _frontier(self, request: FrontierRequest) -> Frontier:
         """Return the same as `Explainer.frontier`, but with the cached neighborhood of a recent row."""
         case = self._prepare(request)
-        return assemble_frontier(case, trace(case, request.ks))
+        with limited_search(self._search_seconds, keep_best=True):
+            return assemble_frontier(case, trace(case, request.ks))
 
     def _prepare(self, request: Any) -> Case:
         """Return the opened case of the row, for the requested class."""
@@ -215,6 +223,20 @@ class ExplanationService:
         if excessive:
             detail = f"Recomputing the explanation exceeds the limits of this server ({', '.join(excessive)})."
             raise Problem(422, f"{detail} Verify it with `anchorline verify` instead.")
+
+
+def _explained(explainer: Explainer, row: Any, settings: Settings, seconds: float) -> Explanation:
+    """Return the explanation; if its search takes longer than ``seconds``, repeat it with that time limit.
+
+    The first attempt has no time limit, so that the explanation does not depend on the clock. The record of the
+    second one names the limit, so that `verify` knows that another search may end differently.
+    """
+    try:
+        with limited_search(seconds, keep_best=False):
+            return explainer.explain_with(row, settings)
+    except SearchTooLongError:
+        with limited_search(seconds, keep_best=True):
+            return explainer.explain_with(row, replace(settings, time_limit=seconds))
 
 
 def _is_within(value: Any, bound: int) -> bool:
