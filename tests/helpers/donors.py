@@ -126,6 +126,14 @@ def dependent_frame(n=400, seed=0):
     return frame.sample(frac=1, random_state=seed, ignore_index=True)
 
 
+def score(rows):
+    """Smooth, in [-1, 1], and strange where size and weight do not belong together."""
+    size, weight = rows["size"].to_numpy(), rows["weight"].to_numpy()
+    price = rows["price"].fillna(-1.0).to_numpy()
+    strange = np.abs(weight - size**3) > 1.5
+    return np.where(strange, -1.0, np.tanh(size + 0.3 * price + 0.4 * (rows["kind"] == "large")))
+
+
 def ways_of(frame, row, cuts):
     """By attribute, the way in which every training row differs from the row: 0, or 1 if it breaks the literal."""
     ways = []
@@ -150,3 +158,40 @@ def plain_columns(frame):
 def ordered_rows(table, frame):
     """The training rows in the table's own order, which breaks ties."""
     return table.schema.natives.rows(np.arange(len(frame)))
+
+
+def similar_weights(table, unit, ways, wanted, n_donors=10, pool_size=1024):
+    """The donors of a neighbor in which the wanted attributes are replaced, and their probabilities.
+
+    `neighbors="similar"` by its definition in docs/tables.md; ``table``, ``unit`` and ``ways`` as above.
+    """
+    n, d = len(table[0]), len(table)
+    total = [sum(table[a][i] for a in range(d)) for i in range(n)]
+    breaking = [[i for i in range(n) if ways[a][i]] for a in range(d)]
+    each = max(1, min(n_donors, 4096 // d))
+    pool = {
+        i for a in range(d) for i in sorted(breaking[a], key=lambda i, a=a: (total[i] - table[a][i], i))[:each]
+    }
+    others = sorted(
+        {i for rows in breaking for i in rows} - pool, key=lambda i: (sum(min(c[i], unit) for c in table), i)
+    )
+    pool |= set(others[: max(0, pool_size - len(pool))])
+    able = [i for i in pool if any(ways[a][i] for a in range(d) if wanted[a])]
+    kept = [a for a in range(d) if not wanted[a]]
+    best = sorted(able, key=lambda i: (sum(table[a][i] for a in kept), i))[:n_donors]
+    weights = len(best) * (len(best) + 1) / 2
+    return {i: (len(best) - at) / weights for at, i in enumerate(best)}
+
+
+def similar_population(table, unit, ways, flip_probability):
+    """Every similar neighbor: its probability, its flips, and the donor of each replaced attribute."""
+    d = len(table)
+    for wanted in itertools.product([False, True], repeat=d):
+        n = sum(wanted)
+        chance = flip_probability**n * (1 - flip_probability) ** (d - n)
+        if not n:
+            yield chance, wanted, {}
+            continue
+        for donor, share in similar_weights(table, unit, ways, wanted).items():
+            flips = tuple(bool(want and ways[a][donor]) for a, want in enumerate(wanted))
+            yield chance * share, flips, {a: donor for a in range(d) if wanted[a]}

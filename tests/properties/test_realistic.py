@@ -10,17 +10,9 @@ import pytest
 
 import anchorline as al
 from helpers import donors as reference
-from helpers.donors import CUTS, dependent_frame, ordered_rows, plain_columns, ways_of
+from helpers.donors import CUTS, dependent_frame, ordered_rows, plain_columns, score, ways_of
 
 OPTIONS = {"cuts": CUTS, "neighbors": "realistic"}
-
-
-def score(rows):
-    """Smooth, in [-1, 1], and strange where size and weight do not belong together."""
-    size, weight = rows["size"].to_numpy(), rows["weight"].to_numpy()
-    price = rows["price"].fillna(-1.0).to_numpy()
-    strange = np.abs(weight - size**3) > 1.5
-    return np.where(strange, -1.0, np.tanh(size + 0.3 * price + 0.4 * (rows["kind"] == "large")))
 
 
 def explainer(**options):

@@ -62,6 +62,7 @@ class Neighbors(enum.StrEnum):
 
     independent = "independent"
     realistic = "realistic"
+    similar = "similar"
 
 
 class Literals(enum.StrEnum):
@@ -179,7 +180,8 @@ NeighborsOption = Annotated[
     typer.Option(
         "--neighbors",
         help="Whether each flipped attribute takes its value from a row of its own (independent), or all of them "
-        "from one row that is like the explained one (realistic).",
+        "from one row that is like the explained one (realistic), whose values may also decide which facts break "
+        "(similar).",
     ),
 ]
 LiteralsOption = Annotated[

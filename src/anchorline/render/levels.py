@@ -122,8 +122,13 @@ def neighbor_sentence(explanation: "Explanation") -> str:
     if parameters.get("redraws"):
         return f"{broken}; all its values come from the training table, also where a fact holds."
     if kind == "table":
-        changed = f"{each} changed with probability {share}{independently}"
-        return f"A neighbor is this case with {changed}; new values come from the training table.{same}"
+        verb, source = "changed", "new values come from the training table"
+        if parameters.get("flips_follow"):
+            verb = "replaced"
+            source = "new values come together from one similar training row, and decide which facts are broken"
+        return (
+            f"A neighbor is this case with {each} {verb} with probability {share}{independently}; {source}.{same}"
+        )
     if kind == "text":
         noun = "word" if explanation.literals[0].text.startswith('"') else explanation.literals[0].name.split()[0]
         units = f"its {noun}" if n == 1 else f"each of its {n:,} different {noun}s"

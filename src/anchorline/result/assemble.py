@@ -85,7 +85,8 @@ def _certificate(case: Case, findings: Findings, contributions: np.ndarray, inte
 def _keeps_values(case: Case, support: np.ndarray) -> bool:
     """Return whether the rule holds values and not only facts: a bound alone lets the value vary on one side."""
     literals = [case.literals[j] for j in support]
-    return case.law.keeps_values(support.tolist()) and any(literal.held != literal.text for literal in literals)
+    keeps = case.flips_follow or case.law.keeps_values(support.tolist())
+    return keeps and any(literal.held != literal.text for literal in literals)
 
 
 def assemble_frontier(case: Case, traced: Sequence[TracedPoint]) -> Frontier:

@@ -23,6 +23,7 @@ from anchorline.search.sampling import (
     Event,
     Flips,
     cancelling_event,
+    keeping_event,
     reach_inside,
     reach_of,
 )
@@ -110,7 +111,7 @@ class Measured:
 
     ``weights`` is None if every row has the same weight; ``sums`` are the flipped contributions ``F u``;
     ``stays`` says whether the output stays the same, or is None if that is not known; ``clipped`` says whether
-    the output left its range.
+    the output left its range. ``broken`` (n, s) are the flips of the support, if they are kept.
     """
 
     weights: np.ndarray | None
@@ -118,6 +119,7 @@ class Measured:
     sums: np.ndarray
     stays: np.ndarray | None
     clipped: np.ndarray | None
+    broken: np.ndarray | None = None
 
     @classmethod
     def from_rows(cls, rows: SampleRows, flips: np.ndarray, contributions: np.ndarray) -> "Measured":
@@ -194,8 +196,10 @@ def assess(
     found = _summarize(case, contributions, anchoring_gap, samples.event, everywhere, inside, limits)
     if not test_facts:
         return found
-    idle = idle_facts(case.law, samples.wide, everywhere.drops, np.flatnonzero(contributions), share)
-    return replace(found, confidence=confidence, idle=idle)
+    support = np.flatnonzero(contributions)
+    assert everywhere.broken is not None  # just measured
+    idle = idle_facts(everywhere.broken, everywhere.drops, everywhere.weights, case.law.groups[support], share)
+    return replace(found, confidence=confidence, idle=tuple(support[idle].tolist()))
 
 
 def assess_sum(case: Case, contributions: Any, intercept: float | None, n_fresh: int) -> Assessment:
@@ -263,7 +267,7 @@ class _Samples:
 
     @classmethod
     def draw(cls, case: Case, contributions: np.ndarray, sizes: tuple[int, int], stream: str) -> "_Samples":
-        event = cancelling_event(contributions, case.law)
+        event = event_of(case, contributions)
         return cls(event, case.stream(f"{stream}/all", sizes[0]), case.stream_inside(event, stream, sizes[1]))
 
     def enumerated(self, law: Law, max_rows: int) -> "_Samples":
@@ -276,6 +280,15 @@ class _Samples:
         )
 
 
+def event_of(case: Case, contributions: np.ndarray) -> Event:
+    """Return the event that relevance is conditioned on: contributions cancel, or the facts' values stay.
+
+    If values decide which literals break, the probability that contributions cancel is not known. Where the
+    values of all facts stay, no fact is broken, and the probability is that of draws.
+    """
+    return (keeping_event if case.flips_follow else cancelling_event)(contributions, case.law)
+
+
 def measure(
     case: Case, flips: Flips, contributions: np.ndarray, before: Measured | None = None, start: int = 0
 ) -> Measured:
@@ -283,8 +296,9 @@ def measure(
     parts, support = [] if before is None else [before], np.flatnonzero(contributions)
     for batch in case.query(flips, start):
         answer = batch.answer
-        sums = flipped_sums(case.law.flips(batch.draws, support), contributions[support])
-        parts.append(Measured(batch.weights, answer.drops, sums, answer.stays, answer.clipped))
+        broken = case.law.flips(batch.draws, support)
+        sums = flipped_sums(broken, contributions[support])
+        parts.append(Measured(batch.weights, answer.drops, sums, answer.stays, answer.clipped, broken))
     return Measured(*(_joined([getattr(part, name) for part in parts]) for name in Measured.__slots__))
 
 

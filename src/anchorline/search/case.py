@@ -26,7 +26,10 @@ if TYPE_CHECKING:  # loaded for models that have trees
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Neighbors of one model call: draws (n, attributes), weights (n,) or None if all are equal, and answers."""
+    """Neighbors of one model call: draws (n, attributes), weights (n,) or None if all are equal, and answers.
+
+    If values decide which literals break, ``draws`` are the outcomes of that decision.
+    """
 
     law: Law
     draws: np.ndarray
@@ -92,12 +95,18 @@ class Case:
             }
             | ({} if self.law.one_to_one else {"n_attributes": self.law.n_attributes})
             | ({"redraws": True} if self.redraws else {})
+            | ({"flips_follow": True} if self.flips_follow else {})
         )
 
     @property
     def redraws(self) -> bool:
         """Whether attributes that keep their fact are drawn anew, so that they may have another value."""
         return getattr(self.neighborhood, "within", None) == "redraw"
+
+    @property
+    def flips_follow(self) -> bool:
+        """Whether values decide which literals break: draws only say which attributes take a new value."""
+        return bool(getattr(self.neighborhood, "flips_follow", False))
 
     @property
     def n_literals(self) -> int:
@@ -160,11 +169,18 @@ class Case:
         """Query the model about the neighbors with these draws, from row ``start`` on, in fixed batches."""
         for first, last in batches(flips.n_rows, start):
             draws, weights = flips.rows(first, last)
-            yield Batch(self.law, draws, weights, self._answer(draws, flips.generator(first)))
+            draws, answer = self._answer(draws, flips.generator(first))
+            yield Batch(self.law, draws, weights, answer)
 
-    def _answer(self, draws: np.ndarray, rng: np.random.Generator | None) -> Answer:
-        """Return the model's answers to a batch, in as many calls as the size of the inputs requires."""
+    def _answer(self, draws: np.ndarray, rng: np.random.Generator | None) -> tuple[np.ndarray, Answer]:
+        """Return how the attributes of a batch change, and the model's answers.
+
+        The model is called as often as the size of the inputs requires.
+        """
         n_rows, neighborhood = len(draws), self.neighborhood
+        if self.flips_follow:
+            inputs, draws = neighborhood.decide(draws, rng)  # type: ignore[attr-defined]  # it has this member
+            return draws, self.predictor.answer(inputs, n_rows)
         size = getattr(neighborhood, "rows_per_call", n_rows)
         answers = []
         for first in range(0, n_rows, size):
@@ -172,7 +188,7 @@ class Case:
             inputs = neighborhood.realize(self.law.as_realized(part), rng)
             answers.append(self.predictor.answer(inputs, len(part)))
             del inputs  # before the next ones are made
-        return answers[0] if len(answers) == 1 else _joined(answers)
+        return draws, answers[0] if len(answers) == 1 else _joined(answers)
 
 
 def _joined(answers: Sequence[Answer]) -> Answer:
@@ -225,6 +241,14 @@ def open_case(
     """Find the instance in its space and open its case, which takes one query."""
     usable = None if trees is None else trees.usable(settings, predictor.target)
     return Case(space.at(instance), predictor, settings, space.fingerprint, recorded, trees=usable).open()
+
+
+def flips_not_independent(given: str) -> ParameterError:
+    """Return the error for something that needs independent flips, where values decide which literals break."""
+    return ParameterError(
+        f"{given}, which needs flips that are drawn independently; with neighbors='similar' they follow from the "
+        "values. Type neighbors='realistic', or explain with objective='fidelity' and without pairs."
+    )
 
 
 def texts_digest(literals: Sequence[Literal]) -> str:

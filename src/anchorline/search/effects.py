@@ -5,13 +5,15 @@ import math
 import numpy as np
 
 from anchorline.grid import DROP_GRID
-from anchorline.model.predictor import batches
-from anchorline.search.sampling import Flips
-from anchorline.spaces.base import Law
 
 
-def idle_facts(law: Law, flips: Flips, drops: np.ndarray, support: np.ndarray, delta: float) -> tuple[int, ...]:
-    r"""Return the literals of a support whose effect on the output cannot be distinguished from zero.
+def idle_facts(
+    flips: np.ndarray, drops: np.ndarray, weights: np.ndarray | None, groups: np.ndarray, delta: float
+) -> np.ndarray:
+    r"""Return which facts have an effect on the output that cannot be distinguished from zero, as indices.
+
+    ``flips`` (n, s) are those of the facts, ``drops`` (n,) those of the same neighbors, and ``groups`` (s,) the
+    attributes that the facts speak about. ``weights`` are None unless the rows are all neighbors there are.
 
     The effect of a literal is the difference of two means: of the output over neighbors that break it, and over
     neighbors that do not. Let r be what the literals of the support about other attributes leave of the drops, by
@@ -21,28 +23,18 @@ def idle_facts(law: Law, flips: Flips, drops: np.ndarray, support: np.ndarray, d
     .. math:: \Pr\Bigl[\bigl|\textstyle\sum_i F_{ij} r_i\bigr| > \sqrt{\tfrac12 \ln(2/\delta) \sum_i r_i^2}\Bigr]
               \le \delta
 
-    The literals share delta, so with probability :math:`1 - \delta` all that do not matter are returned. Rows are
-    drawn again, which takes no query. If they are all there are, only rounding counts as zero.
+    The facts share delta, so with probability :math:`1 - \delta` all that do not matter are returned. If the rows
+    are all there are, only rounding counts as zero.
     """
-    moments = _moments(law, flips, drops, support)
-    weight, is_whole = moments[0, 0], moments[0, 0] < flips.n_rows  # all flips are weighted by their probabilities
+    columns = np.column_stack([np.ones(len(drops)), flips, drops])
+    moments = columns.T @ (columns if weights is None else columns * weights[:, None])
     idle = []
-    for place, literal in enumerate(support.tolist(), start=1):
-        others = [0, *(1 + np.flatnonzero(law.groups[support] != law.groups[literal]))]
+    for fact, group in enumerate(groups.tolist()):
+        others = [0, *(1 + np.flatnonzero(groups != group))]
         coef = np.linalg.lstsq(moments[np.ix_(others, others)], moments[others, -1], rcond=None)[0]
         square = max(0.0, moments[-1, -1] - moments[others, -1] @ coef)
-        sum_ = abs(moments[place, -1] - moments[place, others] @ coef)
-        limit = math.sqrt(square * math.log(2 * len(support) / delta) / 2)
-        if sum_ <= (2 * weight / DROP_GRID if is_whole else limit):
-            idle.append(literal)
-    return tuple(idle)
-
-
-def _moments(law: Law, flips: Flips, drops: np.ndarray, support: np.ndarray) -> np.ndarray:
-    """Return the sums of products of a constant, the flips of the support and the drops, (s + 2, s + 2)."""
-    moments = np.zeros((len(support) + 2, len(support) + 2))
-    for first, last in batches(flips.n_rows):
-        draws, weights = flips.rows(first, last)
-        part = np.column_stack([np.ones(last - first), law.flips(draws, support), drops[first:last]])
-        moments += part.T @ (part if weights is None else part * weights[:, None])
-    return moments
+        sum_ = abs(moments[1 + fact, -1] - moments[1 + fact, others] @ coef)
+        limit = math.sqrt(square * math.log(2 * len(groups) / delta) / 2)
+        if sum_ <= (limit if weights is None else 2 * moments[0, 0] / DROP_GRID):
+            idle.append(fact)
+    return np.array(idle, dtype=np.intp)

@@ -15,7 +15,7 @@ from anchorline.guarantees import achievable_epsilon, flip_sum_limit, split_delt
 from anchorline.optimize import Problem, Solution, Status, restricted, solve, spread_out
 from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, Remainder, SampleRows, remainder
 from anchorline.search.assess import Assessment, assess, assess_exactly, assess_until
-from anchorline.search.case import Case
+from anchorline.search.case import Case, flips_not_independent
 from anchorline.search.pairs import Candidates, check_pairs, find_candidates, solve_pairs
 from anchorline.search.sampling import MAX_PATTERNS, EnumeratedFlips, Flips
 from anchorline.search.select import Rivals, best_sums, compare, fewest_facts, find_rivals, most_relevant
@@ -67,6 +67,7 @@ class Choice:
 
 def investigate(case: Case) -> Findings:
     """Search with the requested number of neighbors, with all, or until the result is clear; then certify it."""
+    check_flips(case)
     settings, flips = case.settings, plan(case)
     if flips is None:
         return _investigate_until_clear(case)
@@ -102,6 +103,14 @@ def conclude(
     epsilon = _theorem_epsilon(problem, solution.status, case.settings, n_columns, exhaustive=exhaustive)
     found = (choice.n_left_out, choice.pairs, choice.n_pairs)
     return Findings(problem, solution, assessment, exhaustive, reason, rivals, epsilon, *found)
+
+
+def check_flips(case: Case) -> None:
+    """Raise `ParameterError` if values decide which literals break, and the settings need independent flips."""
+    settings = case.settings
+    for name, value, usual in (("objective", settings.objective, "fidelity"), ("pairs", settings.pairs, None)):
+        if case.flips_follow and value != usual:
+            raise flips_not_independent(f"{name} is {value!r}")
 
 
 def check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
@@ -278,12 +287,15 @@ def with_effect(case: Case, problem: Problem, look: int = 1) -> np.ndarray:
     not matter, its flips are independent of r, and :math:`|\sum_i F_{ij} r_i|` exceeds `flip_sum_limit` with
     probability at most :math:`\delta / d`. So with probability :math:`1 - \delta`, no literal that does not matter
     is returned. Sampling until the result is clear tests at every ``look``, which share delta. On all neighbors
-    nothing is random, and only rounding errors count as zero.
+    nothing is random, and only rounding errors count as zero. If values decide which literals break, the
+    probability of a flip is not known. Given the number of flips, they are drawn without replacement, and the
+    limit for their share on the sample holds as well (Hoeffding 1963, theorem 4).
     """
     settings, evidence, d = case.settings, problem.evidence, problem.n_literals
     n, delta = evidence.n_rows, 1 - settings.confidence
     delta = (split_delta(delta, look) if settings.n_samples == "auto" else delta) / max(d, 1)
-    groups, (rates, kinds) = case.law.groups, np.unique(case.law.literal_probabilities, return_inverse=True)
+    groups, known = case.law.groups, case.law.literal_probabilities
+    rates, kinds = np.unique(problem.evidence.flip_means if case.flips_follow else known, return_inverse=True)
 
     def exceeds(rest: Remainder) -> np.ndarray:
         """Return per literal whether its covariance with the remainder cannot be chance."""

@@ -197,6 +197,22 @@ def cancelling_event(contributions: np.ndarray, law: Law) -> Event:
     return Event(attributes, outcomes, patterns, weights / weights.sum(), float(weights.sum()), is_literal)
 
 
+def keeping_event(contributions: np.ndarray, law: Law) -> Event:
+    r"""Return the event that no attribute of the support is drawn, so that all of them keep their values.
+
+    Its probability is :math:`(1 - p)^s` for s attributes, whatever values the others take.
+
+    Examples
+    --------
+    >>> keeping_event(np.array([0.5, 0.0, -0.5]), Law.of_literals(3, flip_probability=0.5)).probability
+    0.25
+    """
+    attributes = np.unique(law.groups[np.flatnonzero(contributions)])
+    keeps = np.arange(1 + law.shares.shape[1])[None] == 0
+    patterns, n = np.zeros((1, len(attributes)), dtype=np.intp), len(attributes)
+    return Event(attributes, (keeps,) * n, patterns, np.ones(1), (1 - law.flip_probability) ** n, is_literal=True)
+
+
 def _with_pairs(
     sums: np.ndarray, contributions: np.ndarray, law: Law, attributes: np.ndarray, outcomes: list[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from anchorline.optimize import Problem, Solution
 from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.exact import solve_path
 from anchorline.search.assess import Measured, estimate_drop, estimate_fidelity
-from anchorline.search.case import Case
+from anchorline.search.case import Case, flips_not_independent
 from anchorline.search.investigate import as_resolved, check_budget, gather, plan, pose, solve_posed
 from anchorline.search.sampling import EnumeratedFlips
 from anchorline.settings import Settings
@@ -42,6 +42,8 @@ def trace(case: Case, ks: Sequence[int]) -> list[TracedPoint]:
     settings = case.settings
     if not ks or settings.n_samples == "auto" or settings.objective != "fidelity":
         raise ParameterError("A frontier needs at least one k, n_samples as a number, and objective='fidelity'.")
+    if case.flips_follow:
+        raise flips_not_independent("A frontier was asked for")
     if settings.pairs is not None:
         raise ParameterError(
             f"A frontier was asked for with pairs={settings.pairs!r}, but it compares sums of single facts. Leave "

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anchorline.spaces.base import Literal
+from anchorline.spaces.base import Change, Literal
 from anchorline.spaces.columns import CATEGORY, EXACT, Column, exact_text, level_of, text_of
 
 UNSEEN = -1  # the code of a level that no training row has, so that every training row breaks it
@@ -47,6 +47,17 @@ class Offer(NamedTuple):
     def n_literals(self) -> int:
         """Number of literals."""
         return 1 + len(self.bounds)
+
+
+def changes_of(offers: Sequence[Offer]) -> tuple[tuple[Change, ...], ...]:
+    """Return the ways in which attributes change, with their shares; literals are numbered in order."""
+    changes, n_literals = [], 0
+    for offer in offers:
+        total = sum(way.size for way in offer.ways)
+        breaks = [tuple(n_literals + j for j in way.breaks) for way in offer.ways]
+        changes.append(tuple(Change(way.size / total, own) for way, own in zip(offer.ways, breaks, strict=True)))
+        n_literals += offer.n_literals
+    return tuple(changes)
 
 
 class Statement(NamedTuple):

@@ -341,13 +341,14 @@ class Finding:
 class Neighborhood(Protocol):
     """An instance, and the neighbors that are reached from it by breaking literals.
 
-    Two more members are optional. ``rows_per_call`` is the number of neighbors that the model receives in one
+    More members are optional. ``rows_per_call`` is the number of neighbors that the model receives in one
     call, if it is less than 4,096, so that large inputs such as images need little memory. ``changes`` holds, for
     every attribute, a tuple of `Change`. Attributes are what is drawn, and literals are statements about the
     outcome: an attribute keeps its value, or changes in one of these ways. Unless every attribute has one way,
     ``realize`` then receives draws (n, attributes) of whole numbers instead of flips: 0 where the attribute keeps
     its value, and i where it changes in way i. Without ``changes``, every literal is an attribute that changes in
-    one way, which breaks it.
+    one way, which breaks it. If ``flips_follow``, draws only say which attributes take a new value, and
+    ``decide(draws, rng)`` returns model inputs and the ways (n, attributes) in which these values change them.
     """
 
     @property

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from anchorline.errors import ParameterError
-from anchorline.spaces.attributes import RandomWords
+from anchorline.spaces.attributes import Offer, RandomWords
 from anchorline.spaces.values import numpy_from_value, pandas_from_value
 
 _CELLS_AT_ONCE = 50_000  # cells handled together, so that intermediate arrays stay in the processor's cache
@@ -79,6 +79,15 @@ def checked_draws(flips: np.ndarray, n_attributes: int, *, needs_rng: bool) -> n
             "realize(flips, np.random.default_rng(0))."
         )
     return draws
+
+
+def places_of(offers: Sequence[Offer]) -> np.ndarray:
+    """Return where the rows of each way begin in the pool, and how many there are: (2, attributes, ways)."""
+    places = np.zeros((2, len(offers), max(len(offer.ways) for offer in offers)), dtype=np.intp)
+    for i, offer in enumerate(offers):
+        for j, way in enumerate(offer.ways):
+            places[:, i, j] = way.begin, way.size
+    return places
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,14 +9,14 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, EXACT, NUMBER, Column, kind_of, level_of, listed
-from anchorline.spaces.donors import DonorIndex
+from anchorline.spaces.donor_index import DonorIndex
 from anchorline.spaces.findings import find_indicators
 from anchorline.spaces.rows import Schema, read_date
 from anchorline.spaces.validity import Validity, ValidRule, rule_name
 
 WITHIN = ("keep", "redraw")
 LITERALS = ("intervals", "bounds", "thresholds")
-NEIGHBORS = ("independent", "realistic")
+NEIGHBORS = ("independent", "realistic", "similar")
 DRAWS = ("breaking", "marginal")
 _MAX_DONORS = 256
 
@@ -50,10 +50,15 @@ def check_neighbors(neighbors: str, donors: int, within: str, draw: str) -> None
         raise ParameterError(
             f"donors is {donors!r}; it must be a whole number from 1 to {_MAX_DONORS}. Type donors=10."
         )
-    if neighbors == "realistic" and within == "redraw":
+    if neighbors != "independent" and within == "redraw":
         raise ParameterError(
-            "neighbors is 'realistic' and within is 'redraw'; realistic neighbors keep the values of attributes "
-            "that are not flipped. Leave out within, or type neighbors='independent'."
+            f"neighbors is {neighbors!r} and within is 'redraw'; {neighbors} neighbors keep the values of "
+            "attributes that are not drawn. Leave out within, or type neighbors='independent'."
+        )
+    if neighbors == "similar" and draw == "marginal":
+        raise ParameterError(
+            "neighbors is 'similar' and draw is 'marginal'; the values of similar rows decide which literals are "
+            "flipped, so that draw has no effect. Leave out draw, or type neighbors='realistic'."
         )
 
 

@@ -5,7 +5,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,14 +13,16 @@ import numpy as np
 
 from anchorline.errors import InstanceError, names_similar_keywords
 from anchorline.spaces import options
-from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Statement, Way
+from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Statement, Way, changes_of
 from anchorline.spaces.base import Change, Finding, Literal, Source
 from anchorline.spaces.columns import Column, digest_columns
-from anchorline.spaces.donors import MAX_ROWS, DonorIndex, Donors, leading_rows
+from anchorline.spaces.donor_index import DonorIndex, leading_rows
+from anchorline.spaces.donors import MAX_ROWS, Donors
 from anchorline.spaces.encoding import encode_attributes, with_uniformity
 from anchorline.spaces.findings import check_table
-from anchorline.spaces.natives import Blocks, Cells, Natives, checked_draws
+from anchorline.spaces.natives import Blocks, Cells, Natives, checked_draws, places_of
 from anchorline.spaces.rows import plain
+from anchorline.spaces.similar import SimilarRows
 from anchorline.spaces.training import read_training_table
 from anchorline.spaces.validity import Validity
 
@@ -62,10 +64,11 @@ class Table:
     neighbors
         "independent": every flipped attribute takes its value from a training row of its own. "realistic": all
         flipped attributes of a neighbor take their values together from one training row that is like the
-        explained row in the other attributes; see docs/tables.md.
+        explained row in the other attributes. "similar": the values of such a row also decide which literals are
+        flipped, so that flips are not independent; see docs/tables.md.
     donors
-        With realistic neighbors, how many of the most similar training rows the one that donates its values is
-        drawn from (10); the most similar one 10 times as often as the tenth.
+        The number of most similar training rows from which the one that donates its values is drawn (10); the
+        most similar one is drawn 10 times as often as the tenth. Not with independent neighbors.
     draw
         "breaking": a flipped attribute takes a value that breaks its literal. "marginal": any training value.
     valid
@@ -121,7 +124,7 @@ class Table:
         attributes, self._leaders = list[Attribute](), list[np.ndarray]()
         members = options.columns_of_attributes(self.names, self.groups, self.fixed)
         encoding = {"n_bins": int(n_bins), "cuts": edges, "rare": rare, "labels": labels}
-        is_sampled = neighbors == "realistic" and self.schema.n_rows > MAX_ROWS
+        is_sampled = neighbors != "independent" and self.schema.n_rows > MAX_ROWS
 
         def orders() -> Iterator[tuple[int, np.ndarray]]:  # all together take as much memory as the table
             for attribute, order in encode_attributes(self.schema, members, **encoding):
@@ -162,11 +165,11 @@ class Table:
 
     @cached_property
     def _donor_index(self) -> DonorIndex | None:
-        """The rows that may donate values to realistic neighbors, built at the first row."""
+        """The rows that may donate values to neighbors, built at the first row."""
         if self.neighbors == "independent":
             return None
-        fixed = [self.names.index(name) for name in self.fixed]
-        return DonorIndex.build(self.schema, self._attributes, fixed, self._leaders)
+        fixed, follow = [self.names.index(name) for name in self.fixed], self.neighbors == "similar"
+        return DonorIndex.build(self.schema, self._attributes, fixed, self._leaders, flips_follow=follow)
 
     def at(self, instance: Any) -> "TableNeighborhood":
         """Return the neighborhood of a row: a dict, Series, frame of one row, list, or training row number."""
@@ -191,9 +194,8 @@ class Table:
         >>> [(finding.code, finding.columns) for finding in table.check()]
         [('indicators', ('male', 'female'))]
         """
-        return check_table(
-            self.schema, self._attributes, are_realistic=self.neighbors == "realistic", target=target
-        )
+        are_realistic = self.neighbors != "independent"
+        return check_table(self.schema, self._attributes, are_realistic=are_realistic, target=target)
 
     def unclear(self, instance: Any) -> list[str]:
         """Return the columns whose JSON value stands for several values, such as None and NaN, or 1 and "1"."""
@@ -232,6 +234,11 @@ class TableNeighborhood:
     def independent_values(self) -> bool:
         """Whether the values of attributes that change are drawn independently of each other."""
         return self.drawing.donors is None and self.drawing.validity is None
+
+    @property
+    def flips_follow(self) -> bool:
+        """Whether values decide which literals break: see `decide`."""
+        return self.drawing.donors is not None and self.drawing.donors.flips_follow
 
     @property
     def redrawn(self) -> float | None:
@@ -278,16 +285,6 @@ class TableNeighborhood:
         return [offer._replace(ways=(*offer.ways, way)) if way.size else offer for offer, way in pairs]
 
     @cached_property
-    def _ways(self) -> np.ndarray:
-        """Where the training rows of each way begin in the pool, and how many there are: (2, attributes, ways)."""
-        n_ways = max(len(offer.ways) for offer in self._offers)
-        ways = np.zeros((2, len(self._offers), n_ways), dtype=np.intp)
-        for i, offer in enumerate(self._offers):
-            for j, way in enumerate(offer.ways):
-                ways[:, i, j] = way.begin, way.size
-        return ways
-
-    @cached_property
     def sources(self) -> tuple[Source, ...]:
         """Where each breakable attribute takes its values from."""
         kept = (self._blocks[:, self._breakable] * (self.within == "redraw")).tolist()
@@ -297,16 +294,8 @@ class TableNeighborhood:
     @cached_property
     def changes(self) -> tuple[tuple[Change, ...], ...] | None:
         """The ways in which attributes change; None if every attribute has one literal and one way."""
-        if self.offered == "intervals" and self.drawing.draw == "breaking":
-            return None
-        changes, n_literals = [], 0
-        for offer in self._offers:
-            total = sum(way.size for way in offer.ways)
-            changes.append(
-                tuple(Change(way.size / total, tuple(n_literals + j for j in way.breaks)) for way in offer.ways)
-            )
-            n_literals += offer.n_literals
-        return tuple(changes)
+        one_way = self.offered == "intervals" and self.drawing.draw == "breaking"
+        return None if one_way else changes_of(self._offers)
 
     @cached_property
     def fixed(self) -> dict[str, str]:
@@ -348,7 +337,8 @@ class TableNeighborhood:
         stays = self.drawing.draw == "breaking" or all(
             attribute.keeps_one_way(own) for attribute, own in attributes
         )
-        return self.within == "keep" and stays and all(a.breaks_one_way(own) for a, own in attributes)
+        one_way = all(a.breaks_one_way(own) for a, own in attributes)
+        return self.within == "keep" and stays and one_way and not self.flips_follow
 
     @cached_property
     def instance(self) -> list[Any]:
@@ -362,11 +352,21 @@ class TableNeighborhood:
         if every attribute changes in one way.
         """
         draws = checked_draws(flips, len(self._breakable), needs_rng=rng is None and not self.deterministic)
-        words, sources, validity = RandomWords(rng), self._sources, self.drawing.validity
-        if validity is None:
-            return self.pool.neighbors(self.row, len(flips), sources.cells(draws, words))
-        names = [self.attributes[i].name for i in self._breakable.tolist()]
-        return validity.drawn(draws, words, sources.choose, self._neighbors, names)
+        if self.drawing.validity is None:
+            return self.pool.neighbors(self.row, len(flips), self._sources.cells(draws, RandomWords(rng)))
+        return self._chosen(draws, rng)[0]
+
+    def decide(self, draws: np.ndarray, rng: np.random.Generator | None) -> tuple[Any, np.ndarray]:
+        """Return neighbors whose drawn attributes take values of a donor, and the ways (n, d) of these changes."""
+        inputs, sources = self._chosen(checked_draws(draws, len(self._breakable), needs_rng=rng is None), rng)
+        assert isinstance(self._sources, SimilarRows)  # if `flips_follow`
+        return inputs, self._sources.ways(sources).T
+
+    def _chosen(self, draws: np.ndarray, rng: np.random.Generator | None) -> tuple[Any, np.ndarray]:
+        """Return neighbors with these draws (d, n), and the rows from which their values come."""
+        validity, names = self.drawing.validity or Validity(None), [a.name for a in self.attributes]
+        changing = [names[i] for i in self._breakable.tolist()]
+        return validity.drawn(draws, RandomWords(rng), self._sources.choose, self._neighbors, changing)
 
     def _neighbors(self, sources: np.ndarray) -> Any:
         """Return the neighbors whose values come from these rows of the pool, (attributes, n)."""
@@ -374,7 +374,7 @@ class TableNeighborhood:
         return self.pool.neighbors(self.row, sources.shape[1], cells)
 
     @cached_property
-    def _sources(self) -> Blocks | Donors:
+    def _sources(self) -> Blocks | Donors | SimilarRows:
         """Where the values of the breakable attributes come from."""
         members, breakable = self.members[:, self._breakable], self._breakable
         if self.drawing.donors is not None:
@@ -383,7 +383,7 @@ class TableNeighborhood:
         keeping = self._blocks[:, breakable]
         if self.within == "keep":
             keeping = np.zeros_like(keeping)
-        return Blocks(members, self._ways, keeping, self.n_training)
+        return Blocks(members, places_of(self._offers), keeping, self.n_training)
 
     def _literals(self, i: int, offer: Offer) -> Iterator[Literal]:
         """Yield the literals about attribute i: its statement, and then its bounds."""
@@ -393,7 +393,8 @@ class TableNeighborhood:
         held = attribute.held_text(parts, statement) if kept else statement.text
         yield Literal(attribute.name, statement.text, held)
         for bound in offer.bounds:
-            yield attribute.bound_literal(parts, self._codes[i], bound, kept)
+            literal = attribute.bound_literal(parts, self._codes[i], bound, kept)
+            yield replace(literal, held=held) if self.flips_follow else literal
 
     def _statement(self, i: int) -> Statement:
         return self.attributes[i].statement(self._parts[i], self._codes[i])

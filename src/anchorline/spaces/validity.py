@@ -25,9 +25,12 @@ def rule_name(valid: ValidRule | None) -> str | None:
 
 
 class Validity:
-    """The rule of a table, seen from one row, and how many of its neighbors were drawn, and drawn again."""
+    """The rule of a table, seen from one row, and how many of its neighbors were drawn, and drawn again.
 
-    def __init__(self, valid: ValidRule) -> None:
+    Without a rule, every row is valid.
+    """
+
+    def __init__(self, valid: ValidRule | None) -> None:
         self.valid, self.n_drawn, self.n_again = valid, 0, 0
 
     @property
@@ -37,6 +40,8 @@ class Validity:
 
     def holds(self, inputs: Any, n_rows: int) -> np.ndarray:
         """Return for which rows the rule holds, (n,); the rule receives a copy, which it may change."""
+        if self.valid is None:
+            return np.ones(n_rows, dtype=bool)
         mutable = isinstance(inputs, np.ndarray) or hasattr(inputs, "iloc")
         answers = np.asarray(self.valid(inputs.copy() if mutable else inputs))
         if answers.shape != (n_rows,) or answers.dtype != bool:
@@ -62,23 +67,23 @@ class Validity:
         choose: Callable[[np.ndarray, RandomWords], np.ndarray],
         build: Callable[[np.ndarray], Any],
         names: Sequence[str],
-    ) -> Any:
-        """Return neighbors with these draws (d, n) for which the rule holds; ``names`` are those of d attributes.
+    ) -> tuple[Any, np.ndarray]:
+        """Return neighbors with these draws (d, n) for which the rule holds, and the rows of their values, (d, n).
 
-        ``choose`` draws the rows from which values come, (d, n), and ``build`` makes neighbors of them. Draws
-        stay; only values are drawn again, at most 200 times.
+        ``choose`` draws these rows, and ``build`` makes neighbors of them. Draws stay; only values are drawn
+        again, at most 200 times. ``names`` are those of the d attributes.
         """
         sources = choose(draws, words)
         inputs, n = build(sources), draws.shape[1]
         broken = np.flatnonzero(~self.holds(inputs, n))
         self.n_drawn, self.n_again = self.n_drawn + n, self.n_again + len(broken)
         if not len(broken):
-            return inputs
+            return inputs, sources
         for _ in range(MAX_ATTEMPTS):
             sources[:, broken] = choose(draws[:, broken], words)
             broken = broken[~self.holds(build(sources[:, broken]), len(broken))]
             if not len(broken):
-                return build(sources)
+                return build(sources), sources
         changed = [name for name, way in zip(names, draws[:, broken[0]], strict=True) if way]
         raise ParameterError(
             f"{len(broken)} of {n} neighbors break the rule `valid` after {MAX_ATTEMPTS} draws of their values; "

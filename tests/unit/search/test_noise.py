@@ -32,7 +32,9 @@ def effects(evidence, **keywords):
     """The literals with an effect, in a case of independent flips."""
     settings = Settings(**keywords)
     law = Law.of_literals(evidence.n_literals, settings.flip_probability)
-    return with_effect(SimpleNamespace(settings=settings, law=law), Problem(evidence, settings.k, 0.3))
+    return with_effect(
+        SimpleNamespace(settings=settings, flips_follow=False, law=law), Problem(evidence, settings.k, 0.3)
+    )
 
 
 def test_a_function_of_two_attributes_is_explained_by_two_facts():
@@ -149,7 +151,7 @@ def test_statements_about_one_attribute_are_tested_without_each_other():
     draws = (rng.random((4000, 2)) < 0.4) * (1 + (rng.random((4000, 2)) < 0.45)).astype(np.uint8)
     flips = law.flips(draws)
     evidence = Evidence.from_sample(flips, 0.5 * flips[:, 0] + rng.uniform(-0.1, 0.1, 4000))
-    case = SimpleNamespace(settings=Settings(k=3, flip_probability=0.4), law=law)
+    case = SimpleNamespace(settings=Settings(k=3, flip_probability=0.4), flips_follow=False, law=law)
     found = with_effect(case, Problem(evidence, 3, 0.3, groups=law.groups))
     assert set(found.tolist()) >= {0, 2}
     assert set(found.tolist()) <= {0, 1, 2}

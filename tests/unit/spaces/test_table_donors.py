@@ -8,6 +8,7 @@ import pytest
 
 import anchorline as al
 from anchorline.errors import ParameterError
+from anchorline.spaces import donor_index
 from anchorline.spaces import donors as library
 from anchorline.spaces import table as tables
 from helpers import donors as reference
@@ -121,7 +122,8 @@ def test_large_tables_donate_a_sample_that_has_every_code(monkeypatch):
     """Of 5,000 rows 256 may donate; a category that two rows have is among them."""
     monkeypatch.setattr(library, "MAX_ROWS", 256)
     monkeypatch.setattr(tables, "MAX_ROWS", 256)
-    monkeypatch.setattr(library, "_MAX_LEADERS", 128)
+    monkeypatch.setattr(donor_index, "MAX_ROWS", 256)
+    monkeypatch.setattr(donor_index, "_MAX_LEADERS", 128)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=5000), "y": rng.normal(size=5000), "rare": ["common"] * 5000})
     frame.loc[[17, 3000], "rare"] = "rare"
