@@ -63,6 +63,7 @@ def sections(
         "tree_noise": lambda: trees.tree_noise(data),
         "literals": lambda: literals.compare_literals(data),
         "changes": lambda: changes.compare_changes(data),
+        "changes_alibi": lambda: changes.compare_with_alibi(data),
         "pairs": lambda: pairs.compare_pairs(data, cache),
         "literals_proofs": lambda: literals.time_proofs(data),
         "text": contents.compare_text,

@@ -1,13 +1,14 @@
-"""Changes of few facts that turn a decision: anchorline beside DiCE (random and genetic), on raw tables.
+"""Changes of few facts that turn a decision: anchorline beside DiCE and alibi, on raw tables.
 
-Peers that are not installed are marked. DiCE: ``pip install dice-ml``.
+Peers that are not installed are marked. DiCE: ``pip install dice-ml``. alibi: ``pip install 'alibi[tensorflow]'``,
+which needs NumPy 1 and therefore an environment of its own; its rows are added by ``--only changes_alibi``.
 """
 
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,43 +17,34 @@ import numpy as np
 from anchorline.explainer import Explainer
 from anchorline.spaces.choices import APART, column_values
 from anchorline.spaces.table import Table
+from benchmarks.changes_peers import DICE, PACKAGES, CountingModel, Finder, peer
 from benchmarks.datasets import available, published, read_dataset
 from benchmarks.tables import _number_columns, _pipeline
 from benchmarks.tasks import SEED
 
 TABLES = (29, 42192, 43672, 179)  # credit approval, COMPAS, heart disease, adult
 N_ROWS = 10
-PEERS = {"dice random": "dice_ml", "dice genetic": "dice_ml"}
-Finder = Callable[[int], list[dict[str, Any]]]  # from the position of a row to examples, as whole rows
+N_ALIBI = 3  # rows; its search takes minutes per row
 
 
-class CountingModel:
-    """A fitted classifier that counts the rows that it is queried about."""
-
-    def __init__(self, model: Any) -> None:
-        self.model, self.n_rows, self.classes_ = model, 0, model.classes_
-
-    def predict_proba(self, rows: Any) -> Any:
-        """Return the probabilities."""
-        self.n_rows += len(rows)
-        return self.model.predict_proba(rows)
-
-    def predict(self, rows: Any) -> Any:
-        """Return the most probable classes."""
-        return self.classes_[self.predict_proba(rows).argmax(axis=1)]
+def compare_with_alibi(data: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `compare_changes` for alibi, on two tables and few rows."""
+    yield from compare_changes(data, TABLES[:3:2], N_ALIBI, ("alibi prototypes",))
 
 
-def compare_changes(data: Path, ids: Sequence[int] = TABLES, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
+def compare_changes(
+    data: Path, ids: Sequence[int] = TABLES, n_rows: int = N_ROWS, peers: Sequence[str] = DICE
+) -> Iterator[dict[str, Any]]:
     """Yield one row per table and method: validity, changed attributes, distance, realism, queries and seconds."""
     present = {row.id for row in available(data)}
     for dataset_id in ids:
         if dataset_id in present:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                yield from _compare(data, dataset_id, n_rows)
+                yield from _compare(data, dataset_id, n_rows, peers)
 
 
-def _compare(data: Path, dataset_id: int, n_rows: int) -> Iterator[dict[str, Any]]:
+def _compare(data: Path, dataset_id: int, n_rows: int, peers: Sequence[str]) -> Iterator[dict[str, Any]]:
     dataset = read_dataset(data, dataset_id)
     complete = ~dataset.frame.isna().any(axis=1).to_numpy()  # DiCE takes no missing values
     frame = dataset.frame[complete].reset_index(drop=True)
@@ -65,53 +57,71 @@ def _compare(data: Path, dataset_id: int, n_rows: int) -> Iterator[dict[str, Any
     rows = np.random.default_rng(SEED).choice(len(frame), size=n_rows, replace=False).tolist()
     finders: dict[str, Finder | None] = {
         "anchorline": _ours(model, frame, n=1),
+        "anchorline, rows": _ours(model, frame, n=1, examples="rows"),
         "anchorline, 3 changes": _ours(model, frame, n=3),
     }
-    for name, package in PEERS.items():
-        installed = find_spec(package) is not None
-        finders[name] = _dice(model, frame, labels, numbers, name.split()[1]) if installed else None
-    metric = Metric(frame)
+    finders |= {name: peer(name, model, frame, labels, numbers) for name in peers}
+    metric, answers = Metric(frame), {name: list[Answer]() for name in finders}
+    for row in rows:  # the methods take turns, so that all have the same share of the machine
+        for name, finder in finders.items():
+            if finder is not None:
+                answers[name].append(_answer(model, frame, metric, finder, row))
     for name, finder in finders.items():
         result: dict[str, Any] = {"table": published(dataset_id).name, "method": name, "rows": n_rows}
         if finder is None:
-            yield result | {"note": f"{PEERS[name]} is not installed"}
+            yield result | {"note": f"{PACKAGES[name]} is not installed"}
             continue
-        yield result | _measured(model, frame, metric, finder, rows)
+        yield result | _summary(answers[name], answers["anchorline"])
 
 
-def _measured(
-    model: CountingModel, frame: Any, metric: "Metric", finder: Finder, rows: Sequence[int]
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Answer:
+    """What a method found for one row, and what it cost; None where it found nothing."""
+
+    is_valid: bool | None
+    n_changed: int | None
+    distance: float | None
+    nearest: float | None
+    n_queries: int
+    seconds: float
+
+
+def _answer(model: CountingModel, frame: Any, metric: "Metric", finder: Finder, row: int) -> Answer:
     import pandas as pd
 
-    found, valid, changed, distances, realism, queries, seconds = 0, 0, [], [], [], [], []
-    for row in rows:
-        model.n_rows, start = 0, time.perf_counter()
-        examples = finder(row)
-        seconds.append(time.perf_counter() - start)
-        queries.append(model.n_rows)
-        if not examples:
-            continue
-        both = pd.concat([frame.iloc[[row]], pd.DataFrame(examples[:1]).astype(frame.dtypes.to_dict())])
-        decisions = model.model.predict_proba(both).argmax(axis=1)
-        found += 1
-        valid += int(decisions[0] != decisions[1])
-        apart = metric.apart(frame.iloc[row].to_dict(), examples[0])
-        changed.append(sum(distance > 0 for distance in apart.values()))
-        distances.append(sum(apart.values()))
-        realism.append(metric.nearest(examples[0], leaving_out=row))
+    model.n_rows, start = 0, time.process_time()
+    examples = finder(row)
+    cost = model.n_rows, time.process_time() - start
+    if not examples:
+        return Answer(None, None, None, None, *cost)
+    both = pd.concat([frame.iloc[[row]], pd.DataFrame(examples[:1]).astype(frame.dtypes.to_dict())])
+    decisions = model.model.predict_proba(both).argmax(axis=1)
+    apart = metric.apart(frame.iloc[row].to_dict(), examples[0])
+    n_changed = sum(distance > 0 for distance in apart.values())
+    nearest = metric.nearest(examples[0], leaving_out=row)
+    return Answer(bool(decisions[0] != decisions[1]), n_changed, sum(apart.values()), nearest, *cost)
+
+
+def _summary(answers: Sequence[Answer], ours: Sequence[Answer]) -> dict[str, Any]:
+    found = [answer for answer in answers if answer.is_valid is not None]
+
+    def median(name: str) -> float | None:
+        return statistics.median(getattr(answer, name) for answer in found) if found else None
+
+    ratios = [answer.seconds / own.seconds for answer, own in zip(answers, ours, strict=True)]
     return {
-        "found": found,
-        "valid": valid,
-        "median_changed": statistics.median(changed) if changed else None,
-        "median_distance": statistics.median(distances) if distances else None,
-        "median_nearest_row": statistics.median(realism) if realism else None,
-        "median_queries": statistics.median(queries),
-        "median_seconds": statistics.median(seconds),
+        "found": len(found),
+        "valid": sum(bool(answer.is_valid) for answer in found),
+        "median_changed": median("n_changed"),
+        "median_distance": median("distance"),
+        "median_nearest_row": median("nearest"),
+        "median_queries": statistics.median(answer.n_queries for answer in answers),
+        "median_seconds": statistics.median(answer.seconds for answer in answers),
+        "median_times_anchorline": statistics.median(ratios),
     }
 
 
-def _ours(model: CountingModel, frame: Any, n: int) -> Finder:
+def _ours(model: CountingModel, frame: Any, n: int, examples: str = "values") -> Finder:
     def ask(inputs: Any) -> Any:  # not the method, because its object's `predict` would be queried as well
         return model.predict_proba(inputs)
 
@@ -119,32 +129,8 @@ def _ours(model: CountingModel, frame: Any, n: int) -> Finder:
     explainer.changes(0, n=1)  # distinct values are found once per table
 
     def find(row: int) -> list[dict[str, Any]]:
-        changes = explainer.changes(row, n=n)
+        changes = explainer.changes(row, n=n, examples=examples)
         return [changes.changed(place) for place in range(len(changes))]
-
-    return find
-
-
-def _dice(model: CountingModel, frame: Any, labels: np.ndarray, numbers: list[str], method: str) -> Finder:
-    import dice_ml
-
-    table = dice_ml.Data(
-        dataframe=frame.assign(outcome=labels), continuous_features=numbers, outcome_name="outcome"
-    )
-    wrapped = dice_ml.Model(model=model, backend="sklearn", model_type="classifier")
-    peer = dice_ml.Dice(table, wrapped, method=method)
-
-    def find(row: int) -> list[dict[str, Any]]:
-        options = {"random_seed": SEED} if method == "random" else {}
-        try:
-            answer = peer.generate_counterfactuals(
-                frame.iloc[[row]], total_CFs=1, desired_class="opposite", verbose=False, **options
-            )
-        except Exception as error:  # DiCE raises if it finds none
-            print(f"     dice {method}, row {row}: {type(error).__name__}: {error}"[:150], flush=True)
-            return []
-        examples = answer.cf_examples_list[0].final_cfs_df
-        return [] if examples is None else examples.drop(columns="outcome").to_dict("records")
 
     return find
 

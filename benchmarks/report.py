@@ -28,6 +28,7 @@ TITLES = {
     "tree_quality": "Trees: quality beside TreeSHAP",
     "tree_noise": "Trees: noise beside sampling",
     "changes": "Changes that turn a decision",
+    "changes_alibi": "Changes that turn a decision, beside alibi",
     "pairs": "Pairs of facts",
     "verdicts": "Verdicts",
     "verdicts_by_model": "Verdicts by table and model",
@@ -81,12 +82,16 @@ NOTES = {
     "refusal quotes the error of the last attempt. shap 0.51 and woodelf-explainer 0.4.8 use 100 background rows; "
     "shapiq 1.4.1 is path-dependent, and its reader of XGBoost fails with pandas 3. To repeat it, install shapiq "
     "and woodelf-explainer, which are not in our extras, because they install numba and treelite.",
-    "changes": "Gradient boosting on raw tables without missing values, the same rows for all methods, one change "
-    "per row, and three for the second line. Found and valid: rows with a change, and rows whose change turns the "
-    "decision when the model is asked again. Distance: sum over the columns in training quantiles, a category "
-    "counts 1/2. Nearest row: mean distance per column to the nearest training row other than the case; DiCE's "
-    "genetic search starts from training rows. Queries of anchorline include the measurement of its bounds. "
-    "Preparing the tables is not timed.",
+    "changes": "Gradient boosting on raw tables without missing values, the same rows for all methods, which take "
+    "turns, one change per row, and three for the line that says so. 'Rows' are whole training rows "
+    "(examples='rows'). Found and valid: rows with a change, and rows whose change turns the decision when the "
+    "model is asked again. Distance: sum over the columns in training quantiles, a category counts 1/2. Nearest "
+    "row: mean distance per column to the nearest training row other than the case; DiCE's genetic search starts "
+    "from training rows. Queries of anchorline include the measurement of its bounds. Seconds are processor time; "
+    "preparing the tables is not timed. Times anchorline: the median over the rows of the time relative to the "
+    "first line.",
+    "changes_alibi": "As above, beside alibi's counterfactuals guided by prototypes (default settings, k-d trees, "
+    "categories by their distances), in an environment with NumPy 1, which alibi needs.",
     "literals": "Gradient boosting and random forests on raw tables (at most 3,000 training rows), k = 5, 5,000 "
     "samples, at most 10 s per search, the same 10 rows for all kinds of literals. Mean errors on 20,000 fresh "
     "neighbors. 'Lower by' compares with intervals; the paired 95% interval of the difference is Student's, over "

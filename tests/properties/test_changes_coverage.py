@@ -7,7 +7,7 @@ from anchorline.model.predictor import Predictor
 from anchorline.model.target import Target
 from anchorline.search.changes.candidates import Candidates
 from anchorline.search.changes.goal import Goal
-from anchorline.search.changes.measure import reliability
+from anchorline.search.changes.measure import measure
 from anchorline.search.changes.questions import Questions
 from anchorline.spaces.choices import choices_at
 from anchorline.spaces.wishes import Wishes
@@ -55,7 +55,7 @@ def test_intervals_cover_the_share_of_all_training_values():
         chosen = chosen_pair(asked, 5)
         truth, covered = true_share(asked, turns, chosen), 0
         for key in range(n_repeats):
-            estimate = reliability(asked, chosen, n_measure=100, confidence=level, key=key * 10)
+            estimate = measure(asked, [chosen], [key * 10], n_measure=100, confidence=level)[1][0]
             assert not estimate.exact
             covered += estimate.low <= truth <= estimate.high
         # Clopper-Pearson intervals cover at least as often as promised; three standard errors for the simulation.
@@ -65,6 +65,6 @@ def test_intervals_cover_the_share_of_all_training_values():
 def test_small_sets_of_values_are_counted_exactly():
     asked, turns = questions(0.5)
     chosen = chosen_pair(asked, 50)
-    estimate = reliability(asked, chosen, n_measure=500, confidence=0.9, key=0)
+    estimate = measure(asked, [chosen], [0], n_measure=500, confidence=0.9)[1][0]
     assert estimate.exact
     assert abs(estimate.value - true_share(asked, turns, chosen)) < 1e-12

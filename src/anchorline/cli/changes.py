@@ -10,7 +10,7 @@ from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 from anchorline.cli.console import printable_lines
 from anchorline.cli.formats import format_by_name, write_results
-from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, instances_to_explain
+from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, instances_to_explain, require_rows
 from anchorline.cli.progress import QueryProgress
 from anchorline.errors import ParameterError
 from anchorline.result.changes import Changes
@@ -24,12 +24,20 @@ class ChangesFormat(enum.StrEnum):
     html = "html"
 
 
+class Examples(enum.StrEnum):
+    """What examples are made of."""
+
+    values = "values"
+    rows = "rows"
+
+
 _BY_SUFFIX = {"": ChangesFormat.text, ".txt": ChangesFormat.text, ".json": ChangesFormat.json}
 _BY_SUFFIX |= {".jsonl": ChangesFormat.json, ".html": ChangesFormat.html, ".htm": ChangesFormat.html}
 SUMMARY = "Find the few facts whose change turns the decision."
 EXAMPLES = """\
 anchorline changes model.skops --data train.csv --target approved --row 17
 anchorline changes model.skops --data train.csv --target approved --row 17 --goal approved --fixed age
+anchorline changes model.skops --data train.csv --target approved --row 17 --examples rows
 anchorline changes price.txt --data train.csv --row 3 --goal '>= 300' --allow rooms=3..6 --direction area=up
 anchorline changes model.onnx --data train.parquet --rows new.csv --cost income=2 --format json > changes.jsonl"""
 
@@ -50,7 +58,14 @@ def changes(
         ),
     ] = None,
     number: Annotated[int, typer.Option("-n", help="Maximum number of changes to list.")] = 3,
-    max_facts: Annotated[int, typer.Option("--max-facts", help="Maximum number of facts that change.")] = 3,
+    max_facts: Annotated[
+        int | None,
+        typer.Option("--max-facts", help="Maximum number of facts that change. [default: 3; of rows, any number]"),
+    ] = None,
+    examples: Annotated[
+        Examples,
+        typer.Option("--examples", help="'values': few facts, any training values. 'rows': whole training rows."),
+    ] = Examples.values,
     allow: Annotated[
         list[str] | None,
         typer.Option("--allow", metavar="COLUMN=VALUES", help="A range LOW..HIGH, or values A,B. Repeatable."),
@@ -67,10 +82,7 @@ def changes(
     table_options: TableOptions,
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
-    form: Annotated[
-        ChangesFormat | None,
-        typer.Option("--format", help="Output format. [default: by the name in --out, else text]"),
-    ] = None,
+    form: Annotated[ChangesFormat | None, opt.FORMAT] = None,
     out: opt.Out = None,
     model_options: ModelOptions,
 ) -> Code:
@@ -78,11 +90,7 @@ def changes(
 
     Columns that may not change are named by --fixed. If nothing turns the decision for a row, the exit code is 6.
     """
-    if bool(row) == bool(rows):
-        raise ParameterError(
-            f"{'Both --row and --rows are' if row else 'Neither --row nor --rows is'} given, but exactly one "
-            "of them is needed. Type --row 0 (repeatable), or --rows FILE."
-        )
+    require_rows(row, rows)
     chosen_format = format_by_name(form, out, _BY_SUFFIX)
     space = table_options.space(data, target)
     instances = instances_to_explain(row or (), rows, space)
@@ -91,12 +99,13 @@ def changes(
         "direction": dict(_pairs("--direction", direction)),
         "cost": {name: _weight(name, text) for name, text in _pairs("--cost", cost)},
     }
+    limits = {"max_facts": max_facts, "max_queries": max_queries, "seed": seed}
+    keywords = wishes | limits | {"examples": examples.value}
     loaded, found = model_options.load(model), list[tuple[int, Changes]]()
     with QueryProgress("Searching", 5000.0 * len(instances)) as progress:
         explainer = output_options.explainer(progress.wrap_model(loaded), space)
         for at, instance in instances:
             progress.describe(f"Searching for row {at}")
-            keywords = wishes | {"max_facts": max_facts, "max_queries": max_queries, "seed": seed}
             found.append((at, explainer.changes(instance, target=goal, n=number, **keywords)))
     write_results([(at, _shown(at, each, chosen_format, len(found) > 1)) for at, each in found], out)
     return Code.OK if all(len(each) for _, each in found) else Code.CANNOT_TELL

@@ -7,7 +7,14 @@ import typer
 from anchorline.cli import options as opt
 from anchorline.cli.contents import ContentOptions
 from anchorline.cli.formats import Format, choose_format, render, write_results
-from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, instances_to_explain, keywords_of
+from anchorline.cli.inputs import (
+    ModelOptions,
+    OutputOptions,
+    TableOptions,
+    instances_to_explain,
+    keywords_of,
+    require_rows,
+)
 from anchorline.cli.progress import QueryProgress, expected_rows
 from anchorline.errors import ParameterError
 
@@ -42,9 +49,7 @@ def explain(
     content_options: ContentOptions,
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
-    form: Annotated[
-        Format | None, typer.Option("--format", help="Output format. [default: by the name in --out, else text]")
-    ] = None,
+    form: Annotated[Format | None, opt.FORMAT] = None,
     out: opt.Out = None,
     model_options: ModelOptions,
 ) -> None:
@@ -88,8 +93,4 @@ def _check_row(data: str | None, row: list[int] | None, rows: str | None) -> Non
             "Neither --data nor a text or image is given. Type --data train.csv --row 0, --text 'Great food', "
             "--text-file review.txt, or --image photo.png."
         )
-    if bool(row) == bool(rows):
-        raise ParameterError(
-            f"{'Both --row and --rows are' if row else 'Neither --row nor --rows is'} given, but exactly one "
-            "of them is needed. Type --row 0 (repeatable), or --rows FILE."
-        )
+    require_rows(row, rows)

@@ -46,10 +46,7 @@ def frontier(
     table_options: TableOptions,
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
-    form: Annotated[
-        FrontierFormat | None,
-        typer.Option("--format", help="Output format. [default: by the name in --out, else text]"),
-    ] = None,
+    form: Annotated[FrontierFormat | None, opt.FORMAT] = None,
     out: opt.Out = None,
     model_options: ModelOptions,
 ) -> None:

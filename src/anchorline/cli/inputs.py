@@ -111,6 +111,15 @@ def keywords_of(
     }
 
 
+def require_rows(row: Sequence[int] | None, rows: str | None) -> None:
+    """Raise `ParameterError` unless exactly one of --row and --rows is given."""
+    if bool(row) == bool(rows):
+        raise ParameterError(
+            f"{'Both --row and --rows are' if row else 'Neither --row nor --rows is'} given, but exactly one "
+            "of them is needed. Type --row 0 (repeatable), or --rows FILE."
+        )
+
+
 def instances_to_explain(rows: Sequence[int], rows_file: str | None, space: Any) -> list[tuple[int, Any]]:
     """Return (row number, instance) pairs: positions in the training table, or the rows of another file."""
     if rows_file is None:

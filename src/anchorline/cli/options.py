@@ -243,6 +243,7 @@ ObjectiveOption = Annotated[
 ]
 MaxQueries = Annotated[int | None, typer.Option("--max-queries", help="Maximum number of rows sent to the model.")]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed. The same seed gives the same bytes.")]
+FORMAT = typer.Option("--format", help="Output format. [default: by the name in --out, else text]")
 Out = Annotated[
     str | None,
     typer.Option(

@@ -33,10 +33,11 @@ def headline(changes: "Changes", escape: Escape = printable) -> str:
     else:
         now = f"Now {now}"
     sought = wish(changes, escape)
+    what = "training row" if changes.are_rows else "change"
     if not changes.options:
-        return f"{now}. No change that was tried gives {sought}."
+        return f"{now}. No {what} that was tried gives {sought}."
     n = len(changes.options)
-    return f"{now}. {'This change gives' if n == 1 else f'Each of these {n} changes gives'} {sought}:"
+    return f"{now}. {f'This {what} gives' if n == 1 else f'Each of these {n} {what}s gives'} {sought}:"
 
 
 def wish(changes: "Changes", escape: Escape = printable) -> str:
@@ -75,7 +76,9 @@ def option_sentences(changes: "Changes", option: "Counterfactual", escape: Escap
         is_limited = any({move.name, *move.columns} & {*changes.parameters["within"]} for move in option.moves)
         values = "allowed training value" if is_limited else "training value"
         lines.append(f"{facts}: {_share(option.reliability, values)}.")
-    if option.realism is not None:
+    if changes.are_rows:
+        lines.append("A training row has these values, and agrees with the case in all other attributes.")
+    elif option.realism is not None:
         real = option.realism
         lines.append(
             f"Distance from the nearest training row: {real.distance:.3f} (real rows: median {real.typical:.3f}; "
@@ -117,6 +120,8 @@ def _share(estimate: "Estimate", value: str) -> str:
 
 def tried_sentences(changes: "Changes") -> list[str]:
     """Return what is proven about smaller changes, what was left untried, and the number of queries."""
+    if changes.are_rows:
+        return _tried_rows(changes)
     lines, ruled_out = [], changes.n_ruled_out
     if ruled_out:
         facts = "one fact" if ruled_out == 1 else f"at most {ruled_out} facts"
@@ -130,6 +135,19 @@ def tried_sentences(changes: "Changes") -> list[str]:
     attributes = "1 attribute" if n == 1 else f"{n} attributes"
     lines.append(f"Tried: {', '.join(parts)}, of {attributes}; {changes.n_queries:,} queries.")
     return lines
+
+
+def _tried_rows(changes: "Changes") -> list[str]:
+    """Return what is proven about training rows that differ less, and how many were asked about."""
+    n_tried, n_total = (sum(getattr(level, name) for level in changes.levels) for name in ("n_tried", "n_total"))
+    tried = f"all {n_total:,}" if n_tried == n_total else f"{n_tried:,} of {n_total:,}"
+    line = (
+        f"Tried: {tried} training rows that differ from the case and are allowed; {changes.n_queries:,} queries."
+    )
+    if not changes.n_proved:
+        return [line]
+    facts = "one attribute" if changes.n_proved == 1 else f"at most {changes.n_proved} attributes"
+    return [f"Proven: no allowed training row that differs in {facts} does it.", line]
 
 
 def _count(level: "Level") -> str:

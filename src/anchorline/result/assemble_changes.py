@@ -1,4 +1,4 @@
-"""From a row and a target to changes: searches, measures, and asks the model about every example once more."""
+"""From a row and a target to changes: searches, and measures what was found."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -12,13 +12,12 @@ from anchorline.result.changes import Changes, Counterfactual, Label, Move, Real
 from anchorline.search.changes.candidates import Candidates
 from anchorline.search.changes.find import search
 from anchorline.search.changes.goal import Goal, Reply, goal_of
-from anchorline.search.changes.measure import reliability
+from anchorline.search.changes.measure import ask_examples, measure
 from anchorline.search.changes.questions import Questions
 from anchorline.search.changes.settings import ChangeSettings, versions
 from anchorline.search.sampling import stream_key
 from anchorline.spaces.base import Neighborhood, Space
-from anchorline.spaces.choices import TableChoices, choices_at
-from anchorline.spaces.realism import realism
+from anchorline.spaces.choices import choices_at
 from anchorline.spaces.wishes import Wishes
 
 _RECORDED = (
@@ -123,53 +122,39 @@ def _opened(
 def _options(
     questions: Questions, found: Sequence[tuple[int, ...]], settings: ChangeSettings, neighborhood: Neighborhood
 ) -> tuple[Counterfactual, ...]:
-    """Ask about every example once more, and measure those that turn; intervals hold together."""
-    found = found[: questions.left]
+    """Return what the model answers to every example, and how reliable its bounds are; intervals hold together."""
+    new = [each for each in found if questions.known(each) is None][max(0, questions.left) :]
+    found = [each for each in found if each not in new]
     if not found:
         return ()
-    padded = np.full((len(found), max(map(len, found)) + 1), -1, dtype=np.intp)
-    for i, chosen in enumerate(found):
-        padded[i, : len(chosen)] = chosen
-    reply, costs = questions.ask(padded), questions.candidates.cost(padded)
-    confidence = 1 - (1 - settings.confidence) / len(found)
-    real = _realism(questions, found)
-    options = []
+    reply, shares = _measured(questions, found, settings, neighborhood)
+    candidates, nearby, options = questions.candidates, questions.candidates.nearby, []
     for i in np.flatnonzero(reply.reached).tolist():
-        chosen = found[i]
-        key = stream_key(settings.seed, neighborhood.key, "changes:" + ",".join(map(str, chosen)))
-        share = reliability(questions, chosen, n_measure=settings.n_measure, confidence=confidence, key=key)
-        options.append(_counterfactual(questions, chosen, reply, i, float(costs[i]), share, real[i]))
+        moves = tuple(_move(candidates, each, is_bound=settings.examples == "values") for each in found[i])
+        option = Counterfactual(
+            moves=moves,
+            cost=float(candidates.cost(np.array([found[i]], dtype=np.intp))[0]),
+            output=None if reply.outputs is None else float(reply.outputs[i]),
+            label=_label(questions.predictor, reply, i),
+            reliability=shares[i],
+            realism=None if nearby is None else Realism(*nearby.realism(candidates.as_mapping(found[i]))),
+        )
+        options.append(option)
     return tuple(options)
 
 
-def _realism(questions: Questions, found: Sequence[tuple[int, ...]]) -> list[Realism | None]:
-    candidates = questions.candidates
-    if not isinstance(candidates.choices, TableChoices):
-        return [None] * len(found)
-    changes = [{int(candidates.owner[c]): int(candidates.value[c]) for c in chosen} for chosen in found]
-    return [None if each is None else Realism(*each) for each in realism(candidates.choices, changes)]
+def _measured(
+    questions: Questions, found: Sequence[tuple[int, ...]], settings: ChangeSettings, neighborhood: Neighborhood
+) -> tuple[Reply, Sequence[Estimate | None]]:
+    """Return the replies to the examples, and how reliable their bounds are; whole rows have no bounds."""
+    if settings.examples == "rows":
+        return ask_examples(questions, found)[0], [None] * len(found)
+    keys = [stream_key(settings.seed, neighborhood.key, f"changes:{','.join(map(str, each))}") for each in found]
+    confidence = 1 - (1 - settings.confidence) / len(found)
+    return measure(questions, found, keys, n_measure=settings.n_measure, confidence=confidence)
 
 
-def _counterfactual(
-    questions: Questions,
-    chosen: tuple[int, ...],
-    reply: Reply,
-    place: int,
-    cost: float,
-    share: Estimate | None,
-    real: Realism | None,
-) -> Counterfactual:
-    return Counterfactual(
-        moves=tuple(_move(questions.candidates, candidate) for candidate in chosen),
-        cost=cost,
-        output=None if reply.outputs is None else float(reply.outputs[place]),
-        label=_label(questions.predictor, reply, place),
-        reliability=share,
-        realism=real,
-    )
-
-
-def _move(candidates: Candidates, candidate: int) -> Move:
+def _move(candidates: Candidates, candidate: int, *, is_bound: bool) -> Move:
     choices, a, value = candidates.choices, int(candidates.owner[candidate]), int(candidates.value[candidate])
     return Move(
         name=choices.attributes[a].name,
@@ -178,7 +163,7 @@ def _move(candidates: Candidates, candidate: int) -> Move:
         after=choices.plain_after(a, value),
         before_text=choices.text_before(a),
         after_text=choices.text_after(a, value),
-        fact=choices.fact(a, value, with_more=len(candidates.beyond(candidate)) > 1),
+        fact=choices.fact(a, value, with_more=is_bound and len(candidates.beyond(candidate)) > 1),
         distance=float(candidates.distances[candidate]),
     )
 

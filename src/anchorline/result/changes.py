@@ -159,6 +159,11 @@ class Changes:
         return dict(zip(self.columns, self.instance, strict=True)) | self.options[place].values
 
     @property
+    def are_rows(self) -> bool:
+        """Whether the examples are whole training rows."""
+        return bool(self.parameters["examples"] == "rows")
+
+    @property
     def has_columns(self) -> bool:
         """Whether the instance is a row with one value per column, as in a table or a hypercube."""
         return _has_columns(self.parameters)
@@ -279,10 +284,11 @@ def _check_consistency(body: Mapping[str, Any]) -> None:
     options, columns = body["options"], body["columns"]
     used = [[column for move in option["moves"] for column in move["columns"]] for option in options]
     sizes = [len(option["moves"]) for option in options]
+    most = body["parameters"]["max_facts"] or len(columns)
     held = {*body["fixed"], *body["parameters"]["fixed"]}
     claims = {
         "instance": not _has_columns(body["parameters"]) or len(columns) == len(body["instance"]),
-        "options": sizes == sorted(sizes) and all(0 < size <= body["parameters"]["max_facts"] for size in sizes),
+        "options": sizes == sorted(sizes) and all(0 < size <= most for size in sizes),
         "columns": all(len(each) == len({*each}) and {*each} <= {*columns} for each in used),
         "fixed": not held & {column for each in used for column in each},
         "goal": all(_is_reached(body, option) for option in options),

@@ -230,6 +230,11 @@ class TableChoices:
         )
         return self.table.schema.natives.neighbors(self.neighborhood.row, n, [cells] if columns else ())
 
+    def is_missing(self, attribute: int) -> bool:
+        """Return whether the row's own value is missing; groups of columns are never missing as a whole."""
+        positions = self.attributes[attribute].positions
+        return len(positions) == 1 and bool(self.neighborhood.columns[positions[0]].missing[0])
+
     def plain_before(self, attribute: int) -> Any:
         """Return the row's own value; a tuple for a group of columns."""
         values = [self.neighborhood.instance[j] for j in self.attributes[attribute].positions]

@@ -5,7 +5,7 @@ defines these.
 """
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,14 +52,17 @@ class Rows:
 
     def distance(self, row: np.ndarray, leaving_out: int | None = None) -> float:
         """Return the distance of a row (columns,) to the nearest training row that is not like ``leaving_out``."""
-        total = np.zeros(self.numbers.shape[1])
-        for own, is_ordered, column in zip(row, self.is_ordered, self.numbers, strict=True):
-            apart = np.abs(column - own) if is_ordered else np.where(column == own, 0.0, APART)
-            both_missing = np.isnan(column) & np.isnan(own)
-            total += np.where(np.isnan(apart) | np.isnan(column), np.where(both_missing, 0.0, APART), apart)
+        total = sum((self.apart(i, own) for i, own in enumerate(row.tolist())), np.zeros(self.numbers.shape[1]))
         if leaving_out is not None:
             total[leaving_out] = np.inf
         return float(total.min() / len(self.numbers))
+
+    def apart(self, column: int, value: float) -> np.ndarray:
+        """Return the distances of a value from those of all rows in a column, (n,)."""
+        numbers = self.numbers[column]
+        apart = np.abs(numbers - value) if self.is_ordered[column] else np.where(numbers == value, 0.0, APART)
+        missing = np.isnan(numbers)
+        return np.where(np.isnan(apart) | missing, np.where(missing & np.isnan(value), 0.0, APART), apart)
 
 
 def _numbers(values: Values, ids: np.ndarray) -> np.ndarray:
@@ -71,31 +74,56 @@ def _numbers(values: Values, ids: np.ndarray) -> np.ndarray:
 _ROWS: weakref.WeakKeyDictionary[Schema, dict[Any, Rows]] = weakref.WeakKeyDictionary()
 
 
-def realism(choices: TableChoices, changes: Sequence[Mapping[int, int]]) -> list[Realism | None]:
-    """Return how real changed rows are; a change maps attributes to candidates.
+@dataclass(frozen=True, eq=False)
+class Nearby:
+    """The training rows beside one instance, without those that are like it in all columns.
 
-    Training rows that are like the instance itself do not count, because every small change is close to them.
+    Rows that are like the instance do not count, because every small change is close to them. ``apart`` (columns,
+    n) are the distances of the instance's own values from those of the rows, and ``total`` (n,) their sums.
     """
-    table = choices.table
-    known = _ROWS.setdefault(table.schema, {})
-    key = tuple(sorted(table.left_out))
-    if key not in known:
-        known[key] = Rows.of(table)
-    rows = known[key]
-    if not len(rows.nearest):
-        return [None] * len(changes)
-    positions = [j for j, name in enumerate(table.names) if name not in table.left_out]
-    own = np.array([_place(rows.values[i], choices, j) for i, j in enumerate(positions)])
-    others = Rows(rows.values, rows.is_ordered, rows.numbers[:, ~_like(rows.numbers, own)], rows.nearest)
-    if not others.numbers.shape[1]:
-        return [None] * len(changes)
-    return [_realism(others, _changed(own, rows, choices, positions, change)) for change in changes]
 
+    choices: TableChoices
+    rows: Rows
+    positions: Mapping[int, int]
+    apart: np.ndarray
+    total: np.ndarray
 
-def _realism(rows: Rows, row: np.ndarray) -> Realism:
-    distance = rows.distance(row)
-    below = int(np.searchsorted(rows.nearest, distance - 1e-12))
-    return distance, float(np.median(rows.nearest)), 1 - below / len(rows.nearest)
+    @classmethod
+    def of(cls, choices: TableChoices) -> "Nearby | None":
+        """Return the rows beside an instance; None if there are none to compare it with."""
+        table = choices.table
+        known, key = _ROWS.setdefault(table.schema, {}), tuple(sorted(table.left_out))
+        if key not in known:
+            known[key] = Rows.of(table)
+        rows = known[key]
+        positions = [j for j, name in enumerate(table.names) if name not in table.left_out]
+        own = np.array([_place(rows.values[i], choices, j) for i, j in enumerate(positions)])
+        others = rows.numbers[:, ~_like(rows.numbers, own)]
+        if not (len(rows.nearest) and others.shape[1]):
+            return None
+        rows = Rows(rows.values, rows.is_ordered, others, rows.nearest)
+        apart = np.stack([rows.apart(i, value) for i, value in enumerate(own.tolist())])
+        return cls(choices, rows, {j: i for i, j in enumerate(positions)}, apart, apart.sum(axis=0))
+
+    def distance(self, change: Mapping[int, int]) -> float:
+        """Return how far a changed row is from the nearest row; a change maps attributes to candidates."""
+        total, is_copied = self.total, False
+        for attribute, value in change.items():
+            choice = self.choices.attributes[attribute]
+            for j in choice.positions:
+                i = self.positions[j]
+                values = self.rows.values[i]
+                number = _numbers(values, values.ids[choice.rows[value : value + 1]])[0]
+                total = total if is_copied else total.copy()
+                total += self.rows.apart(i, float(number)) - self.apart[i]
+                is_copied = True
+        return max(0.0, float(total.min())) / len(self.apart)
+
+    def realism(self, change: Mapping[int, int]) -> Realism:
+        """Return the distance of a changed row, beside those of real rows."""
+        distance, nearest = self.distance(change), self.rows.nearest
+        below = int(np.searchsorted(nearest, distance - 1e-12))
+        return distance, float(np.median(nearest)), 1 - below / len(nearest)
 
 
 def _like(numbers: np.ndarray, own: np.ndarray) -> np.ndarray:
@@ -113,17 +141,3 @@ def _place(values: Values, choices: TableChoices, j: int) -> float:
         return values.place(float(cell.values[0]))
     same = np.flatnonzero(schema.columns[j].values[values.rows] == cell.values[0])
     return float(same[0]) if len(same) else -1.0
-
-
-def _changed(
-    own: np.ndarray, rows: Rows, choices: TableChoices, positions: Sequence[int], change: Mapping[int, int]
-) -> np.ndarray:
-    """Return the changed row as numbers."""
-    changed = own.copy()
-    for attribute, value in change.items():
-        choice = choices.attributes[attribute]
-        for j in choice.positions:
-            i = positions.index(j)
-            values = rows.values[i]
-            changed[i] = _numbers(values, values.ids[choice.rows[value : value + 1]])[0]
-    return changed

@@ -102,7 +102,10 @@ def test_labels_of_estimators():
 
 def test_unknown_targets_are_refused():
     model = LogisticRegression().fit(FRAME[["income"]] / 1e4, decide(FRAME))
-    with pytest.raises(ParameterError, match="the model's classes are 'approved', 'declined'"):
+    with pytest.raises(
+        ParameterError,
+        match=r"the model's classes are 'approved', 'declined'\. Pick one of them, or type target='>= 300'",
+    ):
         al.Explainer(model, FRAME[["income"]] / 1e4).changes(0, target="maybe")
     regressor = LinearRegression().fit(FRAME[["income"]], score(FRAME))
     with pytest.raises(ParameterError, match="without a decision, so target is needed"):
@@ -174,12 +177,96 @@ def test_the_limit_of_queries_is_hard(most):
 
 
 def test_few_values_find_the_same_nearest_example():
-    all_values = LABELS.changes(DECLINED, n=1, max_values=10_000)
-    few = LABELS.changes(DECLINED, n=1, max_values=10)
+    all_values = LABELS.changes(DECLINED, n=100, max_values=10_000, max_facts=1)  # more than there are
+    few = LABELS.changes(DECLINED, n=1)
     assert few[0].values == all_values[0].values
-    assert few.n_queries < all_values.n_queries
+    assert few.n_queries < all_values.n_queries / 3
     assert all_values.levels[0].is_exhaustive
     assert not few.levels[0].is_exhaustive
+
+
+def test_no_single_fact_is_ruled_out_by_a_few_values():
+    frame = pd.DataFrame({"x": np.repeat(np.arange(500.0), 2), "y": np.arange(1000) % 7})
+
+    def narrow(rows):
+        return np.where((rows["x"] == 257) | ((rows["x"] > 450) & (rows["y"] == 3)), "yes", "no")
+
+    found = al.Explainer(narrow, frame, task="label").changes(0, n=1, max_values=1000)
+    assert found[0].values == {"x": 257}  # which is not among the first few values
+    assert found.levels[0].is_exhaustive
+
+
+def test_ties_go_to_the_example_nearest_to_a_training_row():
+    frame = pd.DataFrame(
+        {
+            "purpose": ["car", "home", "home", "boat", "boat", "boat"] * 20,
+            "size": [1, 1, 2, 9, 9, 9] * 20,
+            "rest": np.arange(120) % 4,
+        }
+    )
+
+    def model(rows):
+        return np.where(rows["purpose"] == "car", "no", "yes")
+
+    row = frame.iloc[0]
+    found = al.Explainer(model, frame, task="label").changes(row, n=1)
+    assert found[0].values == {"purpose": "home"}  # boats are more frequent, but never small
+    assert (
+        found[0].realism.distance
+        < al.Explainer(model, frame, task="label")
+        .changes(row, n=1, within={"purpose": ["boat"]})[0]
+        .realism.distance
+    )
+
+
+def test_in_tables_of_realistic_neighbors_nearness_to_training_rows_decides():
+    plain = LABELS.changes(DECLINED)
+    table = al.Table(FRAME, neighbors="realistic")
+    real = al.Explainer(decide, table, task="label").changes(DECLINED)
+    assert [option.n_facts for option in real] == sorted(option.n_facts for option in real)
+    ones = [option.realism.distance for option in real if option.n_facts == 1]
+    assert ones == sorted(ones)
+    assert real[0].realism.distance <= plain[0].realism.distance
+    assert real.verify(decide, table, seed=3).holds
+
+
+def test_whole_training_rows_by_enumeration():
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {
+            "a": rng.integers(0, 5, 200),
+            "b": rng.choice(["x", "y", "z"], 200),
+            "c": rng.integers(0, 3, 200) * 1.0,
+            "d": rng.random(200) < 0.5,
+        }
+    )
+    frame.loc[::9, "c"] = np.nan
+
+    def model(rows):
+        return np.where(rows["a"] + 2 * (rows["b"] == "y") + rows["c"].fillna(1) > 5, "yes", "no")
+
+    explainer, decisions = al.Explainer(model, frame, task="label"), model(frame)
+    for row in range(0, 60, 3):
+        own = frame.iloc[row]
+        wishes = {"fixed": ["d"]} if row % 2 else {"direction": {"a": "up"}}
+        same = (frame == own) | (frame.isna() & own.isna())
+        allowed = same["d"] if row % 2 else frame["a"] >= own["a"]
+        turned = (decisions != decisions[row]) & allowed & ~(frame.isna() & ~own.isna()).any(axis=1)
+        fewest = (~same).sum(axis=1)[turned].min() if turned.any() else None
+        found = explainer.changes(row, examples="rows", **wishes)
+        assert found.fewest == fewest
+        assert found.n_proved == (len(found.levels) if fewest is None else fewest - 1)
+        for place, option in enumerate(found):
+            changed = pd.Series(found.changed(place))
+            assert ((frame == changed) | (frame.isna() & changed.isna())).all(axis=1).any()
+            assert option.label != decisions[row]
+        assert found.verify(model, frame, seed=1).holds
+        assert al.Changes.from_json(found.to_json()) == found
+    assert "Proven: no allowed training row that differs in" in str(explainer.changes(0, examples="rows"))
+    with pytest.raises(ParameterError, match="examples is 'row'"):
+        explainer.changes(0, examples="row")
+    with pytest.raises(ParameterError, match="there is no training table"):
+        al.Explainer(lambda z: z[:, 0], al.Hypercube(), task="label").changes([1, 1], examples="rows")
 
 
 def test_costs_order_the_answers():

@@ -1,6 +1,6 @@
 """The values that a search for changes tries, in one list: candidates of all attributes, nearest and beyond."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import ParameterError
-from anchorline.spaces.choices import Choices
+from anchorline.spaces.choices import Choices, TableChoices
+from anchorline.spaces.realism import Nearby
 from anchorline.spaces.wishes import Wishes
 
 Cost = Mapping[str, float] | Callable[[Mapping[str, tuple[Any, Any]]], float]
@@ -125,6 +126,34 @@ class Candidates:
             weighted = np.append(self.weights[self.owner] * self.distances, 0.0)  # the last one is that of -1
             return np.asarray(weighted[chosen].sum(axis=1))
         return np.array([self._priced(row[row >= 0].tolist()) for row in chosen], dtype=np.float64)
+
+    @cached_property
+    def is_realistic(self) -> bool:
+        """Whether the table asks for realistic neighbors, so that changes near to training rows come first."""
+        return isinstance(self.choices, TableChoices) and self.choices.table.neighbors == "realistic"
+
+    @cached_property
+    def nearby(self) -> Nearby | None:
+        """The training rows beside the instance; None if there are none."""
+        return Nearby.of(self.choices) if isinstance(self.choices, TableChoices) else None
+
+    def as_mapping(self, chosen: Iterable[int]) -> dict[int, int]:
+        """Return a change as a mapping from attributes to their candidates."""
+        return {int(self.owner[candidate]): int(self.value[candidate]) for candidate in chosen if candidate >= 0}
+
+    def order(self, changes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Return the changes, fewest facts first, then cheapest, then nearest to a training row.
+
+        In a table of realistic neighbors, nearness to training rows comes before the cost.
+        """
+        padded = np.full((len(changes), max(map(len, changes), default=1)), -1, dtype=np.intp)
+        for i, each in enumerate(changes):
+            padded[i, : len(each)] = each
+        costs, nearby = self.cost(padded).round(12).tolist(), self.nearby
+        apart = [0.0 if nearby is None else round(nearby.distance(self.as_mapping(each)), 12) for each in changes]
+        keys = zip(apart, costs, strict=True) if self.is_realistic else zip(costs, apart, strict=True)
+        ranked = sorted((len(each), *key, each) for each, key in zip(changes, keys, strict=True))
+        return [rank[-1] for rank in ranked]
 
     def _priced(self, chosen: Sequence[int]) -> float:
         assert self.price is not None

@@ -1,5 +1,6 @@
 """Changes of several facts: all combinations of the values tried, or the most promising ones first."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,8 @@ from anchorline.search.changes.questions import Questions
 
 _MOST_AT_ONCE = 2_000_000  # combinations held in memory
 _FIRST_BATCH = 256  # doubled from batch to batch
-MORE = 8192  # queries per level to find more changes, once one is found
-_BEAM, _VALUES = 2000, 1000  # of best-first search: combinations that are extended, and values to extend them by
+MORE = 1024  # queries per level to find more changes, once one is found
+_PER_QUERY = 32  # combinations that are compared per query, from which the most promising are taken
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +54,9 @@ def try_combinations(
     candidates = questions.candidates
     sizes = np.bincount(candidates.owner[base.chosen[:, 0]])
     n_grid = count(sizes, before.chosen.shape[1] + 1)
-    everything = before.is_complete and n_grid <= _MOST_AT_ONCE
-    chosen, estimates = _extended(questions, base, before, prediction_margin, everything)
+    most = min(_MOST_AT_ONCE, _PER_QUERY * max(0, budget))
+    everything = before.is_complete and n_grid <= most
+    chosen, estimates = _extended(questions, base, before, prediction_margin, None if everything else most)
     kept = ~_contains(candidates.owner[chosen], turned)
     if everything:
         n_grid = int(kept.sum())
@@ -109,12 +111,15 @@ def _ranks(group: np.ndarray) -> np.ndarray:
 
 
 def _extended(
-    questions: Questions, base: Tried, before: Tried, prediction_margin: float, everything: bool
+    questions: Questions, base: Tried, before: Tried, prediction_margin: float, most: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return combinations of one more fact, and the margins to expect if facts act separately."""
+    """Return combinations of one more fact, and the margins to expect if facts act separately.
+
+    With ``most``, only about this many: the most promising before, by the most promising values.
+    """
     owner = questions.candidates.owner
     gains = base.margins - prediction_margin
-    if everything:
+    if most is None:
         order = np.argsort(owner[base.chosen[:, 0]], kind="stable")
         values, gains = base.chosen[order, 0], gains[order]
         starts = np.searchsorted(owner[values], owner[before.chosen[:, -1]], side="right")
@@ -123,8 +128,8 @@ def _extended(
         first = np.repeat(np.cumsum(lengths) - lengths, lengths)
         added = np.arange(len(rows)) - first + starts[rows]
         return np.column_stack([before.chosen[rows], values[added]]), before.margins[rows] + gains[added]
-    top = _promising(owner[before.chosen], before.margins, _BEAM)
-    few = _promising(owner[base.chosen], base.margins, _VALUES)
+    few = _promising(owner[base.chosen], base.margins, math.isqrt(most))
+    top = _promising(owner[before.chosen], before.margins, most // max(1, len(few)))
     rows, added = (grid.ravel() for grid in np.meshgrid(top, few, indexing="ij"))
     apart = (owner[before.chosen[rows]] != owner[base.chosen[added]]).all(axis=1)
     rows, added = rows[apart], added[apart]

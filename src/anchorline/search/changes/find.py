@@ -5,14 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anchorline.search.changes.candidates import Candidates
 from anchorline.search.changes.combinations import MORE, Tried, count, try_combinations
 from anchorline.search.changes.goal import Reply
 from anchorline.search.changes.levels import Level
 from anchorline.search.changes.questions import Questions
 from anchorline.search.changes.refine import refine
-from anchorline.search.changes.settings import ChangeSettings
+from anchorline.search.changes.rows import search_rows
+from anchorline.search.changes.settings import MAX_FACTS, ChangeSettings
 from anchorline.search.changes.singles import Singles, try_singles, turning_singles
 
+_ORDERED = 256  # changes whose nearness to training rows is compared
 _SHARE = 0.6  # of the queries that are left, for the combinations of one level
 
 
@@ -29,17 +32,25 @@ class Search:
 
 
 def search(questions: Questions, settings: ChangeSettings) -> Search:
-    """Find changes of as few facts as possible, at most one per set of attributes, or per side of a single one.
+    """Find changes of as few facts as possible, to any training values, or to whole training rows."""
+    if settings.examples == "rows":
+        rows, levels, at_row = search_rows(questions, settings)
+        return Search(tuple(rows), levels, at_row)
+    return _search_values(questions, settings)
+
+
+def _search_values(questions: Questions, settings: ChangeSettings) -> Search:
+    """Find changes to any training values, at most one per set of attributes, or per side of a single one.
 
     No change contains another one's attributes. The search stops after the level with which ``n`` are found.
     """
-    singles = try_singles(questions, settings.max_values)
-    found = turning_singles(questions, singles, settings.max_values)
-    levels = [_first_level(questions, singles)]
+    singles = try_singles(questions, settings.n, settings.max_values)
+    found = turning_singles(questions, singles, settings.n)
+    levels = [Level(1, len(questions.alone), len(questions.alone), singles.n_cells)]
     base = _base(questions, singles, found)
     before, turned = base, list[frozenset[int]]()
-    for n_facts in range(2, settings.max_facts + 1):
-        wanted = settings.n - len(found)
+    for n_facts in range(2, (settings.max_facts or MAX_FACTS) + 1):
+        wanted = settings.n - len(_ranked(questions, found, settings.n))
         if wanted <= 0 or not len(before.chosen):
             break
         n_sets = math.comb(len(np.unique(questions.candidates.owner[base.chosen[:, 0]])), n_facts)
@@ -59,12 +70,8 @@ def search(questions: Questions, settings: ChangeSettings) -> Search:
         levels.append(Level(n_facts, n_tried, n_grid, max(n_grid, n_total)))
         chosen = _cheapest(questions, turning, wanted)
         turned += [frozenset(questions.candidates.owner[list(each)].tolist()) for each in chosen]
-        found += [refine(questions, each, settings.max_values) for each in chosen]
+        found += [refine(questions, each) for each in chosen]
     return Search(_ranked(questions, found, settings.n), tuple(levels), singles.at_row)
-
-
-def _first_level(questions: Questions, singles: Singles) -> Level:
-    return Level(1, len(singles.tried), len(singles.tried), singles.n_cells)
 
 
 def _base(questions: Questions, singles: Singles, found: list[tuple[int, ...]]) -> Tried:
@@ -87,27 +94,33 @@ def _cheapest(questions: Questions, turning: list[np.ndarray], wanted: int) -> l
     """Return the cheapest combination per set of attributes, at most ``wanted``."""
     if not turning:
         return []
-    rows = np.array(turning)
-    costs = questions.candidates.cost(rows)
+    candidates, rows = questions.candidates, np.array(turning)
+    cheapest = rows[np.argsort(candidates.cost(rows), kind="stable")].tolist()
+    if candidates.is_realistic:
+        cheapest = candidates.order([tuple(row) for row in cheapest[:_ORDERED]])
     best: dict[bytes, tuple[int, ...]] = {}
-    for i in np.argsort(costs, kind="stable").tolist():
-        best.setdefault(questions.candidates.owner[rows[i]].tobytes(), tuple(rows[i].tolist()))
+    for row in cheapest:
+        best.setdefault(candidates.owner[list(row)].tobytes(), tuple(row))
     return list(best.values())[:wanted]
 
 
 def _ranked(questions: Questions, found: list[tuple[int, ...]], n: int) -> tuple[tuple[int, ...], ...]:
-    """Return the changes, fewest facts first, then cheapest; without those that contain another one's facts."""
-    candidates, distinct = questions.candidates, list(dict.fromkeys(tuple(sorted(each)) for each in found))
-    width = max((len(each) for each in distinct), default=0)
-    padded = np.full((len(distinct), width), -1, dtype=np.intp)
-    for i, each in enumerate(distinct):
-        padded[i, : len(each)] = each
-    costs = candidates.cost(padded)
-    order = sorted(range(len(distinct)), key=lambda i: (len(distinct[i]), costs[i], distinct[i]))
-    kept: list[tuple[int, ...]] = []
-    for i in order:
-        attributes = {int(a) for a in candidates.owner[list(distinct[i])]}
-        several = len(attributes) > 1
-        if not (several and any({int(a) for a in candidates.owner[list(other)]} <= attributes for other in kept)):
-            kept.append(distinct[i])
+    """Return the changes, fewest facts first, then cheapest; none contains another one's facts."""
+    candidates, kept = questions.candidates, list[tuple[int, ...]]()
+    for each in candidates.order(list({tuple(sorted(each)) for each in found})):
+        attributes = frozenset(candidates.owner[list(each)].tolist())
+        if not any(_covers(candidates, other, each, attributes) for other in kept):
+            kept.append(each)
     return tuple(kept[:n])
+
+
+def _covers(
+    candidates: Candidates, other: tuple[int, ...], each: tuple[int, ...], attributes: frozenset[int]
+) -> bool:
+    """Return whether a change is like another one that comes before it: of the same side, or with more facts."""
+    if len(each) == len(other) == 1:
+        return bool(
+            candidates.owner[each[0]] == candidates.owner[other[0]]
+            and candidates.sides[each[0]] == candidates.sides[other[0]]
+        )
+    return frozenset(candidates.owner[list(other)].tolist()) <= attributes

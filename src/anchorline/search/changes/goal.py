@@ -11,7 +11,7 @@ from anchorline.model.predictor import Predictor
 
 _LIMIT = re.compile(r"\s*(>=|<=|>|<)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*")
 _MOVE = re.compile(r"\s*([-+])\s*([\d.]+(?:[eE][-+]?\d+)?)\s*")
-_EXAMPLES = "Type target='>= 300' or target='< 300' for a limit, or target='+50' or target='-50' for a move."
+_EXAMPLES = "target='>= 300' or target='< 300' for a limit, or target='+50' or target='-50' for a move."
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,18 @@ class Reply:
         outputs = None if self.outputs is None else self.outputs[rows]
         decisions = None if self.decisions is None else self.decisions[rows]
         return Reply(self.reached[rows], self.margins[rows], outputs, decisions)
+
+    def joined(self, *others: "Reply") -> "Reply":
+        """Return these replies and then those of others, in one."""
+        parts = (self, *others)
+        outputs = [part.outputs for part in parts if part.outputs is not None]
+        decisions = [part.decisions for part in parts if part.decisions is not None]
+        return Reply(
+            np.concatenate([part.reached for part in parts]),
+            np.concatenate([part.margins for part in parts]),
+            np.concatenate(outputs) if outputs else None,
+            np.concatenate(decisions) if decisions else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +94,10 @@ def goal_of(target: Any, predictor: Predictor, threshold: float | None) -> Goal:
         return parsed
     if classes is not None:
         raise ParameterError(
-            f"target is {target!r}; the model's classes are {_listed(classes)}. Pick one of them, or a limit of "
-            f"the explained output: {_EXAMPLES}"
+            f"target is {target!r}; the model's classes are {_listed(classes)}. Pick one of them, or type "
+            f"{_EXAMPLES}"
         )
-    raise ParameterError(f"target is {target!r}, but the model's output is a number. {_EXAMPLES}")
+    raise ParameterError(f"target is {target!r}, but the model's output is a number. Type {_EXAMPLES}")
 
 
 def _turned_goal(predictor: Predictor, threshold: float | None) -> Goal:
@@ -96,7 +108,7 @@ def _turned_goal(predictor: Predictor, threshold: float | None) -> Goal:
         return Goal("other class", predictor.class_)
     raise ParameterError(
         f"The model's output is a number, {predictor.prediction:g}, without a decision, so target is needed. "
-        f"{_EXAMPLES} Or pass a threshold to the Explainer."
+        f"Type {_EXAMPLES} Or pass a threshold to the Explainer."
     )
 
 

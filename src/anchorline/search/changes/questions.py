@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from anchorline.errors import ParameterError
 from anchorline.model.predictor import Predictor, batches
 from anchorline.search.changes.candidates import Candidates
 from anchorline.search.changes.goal import Goal, Reply
@@ -13,19 +14,29 @@ from anchorline.search.changes.goal import Goal, Reply
 class Questions:
     """The model seen from one instance, and the goal of the changes.
 
-    ``alone`` remembers for every cell of candidates that were tried alone whether they turn.
+    ``alone`` remembers for every cell of candidates that were tried alone the replies, and which of them it is.
     """
 
     candidates: Candidates
     predictor: Predictor
     goal: Goal
     max_queries: int
-    alone: dict[int, bool] = field(default_factory=dict)
+    alone: dict[int, tuple[Reply, int]] = field(default_factory=dict)
 
     @property
     def left(self) -> int:
         """Number of queries that are left."""
         return self.max_queries - self.predictor.n_queries
+
+    def ask_with_instance(self, chosen: np.ndarray) -> tuple[Reply, Reply]:
+        """Return the reply to the instance itself, and those to changes, as many as queries are left for."""
+        chosen = chosen[: max(0, self.left - 1)]
+        reply = self.ask(np.concatenate([np.full((1, chosen.shape[1]), -1), chosen]))
+        if reply.reached[0]:
+            raise ParameterError(
+                "The row already meets the target, so nothing has to change. Pick another target, or leave it out."
+            )
+        return reply.part(slice(0, 1)), reply.part(slice(1, None))
 
     def ask(self, chosen: np.ndarray) -> Reply:
         """Return the replies to changes (n, s), given as candidates; -1 changes nothing.
@@ -37,19 +48,14 @@ class Questions:
         for first, last in batches(len(chosen)):
             inputs = self.candidates.choices.realize(owner[chosen[first:last]], value[chosen[first:last]])
             parts.append(self.goal.judge(self.predictor, *self.predictor.query(inputs, last - first)))
-        reply = Reply(
-            np.concatenate([np.zeros(0, dtype=bool), *(part.reached for part in parts)]),
-            np.concatenate([np.zeros(0), *(part.margins for part in parts)]),
-            _joined([part.outputs for part in parts]),
-            _joined([part.decisions for part in parts]),
-        )
+        reply = parts[0].joined(*parts[1:]) if parts else Reply(np.zeros(0, dtype=bool), np.zeros(0), None, None)
         if chosen.shape[1] == 1:
-            own = chosen[:, 0]
-            cells = self.candidates.cell[own[own >= 0]].tolist()
-            self.alone.update(zip(cells, reply.reached[own >= 0].tolist(), strict=True))
+            places = np.flatnonzero(chosen[:, 0] >= 0)
+            cells = self.candidates.cell[chosen[places, 0]].tolist()
+            self.alone.update((cell, (reply, i)) for cell, i in zip(cells, places.tolist(), strict=True))
         return reply
 
-
-def _joined(parts: list[np.ndarray | None]) -> np.ndarray | None:
-    present = [part for part in parts if part is not None]
-    return np.concatenate(present) if present else None
+    def known(self, change: tuple[int, ...]) -> Reply | None:
+        """Return the reply to a single fact that was tried already, or None."""
+        reply, i = self.alone.get(int(self.candidates.cell[change[0]]), (None, 0))
+        return None if reply is None or len(change) > 1 else reply.part(slice(i, i + 1))

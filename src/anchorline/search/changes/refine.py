@@ -3,20 +3,22 @@
 import numpy as np
 
 from anchorline.search.changes.questions import Questions
+from anchorline.search.changes.singles import FEW
 
 _ROUNDS = 2
 
 
-def refine(questions: Questions, chosen: tuple[int, ...], max_values: int) -> tuple[int, ...]:
+def refine(questions: Questions, chosen: tuple[int, ...]) -> tuple[int, ...]:
     """Return a change that turns, with facts dropped that are not needed, and values moved towards the instance's.
 
-    The facts are moved one after another, in at most two rounds. In the end, no fact can be dropped.
+    The facts are moved one after another, in at most two rounds. In the end, no fact can be dropped. Among
+    realistic neighbors, no value is moved, because values that go together may be far from the instance's.
     """
     current = chosen
-    for _ in range(_ROUNDS):
+    for _ in range(0 if questions.candidates.is_realistic else _ROUNDS):
         before = current
         for candidate in before:
-            current = _moved(questions, current, candidate, max_values)
+            current = _moved(questions, current, candidate)
         if current == before:
             return current
     return _dropped(questions, current)
@@ -33,7 +35,7 @@ def _dropped(questions: Questions, chosen: tuple[int, ...]) -> tuple[int, ...]:
     return chosen
 
 
-def _moved(questions: Questions, chosen: tuple[int, ...], candidate: int, max_values: int) -> tuple[int, ...]:
+def _moved(questions: Questions, chosen: tuple[int, ...], candidate: int) -> tuple[int, ...]:
     """Return the change with one fact dropped, or at the nearest value that turns among the values tried."""
     if candidate not in chosen:
         return chosen
@@ -41,7 +43,7 @@ def _moved(questions: Questions, chosen: tuple[int, ...], candidate: int, max_va
     alone = len(chosen) == 1
     nearer = np.append(-1, candidates.distinct(candidates.nearer(candidate)))[int(alone) :]  # -1 drops the fact
     while len(nearer):
-        kept = candidates.spread(nearer[nearer >= 0], max_values)
+        kept = candidates.spread(nearer[nearer >= 0], FEW if len(nearer) > 2 * FEW else len(nearer))
         tried = np.append(nearer[nearer < 0], kept)[: max(0, questions.left)]
         if not len(tried):
             break

@@ -10,6 +10,8 @@ import numpy as np
 from anchorline._version import __version__
 from anchorline.errors import ParameterError, unknown_keyword
 
+EXAMPLES = ("values", "rows")
+MAX_FACTS = 3  # of changes to any training values
 MAX_QUERIES = 100_000
 MAX_VALUES = 200
 
@@ -20,13 +22,14 @@ class ChangeSettings:
 
     target: Any = None
     n: int = 3
-    max_facts: int = 3
+    max_facts: int | None = None
+    examples: str = "values"
     fixed: tuple[str, ...] = ()
     within: Mapping[str, Any] = field(default_factory=dict)
     direction: Mapping[str, str] = field(default_factory=dict)
     cost: Mapping[str, float] | Callable[[Mapping[str, tuple[Any, Any]]], float] = field(default_factory=dict)
     max_values: int = MAX_VALUES
-    n_measure: int = 500
+    n_measure: int = 200
     max_queries: int = MAX_QUERIES
     confidence: float = 0.95
     seed: int = 0
@@ -42,7 +45,14 @@ class ChangeSettings:
         return cls(**given)
 
     def __post_init__(self) -> None:
-        for name, least in (("n", 1), ("max_facts", 1), ("max_values", 2), ("n_measure", 1), ("seed", 0)):
+        if self.max_facts is not None:
+            _check_whole("max_facts", self.max_facts, 1)
+        if self.examples not in EXAMPLES:
+            raise ParameterError(
+                f"examples is {self.examples!r}, but it must be 'values', for few facts, or 'rows', for whole "
+                "training rows. Type examples='rows'."
+            )
+        for name, least in (("n", 1), ("max_values", 2), ("n_measure", 1), ("seed", 0)):
             _check_whole(name, getattr(self, name), least)
         _check_whole("max_queries", self.max_queries, 2)
         fixed = (self.fixed,) if isinstance(self.fixed, str) else self.fixed
@@ -65,7 +75,8 @@ class ChangeSettings:
         """Return plain values, for JSON; a cost function is recorded as such, because it cannot be written."""
         return {
             "n": self.n,
-            "max_facts": self.max_facts,
+            "max_facts": self.max_facts or (MAX_FACTS if self.examples == "values" else None),
+            "examples": self.examples,
             "fixed": list(self.fixed),
             "within": {name: _plain_limits(limits) for name, limits in self.within.items()},
             "direction": dict(self.direction),
