@@ -1,6 +1,7 @@
 """Verdicts on raw tables: how often each is given, to the facts found and to random facts of the same number."""
 
 import functools
+import multiprocessing
 import statistics
 import warnings
 from collections import Counter
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.explainer import Explainer
-from anchorline.guarantees.verdicts import TRUSTWORTHY_STABILITY, Verdict
+from anchorline.guarantees.verdicts import TRUSTWORTHY_STABILITY, Verdict, among_neighbors
 from anchorline.result.explanation import Explanation
 from anchorline.search.assess import Assessment
 from anchorline.spaces.table import Table
@@ -34,7 +35,7 @@ class Case:
     """One explained row: its verdict, that of random facts, and what a large independent sample measures.
 
     ``baseline`` and ``held`` are the shares of neighbors in which the decision stays, or in which the number stays
-    about the same. ``random`` holds a verdict and a figure like ``held`` per set.
+    about the same. ``random`` holds a verdict and a figure like ``held`` per set of random facts.
     """
 
     table: str
@@ -43,30 +44,38 @@ class Case:
     verdict: Verdict
     baseline: float
     held: float
-    held_where_different: float
     random: tuple[tuple[Verdict, float], ...]
     text: str
 
     @property
     def truly_holds(self) -> bool:
-        """Whether the facts hold an output that is open without them, among the neighbors that differ."""
-        return self.held_where_different >= TRUSTWORTHY_STABILITY and self.baseline < LOW_BASELINE
+        """Whether the facts hold an output that is open without them."""
+        return self.held >= TRUSTWORTHY_STABILITY and self.baseline < LOW_BASELINE
 
 
 def verdicts_by_model(data: Path, *, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
     """Yield one row per table and model: how many rows get each verdict, and how many random sets are praised."""
-    for row in available(data):
-        for model in MODELS:
-            yield _by_model(_cases(data, row.id, model, n_rows))
+    for cases in _study(data, n_rows):
+        yield _by_model(cases)
 
 
 def verdicts(data: Path, *, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
     """Yield one row per verdict, for decisions and for numbers, over all tables and models."""
-    cases = [case for row in available(data) for model in MODELS for case in _cases(data, row.id, model, n_rows)]
+    cases = [case for part in _study(data, n_rows) for case in part]
     for is_decision in (True, False):
         chosen = [case for case in cases if case.is_decision is is_decision]
         if chosen:
             yield from (_by_verdict(chosen, verdict) for verdict in VERDICTS)
+
+
+@functools.cache
+def _study(data: Path, n_rows: int) -> tuple[tuple[Case, ...], ...]:
+    """Judge rows of every table with every model, in one process per core; the order does not affect them."""
+    tasks = [(data, row.id, model, n_rows) for row in available(data) for model in MODELS]
+    if "fork" not in multiprocessing.get_all_start_methods():
+        return tuple(_cases(*task) for task in tasks)
+    with multiprocessing.get_context("fork").Pool(maxtasksperchild=4) as pool:
+        return tuple(pool.starmap(_cases, tasks, chunksize=1))
 
 
 def _by_verdict(cases: Sequence[Case], verdict: Verdict) -> dict[str, Any]:
@@ -112,7 +121,6 @@ def _median(values: Any) -> float | None:
     return statistics.median(values) if values else None
 
 
-@functools.cache
 def _cases(data: Path, dataset_id: int, model: str, n_rows: int) -> tuple[Case, ...]:
     """Judge the explanations of some training rows."""
     table, n_known, explainer = fitted_explainer(data, dataset_id, model)
@@ -126,7 +134,7 @@ def _cases(data: Path, dataset_id: int, model: str, n_rows: int) -> tuple[Case, 
 def fitted_explainer(data: Path, dataset_id: int, model: str) -> tuple[str, int, Explainer]:
     """Train a model on at most ``N_TRAINING`` rows of a raw table; return its name, their number, an explainer."""
     name, frame, fitted = fitted_model(data, dataset_id, model)
-    return name, len(frame), Explainer(fitted, Table(frame))
+    return name, len(frame), Explainer(fitted, Table(frame, literals="bounds"))
 
 
 def fitted_model(data: Path, dataset_id: int, model: str) -> tuple[str, Any, Any]:
@@ -193,39 +201,50 @@ def _judge(explainer: Explainer, row: int, table: str, model: str, rng: np.rando
     random = [
         explainer.assess(row, contributions, n_fresh=N_CERTIFY) for contributions in random_facts(explanation, rng)
     ]
+    held, baseline = _figures(truth)
     return Case(
         table=table,
         model=model,
         is_decision=explanation.certificate.decision != "number",
         verdict=explanation.verdict,
-        baseline=_figures(truth)[1],
-        held=_figures(truth)[0],
-        held_where_different=1 - (1 - _figures(truth)[0]) / (explanation.certificate.held_reach or 1.0),
+        baseline=baseline,
+        held=held,
         random=tuple((measured.verdict, _figures(measured)[0]) for measured in random),
         text=_shown(explanation),
     )
 
 
 def random_facts(explanation: Explanation, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Yield contributions of random facts, as many as were found, but not the same; none if all facts were found.
+    """Yield contributions of random facts, as many as were found, but not the same; none if there are no others.
 
-    All contributions are equal, because only the facts decide what is held.
+    They are about different attributes where there are enough: two bounds of one attribute hold less. All
+    contributions are equal, because only the facts decide what is held.
     """
-    n_literals, found = len(explanation.literals), set(explanation.support.tolist())
-    for _ in range(N_RANDOM if 0 < len(found) < n_literals else 0):
-        chosen = rng.choice(n_literals, size=len(found), replace=False)
-        while set(chosen.tolist()) == found:
-            chosen = rng.choice(n_literals, size=len(found), replace=False)
-        contributions = np.zeros(n_literals)
+    names, found = [literal.name for literal in explanation.literals], set(explanation.support.tolist())
+    for _ in range(N_RANDOM if 0 < len(found) < len(names) else 0):
+        while set(chosen := _apart(rng.permutation(len(names)), names)[: len(found)]) == found:
+            pass
+        contributions = np.zeros(len(names))
         contributions[chosen] = explanation.half_range / (len(found) + 1)
         yield contributions
 
 
+def _apart(order: np.ndarray, names: Sequence[str]) -> list[int]:
+    """Return the facts with the first fact of every attribute before all others."""
+    first: dict[str, int] = {}
+    for fact in order.tolist():
+        first.setdefault(names[fact], fact)
+    return [*first.values(), *(fact for fact in order.tolist() if fact not in first.values())]
+
+
 def _figures(measured: Assessment) -> tuple[float, float]:
-    """Return the figure of a verdict while the facts hold, and over all neighbors."""
+    """Return the share of neighbors in which the output stays while the facts hold, and of all neighbors."""
     assert measured.stability is not None
     assert measured.baseline_stability is not None
-    return measured.stability.value, measured.baseline_stability.value
+    return (
+        among_neighbors(measured.stability, measured.held_reach).value,
+        among_neighbors(measured.baseline_stability, measured.reach).value,
+    )
 
 
 def _shown(explanation: Explanation) -> str:

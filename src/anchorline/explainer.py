@@ -230,7 +230,7 @@ class Explainer:
         >>> vote = lambda z: (z[:, :3].sum(axis=1) > 0) * 2 - 1
         >>> explainer = Explainer(vote, Hypercube(["a", "b", "c", "d"]), output="vote")
         >>> print(explainer.shortest([1, 1, 1, 1], max_relevance_error=0.05).as_rule())
-        If a = +1 and b = +1 then vote stays 1 in every neighbor.
+        If a = +1 and b = +1, then vote stays 1 in all 3 possible neighbors.
         """
         chosen: dict[str, Any] = {"k": 11, **keywords, "objective": "shortest"}
         settings = Settings.from_keywords(max_relevance_error=max_relevance_error, **chosen)
@@ -383,8 +383,8 @@ def explain(
     >>> e = al.explain(lambda z: 0.5 * z[:, 0] + 0.1, [1] * 12, k=2, threshold=0)
     >>> print(e)
     0.5 [x0 = +1] + 0.1 -> f(x) = 0.6
-    Proven best 2-term explanation (1 fact and the starting level) on all 4,096 neighbors.
-    While this fact holds, the output stays at or above 0 in every neighbor; over all neighbors, in 73.1%.
+    Proven best 2-term explanation (1 fact and the starting level) on the case and all 4,095 possible neighbors.
+    While this fact holds, the output stays at or above 0 in all 2,047 possible neighbors; over all 4,095 possible ...
     Verdict: trustworthy explanation. This fact explains the decision.
     """
     Settings.check_names(keywords, also=("names", "output", "task", "output_range", "threshold"))

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anchorline.errors import ParameterError
 from anchorline.guarantees._checks import checked_confidence, checked_count, checked_delta, checked_positive
+from anchorline.guarantees.rounding import rounded_down, rounded_up
 
 Floats = NDArray[np.float64]
 
@@ -121,7 +122,8 @@ class Estimate:
     def __str__(self) -> str:
         if self.exact:
             return f"{self.value:.3g} (exact)"
-        return f"{self.value:.3g} ({100 * self.confidence:.4g}% interval {self.low:.3g} to {self.high:.3g})"
+        limits = f"{rounded_down(self.low)} to {rounded_up(self.high)}"
+        return f"{self.value:.3g} ({100 * self.confidence:.4g}% interval {limits})"
 
 
 def exact_estimate(value: float, n_samples: int, method: str = "enumeration") -> Estimate:
@@ -164,7 +166,7 @@ def estimate_mean(losses: ArrayLike, loss_range: float = 1.0, confidence: float 
     .. math:: \text{value} = \frac1n \sum_i X_i
 
     >>> print(estimate_mean(np.full(1000, 0.5), loss_range=4.0))
-    0.5 (95% interval 0.495 to 0.515)
+    0.5 (95% interval 0.494 to 0.516)
     """
     checked = checked_losses(losses, loss_range)
     interval = betting_interval(checked, loss_range, confidence)

@@ -106,7 +106,7 @@ class BettingSequence:
         """Return the mean of the losses so far, with the current interval.
 
         >>> print(BettingSequence().update([0.0, 1.0], counts=[979, 21]).estimate())
-        0.021 (95% interval 0.00877 to 0.0407)
+        0.021 (95% interval 0.00876 to 0.0408)
         """
         if self.n_samples == 0:
             raise ParameterError(

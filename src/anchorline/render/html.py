@@ -10,14 +10,7 @@ from anchorline.errors import ParameterError
 from anchorline.render.characters import ELLIPSIS, printable
 from anchorline.render.chart import frontier_chart
 from anchorline.render.highlight import is_text, text_markup
-from anchorline.render.levels import (
-    VERDICT_SENTENCE,
-    case_values,
-    legend,
-    level_sentences,
-    neighbor_sentence,
-    same_sentences,
-)
+from anchorline.render.levels import VERDICT_SENTENCE, legend, level_sentences, same_sentences
 from anchorline.render.markup import (
     alternatives_table,
     claims,
@@ -33,6 +26,7 @@ from anchorline.render.markup import (
     verdict_markup,
     warnings_markup,
 )
+from anchorline.render.neighbors import case_values, neighbor_sentence
 from anchorline.render.regions import image_markup, is_image
 from anchorline.render.summands import Summand, summands
 from anchorline.render.text import details_text, rule

@@ -1,16 +1,16 @@
-"""What the numbers of a sum mean: the starting level, the means to compare it with, and what a neighbor is."""
+"""What the numbers of a sum mean: the starting level, and the means to compare it with."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from anchorline.render.claims import value
-from anchorline.render.shares import MANY_EQUAL, percent
+from anchorline.render.neighbors import mean_over_neighbors, neighbor_sentence
 from anchorline.render.summands import STARTING_LEVEL, output_name, summands
 
 if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation
 
-VERDICT_SENTENCE = "The verdict is about the explanation. It does not say whether the answer is right."
+VERDICT_SENTENCE = "The verdict does not say whether the answer is right."
 
 
 def legend(
@@ -63,7 +63,7 @@ def level_sentences(
 ) -> list[str]:
     """Return what the starting level is, where the sum ends if all facts are broken, and the means beside it."""
     intercept, n_facts = summands(explanation).intercept, len(explanation.terms)
-    parts, means, mean = [], "", explanation.neighbors_mean
+    parts, means, mean = [], "", mean_over_neighbors(explanation)
     if mean is not None:
         table = "" if training is None else f", and {training[0]:.3g} over the training table{training[1]}"
         means = (
@@ -104,48 +104,3 @@ def _all_broken(explanation: "Explanation") -> str:
     shown = next(text for n in range(3, 18) if not low <= float(text := f"{end:.{n}g}") <= high)
     outside = f"outside the output range {low:.4g} to {high:.4g}: so far from the case, the sum does not fit"
     return f"; with {broken} broken, the sum gives about {shown}, {outside}"
-
-
-def neighbor_sentence(explanation: "Explanation") -> str:
-    """Return what a neighbor is, in one sentence with its numbers."""
-    parameters, n_literals = explanation.parameters, len(explanation.single_literals)
-    n, share = parameters.get("n_attributes", n_literals), f"{100 * parameters['flip_probability']:.2g}%"
-    each = "its value" if n == 1 else f"each of its {n:,} values"
-    kind = str(parameters.get("space", "")).partition(":")[0]
-    independently = "" if n == 1 else ", independently of each other"
-    equal = 1 - explanation.certificate.reach
-    same = f" {percent(equal)}% of neighbors equal this case." if equal >= MANY_EQUAL else ""
-    if kind == "hypercube":
-        return f"A neighbor is this case with {each} reversed with probability {share}{independently}.{same}"
-    facts = "its fact" if n == 1 else f"each of its {n:,} facts"
-    broken = f"A neighbor is this case with {facts} broken with probability {share}{independently}"
-    if parameters.get("redraws"):
-        return f"{broken}; all its values come from the training table, also where a fact holds."
-    if kind == "table":
-        verb, source = "changed", "new values come from the training table"
-        if parameters.get("flips_follow"):
-            verb = "replaced"
-            source = "new values come together from one similar training row, and decide which facts are broken"
-        return (
-            f"A neighbor is this case with {each} {verb} with probability {share}{independently}; {source}.{same}"
-        )
-    if kind == "text":
-        noun = "word" if explanation.literals[0].text.startswith('"') else explanation.literals[0].name.split()[0]
-        units = f"its {noun}" if n == 1 else f"each of its {n:,} different {noun}s"
-        return f"A neighbor is this text with {units} taken out with probability {share}{independently}.{same}"
-    if kind in ("image", "signal"):
-        units = "its region" if n == 1 else f"each of its {n:,} regions"
-        return f"A neighbor is this {kind} with {units} hidden with probability {share}{independently}.{same}"
-    return f"{broken}.{same}"
-
-
-def case_values(explanation: "Explanation") -> dict[str, str]:
-    """Return the row's own value per attribute that may change, as text."""
-    values: dict[str, str] = {}
-    for literal in explanation.single_literals:
-        value, name = literal.text, literal.name
-        for statement, prefix in ((literal.held, f"{name} keeps its value "), (literal.text, f"{name} = ")):
-            if statement.startswith(prefix):
-                value = statement.removeprefix(prefix).partition(" or takes ")[0]
-        values.setdefault(name, "missing" if value == f"{name} is missing" else value)
-    return values

@@ -6,10 +6,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from anchorline.render.characters import printable
+from anchorline.render.neighbors import mean_over_neighbors, values_sentence
 from anchorline.render.rules import rule_sentence
+from anchorline.render.shares import percent
 from anchorline.render.summands import Summand, round_preserving_sum, summands
-from anchorline.render.text import by_theorem, cautions, on_the_sample, stopping_sentence
-from anchorline.render.trust import clipping_warning, in_the_population, short_condition, verdict_reason
+from anchorline.render.text import cautions, on_the_sample, stopping_sentence
+from anchorline.render.trust import clipping_warning, over_neighbors, short_condition, verdict_reason
 
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
@@ -73,7 +75,9 @@ def verdict_markup(explanation: "Explanation") -> str:
     """Return the verdict as a symbol, a word and a sentence, so that it does not rely on color."""
     verdict = explanation.verdict
     symbol = f'<span aria-hidden="true">{_SYMBOLS[verdict.name]}</span>'
-    title = verdict.title.capitalize() + (" (see the warning)" if explanation.warnings else "")
+    title = explanation.certificate.verdict_title.capitalize() + (
+        " (see the warning)" if explanation.warnings else ""
+    )
     return (
         f'<p class="al-verdict al-{verdict.name.lower()}"><b>{symbol} {title}.</b> '
         f"<span>{verdict_reason(explanation.certificate, escape_text)}</span></p>"
@@ -125,7 +129,7 @@ def sum_table(explanation: "Explanation", training_mean: float | None = None) ->
 
 def _means(explanation: "Explanation", training_mean: float | None) -> dict[str, float]:
     """Return the means that are known, by the names of their style."""
-    means = {"neighbors": explanation.neighbors_mean, "training": training_mean}
+    means = {"neighbors": mean_over_neighbors(explanation), "training": training_mean}
     return {kind: mean for kind, mean in means.items() if mean is not None}
 
 
@@ -180,29 +184,29 @@ def _minus(number: str) -> str:
 
 
 def claims(explanation: "Explanation") -> list[tuple[str, list[str]]]:
-    """Return the kinds of claim, which are never mixed, each as a heading and sentences in HTML.
+    """Return the two kinds of claim, which are never mixed, each as a heading and sentences in HTML.
 
-    The third kind, by theorem, is missing if theory alone says nothing.
+    What follows by theorem alone is part of the details for auditors.
     """
     certificate = explanation.certificate
     confidence = f"{100 * certificate.confidence:g}%"
-    shown = (certificate.fidelity_error, certificate.stability, certificate.baseline_stability)
+    shown = (certificate.stability, certificate.baseline_stability)
     is_exact = certificate.fidelity_error is not None and all(one is None or one.exact for one in shown)
     sure = "exactly" if is_exact else f"all limits together with {confidence} confidence"
+    tested = values_sentence(explanation)
     sections = [
-        ("On the sample", [html.escape(on_the_sample(certificate))]),
-        (f"In the population, {sure}", [in_the_population(certificate, escape_text)]),
-        ("By theorem", [html.escape(line) for line in by_theorem(certificate)]),
+        ("On the sample" if not certificate.by_leaves else "In the search", on_the_sample(certificate)),
+        (f"Over all possible neighbors, {sure}", f"{over_neighbors(certificate, escape_text)} {tested}".rstrip()),
     ]
-    return [(html.escape(heading), lines) for heading, lines in sections if lines]
+    return [(html.escape(heading), [line]) for heading, line in sections]
 
 
 def comparison_bars(explanation: "Explanation") -> str:
     """Return two bars that repeat the measurement: while the facts hold, and over all neighbors."""
     certificate = explanation.certificate
     is_share = certificate.stability is not None
-    within = certificate.stability if is_share else certificate.typical_change
-    without = certificate.baseline_stability if is_share else certificate.baseline_change
+    within = certificate.held_share if is_share else certificate.typical_change
+    without = certificate.free_share if is_share else certificate.baseline_change
     if within is None or without is None or not certificate.n_facts:
         return ""
     largest = 1.0 if is_share else max(within.high, without.high) or 1.0
@@ -210,7 +214,8 @@ def comparison_bars(explanation: "Explanation") -> str:
     for label, estimate in ((short_condition(certificate), within), ("over all neighbors", without)):
         bars += f'<span class="al-what">{label}</span><span class="al-meter">'
         bars += f'<i style="width:{100 * estimate.value / largest:.2f}%"></i></span>'
-        bars += f"<span>{f'{100 * estimate.value:.1f}%' if is_share else f'{estimate.value:.3g}'}</span>"
+        shown = f"{percent(estimate.value)}%" if estimate.exact or estimate.value < 1 else "all drawn"
+        bars += f"<span>{shown if is_share else f'{estimate.value:.3g}'}</span>"
     return f'<div class="al-compare" aria-hidden="true">{bars}</div>'
 
 

@@ -5,17 +5,23 @@ from typing import TYPE_CHECKING
 
 from anchorline.render.characters import printable
 from anchorline.render.claims import quoted, stays, value
-from anchorline.render.shares import share_of
+from anchorline.render.shares import possible, share_of
 from anchorline.render.summands import output_name, summands
-from anchorline.render.text import another_class
+from anchorline.render.text import about_the_class
 from anchorline.render.trust import joint_interval
 from anchorline.spaces.joining import held_together
 
 if TYPE_CHECKING:
     from anchorline.result.certificate import Certificate
     from anchorline.result.explanation import Explanation
+    from anchorline.spaces.base import Literal
 
 Format = Callable[[str, str], str]
+_PLAIN = {
+    " or takes another one": " or is another value",
+    " or takes a higher one": " or is higher",
+    " or takes a lower one": " or is lower",
+}
 
 
 def if_then(explanation: "Explanation") -> str:
@@ -37,14 +43,14 @@ def rule_sentence(
     ``format_fact`` is applied to a printable statement and the printable name in it, ``format_name`` to other
     names and labels; both come from data. All other text is safe as it is.
     """
-    certificate, other = explanation.certificate, another_class(explanation, format_name)
-    parts = [other] if other else []
+    certificate, parts = explanation.certificate, about_the_class(explanation, format_name)
     if not explanation.terms:
         return " ".join([*parts, _without_facts(explanation, format_name)])
     held = _held(explanation)
     sides = _sides(explanation, format_fact, format_name)
-    facts = " and ".join(format_fact(printable(text), printable(name)) for name, text in held)
-    condition = _all_hold(certificate, len(held)) if sides else facts
+    facts = _listed([format_fact(printable(_plain(text, name)), printable(name)) for name, text in held])
+    is_stated = sides and all(literal.held == literal.text for literal in _literals(explanation))
+    condition = _all_hold(certificate.n_facts) if is_stated else facts
     parts += [sides] if sides else []
     if certificate.stability is None:
         claim = _claim(explanation, format_name)
@@ -52,15 +58,17 @@ def rule_sentence(
     otherwise = (
         ", or if the contributions of broken facts cancel," if certificate.event_is_literal is False else ""
     )
-    comma = otherwise or ("," if sides else "")
+    comma = otherwise or ","
     return " ".join([*parts, f"If {condition}{comma} then {_consequence(explanation, format_name)}"])
 
 
 def _without_facts(explanation: "Explanation", format_name: Callable[[str], str]) -> str:
     """Return the rule of a sum that holds no fact: what was measured over all neighbors."""
-    if explanation.certificate.baseline_stability is None:
+    share = explanation.certificate.free_share
+    if share is None:
         return f"No fact is held, and how often {_claim(explanation, format_name)} was not measured."
-    return f"Over all neighbors, {_consequence(explanation, format_name)}"
+    neighbors = possible(share, explanation.certificate.reach)
+    return f"Over all {neighbors}, {_consequence(explanation, format_name)}"
 
 
 def _held(explanation: "Explanation") -> list[tuple[str, str]]:
@@ -130,27 +138,46 @@ def goal_of(explanation: "Explanation", format_name: Callable[[str], str] = prin
 
 def _verb(facts: Sequence[str], verb: str) -> str:
     """Return the facts as the subject of a verb: "a raises", "a and b raise", "a, b and c raise"."""
-    subject = facts[0] if len(facts) == 1 else f"{', '.join(facts[:-1])} and {facts[-1]}"
-    return f"{subject} {verb}{'s' if len(facts) == 1 else ''}"
+    return f"{_listed(facts)} {verb}{'s' if len(facts) == 1 else ''}"
 
 
-def _all_hold(certificate: "Certificate", n_attributes: int) -> str:
+def _listed(parts: Sequence[str]) -> str:
+    """Return parts as a list: "a", "a and b", "a, b and c"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _literals(explanation: "Explanation") -> list["Literal"]:
+    return [explanation.literals[j] for j in explanation.support]
+
+
+def _plain(text: str, name: str) -> str:
+    """Return what holds in fewer words.
+
+    >>> _plain("age keeps its value 41 or takes a higher one", "age")
+    'age stays 41 or is higher'
+    """
+    text = text.replace(f"{name} keeps its value ", f"{name} stays ", 1)
+    for long, short in _PLAIN.items():
+        text = text.replace(long, short, 1)
+    return text
+
+
+def _all_hold(n: int) -> str:
     """Return the condition in which all facts of the rule hold, in words."""
-    if certificate.keeps_values:
-        return {1: "its value stays", 2: "both values stay"}.get(n_attributes, f"all {n_attributes} values stay")
-    n = certificate.n_facts
     return {1: "it holds", 2: "both hold"}.get(n, f"all {n} hold")
 
 
 def _consequence(explanation: "Explanation", format_name: Callable[[str], str]) -> str:
     """Return the part of the rule after the facts: what stays, and how often."""
     certificate = explanation.certificate
-    share = certificate.stability if certificate.n_facts else certificate.baseline_stability
+    share, reach = certificate.held_share, certificate.held_reach
+    if not certificate.n_facts:
+        share, reach = certificate.free_share, certificate.reach
     assert share is not None  # it was measured
     claim, interval = _claim(explanation, format_name), f"{joint_interval(certificate)} "
     if certificate.n_facts and not certificate.held_reach:
         return f"{claim}, because nothing else can change."
-    return f"{claim} in {share_of(share, 'neighbors' if certificate.n_facts else '', interval)}."
+    return f"{claim} in {share_of(share, reach, interval, bare=not certificate.n_facts)}."
 
 
 def _claim(explanation: "Explanation", format_name: Callable[[str], str]) -> str:

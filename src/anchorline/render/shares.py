@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
 
-MANY_EQUAL = 0.05  # of the neighbors; from this share on, readers should know that they equal the case
 _ROUNDING = 1e-9
 
 
@@ -36,23 +35,52 @@ def limits(low: float, high: float) -> str:
     return " to ".join(f"{end:.0f}" if end in (0, 100) else f"{end:.1f}" for end in ends)
 
 
-def share_of(estimate: "Estimate", neighbors: str = "neighbors", interval: str = "") -> str:
-    """Return a share such as ``98.2% of neighbors (joint 95% interval 97.5 to 98.9%)``; exact ones have no limits.
+def share_of(share: "Estimate", reach: float = 1.0, interval: str = "", *, bare: bool = False) -> str:
+    """Return a share of neighbors such as ``98.2% of neighbors (joint 95% interval 97.5 to 98.9%)``.
 
-    ``interval`` is the name of the interval, with a final space. A sample in which every neighbor counts is named
-    as such, because others may not count.
+    ``reach`` is the probability that a draw differs from the case, and so is a neighbor. ``interval`` is the name
+    of the interval, with a final space. The number of neighbors is named where all of them count, because others
+    may not, and where they are all that there are, in which case the share has no limits. A ``bare`` share does
+    not name the neighbors.
 
     >>> from anchorline.guarantees import estimate_share, exact_estimate
-    >>> share_of(estimate_share(500, 500)), share_of(exact_estimate(1.0, 8)), share_of(exact_estimate(0.75, 8), "")
-    ('all 500 neighbors drawn (99.2 to 100%)', 'every neighbor', '75.0%')
+    >>> share_of(estimate_share(490, 500)), share_of(estimate_share(500, 500), 0.9)
+    ('98.0% of neighbors (96.3 to 99.1%)', 'all of about 450 neighbors drawn (99.2 to 100%)')
+    >>> share_of(exact_estimate(0.75, 8), 0.9), share_of(exact_estimate(1.0, 8), 0.9)
+    ('75.0% of the 7 possible neighbors', 'all 7 possible neighbors')
     """
-    of_neighbors = f"{percent(estimate.value)}% of {neighbors}".removesuffix(" of ")
-    if estimate.exact:
-        every = "every neighbor" if neighbors else "all of them"
-        return every if estimate.value == 1 else of_neighbors
-    if estimate.value == 1:
-        of_neighbors = f"all {estimate.n_samples:,} {neighbors} drawn".replace("  ", " ")
-    return f"{of_neighbors} ({interval}{limits(estimate.low, estimate.high)}%)"
+    ends = "" if share.exact else f" ({interval}{limits(share.low, share.high)}%)"
+    if 0 < share.value < 1:
+        among = "" if bare else f" of the {possible(share, reach)}" if is_weighted(share) else " of neighbors"
+        return f"{percent(share.value)}%{among}{ends}"
+    which = "all" if share.value == 1 else "none"
+    if not share.exact:
+        return f"{which} {_drawn(share, reach)} {'' if bare else 'neighbors '}drawn{ends}"
+    if bare:
+        return f"{which} of them"
+    among = possible(share, reach)
+    if among.startswith("1 "):
+        return f"{'the only' if which == 'all' else 'no'} possible neighbor"
+    return f"{'all' if which == 'all' else 'none of the'} {among}"
+
+
+def possible(share: "Estimate", reach: float = 1.0) -> str:
+    """Return the neighbors that an exact share goes over, such as "7 possible neighbors"."""
+    if not is_weighted(share):
+        return "neighbors"
+    n = share.n_samples - (reach < 1)  # the case itself was queried, too
+    return f"{n:,} possible neighbor{'s' * (n != 1)}"
+
+
+def is_weighted(share: "Estimate") -> bool:
+    """Return whether a share goes over all neighbors that there are, each with the weight of its probability."""
+    return share.exact and share.method == "enumeration"
+
+
+def _drawn(share: "Estimate", reach: float) -> str:
+    """Return how many neighbors were drawn, to three digits if some draws equal the case."""
+    n = share.n_samples * reach
+    return f"{share.n_samples:,}" if share.n_samples - n < 0.5 else f"of about {float(f'{n:.3g}'):,.0f}"
 
 
 def at_least(share: float) -> str:

@@ -69,14 +69,12 @@ def table(
     ----------------------------------------
     score       0.375
     <BLANKLINE>
-    Proven best 2-term explanation on all 4
-    neighbors.
+    Proven best 2-term explanation on the
+    case and all 3 possible neighbors.
     While these 2 facts hold, nothing else
     can change, so the output stays within
-    0.2 of its value; over all neighbors, in
-    53.4%. 53.4% of all neighbors equal this
-    case, and all of those in which the
-    facts hold.
+    0.2 of its value; over all 3 possible
+    neighbors, in none of them.
     Verdict: trustworthy explanation. These
     facts explain the output to within 0.2,
     because nothing else can change.

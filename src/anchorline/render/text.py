@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from anchorline.guarantees import is_vacuous
+from anchorline.guarantees.rounding import rounded_down, rounded_up
 from anchorline.optimize.problem import Status
 from anchorline.render.characters import printable as printable  # noqa: PLC0414  re-exported
 from anchorline.render.claims import quoted
-from anchorline.render.shares import percent
+from anchorline.render.neighbors import values_sentence
 from anchorline.render.summands import Summand, output_name, summands
-from anchorline.render.trust import clipped_much, clipping_warning, in_the_population, verdict_reason
+from anchorline.render.trust import clipped_much, clipping_warning, over_neighbors, verdict_reason
 from anchorline.search.pairs import MAX_PAIRS
 
 if TYPE_CHECKING:
@@ -17,11 +18,15 @@ if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation
 
 _VERDICT = "Verdict:"
+_DEFINITIONS = (
+    "A difference counts as a share of the output range, and an error is its mean square. Fidelity error: between "
+    "the sum and the output. Relevance error: between the output and the prediction while the condition holds."
+)
 _PROVEN = {
     "fidelity": "Proven best {size} on {sample}.",
-    "leaves": "Proven best {size} in the whole neighborhood; no sampling.",
+    "leaves": "Proven best {size} over all neighbors, computed from the model's trees.",
     "relevance": "Proven most relevant rule within the terms allowed, on {sample}.",
-    "shortest": "Proven shortest rule on {sample}: {fewer} the requested error.",
+    "shortest": "Proven shortest rule on {sample}: {fewer}.",
 }
 
 
@@ -48,8 +53,11 @@ def explanation_text(explanation: "Explanation") -> str:
 
 def sentences(explanation: "Explanation") -> list[str]:
     """Return everything that is said about a sum, one line each: the certificate, and what misleads."""
-    lines = [another_class(explanation), *certificate_text(explanation.certificate).split("\n")]
-    title = f"{_VERDICT} {explanation.certificate.verdict.title}"
+    lines = certificate_text(explanation.certificate).split("\n")
+    title = f"{_VERDICT} {explanation.certificate.verdict_title}"
+    verdict = next(i for i, line in enumerate(lines) if line.startswith(_VERDICT))
+    lines[verdict - 1] = " ".join(filter(None, (lines[verdict - 1], values_sentence(explanation))))
+    lines = [*about_the_class(explanation), *lines]
     if explanation.warnings:  # praise must not be read without them
         lines = [line.replace(title, f"{title} (see the warning below)", 1) for line in lines]
     return [line for line in (*lines, *cautions(explanation)) if line]
@@ -61,15 +69,23 @@ def cautions(explanation: "Explanation") -> list[str]:
     return ([unseen] if unseen else []) + [f"Warning: {printable(text)}" for text in explanation.warnings]
 
 
-def another_class(explanation: "Explanation", format_name: Callable[[str], str] = printable) -> str:
-    """Return which class the model predicts if another one is explained, or an empty text."""
-    decided = explanation.certificate.decided
-    if explanation.certificate.decision != "class" or decided is None:
-        return ""
-    shown = format_name(output_name(explanation))
-    return (
-        f"The model predicts {quoted(decided, format_name)}; this explains {shown}, the output of another class."
-    )
+def about_the_class(explanation: "Explanation", format_name: Callable[[str], str] = printable) -> list[str]:
+    """Return from which probability on the model predicts a class, and which one if another is explained."""
+    decided, parameters = explanation.certificate.decided, explanation.parameters
+    lines, rule = [], parameters.get("rule") or {}
+    if "threshold" in rule:
+        names = [str(name) for name in parameters["classes"]]
+        named, other = names[rule["column"]], names[1 - rule["column"]]
+        reaches = f"P({format_name(named)}) is at least {rule['threshold']:g}"
+        lines.append(
+            f"The model predicts {quoted(named, format_name)} if {reaches}, and {quoted(other, format_name)} "
+            "otherwise."
+        )
+    if explanation.certificate.decision == "class" and decided is not None:
+        shown = format_name(output_name(explanation))
+        predicts = f"The model predicts {quoted(decided, format_name)}"
+        lines.append(f"{predicts}; this explains {shown}, the output of another class.")
+    return lines
 
 
 def unseen_sentence(explanation: "Explanation") -> str:
@@ -81,9 +97,9 @@ def unseen_sentence(explanation: "Explanation") -> str:
 
 
 def certificate_text(certificate: "Certificate") -> str:
-    """Return the certificate in a few lines: on the sample, in the population, the verdict, and the warnings."""
-    lines = [on_the_sample(certificate), in_the_population(certificate)]
-    lines.append(f"{_VERDICT} {certificate.verdict.title}. {verdict_reason(certificate)}")
+    """Return the certificate in a few lines: on the sample, over all neighbors, the verdict, and the warnings."""
+    lines = [on_the_sample(certificate), over_neighbors(certificate)]
+    lines.append(f"{_VERDICT} {certificate.verdict_title}. {verdict_reason(certificate)}")
     warning = clipping_warning(certificate)
     if warning:
         lines.insert(0 if clipped_much(certificate) else 3, warning)
@@ -106,19 +122,21 @@ def details_text(certificate: "Certificate") -> str:
     if certificate.by_leaves and not (certificate.fidelity_error and certificate.fidelity_error.exact):
         where += ", up to a number that is the same for all sums of facts"
     lines = [f"{where}: mean square {certificate.objective:.6g}, lower bound {certificate.lower_bound:.6g}."]
+    lines.append(_DEFINITIONS)
     if certificate.fidelity_error is not None:
         lines.append(
             f"Fidelity error: {certificate.fidelity_error}. Relevance error: {certificate.relevance_error}."
         )
         lines.append(f"Typical change (root mean square): {_changes(certificate)}.")
+        lines.append(_draws(certificate))
         vacuous = " (vacuous)" if (certificate.relevance_bound or 0.0) >= 1 else ""
         lines.append(
-            f"The rule's condition has probability {certificate.event_probability:.3g}; fidelity alone bounds the "
-            f"relevance error by {certificate.relevance_bound:.3g}{vacuous}."
+            f"The rule's condition has probability {certificate.event_probability:.3g}; by theorem, fidelity alone "
+            f"bounds the relevance error by {rounded_up(certificate.relevance_bound or 0.0)}{vacuous}."
         )
     epsilon = certificate.theorem_epsilon
     if epsilon is not None and not certificate.by_leaves:
-        limit = f"{epsilon:.3g}{' (vacuous)' if is_vacuous(epsilon) else ''}"
+        limit = f"{rounded_up(epsilon)}{' (vacuous)' if is_vacuous(epsilon) else ''}"
         lines.append(
             f"By theorem, the fidelity error of every sum this short is at most {limit} above its value on the "
             f"sample, with {100 * certificate.confidence:g}% confidence by itself, not jointly."
@@ -133,6 +151,19 @@ def details_text(certificate: "Certificate") -> str:
         lines.append(f"Neighbors were sampled, because {certificate.sampled_because}.")
     lines.append(f"{certificate.n_queries:,} model queries.")
     return "\n".join(lines)
+
+
+def _draws(certificate: "Certificate") -> str:
+    """Return what the errors and the recorded shares count, of which the sentences count a part."""
+    stability, free = certificate.stability, certificate.baseline_stability
+    shares = (
+        "" if stability is None else f" Of all draws, the output stays in {stability}; without facts, in {free}."
+    )
+    return (
+        f"These figures count all draws. {100 * (1 - certificate.reach):.3g}% of the draws equal the case, and "
+        f"{100 * (1 - certificate.held_reach):.3g}% of those in which the condition holds; they are not neighbors, "
+        f"and the sentences leave them out.{shares}"
+    )
 
 
 def _changes(certificate: "Certificate") -> str:
@@ -178,18 +209,19 @@ def _found(certificate: "Certificate") -> str:
     if certificate.n_terms > certificate.n_facts:
         size += f" ({certificate.size})"
     sample = _sample(certificate)
-    gap = f"{certificate.optimality_gap:.2g}"
+    gap = rounded_up(certificate.optimality_gap, 2)
     match certificate.status:
         case Status.OPTIMAL:
             proven = _PROVEN["leaves" if certificate.by_leaves else certificate.goal]
-            return proven.format(size=size, fewer=_fewer(certificate.n_facts), sample=sample)
+            return proven.format(size=size, fewer=_fewer(certificate), sample=sample)
         case Status.LIMIT | Status.CHOSEN if certificate.goal == "shortest":
-            return f"{certificate.n_facts} facts suffice on {sample}; a shorter rule was not ruled out."
+            held = _held_facts(certificate.n_facts)
+            return f"{held}, {_requested(certificate, met=True)} on {sample}; a shorter rule was not ruled out."
         case Status.CHOSEN:
             found, where = f"Rule found on {sample} and preferred by a second sample", "on the first sample, "
             if certificate.exhaustive:  # there is no second sample
                 found, where = f"Best rule found on {sample}", ""
-            return f"{found}; {where}no other rule is better by more than {gap} (mean square)."
+            return f"{found}; {where}no other rule has an error that is smaller by more than {gap} (mean square)."
         case Status.LIMIT:
             return (
                 f"Best {size} found on {sample} before a limit was reached; the optimum may be better by up to "
@@ -199,10 +231,29 @@ def _found(certificate: "Certificate") -> str:
             return f"A {size} from {sample}. {status.value}"
 
 
-def _fewer(n_facts: int) -> str:
+def _fewer(certificate: "Certificate") -> str:
     """Return what the proof says about shorter rules."""
-    rules = {0: "no fact is needed for", 1: "a rule without facts misses"}
-    return rules.get(n_facts, f"every rule of fewer than {n_facts} facts misses")
+    n_facts = certificate.n_facts
+    if not n_facts:
+        return f"without any fact, {_requested(certificate, met=True)}"
+    fewer = "no fact" if n_facts == 1 else "any one fact" if n_facts == 2 else f"any {n_facts - 1} facts"
+    return f"with {fewer} held, {_requested(certificate, met=False)}"
+
+
+def _held_facts(n_facts: int) -> str:
+    return f"With {'this fact' if n_facts == 1 else f'these {n_facts} facts'} held"
+
+
+def _requested(certificate: "Certificate", met: bool) -> str:
+    """Return the requested error in words: by how much the output moves, or how often a label changes."""
+    change = certificate.requested_change
+    if change is None:
+        return f"the requested error is {'' if met else 'not '}met"
+    if certificate.decision == "label":  # outputs are -1 and +1
+        share = (change / 2) ** 2
+        return f"the label changes in {'at most' if met else 'more than'} {100 * share:.3g}% of draws"
+    amount = f"at most {rounded_up(change)}" if met else f"more than {rounded_down(change)}"
+    return f"the output moves by {amount} (root mean square)"
 
 
 def _sample(certificate: "Certificate") -> str:
@@ -210,32 +261,7 @@ def _sample(certificate: "Certificate") -> str:
     if certificate.by_leaves:
         return "the whole neighborhood"
     return (
-        f"all {certificate.n_samples:,} neighbors"
+        f"the case and all {certificate.n_samples - 1:,} possible neighbors"
         if certificate.exhaustive
         else f"{certificate.n_samples:,} samples"
     )
-
-
-def by_theorem(certificate: "Certificate") -> list[str]:
-    """Return the sentences that follow without a measurement of relevance; those that say nothing are left out.
-
-    `details_text` shows vacuous bounds, too.
-    """
-    lines, epsilon, bound = [], certificate.theorem_epsilon, certificate.relevance_bound
-    if certificate.exhaustive:
-        whole = "The errors went over" if certificate.by_leaves else "The sample was"
-        sampled = certificate.stability is not None and not certificate.stability.exact
-        rest = "only how often the output stays was sampled" if sampled else "nothing has to be inferred"
-        lines.append(f"{whole} the whole neighborhood, so {rest}.")
-    elif epsilon is not None and not is_vacuous(epsilon):
-        lines.append(
-            f"With confidence {100 * certificate.confidence:g}%, by itself and not jointly with the intervals, "
-            f"the fidelity error of every sum this short is at most {epsilon:.3g} above its value on the sample."
-        )
-    if bound is not None and bound < 1 and certificate.fidelity_error is not None and certificate.n_facts:
-        limit, share = f"{certificate.fidelity_error.high:.3g}", percent(certificate.event_probability or 0.0)
-        lines.append(
-            f"The rule's condition is met in {share}% of neighbors, so a fidelity error of at most {limit} alone "
-            f"keeps the relevance error below {bound:.3g}."
-        )
-    return lines

@@ -1,13 +1,12 @@
-"""How far an explanation can be trusted, in sentences: in the population, by the verdict, and despite clipping."""
+"""How far an explanation can be trusted, in sentences: over all neighbors, by the verdict, and despite clipping."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from anchorline.guarantees import exact_estimate
-from anchorline.guarantees.verdicts import GOOD, PREVENTED, Effect, Losses, Verdict
+from anchorline.guarantees.verdicts import BAD, GOOD, PREVENTED, Effect, Losses, Verdict
 from anchorline.render.characters import printable
 from anchorline.render.claims import by_more, stays, subject
-from anchorline.render.shares import MANY_EQUAL, at_least, limits, percent, share_of
+from anchorline.render.shares import at_least, is_weighted, limits, percent, possible, share_of
 
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
@@ -17,41 +16,36 @@ _NOT_MEASURED = "How far this explanation can be trusted was not measured"
 _LEAST_REACH = 0.5  # below, most neighbors are the case itself
 
 
-def in_the_population(certificate: "Certificate", format_name: Callable[[str], str] = printable) -> str:
+def over_neighbors(certificate: "Certificate", format_name: Callable[[str], str] = printable) -> str:
     """Return how often the output stays while the facts hold and over all neighbors, compared.
 
     ``format_name`` is applied to names from data; all other text is safe as it is.
     """
-    stability, baseline = certificate.stability, certificate.baseline_stability
-    if stability is None or baseline is None:
+    held, free = certificate.held_share, certificate.free_share
+    if held is None or free is None:
         return f"{_NOT_MEASURED}."
     claim, joint = stays(certificate, format_name), f"{joint_interval(certificate)} "
+    everywhere, weighted = f"over all {possible(free, certificate.reach)}", _weighted(held, free)
     if not certificate.n_facts:
-        return f"Over all neighbors, {claim} in {share_of(baseline, '', joint)}.{_equal(certificate)}"
-    held = f"{_while(certificate)} {claim} in {share_of(stability, 'neighbors', joint)}"
+        share = share_of(free, certificate.reach, joint, bare=True)
+        return f"{_capital(everywhere)}, {claim} in {share}.{weighted}"
+    first = f"{_while(certificate)} {claim} in {share_of(held, certificate.held_reach, joint)}"
     if not certificate.held_reach:
-        held, stability = f"{_while(certificate)} nothing else can change, so {claim}", exact_estimate(1.0, 1)
-    free = share_of(
-        baseline, "", joint if stability.exact else ""
-    )  # an interval is named where the first is shown
-    return f"{held}; over all neighbors, in {free}. {_comparison(certificate)}".rstrip() + _equal(certificate)
+        first = f"{_while(certificate)} nothing else can change, so {claim}"
+    second = share_of(free, certificate.reach, joint if held.exact else "", bare=True)
+    return f"{first}; {everywhere}, in {second}.{_comparison(certificate)}{weighted}"
+
+
+def _weighted(*shares: "Estimate") -> str:
+    """Return how neighbors are counted if all of them were queried, unless all count alike."""
+    if any(is_weighted(share) and 0 < share.value < 1 for share in shares):
+        return " Each neighbor counts with its probability."
+    return ""
 
 
 def joint_interval(certificate: "Certificate") -> str:
     """Return the name of the certificate's intervals, whose limits hold together."""
     return f"joint {100 * certificate.confidence:g}% interval"
-
-
-def _equal(certificate: "Certificate") -> str:
-    """Return how many neighbors equal the case, and so cannot change the output, or an empty text if few do."""
-    if 1 - certificate.reach < MANY_EQUAL:
-        return ""
-    sentence = f" {percent(1 - certificate.reach)}% of all neighbors equal this case"
-    if not certificate.n_facts:
-        return f"{sentence}."
-    share = "all" if not certificate.held_reach else f"{percent(1 - certificate.held_reach)}%"
-    condition = short_condition(certificate).removeprefix("while ")
-    return f"{sentence}, and {share} of those in which {condition}."
 
 
 def _comparison(certificate: "Certificate") -> str:
@@ -63,28 +57,25 @@ def _comparison(certificate: "Certificate") -> str:
     changes = f"changes{by_more(certificate)}"
     if losses.effect is Effect.HARMS:
         more_often = f"{subject(certificate)} {changes} more often while they hold than over all neighbors"
-        return f"The facts hold it less than chance does: {more_often}."
+        return f" The facts hold it less than chance does: {more_often}."
     if losses.held == losses.free and losses.held[0] == losses.held[1]:
-        return f"Holding the facts makes no difference to {subject(certificate)}."
-    return "The two shares cannot be distinguished: the facts may not matter."
+        return f" Holding the facts makes no difference to {subject(certificate)}."
+    return " The two shares cannot be distinguished: the facts may not matter."
 
 
 def _prevented(certificate: "Certificate", losses: Losses) -> str:
     """Return how much of the changes holding the facts prevents, with the bad end of the joint limits."""
-    stability, baseline = certificate.stability, certificate.baseline_stability
-    assert stability is not None  # it was measured
-    assert baseline is not None
-    share, least = (
-        1 - (1 - stability.value) / (1 - baseline.value),
-        f"at least {at_least(losses.least_prevented)}%",
-    )
+    held, free = certificate.held_share, certificate.free_share
+    assert held is not None  # it was measured
+    assert free is not None
+    share, least = 1 - (1 - held.value) / (1 - free.value), f"at least {at_least(losses.least_prevented)}%"
     shown = f"{percent(share, decimals=0)}%"
-    if not (stability.exact and baseline.exact):
+    if not (held.exact and free.exact):
         shown, least = (least, "") if share == 1 else (shown, f" ({least})")
     else:
         least = ""
     them = "it" if certificate.n_facts == 1 else "them"
-    return f"Holding {them} prevents {shown} of the changes{by_more(certificate)}{least}."
+    return f" Holding {them} prevents {shown} of the changes{by_more(certificate)}{least}."
 
 
 def verdict_reason(certificate: "Certificate", format_name: Callable[[str], str] = printable) -> str:
@@ -92,7 +83,7 @@ def verdict_reason(certificate: "Certificate", format_name: Callable[[str], str]
 
     ``format_name`` is applied to names from data; all other text is safe as it is.
     """
-    losses, output, more = certificate.losses, subject(certificate), by_more(certificate)
+    losses, output = certificate.losses, subject(certificate)
     if losses is None:
         return "Type n_certify=10_000 to measure how far this explanation can be trusted."
     match certificate.verdict:
@@ -101,16 +92,37 @@ def verdict_reason(certificate: "Certificate", format_name: Callable[[str], str]
             alone = "" if certificate.held_reach else ", because nothing else can change"
             reason = f"{_facts(certificate, 'explain')} {output}{within}{alone}."
         case Verdict.ROBUST:
-            reason = f"Hardly any neighbor changes {output}{more}, even if no fact is held."
+            reason = _robust_reason(certificate, losses)
         case Verdict.UNRELIABLE:
-            changes = f"{output} often changes{more}"
-            although = f"{_capital(changes)} although the facts hold"
+            changes = _changes(certificate, certificate.held_share)
+            although = f"{_capital(changes)} although {_hold(certificate)}"
             although = although if certificate.n_facts else f"No fact is held, and {changes}"
             reason = f"{although}. Do not rely on this explanation."
         case Verdict.UNDECIDED:
             reason = _undecided_reason(certificate, losses, format_name)
         case _:
-            reason = _weak_reason(certificate, losses, output)
+            reason = _weak_reason(certificate, losses)
+    return reason
+
+
+def _changes(certificate: "Certificate", share: "Estimate | None", only: str = "") -> str:
+    """Return in how many neighbors the output changes: "the predicted class changes in 9.4% of neighbors"."""
+    assert share is not None  # it was measured
+    changes = f"{subject(certificate)} changes{by_more(certificate)}"
+    if share.value == 1:
+        return f"{changes} in no neighbor{'' if share.exact else ' drawn'}"
+    return f"{changes} in {only}{percent(1 - share.value)}% of neighbors"
+
+
+def _hold(certificate: "Certificate") -> str:
+    return "this fact holds" if certificate.n_facts == 1 else "these facts hold"
+
+
+def _robust_reason(certificate: "Certificate", losses: Losses) -> str:
+    """Return how rarely the output changes, and whether the facts make that worse."""
+    reason = f"{_capital(_changes(certificate, certificate.free_share, 'only '))}, even if no fact is held."
+    if certificate.n_facts and losses.effect is Effect.HARMS:
+        reason += f" While {_hold(certificate)}, it changes more often, so they do not explain it."
     return reason
 
 
@@ -121,27 +133,29 @@ def _facts(certificate: "Certificate", verb: str) -> str:
 
 def _undecided_reason(certificate: "Certificate", losses: Losses, format_name: Callable[[str], str]) -> str:
     """Return which limits of the verdict lie inside the measured intervals, and what to type."""
-    if losses.reach < _LEAST_REACH and not (losses.held[0] or losses.free[0]):
+    if certificate.reach < _LEAST_REACH and not (losses.held[0] or losses.free[0]):
         return (
-            f"{percent(1 - losses.reach)}% of neighbors equal this case, so that the facts were hardly tested. "
+            f"{percent(1 - certificate.reach)}% of the draws equal this case, so that the facts were hardly tested. "
             "Type a smaller sigma, such as sigma=1."
         )
-    stability, baseline = certificate.stability, certificate.baseline_stability
-    assert stability is not None  # it was measured
-    assert baseline is not None
+    held, free = certificate.held_share, certificate.free_share
+    assert held is not None  # it was measured
+    assert free is not None
     claim, questions = stays(certificate, format_name), []
-    if certificate.n_facts and losses.held[0] <= GOOD * losses.held_reach < losses.held[1]:
-        least, ends = percent(1 - GOOD * losses.held_reach), limits(stability.low, stability.high)
-        questions.append(f"{claim} in at least {least}% of neighbors while the facts hold (measured: {ends}%)")
-    if losses.free[0] <= GOOD * losses.reach < losses.free[1]:
-        least, ends = percent(1 - GOOD * losses.reach), limits(baseline.low, baseline.high)
-        questions.append(f"{claim} in at least {least}% of all neighbors (measured: {ends}%)")
-    if not questions[1:] and certificate.n_facts and losses.least_prevented < PREVENTED <= losses.most_prevented:
+    for limit in (GOOD, BAD) if certificate.n_facts else (BAD,):
+        if losses.held[0] <= limit < losses.held[1]:
+            while_held = f" while {_hold(certificate)}" if certificate.n_facts else ""
+            measured = f"(measured: {limits(held.low, held.high)}%)"
+            questions.append(f"{claim} in at least {1 - limit:.0%} of neighbors{while_held} {measured}")
+    if losses.free[0] <= GOOD < losses.free[1]:
+        measured = f"(measured: {limits(free.low, free.high)}%)"
+        questions.append(f"{claim} in at least {1 - GOOD:.0%} of all neighbors {measured}")
+    if not questions and certificate.n_facts:
         ends = f"{at_least(max(0.0, losses.least_prevented))} to {percent(losses.most_prevented, decimals=0)}"
-        questions.append(f"holding the facts prevents at least {PREVENTED:.0%} of the changes (measured: {ends}%)")
-    possible = " or ".join(f"a {verdict.title}" for verdict in Verdict if verdict in losses.possible)
-    advice = _measure_more(certificate, stability, baseline)
-    return f"It may be {possible}: it is open whether {', and whether '.join(questions)}. {advice}"
+        them = "this fact" if certificate.n_facts == 1 else "these facts"
+        questions.append(f"holding {them} prevents at least {PREVENTED:.0%} of the changes (measured: {ends}%)")
+    advice = _measure_more(certificate, held, free)
+    return f"It is open whether {', and whether '.join(questions)}. {advice}"
 
 
 def _measure_more(certificate: "Certificate", *shares: "Estimate") -> str:
@@ -152,18 +166,21 @@ def _measure_more(certificate: "Certificate", *shares: "Estimate") -> str:
     return f"Type n_certify={4 * n:_} to measure more neighbors."
 
 
-def _weak_reason(certificate: "Certificate", losses: Losses, output: str) -> str:
+def _weak_reason(certificate: "Certificate", losses: Losses) -> str:
+    output, more = subject(certificate), by_more(certificate)
     if not certificate.n_facts:
         return "No fact is held that could explain it."
     if losses.effect is Effect.HARMS:
-        hold = "this fact holds" if certificate.n_facts == 1 else "these facts hold"
-        return f"{_capital(output)} changes{by_more(certificate)} more often while {hold} than over all neighbors."
+        return f"{_capital(output)} changes{more} more often while {_hold(certificate)} than over all neighbors."
     if losses.effect is Effect.UNCLEAR:
-        hold = "this fact holds" if certificate.n_facts == 1 else "these facts hold"
-        return f"It was not shown that {output} stays more often while {hold}."
-    if losses.held[1] <= GOOD * losses.held_reach:
+        return f"It was not shown that {output} stays more often while {_hold(certificate)}."
+    if losses.held[1] <= GOOD:
         return f"{_facts(certificate, 'hold')} {output}, but it stays nearly as often without."
-    return f"{_facts(certificate, 'help')}, but other attributes also matter."
+    less = f"While {_hold(certificate)}, {output} changes{more} less often"
+    share = certificate.held_share
+    assert share is not None  # it was measured
+    still = f"it still does in {percent(1 - share.value)}% of neighbors"
+    return f"{less}, but {still}; a trustworthy explanation allows {GOOD:.0%}."
 
 
 def _capital(text: str) -> str:
@@ -195,13 +212,13 @@ def _facts_and_pairs(certificate: "Certificate") -> str:
 
 def short_claim(certificate: "Certificate") -> str:
     """Return the verdict and the measurement behind it as one short line for a picture."""
-    verdict, share = certificate.verdict, certificate.stability
-    if share is None or certificate.baseline_stability is None:
+    verdict, share = certificate.verdict, certificate.held_share
+    if share is None or certificate.free_share is None:
         return _NOT_MEASURED
     where = f"of neighbors {short_condition(certificate)}"
     if verdict is Verdict.ROBUST or not certificate.n_facts:  # a finding about the output, not about the facts
-        share, where = certificate.baseline_stability, "of all neighbors"
-    return f"{_capital(verdict.title)}: {stays(certificate)} in {percent(share.value)}% {where}"
+        share, where = certificate.free_share, "of all neighbors"
+    return f"{_capital(certificate.verdict_title)}: {stays(certificate)} in {percent(share.value)}% {where}"
 
 
 def short_condition(certificate: "Certificate") -> str:

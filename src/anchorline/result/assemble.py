@@ -15,6 +15,7 @@ from anchorline.search.case import Case
 from anchorline.search.investigate import Findings
 from anchorline.search.select import Rival
 from anchorline.search.trace import TracedPoint
+from anchorline.spaces.own_values import own_values
 
 _MEASURED = (
     *("fidelity_error", "relevance_error", "baseline_error", "stability", "baseline_stability"),
@@ -40,6 +41,7 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         instance=tuple(neighborhood.instance),
         fixed=getattr(neighborhood, "fixed", {}),
         unseen=getattr(neighborhood, "unseen", {}),
+        values=own_values(neighborhood),
         redrawn=getattr(neighborhood, "redrawn", None),
         neighbors_mean=predictor.prediction - 2 * predictor.half_range * findings.problem.evidence.drop_mean,
         parameters=case.parameters,

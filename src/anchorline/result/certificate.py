@@ -1,12 +1,13 @@
 """The certificate: what is known about an explanation, by which kind of claim, and the verdict for the reader."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from anchorline._links import call
 from anchorline.guarantees import Estimate
-from anchorline.guarantees.verdicts import Losses, Verdict
+from anchorline.guarantees.verdicts import Losses, Verdict, among_neighbors, title
 from anchorline.optimize.problem import Status
 from anchorline.search.sampling import reach_inside, reach_of
 
@@ -17,7 +18,7 @@ _ESTIMATES = (
     *("stability", "baseline_stability", "typical_change", "baseline_change"),
 )
 # They follow from the parameters of the explanation and are not recorded.
-_DERIVED = ("reach", "learned_range", "same_within")
+_DERIVED = ("reach", "learned_range", "same_within", "requested_change")
 _WHERE_SET = {
     **{"n_left_out": 0, "n_pairs": 0, "pairs_searched": None, "decided": None},
     **{"by_leaves": False, "sampled_because": None},
@@ -32,8 +33,8 @@ class Certificate:
     fidelity errors, or relevance errors if the ``goal`` is "relevance" or "shortest". ``exhaustive`` means that
     the sample was the whole distribution.
 
-    In the population, with all limits holding together at the joint ``confidence``: ``fidelity_error``,
-    ``relevance_error`` and ``stability`` (the share of neighbors in which the output stays the same), measured on
+    Over all possible neighbors, with all limits holding together at the joint ``confidence``: ``fidelity_error``,
+    ``relevance_error`` and ``stability`` (the share of draws in which the output stays the same), measured on
     fresh neighbors, or None if not measured; ``typical_change``, the root of the relevance error in the output's
     own units; and the baselines of all of them, measured without a condition. The confidence of a single estimate
     is higher, because the limits share the failure probability.
@@ -55,9 +56,10 @@ class Certificate:
     ``n_clipped_inside`` counts outputs that were clipped while the condition held; if there are any, the typical
     change understates the true one, while ``stability`` does not depend on clipping. ``answers_checksum`` is a
     random weighted sum of all the model's answers, tied to the parameters. ``reach`` is the probability that a
-    neighbor differs from the case at all, ``learned_range`` whether the output range is that of the predictions
-    on the training table, and ``same_within`` by how much a number may change and stay the same; these three
-    follow from the parameters of the explanation.
+    draw differs from the case at all, ``learned_range`` whether the output range is that of the predictions
+    on the training table, ``same_within`` by how much a number may change and stay the same, and
+    ``requested_change`` the largest typical change that was requested (`Explainer.shortest`); these follow from
+    the parameters of the explanation.
     """
 
     status: Status
@@ -96,6 +98,7 @@ class Certificate:
     reach: float = 1.0
     learned_range: bool = False
     same_within: float | None = None
+    requested_change: float | None = None
 
     @classmethod
     def from_dict(
@@ -144,8 +147,21 @@ class Certificate:
         return Losses.from_shares(self.stability, self.baseline_stability, self.reach, self.held_reach)
 
     @property
+    def held_share(self) -> Estimate | None:
+        """The share of neighbors in which the output stays while the condition holds.
+
+        ``stability`` also counts the draws that equal the case, which are not neighbors.
+        """
+        return None if self.stability is None else among_neighbors(self.stability, self.held_reach)
+
+    @property
+    def free_share(self) -> Estimate | None:
+        """The share of all neighbors in which the output stays; draws that equal the case do not count."""
+        return None if self.baseline_stability is None else among_neighbors(self.baseline_stability, self.reach)
+
+    @property
     def held_reach(self) -> float:
-        """The probability that a neighbor differs from the case while the condition holds."""
+        """The probability that a draw differs from the case while the condition holds."""
         return reach_inside(self.reach, self.event_probability)
 
     @property
@@ -155,6 +171,11 @@ class Certificate:
         The limits hold together, so the verdict adds no failure probability; see docs/guarantees.md.
         """
         return Verdict.UNKNOWN if self.losses is None else self.losses.verdict
+
+    @property
+    def verdict_title(self) -> str:
+        """The verdict in the words that readers see; an open one names what is possible."""
+        return title(self.verdict, self.losses)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain values that the JSON holds."""
@@ -177,4 +198,11 @@ def derived(parameters: Mapping[str, Any], n_literals: int) -> dict[str, Any]:
         "reach": reach_of(parameters["flip_probability"], n_attributes, bool(parameters.get("redraws", False))),
         "learned_range": bool(parameters.get("learned_range", False)),  # not recorded by early releases
         "same_within": parameters.get("same_within"),
+        "requested_change": _requested_change(parameters),
     }
+
+
+def _requested_change(parameters: Mapping[str, Any]) -> float | None:
+    """Return the root of the largest relevance error requested, in the units of the output; None without one."""
+    error, (low, high) = parameters.get("max_relevance_error"), parameters.get("output_range", (0.0, 0.0))
+    return None if error is None else float((high - low) * math.sqrt(error))

@@ -63,7 +63,7 @@ class Explanation:
     are pairs; ``parameters["pairs"]`` is their kind. Where labels are explained, ``label`` is the one at the
     instance, and the sum adds up to 1, which stands for that label (-1 stands for any other). ``fixed`` maps each
     attribute that changed in no neighbor to the reason. ``unseen`` maps each attribute whose value no training row
-    has to what is new. ``neighbors_mean`` is the mean output over the neighbors of the search, or None if an early
+    has to what is new, and ``values`` each attribute whose literals do not state its value to that value. ``neighbors_mean`` is the mean output over the neighbors of the search, or None if an early
     release made the explanation. ``redrawn`` is the share of the neighbors that were drawn again, because they
     broke the table's own rule, or None without a rule. ``parameters`` holds everything needed to repeat it.
     ``alternatives_complete`` is False if the list of alternatives ended at the requested number or at a limit, so
@@ -82,6 +82,7 @@ class Explanation:
     instance: tuple[Any, ...]
     fixed: Mapping[str, str] = field(default_factory=dict)
     unseen: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
     neighbors_mean: float | None = None
     redrawn: float | None = None
     parameters: Mapping[str, Any]
@@ -94,9 +95,8 @@ class Explanation:
         contributions = np.array(self.contributions, dtype=np.float64)
         contributions.setflags(write=False)
         object.__setattr__(self, "contributions", contributions)
-        object.__setattr__(self, "parameters", _frozen(self.parameters))
-        object.__setattr__(self, "fixed", _frozen(self.fixed))
-        object.__setattr__(self, "unseen", _frozen(self.unseen))
+        for name in ("parameters", "fixed", "unseen", "values"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)))
         if contributions.shape != (len(self.literals),):
             raise CertificateError(f"{len(contributions)} contributions for {len(self.literals)} literals.")
         # Terms as large as the output range cannot be summed more exactly than the last bits of that range.
@@ -256,6 +256,7 @@ class Explanation:
             "instance": list(self.instance),
             "fixed": self.fixed,
             **({"unseen": self.unseen} if self.unseen else {}),
+            **({"values": self.values} if self.values else {}),
             **({} if self.redrawn is None else {"redrawn": self.redrawn}),
             **({"warnings": list(self.warnings)} if self.warnings else {}),
             **({} if self.neighbors_mean is None else {"neighbors_mean": self.neighbors_mean}),
@@ -285,6 +286,7 @@ class Explanation:
                 instance=tuple(body["instance"]),
                 fixed=body["fixed"],
                 unseen=body.get("unseen", {}),
+                values=body.get("values", {}),
                 redrawn=body.get("redrawn"),
                 neighbors_mean=body.get("neighbors_mean"),
                 parameters=body["parameters"],

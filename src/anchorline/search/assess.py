@@ -11,7 +11,8 @@ import numpy as np
 from anchorline.errors import ParameterError
 from anchorline.grid import DROP_GRID
 from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact_estimate, split_delta
-from anchorline.guarantees.verdicts import Losses, Verdict
+from anchorline.guarantees.rounding import rounded_down, rounded_up
+from anchorline.guarantees.verdicts import Losses, Verdict, title
 from anchorline.model.predictor import Predictor
 from anchorline.optimize.evidence import SampleRows
 from anchorline.search.case import Case
@@ -66,8 +67,12 @@ class Assessment:
         """How often the output changes in the event and over all neighbors, by joint limits; None if unknown."""
         if self.stability is None or self.baseline_stability is None:
             return None
-        held_reach = reach_inside(self.reach, self.event_probability)
-        return Losses.from_shares(self.stability, self.baseline_stability, self.reach, held_reach)
+        return Losses.from_shares(self.stability, self.baseline_stability, self.reach, self.held_reach)
+
+    @property
+    def held_reach(self) -> float:
+        """The probability that a neighbor in the event differs from the instance."""
+        return reach_inside(self.reach, self.event_probability)
 
     @property
     def verdict(self) -> Verdict:
@@ -86,7 +91,7 @@ class Assessment:
         if self.idle:
             literals = ", ".join(map(str, self.idle))
             lines.append(f"Literals whose effect on the output cannot be distinguished from zero: {literals}.")
-        lines.append(f"Verdict: {self.verdict.title}. {self.verdict.value}")
+        lines.append(f"Verdict: {title(self.verdict, self.losses)}. {self.verdict.value}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -101,7 +106,7 @@ def _line(name: str, held: Estimate, free: Estimate) -> str:
 
 
 def _limits(estimate: Estimate) -> str:
-    ends = "exact" if estimate.exact else f"{estimate.low:.3g} to {estimate.high:.3g}"
+    ends = "exact" if estimate.exact else f"{rounded_down(estimate.low)} to {rounded_up(estimate.high)}"
     return f"{estimate.value:.3g} ({ends})"
 
 

@@ -16,8 +16,9 @@ from anchorline.render.claims import stays
 from anchorline.render.levels import legend
 from anchorline.render.rules import goal_of
 from anchorline.render.summands import output_name, round_preserving_sum, summands
-from anchorline.render.text import by_theorem, on_the_sample
-from anchorline.render.trust import in_the_population, verdict_reason
+from anchorline.render.neighbors import mean_over_neighbors, values_sentence
+from anchorline.render.text import details_text, on_the_sample
+from anchorline.render.trust import over_neighbors, verdict_reason
 from anchorline.result.certificate import Certificate
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier, FrontierPoint
@@ -49,18 +50,18 @@ def explanation_view(explanation: Explanation, training_mean: float) -> dict[str
         ),
         "literals": literals_view(explanation.literals),
         "fixed": {printable(name): printable(why) for name, why in explanation.fixed.items()},
-        "neighbors_mean": explanation.neighbors_mean,
+        "neighbors_mean": mean_over_neighbors(explanation),
         "training_mean": training_mean,
         "legend": legend(explanation, " (dashed line)", training=(training_mean, " (dotted line)")).split("\n"),
         "goal": goal,
         "goal_sign": sign,
         "rule": explanation.as_rule(),
         "on_sample": on_the_sample(certificate),
-        "in_population": in_the_population(certificate),
-        "by_theorem": by_theorem(certificate),
+        "in_population": f"{over_neighbors(certificate)} {values_sentence(explanation)}".rstrip(),
+        "details": details_text(certificate).split("\n"),
         "verdict": {
             "name": certificate.verdict.name.lower(),
-            "title": certificate.verdict.title,
+            "title": certificate.verdict_title,
             "meaning": verdict_reason(certificate),
         },
         "is_proved": explanation.is_proved,
@@ -176,7 +177,7 @@ def _alternative(explanation: Explanation, number: int) -> dict[str, Any]:
 def _gauges(certificate: Certificate) -> list[dict[str, Any]]:
     """Return the measures of trust, each with its baseline, in which the literals may be broken.
 
-    Stability is the share of neighbors in which the output stays; ``good`` and ``fair`` are the thresholds of the
+    Stability is the share of neighbors, which differ from the case, in which the output stays; ``good`` and ``fair`` are the thresholds of the
     verdict. A change is how far the output moves, as a root mean square in its own units.
     """
     gauges: list[dict[str, Any]] = []
@@ -185,10 +186,10 @@ def _gauges(certificate: Certificate) -> list[dict[str, Any]]:
             {
                 "kind": "stability",
                 "claim": stays(certificate),
-                "good": 1 - GOOD * certificate.held_reach,
-                "fair": 1 - BAD * certificate.held_reach,
-                "found": asdict(certificate.stability),
-                "baseline": estimate_view(certificate.baseline_stability),
+                "good": 1 - GOOD,
+                "fair": 1 - BAD,
+                "found": estimate_view(certificate.held_share),
+                "baseline": estimate_view(certificate.free_share),
             }
         )
     if certificate.typical_change is not None:

@@ -26,6 +26,7 @@ def claims(explanation: Explanation, *, with_texts: bool) -> dict[str, Any]:
         stated |= {f"literals[{j}]": text for j, text in texts}
     stated |= {f"fixed[{name}]": why for name, why in explanation.fixed.items()}
     stated |= {f"unseen[{name}]": why for name, why in explanation.unseen.items()}
+    stated |= {f"values[{name}]": value for name, value in explanation.values.items()}
     for i, other in enumerate(explanation.alternatives):
         stated |= {f"alternatives[{i}].{name}": value for name, value in _flat(asdict(other))}
     return stated | {
@@ -43,7 +44,9 @@ def claims(explanation: Explanation, *, with_texts: bool) -> dict[str, Any]:
 
 def differences(claimed: Mapping[str, Any], actual: Mapping[str, Any]) -> dict[str, str]:
     """Return a sentence per figure that differs, by the name of the figure."""
-    unstated = {name for name in ("alternatives_complete",) if claimed[name] is None}  # early releases omit it
+    unstated = {name for name in ("alternatives_complete",) if claimed[name] is None}  # early releases omit them
+    if not any(name.startswith("values[") for name in claimed):
+        unstated |= {name for name in actual if name.startswith("values[")}
     return {
         name: f"{name} is stated as {claimed.get(name)!r}, but is {actual.get(name)!r}"
         for name in sorted((set(claimed) | set(actual)) - unstated)

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from anchorline.guarantees import Estimate
+from anchorline.guarantees.rounding import rounded_down, rounded_up
 from anchorline.result.assemble import measurements
 from anchorline.result.certificate import Certificate, Verdict
 from anchorline.result.explanation import Explanation
@@ -133,11 +134,13 @@ def supports(fresh: Certificate, stated: Certificate) -> bool:
 
 def word(certificate: Certificate) -> str:
     """Return the verdict in the words that readers see."""
-    return certificate.verdict.title
+    return certificate.verdict_title
 
 
 def _shown(estimate: Estimate | None) -> str:
-    return "" if estimate is None else f"{estimate.value:.3g} ({estimate.low:.3g} to {estimate.high:.3g})"
+    if estimate is None:
+        return ""
+    return f"{estimate.value:.3g} ({rounded_down(estimate.low)} to {rounded_up(estimate.high)})"
 
 
 def _renewed(stated: Certificate, assessment: Assessment, case: Case) -> Certificate:

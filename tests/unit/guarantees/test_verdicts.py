@@ -7,21 +7,18 @@ import numpy as np
 import pytest
 
 from anchorline.guarantees import estimate_share, exact_estimate
-from anchorline.guarantees.verdicts import PREVENTED, Effect, Losses, Verdict
+from anchorline.guarantees.verdicts import PREVENTED, Effect, Losses, Verdict, among_neighbors, title
 
 GOOD, BAD = 0.05, 0.20
 
 
-def true_verdict(held, free, reach=1.0, held_reach=1.0):
-    """The definition in words of docs/guarantees.md, for known losses."""
-    if held / held_reach > BAD:
-        return Verdict.UNRELIABLE
-    stays = held / held_reach <= GOOD
-    if stays and free / reach <= GOOD:
+def true_verdict(held, free):
+    """The definition in words of docs/guarantees.md, for known losses among the neighbors."""
+    if free <= GOOD:
         return Verdict.ROBUST
-    if stays and free > 0 and 1 - held / free >= PREVENTED:
+    if held <= GOOD and 1 - held / free >= PREVENTED:
         return Verdict.TRUSTWORTHY
-    return Verdict.WEAK
+    return Verdict.UNRELIABLE if held > BAD else Verdict.WEAK
 
 
 def decision(n_held, n_free, n=2500, confidence=0.99, reach=1.0):
@@ -43,11 +40,14 @@ def judged(n_changed, n_changed_free, n):
         ((0.02, 0.04), (0.06, 0.07), "WEAK"),  # the decision stays, but it stays nearly as often without them
         ((0.02, 0.07), (0.30, 0.35), "UNDECIDED"),  # too few samples to say
         ((0.06, 0.09), (0.30, 0.35), "WEAK"),
-        ((0.06, 0.25), (0.30, 0.35), "WEAK"),  # whether it is unreliable too is not known
+        ((0.06, 0.25), (0.30, 0.35), "UNDECIDED"),  # weak or unreliable
+        ((0.197, 0.331), (0.50, 0.55), "UNDECIDED"),  # it stays in 66.9 to 80.3%: weak or unreliable
         ((0.06, 0.09), (0.06, 0.09), "WEAK"),
         ((0.21, 0.25), (0.60, 0.65), "UNRELIABLE"),
-        ((0.21, 0.25), (0.01, 0.02), "UNRELIABLE"),
-        ((0.04, 0.045), (0.01, 0.02), "WEAK"),  # less than chance: never better
+        ((0.21, 0.25), (0.01, 0.02), "ROBUST"),  # whatever the facts are
+        ((0.03, 0.07), (0.01, 0.02), "ROBUST"),
+        ((0.21, 0.25), (0.08, 0.10), "UNRELIABLE"),
+        ((0.10, 0.12), (0.06, 0.09), "WEAK"),  # less than chance: never trustworthy
         ((0.00, 1.00), (0.00, 1.00), "UNDECIDED"),
     ],
 )
@@ -56,23 +56,17 @@ def test_the_bad_end_must_be_good_to_praise_and_the_good_end_bad_to_condemn(held
 
 
 def test_a_verdict_is_given_where_all_points_of_the_rectangle_agree():
-    """Compared with a dense grid of points; "weak" includes "unreliable", because it only denies praise."""
+    """Compared with a dense grid of points, which also gives what an undecided verdict names."""
     rng = np.random.default_rng(0)
     for _ in range(300):
         held, free = np.sort(rng.choice([0.1, 0.3, 1.0]) * rng.random((2, 2)), axis=1).tolist()
-        reach, held_reach = rng.choice([[1.0, 1.0], [0.6, 0.6], [0.9, 0.5]]).tolist()
-        losses = Losses(held=tuple(held), free=tuple(free), reach=reach, held_reach=held_reach)
+        losses = Losses(held=tuple(held), free=tuple(free))
         points = itertools.product(np.linspace(*held, 60), np.linspace(*free, 60))
-        possible = {true_verdict(a, b, reach, held_reach) for a, b in points}
-        praise = possible & {Verdict.TRUSTWORTHY, Verdict.ROBUST}
+        possible = {true_verdict(a, b) for a, b in points}
+        assert set(losses.possible) >= possible
+        assert losses.verdict is (possible.pop() if len(possible) == 1 else Verdict.UNDECIDED)
         if losses.effect is Effect.HARMS:
-            assert losses.verdict in (Verdict.WEAK, Verdict.UNRELIABLE)
-        elif not praise:
-            assert losses.verdict is (Verdict.UNRELIABLE if possible == {Verdict.UNRELIABLE} else Verdict.WEAK)
-        elif len(possible) == 1:
-            assert losses.verdict is possible.pop()
-        else:
-            assert losses.verdict is Verdict.UNDECIDED
+            assert Verdict.TRUSTWORTHY not in losses.possible
 
 
 def test_known_losses_are_always_decided():
@@ -92,13 +86,31 @@ def test_nothing_is_said_if_hardly_any_neighbor_differs():
         assert decision(2500, 2500, reach=reach).verdict is verdict
 
 
-def test_neighbors_that_equal_the_case_do_not_make_facts_look_good():
-    """Of the neighbors in which the facts hold, 4% change; but only 53% of them differ from the case at all."""
+def test_draws_that_equal_the_case_do_not_make_facts_look_good():
+    """Of the draws in which the facts hold, 4% change; but only 53% of them differ from the case at all."""
     share, free = estimate_share(9600, 10_000, 0.99), estimate_share(6000, 10_000, 0.99)
     assert Losses.from_shares(share, free).verdict is Verdict.TRUSTWORTHY
     assert Losses.from_shares(share, free, 0.7, 0.53).verdict is Verdict.WEAK
     often = estimate_share(8500, 10_000, 0.99)  # 15% of all, 28% of those that differ
     assert Losses.from_shares(often, free, 0.7, 0.53).verdict is Verdict.UNRELIABLE
+
+
+def test_facts_that_only_leave_less_to_change_prevent_nothing():
+    """Holding 2 of 4 values changes fewer values; among the draws that differ, as many change the output."""
+    useless = Losses.from_shares(exact_estimate(0.9, 64), exact_estimate(0.86, 64), 0.7, 0.5)
+    assert useless.effect is not Effect.HELPS
+    assert useless.least_prevented == pytest.approx(0.0, abs=1e-9)
+
+
+def test_shares_of_neighbors_are_shares_of_the_draws_that_differ():
+    rng = np.random.default_rng(3)
+    differs = rng.random(40_000) < 0.4
+    stays = ~differs | (rng.random(40_000) < 0.9)
+    share = among_neighbors(estimate_share(int(stays.sum()), 40_000), 0.4)
+    assert share.low <= 0.9 <= share.high
+    assert share.value == pytest.approx(stays[differs].mean(), abs=0.01)
+    assert among_neighbors(estimate_share(9, 10), 1e-20).low == 0.0  # nothing was tested
+    assert among_neighbors(estimate_share(10, 10), 0.0).exact  # nothing can change
 
 
 def test_facts_that_leave_nothing_to_change_hold_the_output_for_certain():
@@ -107,9 +119,20 @@ def test_facts_that_leave_nothing_to_change_hold_the_output_for_certain():
     assert alone.verdict is Verdict.TRUSTWORTHY
 
 
-def test_an_undecided_verdict_lists_what_is_possible():
-    assert decision(2499, 2375).possible == {Verdict.TRUSTWORTHY, Verdict.ROBUST}
-    assert decision(2480, 1500).possible == {Verdict.TRUSTWORTHY}
+@pytest.mark.parametrize(
+    ("held", "free", "words"),
+    [
+        ((0.0, 0.0), (0.04, 0.06), "a robust answer and a trustworthy explanation"),
+        ((0.02, 0.02), (0.04, 0.1), "a robust answer, a trustworthy and a weak explanation"),
+        ((0.04, 0.06), (0.5, 0.6), "a trustworthy and a weak explanation"),
+        ((0.19, 0.21), (0.5, 0.6), "a weak and an unreliable explanation"),
+        ((0.0, 0.3), (0.5, 0.6), "a trustworthy, a weak and an unreliable explanation"),
+        ((0.0, 1.0), (0.0, 1.0), "a robust answer, a trustworthy, a weak and an unreliable explanation"),
+    ],
+)
+def test_an_undecided_verdict_names_what_is_possible(held, free, words):
+    losses = Losses(held=held, free=free)
+    assert title(losses.verdict, losses) == f"undecided between {words}"
 
 
 def test_readers_see_that_the_verdict_is_about_the_explanation():

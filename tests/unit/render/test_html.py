@@ -15,7 +15,7 @@ from anchorline.guarantees import Estimate, exact_estimate
 from anchorline.render import html
 from anchorline.render.markup import style_sheet
 from anchorline.render.text import on_the_sample, printable
-from anchorline.render.trust import in_the_population, verdict_reason
+from anchorline.render.trust import over_neighbors, verdict_reason
 from helpers.explanations import INSTANCE, smooth_explainer, with_numbers
 
 HOSTILE = [
@@ -109,9 +109,9 @@ def test_it_is_well_formed_and_complete(render):
     for term in e.terms:
         assert text.count(term.literal.text) >= 2  # in the rule and in the sum
     certificate = e.certificate
-    for sentence in (on_the_sample(certificate), in_the_population(certificate), verdict_reason(certificate)):
+    for sentence in (on_the_sample(certificate), over_neighbors(certificate), verdict_reason(certificate)):
         assert sentence in text
-    for heading in ("On the sample", "In the population, all limits together with 95% confidence", "By theorem"):
+    for heading in ("On the sample", "Over all possible neighbors, all limits together with 95% confidence"):
         assert heading in text
 
 
@@ -156,7 +156,7 @@ def test_the_rule_states_what_was_held_and_the_sum_what_is_true():
     literals = (al.Literal("age", "37 <= age < 48", "age keeps its value 41"),)
     text = html.page(explanation_of([0.5], literals=literals))
     assert re.search(
-        r"If <b[^>]*><bdi dir=\"ltr\"><bdi>age</bdi> keeps its value 41</bdi></b> then "
+        r"If <b[^>]*><bdi dir=\"ltr\"><bdi>age</bdi> stays 41</bdi></b>, then "
         r"<bdi>score</bdi> stays at or above 0 in",
         text,
     )
@@ -191,7 +191,7 @@ def test_every_verdict_has_a_word_and_a_sentence(render, verdict):
     e = dataclasses.replace(e, certificate=dataclasses.replace(e.certificate, **changes))
     assert e.verdict.name == verdict
     text = Reader(render(e)).text
-    assert f"{al.Verdict[verdict].title.capitalize()}." in text
+    assert f"{e.certificate.verdict_title.capitalize()}." in text
     assert verdict_reason(e.certificate) in text
 
 
@@ -379,20 +379,30 @@ def test_a_share_that_was_sampled_is_not_called_exact(render):
     exact = exact_estimate(0.1, 64)
     certificate = dataclasses.replace(e.certificate, fidelity_error=exact, exhaustive=True, by_leaves=True)
     text = Reader(render(dataclasses.replace(e, certificate=certificate))).text
-    assert "In the population, all limits together with 95% confidence" in text
-    assert "The errors went over the whole neighborhood, so only how often the output stays was sampled." in text
+    assert "Over all possible neighbors, all limits together with 95% confidence" in text
+    assert "over all neighbors, computed from the model's trees." in text
 
 
 @both
-def test_theorems_that_say_nothing_are_not_shown(render):
+def test_theorems_are_for_auditors(render):
+    """Their errors are mean squares of shares of the range, which readers take for shares of wrong answers."""
     e = explanation()
-    vacuous = dataclasses.replace(e.certificate, theorem_epsilon=2.2, event_probability=1e-9)
-    made = render(dataclasses.replace(e, certificate=vacuous))
-    assert "By theorem</" not in made
-    assert "<b>By theorem" not in made
-    assert "at most 2.2 (vacuous) above" in vacuous.details()
     useful = dataclasses.replace(e.certificate, theorem_epsilon=0.2)
-    assert "is at most 0.2 above its value" in render(dataclasses.replace(e, certificate=useful))
+    shown = render(dataclasses.replace(e, certificate=useful, alternatives=())).partition("<summary>For the re")[0]
+    assert "heorem" not in shown
+    assert "idelity error" not in shown
+    assert "elevance error" not in shown
+    assert "is at most 0.2 above its value" in useful.details()
+    assert "an error is its mean square" in useful.details()
+    vacuous = dataclasses.replace(e.certificate, theorem_epsilon=2.2, event_probability=1e-9)
+    assert "at most 2.2 (vacuous) above" in vacuous.details()
+
+
+def test_bounds_are_rounded_to_the_side_on_which_they_hold():
+    certificate = explanation().certificate
+    high = dataclasses.replace(certificate.fidelity_error, high=0.13351)
+    bounded = dataclasses.replace(certificate, fidelity_error=high, event_probability=1.0)
+    assert "bounds the relevance error by 0.134." in bounded.details()
 
 
 @both
@@ -416,6 +426,6 @@ def test_shares_that_were_measured_are_not_called_exact():
     assert e.certificate.by_leaves
     assert e.certificate.fidelity_error.exact
     page = e.to_html()
-    assert "In the population, all limits together with 95% confidence" in page
-    assert "only how often the output stays was sampled" in page
-    assert "nothing has to be inferred" not in page
+    assert "Over all possible neighbors, all limits together with 95% confidence" in page
+    assert "over all neighbors, computed from the model" in page
+    assert "no sampling" not in page

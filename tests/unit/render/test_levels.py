@@ -9,7 +9,8 @@ import pytest
 import anchorline as al
 from anchorline.errors import ParameterError
 from anchorline.render import html
-from anchorline.render.levels import case_values, far_end, legend
+from anchorline.render.levels import far_end, legend
+from anchorline.render.neighbors import case_values, mean_over_neighbors
 from helpers.sealing import resealed
 
 
@@ -40,6 +41,10 @@ def test_the_mean_over_neighbors_costs_no_query_and_is_that_of_the_search():
     p = e.parameters["flip_probability"]
     weights = (p**flips * (1 - p) ** (1 - flips)).prod(axis=1)
     assert e.neighbors_mean == pytest.approx(weights @ model(1 - 2 * flips), abs=1e-7)
+    others = flips.any(axis=1)  # neighbors differ from the case
+    assert mean_over_neighbors(e) == pytest.approx(
+        weights[others] @ model(1 - 2 * flips[others]) / weights[others].sum(), abs=1e-7
+    )
     drawn = explained(n_samples=400, n_certify=200, sampling="draw")
     assert drawn.certificate.n_queries == 601
     assert drawn.neighbors_mean == pytest.approx(e.neighbors_mean, abs=0.05)
@@ -66,7 +71,7 @@ def test_the_starting_level_and_the_far_end_are_defined_with_their_numbers():
     gives = f"the sum gives about {far_end(e):.3g}, outside the output range 0 to 1"
     assert f"with all {len(e.terms)} facts broken, {gives}" in text
     assert (
-        f"The starting level is not a mean. The mean of score is {e.neighbors_mean:.3g} over the neighbors."
+        f"The starting level is not a mean. The mean of score is {mean_over_neighbors(e):.3g} over the neighbors."
         in text
     )
     assert "A neighbor is this case with each of its 8 values reversed with probability 27%" in text
@@ -81,7 +86,7 @@ def test_the_report_marks_both_means_and_shows_the_row(table_explainer, frame):
     assert (
         page.count('class="al-mean al-neighbors"') == page.count('class="al-mean al-training"') == len(e.terms) + 2
     )
-    assert f"{e.neighbors_mean:.3g} over the neighbors" in page
+    assert f"{mean_over_neighbors(e):.3g} over the neighbors" in page
     assert f"{mean:.3g} over the training table" in page
     assert "each of its 2 values changed with probability 27%" in page
     assert "new values come from the training table" in page

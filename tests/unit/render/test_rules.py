@@ -38,14 +38,14 @@ def test_facts_that_count_against_a_class_are_named_as_such():
 
 def test_facts_that_all_speak_for_the_class_are_the_condition():
     text = rule_of(both, [1, -1, -1, -1, 1, 1, 1, 1], classes=["bad", "good"])
-    assert text.startswith('If a = +1 and b = -1 and c = -1 and d = -1 then "good" stays the predicted class')
+    assert text.startswith('If a = +1, b = -1, c = -1 and d = -1, then "good" stays the predicted class')
 
 
 def test_facts_speak_for_a_label():
     text = rule_of(label, output="vote")
     assert text.startswith(
         'a = +1 and b = +1 speak for vote = "yes"; d = +1 and c = +1 speak against it. If all 4 hold, then vote '
-        'stays "yes" in every neighbor.'
+        'stays "yes" in all 15 possible neighbors.'
     )
 
 
@@ -62,7 +62,9 @@ def test_facts_speak_for_a_label():
 def test_facts_speak_for_the_side_of_a_threshold(row, sides):
     text = rule_of(good, row, output="score", threshold=0.6, output_range=(0, 1))
     side = sides.partition("speaks for score ")[2] or sides.partition("speak for score ")[2]
-    assert text.startswith(f"{sides} If all 4 hold, then score stays {side.partition(';')[0]} in every neighbor.")
+    assert text.startswith(
+        f"{sides} If all 4 hold, then score stays {side.partition(';')[0]} in all 15 possible neighbors."
+    )
 
 
 def test_facts_raise_and_lower_a_number():
@@ -89,19 +91,19 @@ def test_facts_that_all_raise_another_class_are_not_taken_for_reasons_of_the_pre
 
 def test_an_empty_rule_says_what_is_measured():
     assert rule_of(both, classes=["bad", "good"], k=1) == (
-        'Over all neighbors, "good" stays the predicted class in 73.1%.'
+        'Over all 255 possible neighbors, "good" stays the predicted class in 70.7%.'
     )
     always = rule_of(lambda z: 0.3 + 0 * z[:, 0], k=1, output="rate")
-    assert always == "Over all neighbors, rate stays within 0.2 of 0.3 in all of them."
+    assert always == "Over all 255 possible neighbors, rate stays within 0.2 of 0.3 in all of them."
     e = al.Explainer(both, al.Hypercube(NAMES), classes=["bad", "good"]).explain(ONES, k=1, n_certify=0)
     assert e.as_rule() == 'No fact is held, and how often "good" stays the predicted class was not measured.'
 
 
 def test_a_rule_that_leaves_nothing_to_change_says_so():
     text = al.explain(lambda z: z[:, 0] / 2, [1, -1], k=3, names=["paid", "late"], output="score", keep_noise=True)
-    assert text.as_rule() == "If paid = +1 then score stays within 0.2 of 0.5 in every neighbor."
+    assert text.as_rule() == "If paid = +1, then score stays within 0.2 of 0.5 in the only possible neighbor."
     alone = al.explain(lambda z: z[:, 0] / 2, [1], k=2, names=["paid"], output="score")
-    assert alone.as_rule() == "If paid = +1 then score stays within 0.2 of 0.5, because nothing else can change."
+    assert alone.as_rule() == "If paid = +1, then score stays within 0.2 of 0.5, because nothing else can change."
 
 
 def test_a_rule_whose_facts_all_speak_against_it_says_so():
@@ -118,11 +120,11 @@ def test_the_page_escapes_and_highlights_the_facts_of_both_sides():
     assert "<i>" not in page.split("<main")[1]
 
 
-def test_values_that_stay_are_called_values():
+def test_values_that_stay_are_named():
     import pandas as pd
 
     frame = pd.DataFrame({"age": np.arange(60.0) + 0.5, "debt": np.arange(60.0)[::-1] % 17})
     model = lambda rows: np.asarray(rows["age"]) - np.asarray(rows["debt"])  # noqa: E731
     text = al.Explainer(model, al.Table(frame), output="net").explain(45, k=3).as_rule()
     assert " net; " in text
-    assert "lowers it. If both values stay, then net stays" in text
+    assert "lowers it. If age stays 45.5 and debt stays 14, then net stays" in text

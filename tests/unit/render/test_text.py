@@ -308,7 +308,7 @@ def test_scores_of_classes_are_not_called_probabilities():
     e = explainer.explain([1, 1], k=2)
     assert rule(e).endswith("-> score of class 1 = 2.24")
     assert "probable" not in str(e) + e.as_rule()
-    assert e.as_rule().startswith('If b = +1 then "1" stays the predicted class')
+    assert e.as_rule().startswith('If b = +1, then "1" stays the predicted class')
 
 
 def test_a_total_of_nothing_has_no_sign():
@@ -331,5 +331,5 @@ def test_claims_with_a_failure_probability_of_their_own_say_so():
     assert "The separation holds with 95% confidence by itself" in e.to_html()
     assert "with 95% confidence by itself, not jointly" in e.certificate.details()
     useful = dataclasses.replace(e, certificate=dataclasses.replace(e.certificate, theorem_epsilon=0.1))
-    assert "by itself and not jointly with the intervals" in useful.to_html()
+    assert "with 95% confidence by itself, not jointly" in useful.to_html()
     assert "by itself" not in str(al.explain(model, [1] * 12, k=2, n_samples=500))

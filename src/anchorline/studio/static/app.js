@@ -96,8 +96,8 @@ function drawRecord(view) {
     byId("record-body"),
     h("h3", null, "As a rule"), h("p", null, isolate(view.rule)),
     h("h3", null, "On the sample"), h("p", null, view.on_sample),
-    h("h3", null, "In the population"), h("p", null, view.in_population),
-    view.by_theorem.length ? [h("h3", null, "By theorem"), view.by_theorem.map((line) => h("p", null, line))] : null,
+    h("h3", null, "Over all possible neighbors"), h("p", null, view.in_population),
+    h("details", null, h("summary", null, "Details for auditors"), view.details.map((line) => h("p", null, line))),
     fixed.length ? [h("h3", null, "Columns that are never changed"), h("ul", null, fixed)] : null,
     h("p", { class: "note" }, `${nQueries} model queries. Anybody who has the model can verify the download "Data".`),
   );

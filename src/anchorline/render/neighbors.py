@@ -1,0 +1,99 @@
+"""What was tested, in words: what a neighbor is, which values it keeps while the facts hold, and the case itself."""
+
+from typing import TYPE_CHECKING
+
+from anchorline.render.shares import at_least
+from anchorline.render.trust import short_condition
+
+if TYPE_CHECKING:
+    from anchorline.result.explanation import Explanation
+
+_LEAST_REACH = 0.05  # below, so few draws differ from the case that their mean is not known
+
+
+def neighbor_sentence(explanation: "Explanation") -> str:
+    """Return what a neighbor is, in one sentence with its numbers."""
+    parameters, n_literals = explanation.parameters, len(explanation.single_literals)
+    n, share = parameters.get("n_attributes", n_literals), f"{100 * parameters['flip_probability']:.2g}%"
+    each = "its value" if n == 1 else f"each of its {n:,} values"
+    kind = str(parameters.get("space", "")).partition(":")[0]
+    how = f" with probability {share}"
+    how += "" if n == 1 else ", independently of each other, and at least one of them"
+    if parameters.get("redraws"):
+        facts = "its fact" if n == 1 else f"each of its {n:,} facts"
+        apart = "" if n == 1 else ", independently of each other"
+        return (
+            f"A neighbor is this case with {facts} broken with probability {share}{apart}; all its values come from "
+            "the training table, also where a fact holds."
+        )
+    if kind == "hypercube":
+        return f"A neighbor is this case with {each} reversed{how}."
+    if kind == "table":
+        verb, source = "changed", "new values come from the training table"
+        if parameters.get("flips_follow"):
+            verb = "replaced"
+            source = "new values come together from one similar training row, and decide which facts are broken"
+        return f"A neighbor is this case with {each} {verb}{how}; {source}."
+    if kind == "text":
+        noun = "word" if explanation.literals[0].text.startswith('"') else explanation.literals[0].name.split()[0]
+        units = f"its {noun}" if n == 1 else f"each of its {n:,} different {noun}s"
+        return f"A neighbor is this text with {units} taken out{how}."
+    if kind in ("image", "signal"):
+        units = "its region" if n == 1 else f"each of its {n:,} regions"
+        return f"A neighbor is this {kind} with {units} hidden{how}."
+    facts = "its fact" if n == 1 else f"each of its {n:,} facts"
+    return f"A neighbor is this case with {facts} broken{how}."
+
+
+def values_sentence(explanation: "Explanation") -> str:
+    """Return with which values the facts were tested, or an empty text if there is nothing to add."""
+    certificate = explanation.certificate
+    if certificate.stability is None or not explanation.terms or not certificate.held_reach:
+        return ""
+    if certificate.keeps_values:
+        other = "this fact is" if certificate.n_facts == 1 else "these facts are"
+        return f"Other values for which {other} true were not tested."
+    if "n_attributes" not in explanation.parameters:
+        return ""
+    facts = "the fact holds" if certificate.n_facts == 1 else "the facts hold"
+    facts += "" if short_condition(certificate).endswith("hold") else " or cancel"
+    where = f"In at least {at_least(_unchanged(explanation))}% of the neighbors in which {facts}"
+    behind = "the value behind it is that" if certificate.n_facts == 1 else "the values behind them are those"
+    return f"{where}, {behind} of this case."
+
+
+def _unchanged(explanation: "Explanation") -> float:
+    r"""Return how many of the neighbors in the event keep all values that the facts are about.
+
+    .. math:: \frac{(1 - p)^s - (1 - p)^d}{\Pr[A] - (1 - p)^d}
+
+    Here s of the d attributes have a fact; each keeps its value with probability 1 - p.
+    """
+    certificate, keep = explanation.certificate, 1 - explanation.parameters["flip_probability"]
+    singles, pairs = len(explanation.single_literals), explanation.pairs
+    held = {j for j in explanation.support.tolist() if j < singles}
+    held |= {i for j in explanation.support.tolist() if j >= singles for i in pairs[j - singles]}
+    n_held = len({explanation.literals[j].name for j in held})
+    inside = (certificate.event_probability or 1.0) * certificate.held_reach
+    return float(min(1.0, (keep**n_held - (1 - certificate.reach)) / inside))
+
+
+def mean_over_neighbors(explanation: "Explanation") -> float | None:
+    """Return the mean output over the neighbors of the search; its draws that equal the case do not count."""
+    mean, reach = explanation.neighbors_mean, explanation.certificate.reach
+    if mean is None or reach < _LEAST_REACH:
+        return None
+    low, high = explanation.parameters["output_range"]
+    return float(min(max(mean - (explanation.prediction - mean) * (1 - reach) / reach, low), high))
+
+
+def case_values(explanation: "Explanation") -> dict[str, str]:
+    """Return the row's own value per attribute that may change, as text."""
+    values: dict[str, str] = {}
+    for literal in explanation.single_literals:
+        value, name = literal.text, literal.name
+        for statement, prefix in ((literal.held, f"{name} keeps its value "), (literal.text, f"{name} = ")):
+            if statement.startswith(prefix):
+                value = statement.removeprefix(prefix).partition(" or takes ")[0]
+        values.setdefault(name, "missing" if value == f"{name} is missing" else value)
+    return values | {name: value for name, value in explanation.values.items() if name in values}
