@@ -1,4 +1,4 @@
-"""What was tested, in words: what a neighbor is, which values it keeps while the facts hold, and the case itself."""
+"""What was tested, in words: what a neighbor is, which values it keeps while the facts hold, and the case."""
 
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,8 @@ def neighbor_sentence(explanation: "Explanation") -> str:
         facts = "its fact" if n == 1 else f"each of its {n:,} facts"
         apart = "" if n == 1 else ", independently of each other"
         return (
-            f"A neighbor is this case with {facts} broken with probability {share}{apart}; all its values come from "
-            "the training table, also where a fact holds."
+            f"A neighbor is this case with {facts} broken with probability {share}{apart}; all its values come "
+            "from the training table, also where a fact holds."
         )
     if kind == "hypercube":
         return f"A neighbor is this case with {each} reversed{how}."

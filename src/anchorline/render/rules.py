@@ -12,7 +12,6 @@ from anchorline.render.trust import joint_interval
 from anchorline.spaces.joining import held_together
 
 if TYPE_CHECKING:
-    from anchorline.result.certificate import Certificate
     from anchorline.result.explanation import Explanation
     from anchorline.spaces.base import Literal
 

@@ -131,8 +131,8 @@ def details_text(certificate: "Certificate") -> str:
         lines.append(_draws(certificate))
         vacuous = " (vacuous)" if (certificate.relevance_bound or 0.0) >= 1 else ""
         lines.append(
-            f"The rule's condition has probability {certificate.event_probability:.3g}; by theorem, fidelity alone "
-            f"bounds the relevance error by {rounded_up(certificate.relevance_bound or 0.0)}{vacuous}."
+            f"The rule's condition has probability {certificate.event_probability:.3g}; by theorem, fidelity "
+            f"alone bounds the relevance error by {rounded_up(certificate.relevance_bound or 0.0)}{vacuous}."
         )
     epsilon = certificate.theorem_epsilon
     if epsilon is not None and not certificate.by_leaves:
@@ -161,8 +161,8 @@ def _draws(certificate: "Certificate") -> str:
     )
     return (
         f"These figures count all draws. {100 * (1 - certificate.reach):.3g}% of the draws equal the case, and "
-        f"{100 * (1 - certificate.held_reach):.3g}% of those in which the condition holds; they are not neighbors, "
-        f"and the sentences leave them out.{shares}"
+        f"{100 * (1 - certificate.held_reach):.3g}% of those in which the condition holds; they are not "
+        f"neighbors, and the sentences leave them out.{shares}"
     )
 
 

@@ -1,4 +1,4 @@
-"""How far an explanation can be trusted, in sentences: over all neighbors, by the verdict, and despite clipping."""
+"""How far an explanation can be trusted, in sentences: over all neighbors, by verdict, and despite clipping."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -135,8 +135,8 @@ def _undecided_reason(certificate: "Certificate", losses: Losses, format_name: C
     """Return which limits of the verdict lie inside the measured intervals, and what to type."""
     if certificate.reach < _LEAST_REACH and not (losses.held[0] or losses.free[0]):
         return (
-            f"{percent(1 - certificate.reach)}% of the draws equal this case, so that the facts were hardly tested. "
-            "Type a smaller sigma, such as sigma=1."
+            f"{percent(1 - certificate.reach)}% of the draws equal this case, so that the facts were hardly "
+            "tested. Type a smaller sigma, such as sigma=1."
         )
     held, free = certificate.held_share, certificate.free_share
     assert held is not None  # it was measured

@@ -63,12 +63,13 @@ class Explanation:
     are pairs; ``parameters["pairs"]`` is their kind. Where labels are explained, ``label`` is the one at the
     instance, and the sum adds up to 1, which stands for that label (-1 stands for any other). ``fixed`` maps each
     attribute that changed in no neighbor to the reason. ``unseen`` maps each attribute whose value no training row
-    has to what is new, and ``values`` each attribute whose literals do not state its value to that value. ``neighbors_mean`` is the mean output over the neighbors of the search, or None if an early
-    release made the explanation. ``redrawn`` is the share of the neighbors that were drawn again, because they
-    broke the table's own rule, or None without a rule. ``parameters`` holds everything needed to repeat it.
+    has to what is new, and ``values`` each attribute whose literals do not state its value to that value.
+    ``neighbors_mean`` is the mean output over the neighbors of the search, or None if an early release made the
+    explanation. ``redrawn`` is the share of the neighbors that were drawn again, because they broke the table's
+    own rule, or None without a rule. ``parameters`` holds everything needed to repeat it.
     ``alternatives_complete`` is False if the list of alternatives ended at the requested number or at a limit, so
-    that more sums may be as good, and None if no list was requested, or if an early release made it.
-    ``warnings`` say what makes explanations of this model on this table misleading, see `Explainer.check`.
+    that more sums may be as good, and None if no list was requested, or if an early release made it. ``warnings``
+    say what makes explanations of this model on this table misleading, see `Explainer.check`.
     """
 
     prediction: float

@@ -14,9 +14,9 @@ from anchorline.guarantees.verdicts import BAD, GOOD
 from anchorline.render.characters import printable
 from anchorline.render.claims import stays
 from anchorline.render.levels import legend
+from anchorline.render.neighbors import mean_over_neighbors, values_sentence
 from anchorline.render.rules import goal_of
 from anchorline.render.summands import output_name, round_preserving_sum, summands
-from anchorline.render.neighbors import mean_over_neighbors, values_sentence
 from anchorline.render.text import details_text, on_the_sample
 from anchorline.render.trust import over_neighbors, verdict_reason
 from anchorline.result.certificate import Certificate
@@ -177,8 +177,9 @@ def _alternative(explanation: Explanation, number: int) -> dict[str, Any]:
 def _gauges(certificate: Certificate) -> list[dict[str, Any]]:
     """Return the measures of trust, each with its baseline, in which the literals may be broken.
 
-    Stability is the share of neighbors, which differ from the case, in which the output stays; ``good`` and ``fair`` are the thresholds of the
-    verdict. A change is how far the output moves, as a root mean square in its own units.
+    Stability is the share of neighbors, which differ from the case, in which the output stays; ``good`` and
+    ``fair`` are the thresholds of the verdict. A change is how far the output moves, as a root mean square
+    in its own units.
     """
     gauges: list[dict[str, Any]] = []
     if certificate.stability is not None:
