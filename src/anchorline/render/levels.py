@@ -66,9 +66,9 @@ def level_sentences(
     parts, means, mean = [], "", mean_over_neighbors(explanation)
     if mean is not None:
         table = "" if training is None else f", and {training[0]:.3g} over the training table{training[1]}"
-        means = (
-            f"The mean of {format_name(output_name(explanation))} is {mean:.3g} over the neighbors{mark}{table}."
-        )
+        what = f"The mean of {format_name(output_name(explanation))}"
+        what = "On this scale, the mean" if is_label(explanation) else what
+        means = f"{what} is {mean:.3g} over the neighbors{mark}{table}."
     if intercept is not None and n_facts:
         level = f"The {STARTING_LEVEL} {intercept.number}"
         parts.append(f"{level} is what the sum gives if every contribution is taken away once.")
@@ -77,10 +77,15 @@ def level_sentences(
         parts.append(f"The {STARTING_LEVEL} is the prediction itself, because the sum has no facts.")
     if n_facts:
         parts.append(f"A broken fact takes its contribution away twice{_all_broken(explanation)}.")
-    if explanation.label is not None and explanation.parameters.get("task") == "label":
+    if is_label(explanation):
         label = value(str(explanation.label), format_name)
         parts.append(f"In the sum, 1 stands for the label {label}, and -1 for any other.")
     return [line for line in (" ".join(parts), means) if line]
+
+
+def is_label(explanation: "Explanation") -> bool:
+    """Return whether the sum stands for a label, so that its numbers are not those of the model."""
+    return explanation.label is not None and explanation.parameters.get("task") == "label"
 
 
 def far_end(explanation: "Explanation") -> float:

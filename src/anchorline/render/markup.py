@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from anchorline.render.characters import printable
+from anchorline.render.levels import is_label
 from anchorline.render.neighbors import mean_over_neighbors, values_sentence
 from anchorline.render.rules import rule_sentence
 from anchorline.render.shares import percent
@@ -140,7 +141,8 @@ def means_key(explanation: "Explanation", training_mean: float | None = None) ->
         f'<i class="al-key al-{kind}"></i> {mean:.3g} {places[kind]}'
         for kind, mean in _means(explanation, training_mean).items()
     ]
-    return f"Mean output, for comparison: {'; '.join(keys)}." if keys else ""
+    mean = "Mean on this scale" if is_label(explanation) else "Mean output"
+    return f"{mean}, for comparison: {'; '.join(keys)}." if keys else ""
 
 
 class _Scale:
@@ -195,7 +197,7 @@ def claims(explanation: "Explanation") -> list[tuple[str, list[str]]]:
     sure = "exactly" if is_exact else f"all limits together with {confidence} confidence"
     tested = values_sentence(explanation)
     sections = [
-        ("On the sample" if not certificate.by_leaves else "In the search", on_the_sample(certificate)),
+        ("The search" if certificate.exhaustive else "On the sample", html.escape(on_the_sample(certificate))),
         (f"Over all possible neighbors, {sure}", f"{over_neighbors(certificate, escape_text)} {tested}".rstrip()),
     ]
     return [(html.escape(heading), [line]) for heading, line in sections]

@@ -95,5 +95,6 @@ def case_values(explanation: "Explanation") -> dict[str, str]:
         for statement, prefix in ((literal.held, f"{name} keeps its value "), (literal.text, f"{name} = ")):
             if statement.startswith(prefix):
                 value = statement.removeprefix(prefix).partition(" or takes ")[0]
-        values.setdefault(name, "missing" if value == f"{name} is missing" else value)
+        words = {f"{name} is missing": "missing", name: "yes"}
+        values.setdefault(name, words.get(value, value))
     return values | {name: value for name, value in explanation.values.items() if name in values}

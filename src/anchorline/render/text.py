@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from anchorline.guarantees import is_vacuous
-from anchorline.guarantees.rounding import rounded_down, rounded_up
+from anchorline.guarantees.rounding import rounded_up
 from anchorline.optimize.problem import Status
 from anchorline.render.characters import printable as printable  # noqa: PLC0414  re-exported
 from anchorline.render.claims import quoted
@@ -25,7 +25,7 @@ _DEFINITIONS = (
 _PROVEN = {
     "fidelity": "Proven best {size} on {sample}.",
     "leaves": "Proven best {size} over all neighbors, computed from the model's trees.",
-    "relevance": "Proven most relevant rule within the terms allowed, on {sample}.",
+    "relevance": "Proven: no other rule of so few terms keeps the output closer to the prediction, on {sample}.",
     "shortest": "Proven shortest rule on {sample}: {fewer}.",
 }
 
@@ -215,8 +215,8 @@ def _found(certificate: "Certificate") -> str:
             proven = _PROVEN["leaves" if certificate.by_leaves else certificate.goal]
             return proven.format(size=size, fewer=_fewer(certificate), sample=sample)
         case Status.LIMIT | Status.CHOSEN if certificate.goal == "shortest":
-            held = _held_facts(certificate.n_facts)
-            return f"{held}, {_requested(certificate, met=True)} on {sample}; a shorter rule was not ruled out."
+            what = f"With {_facts(certificate.n_facts)} held, {_requested(certificate)}"
+            return f"{what}, on {sample}; a shorter rule was not ruled out."
         case Status.CHOSEN:
             found, where = f"Rule found on {sample} and preferred by a second sample", "on the first sample, "
             if certificate.exhaustive:  # there is no second sample
@@ -232,28 +232,25 @@ def _found(certificate: "Certificate") -> str:
 
 
 def _fewer(certificate: "Certificate") -> str:
-    """Return what the proof says about shorter rules."""
-    n_facts = certificate.n_facts
-    if not n_facts:
-        return f"without any fact, {_requested(certificate, met=True)}"
-    fewer = "no fact" if n_facts == 1 else "any one fact" if n_facts == 2 else f"any {n_facts - 1} facts"
-    return f"with {fewer} held, {_requested(certificate, met=False)}"
+    """Return what the proof says about the rule, and about shorter ones."""
+    n, change = certificate.n_facts, _requested(certificate)
+    if not n:
+        return f"without any fact, {change}"
+    fewer = {1: "no fact", 2: "any one fact"}.get(n, f"any {n - 1} facts")
+    more = "in more" if certificate.decision == "label" else "by more"
+    return f"with {_facts(n)} held, {change}; with {fewer} held, {more}"
 
 
-def _held_facts(n_facts: int) -> str:
-    return f"With {'this fact' if n_facts == 1 else f'these {n_facts} facts'} held"
+def _facts(n_facts: int) -> str:
+    return "this fact" if n_facts == 1 else f"these {n_facts} facts"
 
 
-def _requested(certificate: "Certificate", met: bool) -> str:
+def _requested(certificate: "Certificate") -> str:
     """Return the requested error in words: by how much the output moves, or how often a label changes."""
-    change = certificate.requested_change
-    if change is None:
-        return f"the requested error is {'' if met else 'not '}met"
+    change = certificate.requested_change or 0.0
     if certificate.decision == "label":  # outputs are -1 and +1
-        share = (change / 2) ** 2
-        return f"the label changes in {'at most' if met else 'more than'} {100 * share:.3g}% of draws"
-    amount = f"at most {rounded_up(change)}" if met else f"more than {rounded_down(change)}"
-    return f"the output moves by {amount} (root mean square)"
+        return f"the label changes in at most {rounded_up(100 * (change / 2) ** 2)}% of draws"
+    return f"the output moves by at most {rounded_up(change)} (root mean square)"
 
 
 def _sample(certificate: "Certificate") -> str:

@@ -15,7 +15,7 @@ from anchorline.search.case import Case
 from anchorline.search.investigate import Findings
 from anchorline.search.select import Rival
 from anchorline.search.trace import TracedPoint
-from anchorline.spaces.own_values import own_values
+from anchorline.spaces.values import own_values
 
 _MEASURED = (
     *("fidelity_error", "relevance_error", "baseline_error", "stability", "baseline_stability"),

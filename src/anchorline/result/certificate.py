@@ -144,7 +144,8 @@ class Certificate:
         """
         if self.stability is None or self.baseline_stability is None:
             return None
-        return Losses.from_shares(self.stability, self.baseline_stability, self.reach, self.held_reach)
+        held = self.stability if self.n_facts else self.baseline_stability  # one measurement has one figure
+        return Losses.from_shares(held, self.baseline_stability, self.reach, self.held_reach)
 
     @property
     def held_share(self) -> Estimate | None:
@@ -152,7 +153,9 @@ class Certificate:
 
         ``stability`` also counts the draws that equal the case, which are not neighbors.
         """
-        return None if self.stability is None else among_neighbors(self.stability, self.held_reach)
+        if self.stability is None or not self.n_facts:
+            return self.free_share
+        return among_neighbors(self.stability, self.held_reach)
 
     @property
     def free_share(self) -> Estimate | None:

@@ -123,13 +123,16 @@ def test_the_requested_error_is_stated_in_the_units_of_the_output():
     e = shortest(lambda z: 50 * (0.5 * z[:, 0] + 0.4 * z[:, 1] + 0.02 * z[:, 2]), output_range=(-50, 50))
     assert e.certificate.n_facts == 2
     assert on_the_sample(e.certificate).endswith(
-        ": with any one fact held, the output moves by more than 10 (root mean square)."
+        ": with these 2 facts held, the output moves by at most 10 (root mean square); with any one fact held, by "
+        "more."
     )
     limit = dataclasses.replace(e.certificate, status=Status.LIMIT)
     assert on_the_sample(limit).startswith("With these 2 facts held, the output moves by at most 10 (root mean")
     assert "requested" not in on_the_sample(e.certificate)
     label = shortest(lambda z: np.where(z[:, 0] + z[:, 1] > 0, "a", "b"))
-    assert "the label changes in more than 1% of draws" in on_the_sample(label.certificate)
+    assert on_the_sample(label.certificate).endswith(
+        ": with these 2 facts held, the label changes in at most 1% of draws; with any one fact held, in more."
+    )
 
 
 def test_no_second_sample_is_mentioned_if_all_neighbors_were_queried():

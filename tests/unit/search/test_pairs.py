@@ -76,10 +76,11 @@ def test_the_model_itself_is_found_and_told():
     e = al.explain(conjunction, X, pairs="and")
     assert str(e).splitlines()[:3] == [
         "0.3 [x0 = +1 and x1 = +1] - 0.2 [x2 = -1] -> f(x) = 0.1",
-        "Proven best 3-term explanation (1 fact and 1 pair of facts) on all 64 neighbors. Candidates were all "
-        "facts and the 3 of 15 pairs whose two facts have a clear effect; a pair counts as two terms.",
-        "While this fact and this pair hold, the output stays within 0.2 of its value in every neighbor; over all "
-        "neighbors, in 51.6%. 15.3% of all neighbors equal this case, and 39.1% of those in which the facts hold.",
+        "Proven best 3-term explanation (1 fact and 1 pair of facts) on the case and all 63 possible "
+        "neighbors. Candidates were all facts and the 3 of 15 pairs whose two facts have a clear effect; a pair counts "
+        "as two terms.",
+        "While this fact and this pair hold, the output stays within 0.2 of its value in all 7 possible "
+        "neighbors; over all 63 possible neighbors, in 42.9%. Each neighbor counts with its probability.",
     ]
     assert e.as_rule() == (
         "(x0 = +1 and x1 = +1) raises f(x); x2 = -1 lowers it. If both hold, then f(x) stays within 0.2 of 0.1 in "
@@ -105,7 +106,7 @@ def test_a_rule_of_conjunctions_alone_names_every_fact_once():
         return 0.5 * ((z[:, 0] > 0) & (z[:, 1] > 0)) + 0.4 * ((z[:, 1] > 0) & (z[:, 3] > 0)) - 0.4
 
     e = al.explain(chain, [1, 1, 1, 1], k=5, pairs="and")
-    assert e.as_rule().startswith("If x0 = +1 and x1 = +1 and x3 = +1 then")
+    assert e.as_rule().startswith("If x0 = +1, x1 = +1 and x3 = +1, then")
     assert "While these 2 pairs hold," in str(e)
 
 

@@ -101,14 +101,14 @@ def test_one_extreme_output_does_not_make_every_change_small():
     e = explainer.explain(len(FRAME) // 2, k=1, n_samples=1000)
     assert e.parameters["same_within"] == 9.0  # a tenth of the range of the middle 90%
     assert e.verdict is al.Verdict.UNRELIABLE
-    assert "the output often changes by more than 9." in str(e)
+    assert "No fact is held, and the output changes by more than 9 in 3" in str(e)
     assert (
         "An output counts as unchanged if it moves by at most 9, a tenth of the range that holds the middle 90%"
         in (e.explain_itself())
     )
     own = al.Explainer(explainer.model, al.Table(frame), same_within=20_000).explain(0, k=1, n_samples=1000)
     assert own.verdict is al.Verdict.ROBUST
-    assert "Hardly any neighbor changes the output by more than 20000, even if no fact is held." in str(own)
+    assert "The output changes by more than 20000 in no neighbor drawn, even if no fact is held." in str(own)
     assert "if it moves by at most 20000, as requested." in own.explain_itself()
 
 

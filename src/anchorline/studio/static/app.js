@@ -95,7 +95,7 @@ function drawRecord(view) {
   fill(
     byId("record-body"),
     h("h3", null, "As a rule"), h("p", null, isolate(view.rule)),
-    h("h3", null, "On the sample"), h("p", null, view.on_sample),
+    h("h3", null, "The search"), h("p", null, view.on_sample),
     h("h3", null, "Over all possible neighbors"), h("p", null, view.in_population),
     h("details", null, h("summary", null, "Details for auditors"), view.details.map((line) => h("p", null, line))),
     fixed.length ? [h("h3", null, "Columns that are never changed"), h("ul", null, fixed)] : null,
