@@ -77,8 +77,8 @@ def test_the_model_itself_is_found_and_told():
     assert str(e).splitlines()[:3] == [
         "0.3 [x0 = +1 and x1 = +1] - 0.2 [x2 = -1] -> f(x) = 0.1",
         "Proven best 3-term explanation (1 fact and 1 pair of facts) on the case and all 63 possible "
-        "neighbors. Candidates were all facts and the 3 of 15 pairs whose two facts have a clear effect; a pair counts "
-        "as two terms.",
+        "neighbors. Candidates were all facts and the 3 of 15 pairs whose two facts have a clear effect; a pair "
+        "counts as two terms.",
         "While this fact and this pair hold, the output stays within 0.2 of its value in all 7 possible "
         "neighbors; over all 63 possible neighbors, in 42.9%. Each neighbor counts with its probability.",
     ]
