@@ -84,7 +84,7 @@ def test_the_model_itself_is_found_and_told():
     ]
     assert e.as_rule() == (
         "(x0 = +1 and x1 = +1) raises f(x); x2 = -1 lowers it. If both hold, then f(x) stays within 0.2 of 0.1 in "
-        "every neighbor."
+        "all 7 possible neighbors."
     )
     assert e.certificate.event_probability == pytest.approx((1 - e.parameters["flip_probability"]) ** 3)
     assert e.pairs == ((0, 1),)
