@@ -101,6 +101,11 @@ def _sentences(page: str) -> list[str]:
 # Models and tables. Every function returns the explainer, if it has a training table, and the explanation.
 
 
+def _table(data: Any, **options: Any) -> al.Table:
+    """Return a table whose facts are bounds and intervals, unless the options name others."""
+    return al.Table(data, **{"literals": "bounds", **options})
+
+
 def _loans() -> tuple[Any, Any]:
     frame, decision = loans(2000)
     return frame.drop(columns=["applied"]), decision
@@ -132,7 +137,7 @@ def _loan(row: int, kind: str = "boosting", table: dict[str, Any] | None = None,
     def make() -> tuple[al.Explainer, al.Explanation]:
         model, frame, _ = _loan_model(kind)
         own = {name: keywords[name] for name in ("output", "threshold", "task") if name in keywords}
-        explainer = al.Explainer(model, al.Table(frame, **table or {}), **own)
+        explainer = al.Explainer(model, _table(frame, **table or {}), **own)
         rest = {name: value for name, value in keywords.items() if name not in own}
         return explainer, explainer.explain(row, **rest)
 
@@ -155,7 +160,7 @@ def _tumor(row: int, **keywords: Any) -> Maker:
     def make() -> tuple[al.Explainer, al.Explanation]:
         model, frame, _ = _cancer()
         own = {name: keywords[name] for name in ("output", "threshold", "task") if name in keywords}
-        explainer = al.Explainer(model, al.Table(frame), **own)
+        explainer = al.Explainer(model, _table(frame), **own)
         return explainer, explainer.explain(row, **{k: v for k, v in keywords.items() if k not in own})
 
     return make
@@ -166,13 +171,13 @@ def _tuned_tumor() -> tuple[al.Explainer, al.Explanation]:
 
     model, frame, target = _cancer()
     tuned = FixedThresholdClassifier(model, threshold=0.9, pos_label="malignant").fit(frame, target)
-    explainer = al.Explainer(tuned, al.Table(frame))
+    explainer = al.Explainer(tuned, _table(frame))
     return explainer, explainer.explain(1)
 
 
 def _unscaled_tumor() -> tuple[al.Explainer, al.Explanation]:
     model, frame, _ = _cancer()
-    explainer = al.Explainer(model[-1].predict_proba, al.Table(frame.to_numpy()), classes=["benign", "malignant"])
+    explainer = al.Explainer(model[-1].predict_proba, _table(frame.to_numpy()), classes=["benign", "malignant"])
     return explainer, explainer.explain(0)
 
 
@@ -184,7 +189,7 @@ def _flowers(row: int, **keywords: Any) -> Maker:
         data = load_iris(as_frame=True)
         model = LogisticRegression(max_iter=1000).fit(data.data, np.array(data.target_names)[data.target])
         own = {name: keywords[name] for name in ("output", "task") if name in keywords}
-        explainer = al.Explainer(model.predict if "task" in own else model, al.Table(data.data), **own)
+        explainer = al.Explainer(model.predict if "task" in own else model, _table(data.data), **own)
         return explainer, explainer.explain(row, **{k: v for k, v in keywords.items() if k not in own})
 
     return make
@@ -198,7 +203,7 @@ def _wine(row: int, **keywords: Any) -> Maker:
         data = load_wine(as_frame=True)
         model = RandomForestClassifier(100, random_state=0).fit(data.data, data.target)
         own = {name: keywords[name] for name in ("output",) if name in keywords}
-        explainer = al.Explainer(model, al.Table(data.data), **own)
+        explainer = al.Explainer(model, _table(data.data), **own)
         return explainer, explainer.explain(row, **{k: v for k, v in keywords.items() if k not in own})
 
     return make
@@ -214,7 +219,7 @@ def _diabetes(row: int, kind: str, table: dict[str, Any] | None = None, **keywor
         last: Any = Ridge() if kind == "linear" else HistGradientBoostingRegressor(max_iter=60, random_state=0)
         own = {name: keywords[name] for name in ("output_range", "same_within", "threshold") if name in keywords}
         explainer = al.Explainer(
-            last.fit(data.data, data.target), al.Table(data.data, **table or {}), output="progression", **own
+            last.fit(data.data, data.target), _table(data.data, **table or {}), output="progression", **own
         )
         return explainer, explainer.explain(row, **{k: v for k, v in keywords.items() if k not in own})
 
@@ -250,7 +255,7 @@ def _house(**keywords: Any) -> Maker:
         return np.asarray(2.1 * rows["area"] - 0.6 * rows["age"] + 40 * garden + 60 * lund, dtype=np.float64)
 
     def make() -> tuple[al.Explainer, al.Explanation]:
-        explainer = al.Explainer(price, al.Table(_houses()[0]), output="price", input="frame")
+        explainer = al.Explainer(price, _table(_houses()[0]), output="price", input="frame")
         return explainer, explainer.explain(8, **keywords)
 
     return make
@@ -269,7 +274,7 @@ def _two_columns(**keywords: Any) -> Maker:
             refused = 1 / (1 + np.exp(2.0 - 1.2 * rows["late payments"] + 0.8 * rows["member"]))
             return np.column_stack([1 - refused, refused])
 
-        explainer = al.Explainer(scores, al.Table(frame), classes=["granted", "refused"], input="frame")
+        explainer = al.Explainer(scores, _table(frame), classes=["granted", "refused"], input="frame")
         return explainer, explainer.explain(int(np.argmax(frame["late payments"])), **keywords)
 
     return make
@@ -290,7 +295,7 @@ def _enumerated(**keywords: Any) -> Maker:
             yes = 1 / (1 + np.exp(2.2 - points.astype(float)))
             return np.column_stack([1 - yes, yes])
 
-        explainer = al.Explainer(scores, al.Table(frame), classes=["no", "yes"], input="frame")
+        explainer = al.Explainer(scores, _table(frame), classes=["no", "yes"], input="frame")
         return explainer, explainer.explain([True, False, True, True, True], **keywords)
 
     return make
@@ -332,7 +337,7 @@ def _constant() -> tuple[al.Explainer, al.Explanation]:
     def risk(rows: Any) -> np.ndarray:
         return np.full(len(rows), 0.7)
 
-    explainer = al.Explainer(risk, al.Table(frame), output="risk", output_range=(0, 1))
+    explainer = al.Explainer(risk, _table(frame), output="risk", output_range=(0, 1))
     return explainer, explainer.explain(4)
 
 
@@ -344,21 +349,21 @@ def _leaking() -> tuple[al.Explainer, al.Explanation]:
         yes = 0.1 + 0.8 * (np.asarray(rows["outcome"]) == "approved")
         return np.column_stack([yes, 1 - yes])
 
-    explainer = al.Explainer(scores, al.Table(frame), classes=["approved", "declined"], input="frame")
+    explainer = al.Explainer(scores, _table(frame), classes=["approved", "declined"], input="frame")
     return explainer, explainer.explain(1)
 
 
 def _new_value() -> tuple[al.Explainer, al.Explanation]:
     model, frame, _ = _loan_model()
-    explainer = al.Explainer(model, al.Table(frame))
+    explainer = al.Explainer(model, _table(frame))
     return explainer, explainer.explain(frame.iloc[5].to_dict() | {"age": 119, "purpose": "spaceship"})
 
 
-_BOUNDS = {"literals": "bounds"}
+_INTERVALS = {"literals": "intervals"}
 CASES: tuple[tuple[str, Maker], ...] = (
     ("A bank explains why a loan was declined (boosting).", _loan(1)),
     ("A bank explains why a loan was approved (logistic regression).", _loan(0, "linear")),
-    ("The same loan, with facts that are bounds.", _loan(1, table=_BOUNDS)),
+    ("The same loan, with facts that are intervals.", _loan(1, table=_INTERVALS)),
     ("The declined loan, for the class that the model does not predict.", _loan(1, output="approved")),
     ("A loan with a missing value.", _loan(22)),
     ("A loan whose probability of approval must reach 0.7.", _loan(7, output="approved", threshold=0.7)),
@@ -375,7 +380,7 @@ CASES: tuple[tuple[str, Maker], ...] = (
     ("The wine, for a class that the model does not predict.", _wine(60, output="0")),
     ("The progress of a disease, a number (boosting).", _diabetes(10, "boosting")),
     ("The progress of a disease by a linear model, whose outputs leave the known range.", _diabetes(23, "linear")),
-    ("The same with bounds, and a distance of 40.", _diabetes(23, "linear", _BOUNDS, same_within=40)),
+    ("The same with intervals, and a distance of 40.", _diabetes(23, "linear", _INTERVALS, same_within=40)),
     ("The price of a house in a table with one palace.", _house()),
     ("The price of a house by one term.", _house(k=1)),
     ("A decision by two columns.", _two_columns()),

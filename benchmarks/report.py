@@ -115,14 +115,14 @@ NOTES = {
     "regression). The same regions, hidden by black, the same model and the same number of queries, k = 5. "
     "Otherwise as for texts.",
     "verdicts": "Linear models, forests, gradient boosting and networks on raw tables (at most 3,000 training "
-    "rows), 40 rows each, with the default settings. Baseline and 'while held' are measured on 10,000 other "
-    "neighbors: for a decision, the share of neighbors in which it stays; for a number, its typical change as a "
-    "share of the output range. One random set of facts per row, as many as were found, is judged in the same "
-    "way. 'Where facts decide' counts the rows in which the facts truly hold the decision (in at least 95% of "
-    "neighbors) against a baseline below 80%. The last column is what a reader sees about the row with the "
+    "rows), 40 rows each, with bounds and intervals as facts. Baseline and 'while held' are the shares of "
+    "neighbors in which the decision stays, or in which the number stays within a distance, measured on 10,000 "
+    "other draws. One random set of facts per row, as many as were found and about different attributes, is judged "
+    "in the same way. 'Where facts decide' counts the rows in which the facts truly hold the output (in at least "
+    "95% of neighbors) against a baseline below 80%. The last column is what a reader sees about the row with the "
     "median figure.",
     "verdicts_by_model": "The same rows, counted by table and model. 'Facts decide' counts the rows in which the "
-    "facts truly hold the decision against a baseline below 80%.",
+    "facts truly hold the output against a baseline below 80%.",
     "studio": "Server and clients are two processes on one machine, connected over loopback. The model is "
     'gradient boosting on Adult (14 attributes), k = 5. The "computed" rows use 5,000 samples and 5,000 to '
     "certify per request, with two workers. Every answer is compared byte by byte with the library's answer "

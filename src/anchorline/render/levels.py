@@ -1,6 +1,7 @@
 """What the numbers of a sum mean: the starting level, and the means to compare it with."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from anchorline.render.claims import value
@@ -77,10 +78,23 @@ def level_sentences(
         parts.append(f"The {STARTING_LEVEL} is the prediction itself, because the sum has no facts.")
     if n_facts:
         parts.append(f"A broken fact takes its contribution away twice{_all_broken(explanation)}.")
+    parts += _together(explanation, format_name)
     if is_label(explanation):
         label = value(str(explanation.label), format_name)
         parts.append(f"In the sum, 1 stands for the label {label}, and -1 for any other.")
     return [line for line in (" ".join(parts), means) if line]
+
+
+def _together(explanation: "Explanation", format_name: Callable[[str], str]) -> list[str]:
+    """Return what several facts about one attribute add together, in one sentence per attribute."""
+    numbers: dict[str, list[Decimal]] = {}
+    for term in summands(explanation).terms:
+        numbers.setdefault(term.name, []).append(Decimal(term.number))
+    return [
+        f"The {len(each)} facts about {format_name(name)} add {sum(each):f} together."
+        for name, each in numbers.items()
+        if len(each) > 1
+    ]
 
 
 def is_label(explanation: "Explanation") -> bool:

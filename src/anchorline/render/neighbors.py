@@ -17,8 +17,6 @@ def neighbor_sentence(explanation: "Explanation") -> str:
     n, share = parameters.get("n_attributes", n_literals), f"{100 * parameters['flip_probability']:.2g}%"
     each = "its value" if n == 1 else f"each of its {n:,} values"
     kind = str(parameters.get("space", "")).partition(":")[0]
-    how = f" with probability {share}"
-    how += "" if n == 1 else ", independently of each other, and at least one of them"
     if parameters.get("redraws"):
         facts = "its fact" if n == 1 else f"each of its {n:,} facts"
         apart = "" if n == 1 else ", independently of each other"
@@ -26,23 +24,27 @@ def neighbor_sentence(explanation: "Explanation") -> str:
             f"A neighbor is this case with {facts} broken with probability {share}{apart}; all its values come "
             "from the training table, also where a fact holds."
         )
-    if kind == "hypercube":
-        return f"A neighbor is this case with {each} reversed{how}."
+    what, units, verb, source = "case", each, "changed", ""
     if kind == "table":
-        verb, source = "changed", "new values come from the training table"
+        source = "; new values come from the training table"
         if parameters.get("flips_follow"):
+            source = "; new values come together from one similar training row, and decide which facts are broken"
             verb = "replaced"
-            source = "new values come together from one similar training row, and decide which facts are broken"
-        return f"A neighbor is this case with {each} {verb}{how}; {source}."
-    if kind == "text":
+    elif kind == "text":
         noun = "word" if explanation.literals[0].text.startswith('"') else explanation.literals[0].name.split()[0]
-        units = f"its {noun}" if n == 1 else f"each of its {n:,} different {noun}s"
-        return f"A neighbor is this text with {units} taken out{how}."
-    if kind in ("image", "signal"):
-        units = "its region" if n == 1 else f"each of its {n:,} regions"
-        return f"A neighbor is this {kind} with {units} hidden{how}."
-    facts = "its fact" if n == 1 else f"each of its {n:,} facts"
-    return f"A neighbor is this case with {facts} broken{how}."
+        what, units, verb = (
+            "text",
+            f"its {noun}" if n == 1 else f"each of its {n:,} different {noun}s",
+            "taken out",
+        )
+    elif kind in ("image", "signal"):
+        what, units, verb = kind, "its region" if n == 1 else f"each of its {n:,} regions", "hidden"
+    elif kind == "hypercube":
+        verb = "reversed"
+    else:
+        units, verb = "its fact" if n == 1 else f"each of its {n:,} facts", "broken"
+    apart = "" if n == 1 else f", independently of each other, and at least one {verb}"
+    return f"A neighbor is this {what} with {units} {verb} with probability {share}{apart}{source}."
 
 
 def values_sentence(explanation: "Explanation") -> str:
@@ -53,11 +55,12 @@ def values_sentence(explanation: "Explanation") -> str:
     if certificate.keeps_values:
         other = "this fact is" if certificate.n_facts == 1 else "these facts are"
         return f"Other values for which {other} true were not tested."
-    if "n_attributes" not in explanation.parameters:
-        return ""
+    unchanged = _unchanged(explanation)
+    if "n_attributes" not in explanation.parameters or explanation.parameters.get("redraws") or unchanged > 0.999:
+        return ""  # a value that stays is all that a fact such as "city = Rome" states
     facts = "the fact holds" if certificate.n_facts == 1 else "the facts hold"
     facts += "" if short_condition(certificate).endswith("hold") else " or cancel"
-    where = f"In at least {at_least(_unchanged(explanation))}% of the neighbors in which {facts}"
+    where = f"In at least {at_least(unchanged)}% of the neighbors in which {facts}"
     behind = "the value behind it is that" if certificate.n_facts == 1 else "the values behind them are those"
     return f"{where}, {behind} of this case."
 

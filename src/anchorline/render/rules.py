@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 from anchorline.render.characters import printable
 from anchorline.render.claims import quoted, stays, value
-from anchorline.render.shares import possible, share_of
+from anchorline.render.shares import possible, share_of, weighted
 from anchorline.render.summands import output_name, summands
 from anchorline.render.text import about_the_class
 from anchorline.render.trust import joint_interval
-from anchorline.spaces.joining import held_together
+from anchorline.spaces.joining import held_together, stated_together
 
 if TYPE_CHECKING:
-    from anchorline.result.explanation import Explanation
+    from anchorline.result.explanation import Explanation, Term
     from anchorline.spaces.base import Literal
 
 Format = Callable[[str, str], str]
@@ -66,7 +66,7 @@ def _without_facts(explanation: "Explanation", format_name: Callable[[str], str]
     share = explanation.certificate.free_share
     if share is None:
         return f"No fact is held, and how often {_claim(explanation, format_name)} was not measured."
-    neighbors = possible(share, explanation.certificate.reach)
+    neighbors = f"{possible(share, explanation.certificate.reach)}{weighted(share)}"
     return f"Over all {neighbors}, {_consequence(explanation, format_name)}"
 
 
@@ -84,10 +84,23 @@ def _held(explanation: "Explanation") -> list[tuple[str, str]]:
     return [*held, *((explanation.literals[j].name, f"({explanation.literals[j].held})") for j in pairs)]
 
 
-def _stated(explanation: "Explanation", index: int) -> str:
-    """Return the text of a literal; a pair is in parentheses, so that its "and" does not join two facts."""
-    text = explanation.literals[index].text
-    return f"({text})" if index >= len(explanation.single_literals) else text
+def _by_attribute(explanation: "Explanation") -> list[tuple[str, str, float]]:
+    """Return name, statement and contribution of every fact, largest first; facts about one attribute are one.
+
+    They hold together, and what they add together is what the attribute adds. A pair is a fact of its own, in
+    parentheses, so that its "and" does not join two facts.
+    """
+    singles = [term for term in explanation.terms if term.index < len(explanation.single_literals)]
+    by_name: dict[str, list[Term]] = {}
+    for term in singles:
+        by_name.setdefault(term.literal.name, []).append(term)
+    facts = [
+        (name, stated_together(name, [term.literal.text for term in terms]), sum(t.contribution for t in terms))
+        for name, terms in by_name.items()
+    ]
+    pairs = [term for term in explanation.terms if term.index >= len(explanation.single_literals)]
+    facts += [(term.literal.name, f"({term.literal.text})", term.contribution) for term in pairs]
+    return sorted(facts, key=lambda fact: -abs(fact[2]))
 
 
 def _sides(explanation: "Explanation", format_fact: Format, format_name: Callable[[str], str]) -> str:
@@ -99,9 +112,9 @@ def _sides(explanation: "Explanation", format_fact: Format, format_name: Callabl
     goal, sign = goal_of(explanation, format_name)
     pro: list[str] = []
     contra: list[str] = []
-    for term in explanation.terms:
-        fact = format_fact(printable(_stated(explanation, term.index)), printable(term.literal.name))
-        (pro if sign * term.contribution > 0 else contra).append(fact)
+    for name, text, contribution in _by_attribute(explanation):
+        fact = format_fact(printable(text), printable(name))
+        (pro if sign * contribution > 0 else contra).append(fact)
     if goal is None:  # a number has no right side, and the output of another class than the predicted one neither
         return _raising(explanation, pro, contra, format_name(output_name(explanation)))
     if not contra:

@@ -47,12 +47,12 @@ def share_of(share: "Estimate", reach: float = 1.0, interval: str = "", *, bare:
     >>> share_of(estimate_share(490, 500)), share_of(estimate_share(500, 500), 0.9)
     ('98.0% of neighbors (96.3 to 99.1%)', 'all of about 450 neighbors drawn (99.2 to 100%)')
     >>> share_of(exact_estimate(0.75, 8), 0.9), share_of(exact_estimate(1.0, 8), 0.9)
-    ('75.0% of the 7 possible neighbors', 'all 7 possible neighbors')
+    ('75.0% of the 7 possible neighbors, each weighted by its probability', 'all 7 possible neighbors')
     """
     ends = "" if share.exact else f" ({interval}{limits(share.low, share.high)}%)"
     if 0 < share.value < 1:
-        among = "" if bare else f" of the {possible(share, reach)}" if is_weighted(share) else " of neighbors"
-        return f"{percent(share.value)}%{among}{ends}"
+        among = f" of the {possible(share, reach)}{weighted(share)}" if is_weighted(share) else " of neighbors"
+        return f"{percent(share.value)}%{'' if bare else among}{ends}"
     which = "all" if share.value == 1 else "none"
     if not share.exact:
         return f"{which} {_drawn(share, reach)} {'' if bare else 'neighbors '}drawn{ends}"
@@ -75,6 +75,11 @@ def possible(share: "Estimate", reach: float = 1.0) -> str:
 def is_weighted(share: "Estimate") -> bool:
     """Return whether a share goes over all neighbors that there are, each with the weight of its probability."""
     return share.exact and share.method == "enumeration"
+
+
+def weighted(share: "Estimate") -> str:
+    """Return how the neighbors of a share are counted, if that makes a difference."""
+    return ", each weighted by its probability" if is_weighted(share) and 0 < share.value < 1 else ""
 
 
 def _drawn(share: "Estimate", reach: float) -> str:

@@ -25,7 +25,8 @@ _DEFINITIONS = (
 _PROVEN = {
     "fidelity": "Proven best {size} on {sample}.",
     "leaves": "Proven best {size} over all neighbors, computed from the model's trees.",
-    "relevance": "Proven: no other rule of so few terms keeps the output closer to the prediction, on {sample}.",
+    "relevance": "Proven: no other rule within the terms allowed keeps the output closer to the prediction (mean "
+    "square), on {sample}.",
     "shortest": "Proven shortest rule on {sample}: {fewer}.",
 }
 

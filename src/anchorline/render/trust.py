@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from anchorline.guarantees.verdicts import BAD, GOOD, PREVENTED, Effect, Losses, Verdict
 from anchorline.render.characters import printable
 from anchorline.render.claims import by_more, stays, subject
-from anchorline.render.shares import at_least, is_weighted, limits, percent, possible, share_of
+from anchorline.render.shares import at_least, limits, percent, possible, share_of, weighted
 
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
@@ -25,22 +25,16 @@ def over_neighbors(certificate: "Certificate", format_name: Callable[[str], str]
     if held is None or free is None:
         return f"{_NOT_MEASURED}."
     claim, joint = stays(certificate, format_name), f"{joint_interval(certificate)} "
-    everywhere, weighted = f"over all {possible(free, certificate.reach)}", _weighted(held, free)
+    everywhere, count = f"over all {possible(free, certificate.reach)}", weighted(free)
     if not certificate.n_facts:
         share = share_of(free, certificate.reach, joint, bare=True)
-        return f"{_capital(everywhere)}, {claim} in {share}.{weighted}"
+        return f"{_capital(everywhere)}{count}, {claim} in {share}."
     first = f"{_while(certificate)} {claim} in {share_of(held, certificate.held_reach, joint)}"
     if not certificate.held_reach:
         first = f"{_while(certificate)} nothing else can change, so {claim}"
     second = share_of(free, certificate.reach, joint if held.exact else "", bare=True)
-    return f"{first}; {everywhere}, in {second}.{_comparison(certificate)}{weighted}"
-
-
-def _weighted(*shares: "Estimate") -> str:
-    """Return how neighbors are counted if all of them were queried, unless all count alike."""
-    if any(is_weighted(share) and 0 < share.value < 1 for share in shares):
-        return " Each neighbor counts with its probability."
-    return ""
+    everywhere += "" if weighted(held) else count  # once is enough
+    return f"{first}; {everywhere}, in {second}.{_comparison(certificate)}"
 
 
 def joint_interval(certificate: "Certificate") -> str:
@@ -192,7 +186,8 @@ def _while(certificate: "Certificate") -> str:
     if certificate.n_pairs:
         facts = _facts_and_pairs(certificate)
     elif certificate.keeps_values:
-        facts = "this value stays" if certificate.n_facts == 1 else f"these {certificate.n_facts} values stay"
+        n = certificate.n_facts
+        facts = "the value behind this fact stays" if n == 1 else f"the values behind these {n} facts stay"
     else:
         facts = "this fact holds" if certificate.n_facts == 1 else f"these {certificate.n_facts} facts hold"
     if not certificate.event_is_literal:
@@ -206,7 +201,7 @@ def _facts_and_pairs(certificate: "Certificate") -> str:
     counts = [(n, "fact"), (n_pairs, "pair")] if n else [(n_pairs, "pair")]
     named = " and ".join(f"this {word}" if count == 1 else f"these {count} {word}s" for count, word in counts)
     if certificate.keeps_values:
-        return f"the values in {named} stay"
+        return f"the values behind {named} stay"
     return f"{named} hold{'s' if certificate.n_facts == 1 else ''}"
 
 

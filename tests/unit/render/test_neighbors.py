@@ -90,7 +90,7 @@ def test_a_neighbor_differs_from_the_case():
     e = al.explain(lambda z: z[:, 0] / 2, [1] * 6)
     assert neighbor_sentence(e) == (
         "A neighbor is this case with each of its 6 values reversed with probability 27%, independently of each "
-        "other, and at least one of them."
+        "other, and at least one reversed."
     )
     assert neighbor_sentence(al.explain(lambda z: z[:, 0] / 2, [1])) == (
         "A neighbor is this case with its value reversed with probability 27%."

@@ -1,5 +1,7 @@
 """Rules name what speaks for the answer and what speaks against it."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -91,7 +93,8 @@ def test_facts_that_all_raise_another_class_are_not_taken_for_reasons_of_the_pre
 
 def test_an_empty_rule_says_what_is_measured():
     assert rule_of(both, classes=["bad", "good"], k=1) == (
-        'Over all 255 possible neighbors, "good" stays the predicted class in 70.7%.'
+        'Over all 255 possible neighbors, each weighted by its probability, "good" stays the predicted class in '
+        "70.7%."
     )
     always = rule_of(lambda z: 0.3 + 0 * z[:, 0], k=1, output="rate")
     assert always == "Over all 255 possible neighbors, rate stays within 0.2 of 0.3 in all of them."
@@ -128,3 +131,23 @@ def test_values_that_stay_are_named():
     text = al.Explainer(model, al.Table(frame), output="net").explain(45, k=3).as_rule()
     assert " net; " in text
     assert "lowers it. If age stays 45.5 and debt stays 14, then net stays" in text
+
+
+def test_facts_about_one_attribute_speak_with_one_voice():
+    """A bound that speaks for an answer and an interval that takes a part of it back are one fact of a reader."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(20, 70, 400), "debt": rng.integers(0, 99, 400)})
+    e = al.Explainer(lambda rows: np.asarray(rows["age"]) / 70, al.Table(frame, literals="bounds"), output="rate")
+    explained = e.explain(int((frame["age"] - 45).abs().argmin()), k=4, n_certify=200)
+    interval, bound = [j for j, literal in enumerate(explained.literals) if literal.name == "age"][:2]
+    assert " <= age < " in explained.literals[interval].text
+    contributions = np.zeros(len(explained.literals))
+    contributions[[interval, bound]] = -0.1, 0.3
+    changed = dataclasses.replace(
+        explained, contributions=contributions, intercept=float(explained.prediction - contributions.sum())
+    )
+    assert "lower" not in changed.as_rule()  # one fact, which points one way
+    assert "The 2 facts about age add 0.2" in changed.explain_itself()
+    assert "The 2 facts about <bdi>age</bdi> add 0.2" in changed.to_html()

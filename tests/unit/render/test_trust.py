@@ -194,14 +194,16 @@ def test_shares_over_all_possible_neighbors_are_weighted_and_counted():
     shares = {"stability": exact_estimate(0.9, 16), "baseline_stability": exact_estimate(0.6, 64)}
     exact = dataclasses.replace(e, **shares, reach=0.8, event_probability=0.4)
     assert over_neighbors(exact) == (
-        "While these 4 facts hold, the output stays at or above 0 in 80.0% of the 15 possible neighbors; over all "
-        "63 possible neighbors, in 50.0%. Holding them prevents 60% of the changes. Each neighbor counts with its "
-        "probability."
+        "While these 4 facts hold, the output stays at or above 0 in 80.0% of the 15 possible neighbors, each "
+        "weighted by its probability; over all 63 possible neighbors, in 50.0%. Holding them prevents 60% of the "
+        "changes."
     )
     every = dataclasses.replace(exact, stability=exact_estimate(1.0, 2), event_probability=0.4)
     assert "stays at or above 0 in the only possible neighbor; over all 63 " in over_neighbors(every)
     all_held = dataclasses.replace(exact, stability=exact_estimate(1.0, 16))
-    assert "in all 15 possible neighbors; over all 63 possible neighbors, in 50.0%. " in over_neighbors(all_held)
+    assert "in all 15 possible neighbors; over all 63 possible neighbors, each weighted by its " in over_neighbors(
+        all_held
+    )
 
 
 def test_facts_that_leave_nothing_to_change_were_hardly_tested():

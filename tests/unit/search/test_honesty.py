@@ -139,7 +139,9 @@ def test_a_rule_that_was_not_measured_is_not_told_as_proven():
 
 def test_a_rule_counts_clipped_outputs_as_they_are():
     rule = al.explain(lambda z: np.where(z[:, 0] > 0, 1.0, 50.0), np.ones(3), k=1).as_rule()
-    assert rule == "Over all 7 possible neighbors, f(x) stays within 0.2 of 1 in 55.9%."
+    assert rule == (
+        "Over all 7 possible neighbors, each weighted by its probability, f(x) stays within 0.2 of 1 in 55.9%."
+    )
     frontier = al.Explainer(lambda z: 5.0 - 4 * z[:, 0], al.Hypercube()).frontier(np.ones(3), ks=[1])
     assert "4 of 9 outputs were beyond output_range and clipped, so errors may be larger" in str(frontier)
     assert not al.Explainer(smooth, al.Hypercube()).frontier(np.ones(3), ks=[1]).warnings

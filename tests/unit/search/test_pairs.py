@@ -80,7 +80,7 @@ def test_the_model_itself_is_found_and_told():
         "neighbors. Candidates were all facts and the 3 of 15 pairs whose two facts have a clear effect; a pair "
         "counts as two terms.",
         "While this fact and this pair hold, the output stays within 0.2 of its value in all 7 possible "
-        "neighbors; over all 63 possible neighbors, in 42.9%. Each neighbor counts with its probability.",
+        "neighbors; over all 63 possible neighbors, each weighted by its probability, in 42.9%.",
     ]
     assert e.as_rule() == (
         "(x0 = +1 and x1 = +1) raises f(x); x2 = -1 lowers it. If both hold, then f(x) stays within 0.2 of 0.1 in "
