@@ -66,6 +66,21 @@ def serve(
     time_limit: Annotated[
         float, typer.Option("--time-limit", min=0.1, metavar="SECONDS", help="Maximum duration of a request.")
     ] = 60.0,
+    root_path: Annotated[
+        str, typer.Option("--root-path", metavar="PATH", help="Prefix of the public addresses behind a proxy.")
+    ] = "",
+    behind_proxy: Annotated[
+        str | None,
+        typer.Option("--behind-proxy", metavar="ADDRESS", help="Address of the proxy whose headers are trusted."),
+    ] = None,
+    user_header: Annotated[
+        str | None,
+        typer.Option("--user-header", metavar="NAME", help="Header in which the proxy names the user."),
+    ] = None,
+    audit_log: Annotated[
+        Path | None,
+        typer.Option("--audit-log", metavar="FILE", help="Append who asked for which case, and when."),
+    ] = None,
     target: opt.Target = None,
     output_options: OutputOptions,
     table_options: TableOptions,
@@ -77,6 +92,7 @@ def serve(
     """
     try:
         from anchorline.studio.limits import StudioLimits  # noqa: PLC0415  the extra may be missing
+        from anchorline.studio.proxy import Proxy  # noqa: PLC0415
         from anchorline.studio.server import prepare  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingDependencyError.for_package(str(error.name), "studio") from error
@@ -107,6 +123,8 @@ def serve(
         port=port,
         with_token=not no_token,
         allow_hosts=frozenset(allow_host or ()),
+        proxy=Proxy(behind_proxy, user_header, root_path),
+        audit_log=audit_log,
         limits=StudioLimits(max_samples=max_samples, queue=queue, workers=workers, timeout=time_limit),
     ).run()
 

@@ -4,7 +4,6 @@ import hashlib
 import hmac
 import ipaddress
 import secrets
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 TOKEN_BYTES = 32
@@ -48,18 +47,14 @@ class Access:
         return _is_equal(self._session_of(cookies or ""), self._session)
 
     def _session_of(self, cookies: str) -> str:
-        jar = SimpleCookie()
-        try:
-            jar.load(cookies)
-        except CookieError:
-            return ""
-        return jar[self.cookie_name].value if self.cookie_name in jar else ""
+        """Return the value of this server's cookie; cookies of other programs, in any format, are skipped."""
+        pairs = (cookie.partition("=") for cookie in cookies.split(";"))
+        return next((value.strip() for name, _, value in pairs if name.strip() == self.cookie_name), "")
 
-    def set_cookie(self, secure: bool) -> str:
+    def set_cookie(self, secure: bool, root_path: str = "") -> str:
         """Return the Set-Cookie header of the session, which scripts cannot read and other sites cannot send."""
-        return f"{self.cookie_name}={self._session}; Path=/; HttpOnly; SameSite=Strict" + (
-            "; Secure" if secure else ""
-        )
+        cookie = f"{self.cookie_name}={self._session}; Path={root_path}/; HttpOnly; SameSite=Strict"
+        return f"{cookie}; Secure" if secure else cookie
 
     def is_own_host(self, host: str | None) -> bool:
         """Return whether a Host header names this server.
@@ -71,7 +66,10 @@ class Access:
 
 def is_same_origin(origin: str, host: str) -> bool:
     """Return whether an Origin header belongs to the server that the Host header names."""
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
     return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
 
@@ -85,6 +83,14 @@ def host_name(host: str) -> str | None:
     if parts.netloc != host or "@" in host or parts.path:
         return None
     return parts.hostname
+
+
+def is_address(host: str | None) -> bool:
+    """Return whether a Host header is an address, which no DNS entry of an attacker can point elsewhere."""
+    try:
+        return ipaddress.ip_address(host_name(host or "") or "").version > 0
+    except ValueError:
+        return False
 
 
 def is_loopback(host: str) -> bool:

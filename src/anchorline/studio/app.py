@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
 
@@ -19,10 +20,11 @@ from anchorline.model.predictor import output_name
 from anchorline.render.characters import printable
 from anchorline.studio import schemas
 from anchorline.studio.access import Access
+from anchorline.studio.audit import AuditLog
 from anchorline.studio.cache import request_key
 from anchorline.studio.catalog import Catalog
 from anchorline.studio.files import static_files
-from anchorline.studio.guard import INTERNAL_ERROR, App, Guard
+from anchorline.studio.guard import INTERNAL_ERROR, App, Guard, refused_landing
 from anchorline.studio.job_queue import ClientDisconnectedError, JobQueue
 from anchorline.studio.limits import MAX_ROWS, MAX_SEARCH, StudioLimits
 from anchorline.studio.locked_model import lock_model
@@ -30,6 +32,7 @@ from anchorline.studio.metrics import MEDIA_TYPE as METRICS_TYPE
 from anchorline.studio.metrics import Metrics
 from anchorline.studio.openapi import PROBLEMS, explanation_response, openapi_document
 from anchorline.studio.problems import MEDIA_TYPE, Problem, problem_from_error
+from anchorline.studio.proxy import Proxy
 from anchorline.studio.service import ExplanationService
 
 logger = logging.getLogger("anchorline.studio")
@@ -51,6 +54,10 @@ class Studio:
         Host names of this server; requests with another Host header are refused.
     limits
         Limits of requests, queue and cache.
+    proxy
+        The reverse proxy in front of the server.
+    audit_log
+        File to which one line per request about a case is appended.
     """
 
     def __init__(
@@ -61,7 +68,10 @@ class Studio:
         name: str = "model",
         hosts: frozenset[str] = LOOPBACK,
         limits: StudioLimits | None = None,
+        proxy: Proxy | None = None,
+        audit_log: Path | None = None,
     ) -> None:
+        self.proxy, self.audit = proxy or Proxy(), AuditLog(audit_log)
         self.name, self.limits, self.metrics = name, limits or StudioLimits(), Metrics()
         self.access = Access(token, hosts)
         self.explainer, model = lock_model(explainer, self.metrics)
@@ -70,7 +80,7 @@ class Studio:
         self.jobs = JobQueue(self.limits, self.metrics)
         self.files = static_files()
         landing = self.files["landing.html"].content
-        self.app: App = Guard(build_api(self), self.access, self.limits, self.metrics, landing)  # type: ignore[arg-type]
+        self.app: App = Guard(build_api(self), self.access, self.limits, self.metrics, landing, self.proxy)  # type: ignore[arg-type]
 
     async def answer(
         self, request: Request, route: str, content: dict[str, Any] | None, function: Callable[[], bytes]
@@ -85,11 +95,17 @@ class Studio:
                 pass
 
         key = None if content is None else request_key(route, content)
+        outcome = "failed"
         try:
-            return await self.jobs.run(key, function, wait_for_disconnect)
+            answer = await self.jobs.run(key, function, wait_for_disconnect)
+            outcome = "answered"
         except AnchorlineError as error:
+            outcome = "refused"
             logger.info("request %s: %s", request.state.request_id, printable(str(error)))
             raise problem_from_error(error) from error
+        finally:
+            self.audit.record(request.scope["state"], route, content, outcome)
+        return answer
 
     def about(self) -> dict[str, Any]:
         """Return the description of the model and the table that the page needs at its start."""
@@ -131,6 +147,7 @@ def build_api(studio: Studio) -> FastAPI:
         docs_url=None,  # FastAPI's page loads scripts from another host
         redoc_url=None,
         lifespan=lifespan,
+        servers=[{"url": studio.proxy.root_path}] if studio.proxy.root_path else None,
     )
     app.state.studio = studio
     bearer = Security(HTTPBearer(auto_error=False, description="The token that `anchorline serve` printed."))
@@ -281,9 +298,11 @@ def _open_routes(studio: Studio) -> APIRouter:
     @router.post("/login", include_in_schema=False)
     async def login(request: Request) -> Response:
         token = parse_qs((await request.body()).decode("ascii", "replace")).get("token", [""])[0]
-        headers = {"Location": "/"}
-        if studio.access.is_token(token.strip()):
-            headers["Set-Cookie"] = studio.access.set_cookie(request.url.scheme == "https")
+        if not studio.access.is_token(token.strip()):
+            page = refused_landing(studio.files["landing.html"].content)
+            return Response(page, status_code=401, media_type="text/html")
+        root, is_secure = studio.proxy.root_path, request.scope["scheme"] == "https"
+        headers = {"Location": f"{root}/", "Set-Cookie": studio.access.set_cookie(is_secure, root)}
         return Response(status_code=303, headers=headers)
 
     @router.get("/", include_in_schema=False)

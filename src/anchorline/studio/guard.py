@@ -14,12 +14,13 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from anchorline.render.characters import printable
-from anchorline.studio.access import Access, is_same_origin
+from anchorline.studio.access import Access, is_address, is_same_origin
 from anchorline.studio.bodies import check_json
 from anchorline.studio.job_queue import ClientDisconnectedError
 from anchorline.studio.limits import StudioLimits
 from anchorline.studio.metrics import Metrics
 from anchorline.studio.problems import MEDIA_TYPE, Problem
+from anchorline.studio.proxy import Proxy
 
 Scope = dict[str, Any]
 Message = dict[str, Any]
@@ -53,9 +54,11 @@ _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 class Guard:
     """ASGI middleware around the whole application."""
 
-    def __init__(self, app: App, access: Access, limits: StudioLimits, metrics: Metrics, landing: bytes) -> None:
+    def __init__(
+        self, app: App, access: Access, limits: StudioLimits, metrics: Metrics, landing: bytes, proxy: Proxy
+    ) -> None:
         self._app, self._access, self._limits, self._metrics = app, access, limits, metrics
-        self._landing = landing
+        self._landing, self._proxy = landing, proxy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever the application raises."""
@@ -65,9 +68,10 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in reversed(scope["headers"])}
+        headers = headers_of(scope)
         reply = _Reply(send, _request_id(headers))
-        scope.setdefault("state", {})["request_id"] = reply.request_id
+        scope = self._as_inside(scope, headers)
+        scope["state"]["request_id"] = reply.request_id
         start = time.perf_counter()
         try:
             await self._answer(scope, headers, receive, reply)
@@ -81,10 +85,28 @@ class Guard:
         finally:
             self._record(scope, reply, time.perf_counter() - start)
 
+    def _as_inside(self, scope: Scope, headers: Mapping[str, str]) -> Scope:
+        """Return the scope as the application sees it: without the proxy's prefix, and GET instead of HEAD.
+
+        The server omits the body of the answer to HEAD. A proxy may remove the prefix itself, or leave it.
+        """
+        path, prefix, client = scope["path"], self._proxy.root_path, scope.get("client")
+        if prefix and path.startswith(f"{prefix}/"):
+            path = path[len(prefix) :]
+        state = scope.get("state", {}) | {"user": self._proxy.user(scope, headers)}
+        state["address"] = client[0] if client else None
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        scheme = self._proxy.scheme(scope, headers)
+        return scope | {"path": path, "method": method, "scheme": scheme, "state": state}
+
     async def _answer(self, scope: Scope, headers: Mapping[str, str], receive: Receive, reply: "_Reply") -> None:
         method, path = scope["method"], scope["path"]
         host, origin = headers.get("host"), headers.get("origin")
-        if not self._access.is_own_host(host):
+        if "content-length" in headers and "transfer-encoding" in headers:  # two lengths of one body
+            detail = "The request has both Content-Length and Transfer-Encoding. Send only one of them."
+            raise Problem(400, detail, headers={"Connection": "close"})
+        is_probe = path == "/health" and is_address(host)
+        if not is_probe and not self._access.is_own_host(host):
             detail = "The Host header does not name this server. Start it with --allow-host NAME to allow a name."
             raise Problem(421, detail)
         is_landing = method == "GET" and path == "/"
@@ -94,14 +116,15 @@ class Guard:
             raise Problem(
                 403, "The request comes from another site. Only this server's own page may send requests."
             )
-        if is_landing and await self._log_in_by_link(scope, reply):
-            return
+        if self._proxy.root_path == path:  # relative addresses need the slash at the end
+            return await reply.redirect(f"{path}/", None)
         is_admitted = self._access.admits(headers.get("authorization"), headers.get("cookie"))
+        if is_landing and await self._log_in_by_link(scope, reply, is_admitted):
+            return None
         scope["state"]["admitted"] = is_admitted
         if not is_admitted and path not in _OPEN_PATHS:
             if is_landing:
-                await reply.send_page(401, self._landing)
-                return
+                return await reply.send_page(401, self._landing)
             detail = (
                 "The token is missing or wrong. Send the token from the link that `anchorline serve` printed, "
                 "in the header Authorization: Bearer TOKEN."
@@ -109,17 +132,26 @@ class Guard:
             raise Problem(401, detail, headers={"WWW-Authenticate": "Bearer"})
         if method in _METHODS_WITH_BODY:
             receive = await self._read_body(headers, receive, is_form=path == "/login")
-        await self._app(scope, receive, reply.send)
+        return await self._app(scope, receive, reply.send)
 
-    async def _log_in_by_link(self, scope: Scope, reply: "_Reply") -> bool:
-        """Redirect a link with a token to the link without it, and set the cookie if the token is right."""
+    async def _log_in_by_link(self, scope: Scope, reply: "_Reply", is_admitted: bool) -> bool:
+        """Redirect a link with a token to the link without it, and set the cookie if the token is right.
+
+        Whoever has a wrong token, and no cookie either, is told so on the page that asks for the token.
+        """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for key, value in query if key == "token"]
         if not tokens:
             return False
         rest = urlencode([pair for pair in query if pair[0] != "token"])
-        cookie = self._access.set_cookie(scope["scheme"] == "https") if self._access.is_token(tokens[0]) else None
-        await reply.redirect(f"/?{rest}" if rest else "/", cookie)
+        root = self._proxy.root_path
+        if self._access.is_token(tokens[0]):
+            cookie = self._access.set_cookie(scope["scheme"] == "https", root)
+            await reply.redirect(f"{root}/?{rest}" if rest else f"{root}/", cookie)
+        elif is_admitted:
+            await reply.redirect(f"{root}/?{rest}" if rest else f"{root}/", None)
+        else:
+            await reply.send_page(401, refused_landing(self._landing))
         return True
 
     async def _read_body(self, headers: Mapping[str, str], receive: Receive, is_form: bool) -> Receive:
@@ -171,6 +203,27 @@ class Guard:
         # The query string is never logged, because it may contain a token or a search text.
         path = printable(scope["path"])[:200]
         logger.info("%s %s %s %.1f ms id=%s", method, path, reply.status, 1000 * seconds, reply.request_id)
+
+
+def refused_landing(landing: bytes) -> bytes:
+    """Return the page that asks for the token, with a message that the token was wrong."""
+    message = (
+        "This token is not valid. Every start of the server makes a new token, unless "
+        "ANCHORLINE_STUDIO_TOKEN is set. Use the link that was printed last."
+    )
+    return landing.replace(b'role="alert">', b'role="alert">' + message.encode(), 1)
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """Return the headers of a request; of several with the same name, the first one."""
+    return {key.decode("latin-1"): value.decode("latin-1") for key, value in reversed(scope["headers"])}
+
+
+async def refuse_connection(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request on a connection that exceeds the limit of connections."""
+    headers = {"Retry-After": "10", "Connection": "close"}
+    problem = Problem(503, "The server has too many open connections. Try again later.", headers=headers)
+    await _Reply(send, _request_id(headers_of(scope))).send_problem(problem)
 
 
 class _Reply:

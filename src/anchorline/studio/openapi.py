@@ -42,7 +42,13 @@ def explanation_response() -> dict[int | str, dict[str, Any]]:
 def openapi_document(app: FastAPI) -> dict[str, Any]:
     """Return the whole OpenAPI document, which is built on the first call."""
     if app.openapi_schema is None:
-        document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        document = get_openapi(
+            title=app.title,
+            version=app.version,
+            summary=app.summary,
+            routes=app.routes,
+            servers=app.servers or None,
+        )
         components = document.setdefault("components", {}).setdefault("schemas", {})
         components[ProblemAnswer.__name__] = ProblemAnswer.model_json_schema()
         explanation = copy.deepcopy(schema())

@@ -6,9 +6,12 @@ import os
 import re
 import signal
 import socket
+import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -16,25 +19,69 @@ from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.studio.access import MIN_TOKEN, is_loopback, new_token
 from anchorline.studio.app import LOOPBACK, Studio
+from anchorline.studio.guard import refuse_connection
 from anchorline.studio.limits import StudioLimits
+from anchorline.studio.problems import MEDIA_TYPE, Problem
+from anchorline.studio.proxy import Proxy
 
 PORT = 8377
 TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
 _HEADER_SECONDS = 10.0  # a connection without a complete request head after this time is closed
+_READ_SECONDS = 20.0  # a client that leaves a part of an answer unread for this time is disconnected
+_WATCH_SECONDS = 1.0  # between two looks at the unread part of an answer
 _FINISH_SECONDS = 3.0  # running jobs get this long to finish after a signal; then their clients get a 503
 _GRACE_SECONDS = 4  # after a signal, the process ends after this time in any case
 
 
-class IdleTimeoutProtocol(H11Protocol):
-    """Closes idle connections, because otherwise they would count against the concurrency limit.
+_BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
 
-    A connection is idle if no request begins on it, be it the first one or a later one.
+
+class StrictProtocol(H11Protocol):
+    """HTTP/1.1 that closes idle connections, slow readers and connections beyond the limit, and refuses bare LF.
+
+    Otherwise such connections would count against the limit of connections. A connection is idle if no request
+    begins on it, be it the first one or a later one. Proxies disagree about lines that end with LF alone, so that
+    such lines could smuggle a request past a proxy.
     """
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._max_connections, self.limit_concurrency = self.limit_concurrency, None
+        self._last_empty = self.loop.time()  # when nothing was left to send
+
     def connection_made(self, transport: Any) -> None:
-        """Start the timer."""
+        """Start the timers; answer with 503 if there are too many connections."""
         super().connection_made(transport)
+        if self._max_connections is not None and len(self.connections) > self._max_connections:
+            self.app = refuse_connection
         self._deadline = self.loop.call_later(_HEADER_SECONDS, self._close_if_idle)
+        self._watch = self.loop.call_later(_WATCH_SECONDS, self._abort_if_unread)
+
+    def handle_events(self) -> None:
+        """Handle the received bytes, unless a line of the next request's head ends with LF alone."""
+        if self.conn.their_state is h11.IDLE:
+            head = self.conn.trailing_data[0].partition(b"\r\n\r\n")[0]
+            if _BARE_LINE_FEED.search(head):
+                self.send_400_response("A line ends with LF alone; it must end with CR LF.")
+                return
+        super().handle_events()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request that is not valid HTTP, and close the connection."""
+        body = Problem(400, msg).body(uuid.uuid4().hex)
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
+        self.transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
+        self.transport.close()
+
+    def _abort_if_unread(self) -> None:
+        """Disconnect a client that has not read its answer for too long, however little it reads at a time."""
+        now = self.loop.time()
+        if not self.transport.get_write_buffer_size():
+            self._last_empty = now
+        if now - self._last_empty > _READ_SECONDS:
+            self.transport.abort()
+        else:
+            self._watch = self.loop.call_later(_WATCH_SECONDS, self._abort_if_unread)
 
     def on_response_complete(self) -> None:
         """Restart the timer; the keep-alive timer of uvicorn stops at the first byte of the next request."""
@@ -43,8 +90,9 @@ class IdleTimeoutProtocol(H11Protocol):
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
+        """Stop the timers."""
         self._deadline.cancel()
+        self._watch.cancel()
         super().connection_lost(exc)
 
     def _close_if_idle(self) -> None:
@@ -66,7 +114,7 @@ class StudioServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 studio.app,
-                http=IdleTimeoutProtocol,
+                http=StrictProtocol,
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -116,6 +164,8 @@ def prepare(
     with_token: bool = True,
     allow_hosts: frozenset[str] = frozenset(),
     limits: StudioLimits | None = None,
+    proxy: Proxy | None = None,
+    audit_log: Path | None = None,
 ) -> StudioServer:
     """Return a server that listens, and that answers once `run` is called.
 
@@ -135,6 +185,10 @@ def prepare(
         Host names of this server in addition to ``host``.
     limits
         Limits of requests, queue and cache.
+    proxy
+        The reverse proxy in front of the server.
+    audit_log
+        File to which one line per request about a case is appended.
     """
     token = token_from_environment() if with_token else None
     if token is None and not is_loopback(host):
@@ -144,7 +198,9 @@ def prepare(
         )
     is_wildcard = host in ("0.0.0.0", "::")
     loopback_names = LOOPBACK if is_wildcard or is_loopback(host) else frozenset()
-    studio = Studio(explainer, name=name, token=token, hosts=loopback_names | {host} | allow_hosts, limits=limits)
+    hosts = loopback_names | {host} | allow_hosts
+    options: dict[str, Any] = {"limits": limits, "proxy": proxy, "audit_log": audit_log}
+    studio = Studio(explainer, name=name, token=token, hosts=hosts, **options)
     listener = bind(host, port)
     return StudioServer(studio, listener, studio_link(host, listener.getsockname()[1], token), on_ready)
 

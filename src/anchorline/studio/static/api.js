@@ -12,7 +12,7 @@ const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, mil
 async function call(path, options, tries = 3) {
   let response;
   try {
-    response = await fetch(path, { ...options, cache: "no-store", credentials: "same-origin" });
+    response = await fetch(`.${path}`, { ...options, cache: "no-store", credentials: "same-origin" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ServerError(0, "The server does not answer. Is it still running?");

@@ -63,14 +63,14 @@ function bar(name, value, text, ends, kind) {
 export class WhatIf {
   constructor(about, container, { onChange }) {
     this.columns = new Map(about.columns.map((column, index) => [column.name, { ...column, index }]));
-    this.groups = about.groups;
+    this.groups = new Map(Object.entries(about.groups)); // a column may be named like a member of all objects
     this.container = container;
     this.onChange = onChange;
     this.isOpen = false;
   }
 
   members(key) {
-    return this.groups[key] ?? [key];
+    return this.groups.get(key) ?? [key];
   }
 
   // While a query is pending, each switch already shows its new position.
