@@ -137,7 +137,7 @@ class Guard:
     async def _log_in_by_link(self, scope: Scope, reply: "_Reply", is_admitted: bool) -> bool:
         """Redirect a link with a token to the link without it, and set the cookie if the token is right.
 
-        Whoever has a wrong token, and no cookie either, is told so on the page that asks for the token.
+        A client with a wrong token and without the cookie receives the login page with a message.
         """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for key, value in query if key == "token"]
