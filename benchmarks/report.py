@@ -117,10 +117,10 @@ NOTES = {
     "verdicts": "Linear models, forests, gradient boosting and networks on raw tables (at most 3,000 training "
     "rows), 40 rows each, with bounds and intervals as facts. Baseline and 'while held' are the shares of "
     "neighbors in which the decision stays, or in which the number stays within a distance, measured on 10,000 "
-    "other draws. One random set of facts per row, as many as were found and about different attributes, is judged "
-    "in the same way. 'Where facts decide' counts the rows in which the facts truly hold the output (in at least "
-    "95% of neighbors) against a baseline below 80%. The last column is what a reader sees about the row with the "
-    "median figure.",
+    "other draws. One random set of facts per row, as many as were found and about different attributes, is "
+    "judged in the same way. 'Where facts decide' counts the rows in which the facts truly hold the output (in at "
+    "least 95% of neighbors) against a baseline below 80%. The last column is what a reader sees about the row "
+    "with the median figure.",
     "verdicts_by_model": "The same rows, counted by table and model. 'Facts decide' counts the rows in which the "
     "facts truly hold the output against a baseline below 80%.",
     "studio": "Server and clients are two processes on one machine, connected over loopback. The model is "
