@@ -10,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 import anchorline as al
+from anchorline.render.shares import limits
 from anchorline.studio.demo import demo_explainer
 from helpers.studio import HOSTILE, hostile_explainer, live
 
@@ -102,7 +103,7 @@ def test_open_shows_the_decision_and_hides_the_token(opened, server, explainer):
     assert " for " in page.locator("#sentence").inner_text()
     assert page.locator("#trust .verdict").inner_text().startswith("\u2713 Trustworthy")
     gauge = page.locator("#trust svg.meter").get_attribute("aria-label")
-    assert f"{100 * e.certificate.stability.low:.1f}% to {100 * e.certificate.stability.high:.1f}%" in gauge
+    assert f"interval {limits(e.certificate.held_share.low, e.certificate.held_share.high)}%" in gauge
     assert page.evaluate("document.cookie") == ""  # scripts cannot read the cookie
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _VERDICT = "Verdict:"
 _DEFINITIONS = (
-    "A difference counts as a share of the output range, and an error is its mean square. Fidelity error: between "
-    "the sum and the output. Relevance error: between the output and the prediction while the condition holds."
+    "Errors are mean squares of differences, as shares of the output range: of the sum from the output "
+    "(fidelity), and of the output from the prediction while the condition holds (relevance)."
 )
 _PROVEN = {
     "fidelity": "Proven best {size} on {sample}.",
@@ -156,15 +156,10 @@ def details_text(certificate: "Certificate") -> str:
 
 def _draws(certificate: "Certificate") -> str:
     """Return what the errors and the recorded shares count, of which the sentences count a part."""
-    stability, free = certificate.stability, certificate.baseline_stability
-    shares = (
-        "" if stability is None else f" Of all draws, the output stays in {stability}; without facts, in {free}."
-    )
-    return (
-        f"These figures count all draws. {100 * (1 - certificate.reach):.3g}% of the draws equal the case, and "
-        f"{100 * (1 - certificate.held_reach):.3g}% of those in which the condition holds; they are not "
-        f"neighbors, and the sentences leave them out.{shares}"
-    )
+    equal = f"{100 * (1 - certificate.reach):.3g}% of them equal the case"
+    equal += f", and {100 * (1 - certificate.held_reach):.3g}% of those in which the condition holds"
+    shares = f" Stability: {certificate.stability}, over all draws {certificate.baseline_stability}."
+    return f"These figures count all draws; {equal}. Sentences leave these out.{shares}"
 
 
 def _changes(certificate: "Certificate") -> str:

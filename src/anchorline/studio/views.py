@@ -16,9 +16,10 @@ from anchorline.render.claims import stays
 from anchorline.render.levels import legend
 from anchorline.render.neighbors import mean_over_neighbors, values_sentence
 from anchorline.render.rules import goal_of
+from anchorline.render.shares import limits
 from anchorline.render.summands import output_name, round_preserving_sum, summands
 from anchorline.render.text import details_text, on_the_sample
-from anchorline.render.trust import over_neighbors, verdict_reason
+from anchorline.render.trust import over_neighbors, short_condition, verdict_reason
 from anchorline.result.certificate import Certificate
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier, FrontierPoint
@@ -182,14 +183,17 @@ def _gauges(certificate: Certificate) -> list[dict[str, Any]]:
     in its own units.
     """
     gauges: list[dict[str, Any]] = []
-    if certificate.stability is not None:
+    found = certificate.held_share
+    if found is not None:
         gauges.append(
             {
                 "kind": "stability",
                 "claim": stays(certificate),
+                "condition": short_condition(certificate),
+                "limits": limits(found.low, found.high),
                 "good": 1 - GOOD,
                 "fair": 1 - BAD,
-                "found": estimate_view(certificate.held_share),
+                "found": asdict(found),
                 "baseline": estimate_view(certificate.free_share),
             }
         )

@@ -393,7 +393,7 @@ def test_theorems_are_for_auditors(render):
     assert "idelity error" not in shown
     assert "elevance error" not in shown
     assert "is at most 0.2 above its value" in useful.details()
-    assert "an error is its mean square" in useful.details()
+    assert "Errors are mean squares of differences" in useful.details()
     vacuous = dataclasses.replace(e.certificate, theorem_epsilon=2.2, event_probability=1e-9)
     assert "at most 2.2 (vacuous) above" in vacuous.details()
 

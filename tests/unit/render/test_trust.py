@@ -184,7 +184,7 @@ def test_draws_that_equal_the_case_are_not_neighbors():
         "to 98.0%); over all neighbors, in 50.0% (47.5 to 52.5%). Holding them prevents 92% of the changes (at "
         "least 87%)."
     )
-    assert "20% of the draws equal the case, and 50% of those in which the condition holds" in details_text(few)
+    assert "20% of them equal the case, and 50% of those in which the condition holds" in details_text(few)
     drawn = with_stability((1.0, 0.985, 1.0), (0.60, 0.58, 0.62), reach=0.8, event_probability=0.4)
     assert "in all of about 150 neighbors drawn (joint 95% interval 97.0 to 100%)" in over_neighbors(drawn)
 

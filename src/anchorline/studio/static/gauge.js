@@ -1,7 +1,7 @@
 // Shows how far the facts can be trusted: the verdict, and the measured values with intervals and baselines.
 
 import { h, isolate, s } from "./dom.js";
-import { percent, shortNumber } from "./format.js";
+import { percent } from "./format.js";
 
 export const SIGNS = {
   trustworthy: "\u2713",
@@ -12,7 +12,6 @@ export const SIGNS = {
   unknown: "?",
 };
 const [WIDTH, TOP, HIGH] = [360, 22, 14];
-const twoDigits = (value) => shortNumber(value, 2);
 
 // Draws the zones of the verdict, the measured share with its interval, and a mark at the baseline.
 function meter(gauge, baselineText, description) {
@@ -41,30 +40,23 @@ function meter(gauge, baselineText, description) {
 }
 
 function stability(gauge, confidence) {
-  const { value, low, high, exact } = gauge.found;
-  const ends = exact ? "" : `${percent(low)} to ${percent(high)}`;
+  const { value, exact } = gauge.found;
+  const ends = exact ? "" : `joint ${percent(confidence, 0)} interval ${gauge.limits}%`;
   const baseline = gauge.baseline ? percent(gauge.baseline.value) : "";
+  const isAll = value === 1 && !exact; // others, which were not drawn, may differ
+  const [share, neighbors] = isAll ? ["All", " neighbors drawn"] : [percent(value), " of neighbors"];
   const description = [
-    `In ${percent(value)} of the neighbors in which these facts hold, ${gauge.claim}`,
-    ends ? `, joint ${percent(confidence, 0)} interval ${ends}.` : ".",
+    `${share}${neighbors}: ${gauge.condition}, ${gauge.claim}`,
+    ends ? `, ${ends}.` : ".",
     baseline ? ` Of all neighbors, it is ${baseline}.` : "",
   ].join("");
   return h(
     "div",
     { class: "measure" },
-    h("p", { class: "figure" }, h("b", null, percent(value)), " of neighbors: while these facts hold, ", isolate(gauge.claim)),
+    h("p", { class: "figure" }, h("b", null, share), `${neighbors}: ${gauge.condition}, `, isolate(gauge.claim)),
     meter(gauge, baseline ? `all neighbors: ${baseline}` : "", description),
-    h("p", { class: "note" }, ends ? `joint ${percent(confidence, 0)} interval ${ends}` : "computed exactly over all neighbors"),
+    h("p", { class: "note" }, ends || "computed exactly over all neighbors"),
   );
-}
-
-// How far the number itself moves, which is a root mean square.
-function change(gauge) {
-  const range = ({ value, low, high, exact }) =>
-    `${twoDigits(value)}${exact ? "" : ` (${twoDigits(low)} to ${twoDigits(high)})`}`;
-  const moves = `While these facts hold, the number itself moves by ${range(gauge.found)}, as a root mean square`;
-  const clipped = gauge.is_clipped ? ", understated, because outputs were clipped" : "";
-  return h("p", { class: "note" }, `${moves}${clipped}; relevance error ${range(gauge.relevance_error)}.`);
 }
 
 export function trust(view) {
@@ -75,7 +67,6 @@ export function trust(view) {
     h("b", null, h("span", { "aria-hidden": "true" }, SIGNS[name]), ` ${title[0].toUpperCase()}${title.slice(1)}.`),
     ` ${meaning}`,
   );
-  // For a label, only the stability is meaningful to a reader.
-  const gauges = view.label === null ? view.gauges : view.gauges.slice(0, 1);
-  return [verdict, ...gauges.map((gauge) => (gauge.kind === "stability" ? stability(gauge, view.confidence) : change(gauge)))];
+  const shares = view.gauges.filter((gauge) => gauge.kind === "stability");
+  return [verdict, ...shares.map((gauge) => stability(gauge, view.confidence))];
 }
