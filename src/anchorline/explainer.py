@@ -109,7 +109,7 @@ class Explainer:
             self.space = self.space.holding(self.columns.ignored)
         self.setup, self._is_checked = Setup(model, self.columns, self.space), False
         self._findings: dict[tuple[bool, bool], tuple[Finding, ...]] = {}
-        target = self._resolve()
+        target = self.resolved()
         classes_come_with_answers = classes is None and hasattr(model, "classes_for")
         self._target = None if classes_come_with_answers and hasattr(self.space, "examples") else target
 
@@ -117,7 +117,7 @@ class Explainer:
     def target(self) -> Target:
         """Which of the model's numbers is explained; some models are queried about one row for their labels."""
         if self._target is None:
-            self._target = self._resolve(classes=self.model.classes_for(self.space.at(0).original))
+            self._target = self.resolved(classes=self.model.classes_for(self.space.at(0).original))
         return self._target
 
     @target.setter
@@ -125,7 +125,7 @@ class Explainer:
         """Explain another number of the same model, or query the model in another way."""
         self._target = target
 
-    def _resolve(self, **changes: Any) -> Target:
+    def resolved(self, **changes: Any) -> Target:
         """Return what to ask the model, which gets its own columns of the table."""
         target = resolve(self.model, **self._choices | changes)
         return replace(target, ask=self.columns.selecting(target.ask))

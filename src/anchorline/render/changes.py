@@ -75,7 +75,7 @@ def option_sentences(changes: "Changes", option: "Counterfactual", escape: Escap
         facts = " and ".join(escape(fact) for fact in option.facts)
         is_limited = any({move.name, *move.columns} & {*changes.parameters["within"]} for move in option.moves)
         values = "allowed training value" if is_limited else "training value"
-        lines.append(f"{facts}: {_share(option.reliability, values)}.")
+        lines.append(f"{facts}: {_share(option.reliability, values, by_leaves=changes.by_leaves)}.")
     if changes.are_rows:
         lines.append("A training row has these values, and agrees with the case in all other attributes.")
     elif option.realism is not None:
@@ -107,14 +107,14 @@ def _answer(changes: "Changes", option: "Counterfactual", escape: Escape) -> str
     return f"{decided} ({output})" if output else decided
 
 
-def _share(estimate: "Estimate", value: str) -> str:
+def _share(estimate: "Estimate", value: str, *, by_leaves: bool) -> str:
     """Return with which share of the training values that meet the bounds the decision turns."""
-    n = f"{estimate.n_samples:,}"
+    n, all_cells = f"{estimate.n_samples:,}", "; the trees distinguish no more" if by_leaves else ""
     if estimate.exact and estimate.value == 1:
-        return f"turns it with every {value} ({n} tried)"
+        return f"turns it with every {value} ({n} tried{all_cells})"
     share = f"turns it with {percent(estimate.value)}% of the {value}s"
     if estimate.exact:
-        return f"{share} (all {n} tried)"
+        return f"{share} (all {n} tried{all_cells})"
     return f"{share} ({percent(estimate.low)}% to {percent(estimate.high)}%, from {n} draws)"
 
 
@@ -128,7 +128,8 @@ def tried_sentences(changes: "Changes") -> list[str]:
         if changes.n_proved >= ruled_out:
             is_table = str(changes.parameters["space"]).startswith("table:")
             values = ", to any of the training values allowed" if is_table else ""
-            lines.append(f"Proven: no change of {facts} does it{values}.")
+            by = " by the leaves of the trees" if changes.levels[ruled_out - 1].by_leaves else ""
+            lines.append(f"Proven{by}: no change of {facts} does it{values}.")
         else:
             lines.append(f"No change of {facts} does it among the values tried.")
     n, parts = changes.n_attributes, [_count(level) for level in changes.levels]
@@ -153,6 +154,7 @@ def _tried_rows(changes: "Changes") -> list[str]:
 def _count(level: "Level") -> str:
     """Return how many of the changes of a number of facts were tried."""
     name = _COUNTS.get(level.n_facts, f"changes of {level.n_facts} facts")
+    name += " that the trees distinguish" if level.by_leaves else ""
     return (
         f"all {level.n_total:,} {name}"
         if level.is_exhaustive

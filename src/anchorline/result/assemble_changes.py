@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from anchorline.errors import ParameterError
 from anchorline.guarantees import Estimate
 from anchorline.model.predictor import Predictor, plain_label
 from anchorline.model.target import Target
@@ -12,6 +13,7 @@ from anchorline.result.changes import Changes, Counterfactual, Label, Move, Real
 from anchorline.search.changes.candidates import Candidates
 from anchorline.search.changes.find import search
 from anchorline.search.changes.goal import Goal, Reply, goal_of
+from anchorline.search.changes.leaves import MIN_QUERIES, LeafAnswers, leaves_of, with_cells
 from anchorline.search.changes.measure import ask_examples, measure
 from anchorline.search.changes.questions import Questions
 from anchorline.search.changes.settings import ChangeSettings, versions
@@ -37,6 +39,10 @@ _RECORDED = (
 def changes_of(explainer: Any, instance: Any, **keywords: Any) -> Changes:
     """Carry out `Explainer.changes`."""
     return find_changes(explainer, instance, ChangeSettings.from_keywords(**keywords))
+
+
+class NoLeavesError(ParameterError):
+    """A search by leaves was demanded, and the decision cannot be read off the leaves of trees."""
 
 
 class Asked(Protocol):
@@ -74,8 +80,10 @@ def find_changes(explainer: Asked, instance: Any, settings: ChangeSettings) -> C
     candidates = Candidates.of(choices, wishes, settings.cost, tuple(held))
     predictor = _opened(explainer.target, threshold, neighborhood, settings.max_queries)
     goal = goal_of(settings.target, predictor, threshold)
+    leaves = _leaves(explainer, candidates, predictor, goal, neighborhood, settings)
+    candidates = candidates if leaves is None else with_cells(candidates, leaves)
     questions = Questions(candidates, predictor, goal, _limit(settings))
-    outcome = search(questions, settings)
+    outcome = search(questions, settings, leaves)
     questions = Questions(candidates, predictor, goal, settings.max_queries, questions.alone)
     options = _options(questions, outcome.found, settings, neighborhood)
     described = predictor.describe()
@@ -94,11 +102,31 @@ def find_changes(explainer: Asked, instance: Any, settings: ChangeSettings) -> C
         parameters=settings.to_dict()
         | {name: described[name] for name in _RECORDED if name in described}
         | {
+            "search": "queries" if leaves is None else "leaves",
             "target": plain_label(settings.target),
             "space": space.fingerprint,
             "versions": versions(),
         },
     )
+
+
+def _leaves(
+    explainer: Asked,
+    candidates: Candidates,
+    predictor: Predictor,
+    goal: Goal,
+    neighborhood: Neighborhood,
+    settings: ChangeSettings,
+) -> LeafAnswers | None:
+    """Return the trees that decide instead of queries, if the settings allow it and the model has any."""
+    is_simple = settings.examples == "values" and candidates.price is None and not candidates.is_realistic
+    allowed = settings.search in ("auto", "leaves") and is_simple and settings.max_queries >= MIN_QUERIES
+    leaves = leaves_of(explainer, candidates, predictor, goal, neighborhood) if allowed else None
+    if leaves is None and settings.search == "leaves":
+        raise NoLeavesError(
+            "search is 'leaves', but the decision cannot be read off the leaves of trees. Type search='queries'."
+        )
+    return leaves
 
 
 def _limit(settings: ChangeSettings) -> int:

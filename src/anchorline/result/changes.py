@@ -164,6 +164,11 @@ class Changes:
         return bool(self.parameters["examples"] == "rows")
 
     @property
+    def by_leaves(self) -> bool:
+        """Whether the leaves of the model's trees decided what turns, instead of queries."""
+        return bool(self.parameters["search"] == "leaves")
+
+    @property
     def has_columns(self) -> bool:
         """Whether the instance is a row with one value per column, as in a table or a hypercube."""
         return _has_columns(self.parameters)

@@ -37,7 +37,8 @@ _ADVICE = (
 class Setup:
     """The model and the table of one explainer: findings about them, computed once and reported once.
 
-    ``trees`` are those of the model, if it has any, which are read once, too.
+    ``trees`` are those of the model, if it has any, which are read once, too; ``margin_trees`` are those of its
+    margins.
     """
 
     def __init__(self, model: Any, match: ColumnMatch, space: Any) -> None:
@@ -45,6 +46,7 @@ class Setup:
         self._of_answers: list[Finding] | None = None
         self._reported: set[Finding] = set()
         self.trees = ModelTrees(model, match, space)
+        self.margin_trees = ModelTrees(model, match, space)
 
     @cached_property
     def of_table(self) -> list[Finding]:

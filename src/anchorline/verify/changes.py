@@ -8,7 +8,7 @@ from typing import Any
 
 from anchorline.errors import AnchorlineError, FormatError, PredictorError, TamperedError
 from anchorline.explainer import Explainer
-from anchorline.result.assemble_changes import answer_at, find_changes
+from anchorline.result.assemble_changes import NoLeavesError, answer_at, find_changes
 from anchorline.result.changes import Changes
 from anchorline.result.verification import Outcome, Verification
 from anchorline.search.changes.settings import ChangeSettings
@@ -82,21 +82,25 @@ def _verify(changes: Changes, explainer: Explainer, seed: int) -> Verification:
     if wrong:
         return _answer(Outcome.DOES_NOT_HOLD, *wrong)
     if changes.parameters["cost"] == "function":
-        reason = (
-            "every example turned again, but the cost function is not recorded, so that the search is not repeated"
-        )
-        return _answer(Outcome.CANNOT_TELL, reason)
+        return _not_repeated("the cost function is not recorded")
     settings = ChangeSettings.from_dict(changes.parameters, changes.parameters["target"])
-    again = find_changes(explainer, changes.instance, settings)
-    differing = [f"{name} is not what the search gives" for name in _differences(changes, again)]
-    if differing:
-        return _answer(Outcome.DOES_NOT_HOLD, *differing)
-    contradicted = list(_contradicted(changes, explainer, replace(settings, seed=seed)))
-    if contradicted:
-        return _answer(Outcome.DOES_NOT_HOLD, *contradicted)
+    try:
+        again = find_changes(explainer, changes.instance, settings)
+    except NoLeavesError:
+        return _not_repeated("the trees of the model cannot be read")
+    wrong = [f"{name} is not what the search gives" for name in _differences(changes, again)]
+    wrong = wrong or list(_contradicted(changes, explainer, replace(settings, seed=seed)))
+    if wrong:
+        return _answer(Outcome.DOES_NOT_HOLD, *wrong)
     n = len(changes)
     examples = f"{n} examples turned again" if n != 1 else "1 example turned again"
     return _answer(Outcome.HOLDS, f"every figure was reproduced, and {examples if n else 'again nothing turns'}")
+
+
+def _not_repeated(why: str) -> Verification:
+    return _answer(
+        Outcome.CANNOT_TELL, f"every example turned again, but {why}, so that the search is not repeated"
+    )
 
 
 def _wrong_examples(changes: Changes, explainer: Explainer) -> Iterator[str]:

@@ -8,6 +8,8 @@ import numpy as np
 from anchorline.search.changes.candidates import Candidates
 from anchorline.search.changes.combinations import MORE, Tried, count, try_combinations
 from anchorline.search.changes.goal import Reply
+from anchorline.search.changes.leaf_search import LeafSearch
+from anchorline.search.changes.leaves import LeafAnswers
 from anchorline.search.changes.levels import Level
 from anchorline.search.changes.questions import Questions
 from anchorline.search.changes.refine import refine
@@ -31,12 +33,34 @@ class Search:
     at_row: Reply
 
 
-def search(questions: Questions, settings: ChangeSettings) -> Search:
-    """Find changes of as few facts as possible, to any training values, or to whole training rows."""
+def search(questions: Questions, settings: ChangeSettings, leaves: LeafAnswers | None = None) -> Search:
+    """Find changes of as few facts as possible, to any training values, or to whole training rows.
+
+    With ``leaves``, the trees of the model decide, and the model is asked only where they leave it open.
+    """
     if settings.examples == "rows":
         rows, levels, at_row = search_rows(questions, settings)
         return Search(tuple(rows), levels, at_row)
+    if leaves is not None:
+        return _search_leaves(LeafSearch(questions, leaves), settings)
     return _search_values(questions, settings)
+
+
+def _search_leaves(by_leaves: LeafSearch, settings: ChangeSettings) -> Search:
+    """Find changes to any training values by the leaves of trees, at most one per set of attributes."""
+    questions, candidates = by_leaves.questions, by_leaves.candidates
+    at_row, _ = questions.ask_with_instance(np.zeros((0, 1), dtype=np.intp))
+    found, level = by_leaves.singles()
+    levels = [level]
+    rest = sorted({*candidates.attributes.tolist()} - {int(candidates.owner[each[0]]) for each in found})
+    for n_facts in range(2, min(settings.max_facts or MAX_FACTS, len(rest)) + 1):
+        if len(_ranked(questions, found, settings.n)) >= settings.n:
+            break
+        known = [frozenset(candidates.owner[list(each)].tolist()) for each in found]
+        more, level = by_leaves.several(rest, n_facts, known)
+        levels.append(level)
+        found += more
+    return Search(_ranked(questions, found, settings.n), tuple(levels), at_row)
 
 
 def _search_values(questions: Questions, settings: ChangeSettings) -> Search:

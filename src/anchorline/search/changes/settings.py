@@ -11,6 +11,7 @@ from anchorline._version import __version__
 from anchorline.errors import ParameterError, unknown_keyword
 
 EXAMPLES = ("values", "rows")
+SEARCHES = ("auto", "leaves", "queries")
 MAX_FACTS = 3  # of changes to any training values
 MAX_QUERIES = 100_000
 MAX_VALUES = 200
@@ -24,6 +25,7 @@ class ChangeSettings:
     n: int = 3
     max_facts: int | None = None
     examples: str = "values"
+    search: str = "auto"
     fixed: tuple[str, ...] = ()
     within: Mapping[str, Any] = field(default_factory=dict)
     direction: Mapping[str, str] = field(default_factory=dict)
@@ -51,6 +53,10 @@ class ChangeSettings:
             raise ParameterError(
                 f"examples is {self.examples!r}, but it must be 'values', for few facts, or 'rows', for whole "
                 "training rows. Type examples='rows'."
+            )
+        if self.search not in SEARCHES:
+            raise ParameterError(
+                f"search is {self.search!r}, but it must be 'auto', 'leaves' or 'queries'. Type search='auto'."
             )
         for name, least in (("n", 1), ("max_values", 2), ("n_measure", 1), ("seed", 0)):
             _check_whole(name, getattr(self, name), least)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,11 @@ class JoinedTrees:
             ensemble = self.reading.column(number)
             self._sums[number] = LeafSums.of(ensemble, self.features)
         return self._sums[number]
+
+    @cached_property
+    def whole(self) -> LeafSums:
+        """The sums over leaves for all columns of the model's answers at once."""
+        return LeafSums.of(self.reading.ensemble, self.features)
 
     def row(self, neighborhood: TableNeighborhood, law: Law, predictor: Predictor) -> LeafRow | str:
         """Return the row as the trees see it, or why this row is sampled; of an opened predictor only."""
