@@ -203,6 +203,26 @@ def test_a_value_can_be_typed(opened, explainer):
     assert json.loads(page.evaluate("new URLSearchParams(location.search).get('edits')")) == {"income": 90000}
 
 
+def test_what_would_change_it_is_found_applied_and_ruled_out(opened, explainer):
+    page = ready(opened("case=1"))
+    page.locator("#changes-find").click()
+    page.wait_for_selector("#changes ol li")
+    found = explainer.changes(1, max_queries=20_000)
+    assert page.locator("#changes ol li").count() == len(found)
+    assert page.locator("#changes ol li b").first.inner_text() == str(found).split("\n")[1].removeprefix("1. ")
+    page.locator("#apply-0").click()
+    page.wait_for_selector("#what-if .outcome:has-text('The decision changes')")
+    for name, value in found[0].values.items():
+        assert json.loads(page.evaluate("new URLSearchParams(location.search).get('edits')"))[name] == value
+    page.locator("#rule-out-0").click()
+    page.wait_for_selector("#changes :text('Held fixed')")
+    page.wait_for_selector("#changes-find:not([disabled])")
+    assert found[0].moves[0].name not in page.locator("#changes ol").inner_text()
+    page.locator("#changes-allow").click()
+    page.wait_for_selector("#changes ol li")
+    assert page.locator("#changes :text('Held fixed')").count() == 0
+
+
 def test_two_cases_side_by_side(opened):
     page = ready(opened("case=1"))
     page.fill("#other", "5")

@@ -162,6 +162,22 @@ def test_what_if_shows_both_answers(client, explainer):
     assert received["decision_stays"] == (answer > 0.5) == (received["answer"] == e.output)
 
 
+def test_changes_are_those_of_the_library_and_bounded(client, explainer):
+    received = client.post("/changes", json={"row": 3, "n": 2})
+    found = al.Changes.from_json(received.text)
+    assert found == explainer.changes(3, n=2, max_queries=found.parameters["max_queries"])
+    assert found.n_queries <= found.parameters["max_queries"] <= 20_000
+    view = client.post("/page/changes", json={"row": 3, "n": 2}).json()
+    assert [option["edits"] for option in view["options"]] == [option.values for option in found]
+    edited = client.post("/what-if", json={"row": 3, "edits": view["options"][0]["edits"], **QUICK}).json()
+    assert edited["decision_stays"] is False
+    fixed = view["options"][0]["names"]
+    other = client.post("/page/changes", json={"row": 3, "fixed": fixed}).json()
+    assert all(not {*option["names"]} & {*fixed} for option in other["options"])
+    for wrong in ({"target": "nonsense"}, {"fixed": ["nothing"]}, {"n": 11}, {"max_queries": 10**9}):
+        assert client.post("/changes", json={"row": 3, **wrong}).status_code == 422
+
+
 def test_what_if_heeds_edits_and_refuses_nonsense(client):
     same = client.post("/what-if", json={"row": 3, **QUICK}).json()
     assert not any(same["is_broken"])

@@ -190,6 +190,11 @@ def _explain_routes(studio: Studio) -> APIRouter:
         """Return the model's answer to the changed row, and the value that the original row's sum predicts."""
         return _json(await studio.answer(request, "what-if", body.model_dump(), lambda: service.what_if(body)))
 
+    @router.post("/changes", summary="Find what would change the decision", response_model=dict[str, Any])
+    async def changes(request: Request, body: schemas.ChangesRequest) -> Response:
+        """Return the sealed JSON of the fewest changes that turn the decision, identical to `Changes.to_json`."""
+        return _json(await studio.answer(request, "changes", body.model_dump(), lambda: service.changes(body)))
+
     return router
 
 
@@ -263,6 +268,11 @@ def _page_routes(studio: Studio) -> APIRouter:
         return _json(
             await studio.answer(request, "sketch", body.model_dump(), lambda: service.frontier_view(body))
         )
+
+    @router.post("/changes", summary="Find what would change the decision for the page")
+    async def changes(request: Request, body: schemas.ChangesRequest) -> Response:
+        content = body.model_dump()
+        return _json(await studio.answer(request, "changes view", content, lambda: service.changes_view(body)))
 
     @router.post("/report", summary="Explain one row as an HTML report", response_class=Response)
     async def report(request: Request, body: schemas.ExplainRequest) -> Response:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 MAX_TERMS = 20  # k; a longer sum is unreadable, and a certificate could not enumerate its flip patterns
 MAX_SIGMA = 8.0  # flips one literal in 3,000; at higher values a sample contains no neighbor except the row itself
 MAX_ALTERNATIVES = 10
+MAX_CHANGES = 10
 MAX_SAMPLES = 100_000
 MAX_INSTANCES = 32  # per KServe request
 MAX_ROWS = 200  # per page of the table
@@ -20,7 +21,7 @@ class StudioLimits:
     Parameters
     ----------
     max_samples
-        Maximum number of neighbors per sample.
+        Maximum number of neighbors per sample, and of queries per search for changes.
     max_body, max_depth
         Maximum number of bytes and of nesting levels per request body.
     queue, workers

@@ -17,12 +17,12 @@ class LockedPredict:
     def __init__(self, predict: Callable[[Any], Any], lock: threading.Lock, metrics: Metrics) -> None:
         self._predict, self._lock, self._metrics = predict, lock, metrics
 
-    def __call__(self, inputs: Any) -> Any:
+    def __call__(self, inputs: Any, **keywords: Any) -> Any:
         """Query the model once this thread holds the lock, unless every client has left."""
         checkpoint()
         with self._lock:
             raise_if_canceled()  # the clients may have left while this thread waited for the lock
-            answer = self._predict(inputs)
+            answer = self._predict(inputs, **keywords)
         self._metrics.model_rows.inc(len(inputs) if hasattr(inputs, "__len__") else 1)
         return answer
 
@@ -46,7 +46,7 @@ def _lock_methods(model: Any, lock: threading.Lock, metrics: Metrics) -> Any:
     if not callable(getattr(model, "predict", None)):
         return LockedPredict(model, lock, metrics)
     locked = copy.copy(model)
-    for name in ("predict", "predict_proba"):
+    for name in ("predict", "predict_proba", "decision_function"):
         method = getattr(model, name, None)
         if callable(method):
             try:

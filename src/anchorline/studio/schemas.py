@@ -139,6 +139,37 @@ class WhatIfRequest(ExplainParameters):
     )
 
 
+class ChangesRequest(_Request):
+    """A row, and what may change so that its decision turns."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"row": 1, "fixed": ["age"]}, {"row": 1, "target": "approved", "n": 1}]}
+    )
+
+    row: Row
+    target: Text | StrictBool | StrictInt | StrictFloat | None = Field(
+        default=None,
+        description="The wanted class or label, a limit such as '>= 300', or a move such as '+50'; any other "
+        "decision if null.",
+    )
+    n: Annotated[StrictInt, Field(ge=1, le=limits.MAX_CHANGES)] = Field(
+        default=3, description="Maximum number of changes to list."
+    )
+    max_facts: Annotated[StrictInt, Field(ge=1, le=limits.MAX_TERMS)] | None = Field(
+        default=None, description="Maximum number of facts that change; 3 if null, any number for rows."
+    )
+    fixed: Annotated[list[Text], Field(max_length=limits.MAX_COLUMNS), AfterValidator(_unique)] = Field(
+        default_factory=list, description="Columns that keep their values."
+    )
+    examples: Literal["values", "rows"] = Field(
+        default="values", description="Any training values of few columns, or whole training rows."
+    )
+    seed: Annotated[StrictInt, Field(ge=0, lt=2**53)] = 0
+    output: Text | None = Field(
+        default=None, description="Label of the class to explain; if null, the server's own choice."
+    )
+
+
 class KServeRequest(_Request):
     """Instances in KServe's v1 protocol; ``parameters`` are those of /explain."""
 

@@ -18,6 +18,8 @@ from anchorline.model.predictor import plain_label
 from anchorline.render import html
 from anchorline.render.characters import printable
 from anchorline.result.assemble import assemble_frontier
+from anchorline.result.assemble_changes import changes_of
+from anchorline.result.changes import Changes
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier
 from anchorline.result.verification import Outcome, Verification
@@ -30,6 +32,7 @@ from anchorline.studio.job_queue import checkpoint
 from anchorline.studio.limits import MAX_ALTERNATIVES, MAX_TERMS, StudioLimits
 from anchorline.studio.problems import Problem
 from anchorline.studio.schemas import (
+    ChangesRequest,
     ExplainRequest,
     FrontierRequest,
     KServeRequest,
@@ -37,7 +40,7 @@ from anchorline.studio.schemas import (
     WhatIfRequest,
 )
 from anchorline.studio.search_time import SearchTooLongError, limited_search
-from anchorline.studio.views import explanation_view, frontier_answer, frontier_view
+from anchorline.studio.views import changes_view, explanation_view, frontier_answer, frontier_view
 from anchorline.verify import verify
 
 logger = logging.getLogger("anchorline.studio")
@@ -139,6 +142,18 @@ class ExplanationService:
             "decision_stays": None if stays is None or predictor.decision == "number" else bool(stays[0]),
         }
         return _json(content)
+
+    def changes(self, request: ChangesRequest) -> bytes:
+        """Return the sealed JSON of the changes that turn the decision."""
+        return self._changes(request).to_json().encode()
+
+    def changes_view(self, request: ChangesRequest) -> bytes:
+        """Return the changes in the form that the page shows."""
+        return _json(changes_view(self._changes(request)))
+
+    def _changes(self, request: ChangesRequest) -> Changes:
+        keywords = request.model_dump(exclude={"row", "output"}) | {"max_queries": self._limits.max_samples}
+        return changes_of(self._explainer_for(request.output), self._catalog.parse_row(request.row), **keywords)
 
     def rows(self, search: str, sort: str, offset: int, limit: int) -> bytes:
         """Return one page of the rows that match a search, with the model's answers."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from anchorline.guarantees import Estimate
 from anchorline.guarantees.verdicts import BAD, GOOD
+from anchorline.render.changes import headline, option_sentences, tried_sentences
 from anchorline.render.characters import printable
 from anchorline.render.claims import stays
 from anchorline.render.levels import legend
@@ -21,9 +22,11 @@ from anchorline.render.summands import output_name, round_preserving_sum, summan
 from anchorline.render.text import details_text, on_the_sample
 from anchorline.render.trust import over_neighbors, short_condition, verdict_reason
 from anchorline.result.certificate import Certificate
+from anchorline.result.changes import Changes
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier, FrontierPoint
 from anchorline.spaces.base import Literal
+from anchorline.studio.catalog import browser_value
 
 
 def explanation_view(explanation: Explanation, training_mean: float) -> dict[str, Any]:
@@ -86,6 +89,19 @@ def frontier_view(frontier: Frontier) -> dict[str, Any]:
         "literals": literals_view(frontier.literals),
         "points": [_point(point, frontier.prediction) for point in frontier.points],
     }
+
+
+def changes_view(changes: Changes) -> dict[str, Any]:
+    """Return the changes for the page: ``edits`` are for /what-if, and ``names`` can be held fixed."""
+    options = [
+        {
+            "lines": option_sentences(changes, option),
+            "edits": {name: browser_value(value) for name, value in option.values.items()},
+            "names": [move.name for move in option.moves],
+        }
+        for option in changes
+    ]
+    return {"headline": headline(changes), "options": options, "tried": tried_sentences(changes)}
 
 
 def frontier_answer(frontier: Frontier) -> dict[str, Any]:

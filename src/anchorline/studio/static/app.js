@@ -2,6 +2,7 @@
 
 import { AnswerCache, ServerError, get } from "./api.js";
 import { Cases } from "./cases.js";
+import { Changes } from "./changes.js";
 import { compare } from "./compare.js";
 import { curve } from "./curve.js";
 import { announce, byId, fill, h, isolate } from "./dom.js";
@@ -16,7 +17,7 @@ const SKETCH = { n_samples: 1000, n_certify: 0 }; // a smaller computation while
 const SETTLE_TIME = 250; // milliseconds without a change before the page requests the certified answer
 const answers = new AnswerCache();
 const state = urlState.read();
-let about, cases, whatIf;
+let about, cases, whatIf, changes;
 let current = { view: null, sum: null, literals: null, frontier: null, row: null, other: null };
 let turn = 0; // counts the opened cases, so that answers for an earlier case are ignored
 let settling = null;
@@ -157,6 +158,7 @@ async function openCase(position, isNew = true) {
   current = { ...current, view, row, frontier: null };
   drawView(view);
   drawSliders();
+  changes.open(view);
   byId("main").removeAttribute("aria-busy");
   announce(`Case ${position}: ${row?.answer ?? ""}. ${view.in_population} Verdict: ${view.verdict.title}.`);
   showErrors(loadWhatIf());
@@ -363,12 +365,26 @@ async function start() {
     Object.assign(state, { search: cases.search, sort: byId("sort").value });
     urlState.write(state);
   };
-  whatIf = new WhatIf(about, byId("what-if"), {
-    onChange: (edits, broken) => {
+  const edit = (edits, broken) => {
+    byId("error").hidden = true;
+    Object.assign(state, { edits, broken });
+    urlState.write(state);
+    showErrors(loadWhatIf());
+  };
+  whatIf = new WhatIf(about, byId("what-if"), { onChange: edit });
+  changes = new Changes(about, byId("changes"), {
+    search: async (wishes) => {
       byId("error").hidden = true;
-      Object.assign(state, { edits, broken });
-      urlState.write(state);
-      showErrors(loadWhatIf());
+      try {
+        return await answers.post("/page/changes", { row: state.case, ...wishes });
+      } catch (error) {
+        showError(error);
+        return null;
+      }
+    },
+    apply: (edits) => {
+      edit(edits, []);
+      byId("what-if-title").scrollIntoView({ block: "nearest" });
     },
   });
   byId("search").value = state.search;
