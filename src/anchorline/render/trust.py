@@ -210,10 +210,12 @@ def short_claim(certificate: "Certificate") -> str:
     verdict, share = certificate.verdict, certificate.held_share
     if share is None or certificate.free_share is None:
         return _NOT_MEASURED
-    where = f"of neighbors {short_condition(certificate)}"
+    where = f" {short_condition(certificate)}"
     if verdict is Verdict.ROBUST or not certificate.n_facts:  # a finding about the output, not about the facts
-        share, where = certificate.free_share, "of all neighbors"
-    return f"{_capital(certificate.verdict_title)}: {stays(certificate)} in {percent(share.value)}% {where}"
+        share, where = certificate.free_share, ""
+    neighbors = f"{percent(share.value)}% of {'neighbors' if where else 'all neighbors'}"
+    neighbors = "all neighbors drawn" if share.value == 1 and not share.exact else neighbors
+    return f"{_capital(certificate.verdict_title)}: {stays(certificate)} in {neighbors}{where}"
 
 
 def short_condition(certificate: "Certificate") -> str:

@@ -166,6 +166,9 @@ def test_a_robust_decision_is_praised_over_all_neighbors_and_not_for_its_facts()
 
 
 def test_rounding_turns_nothing_into_all_or_none():
+    assert short_claim(with_stability((1.0, 0.985, 1.0), (0.6, 0.58, 0.62))).endswith(
+        "the output stays at or above 0 in all neighbors drawn while the facts hold"
+    )
     all_drawn = with_stability((1.0, 0.985, 1.0), (0.60, 0.58, 0.62))
     text = over_neighbors(all_drawn)
     assert "in all 300 neighbors drawn (joint 95% interval 98.5 to 100%)" in text
