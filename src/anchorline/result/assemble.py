@@ -15,7 +15,6 @@ from anchorline.search.case import Case
 from anchorline.search.investigate import Findings
 from anchorline.search.select import Rival
 from anchorline.search.trace import TracedPoint
-from anchorline.spaces.values import own_values
 
 _MEASURED = (
     *("fidelity_error", "relevance_error", "baseline_error", "stability", "baseline_stability"),
@@ -41,7 +40,7 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         instance=tuple(neighborhood.instance),
         fixed=getattr(neighborhood, "fixed", {}),
         unseen=getattr(neighborhood, "unseen", {}),
-        values=own_values(neighborhood),
+        values=_own_values(neighborhood),
         redrawn=getattr(neighborhood, "redrawn", None),
         neighbors_mean=predictor.prediction - 2 * predictor.half_range * findings.problem.evidence.drop_mean,
         parameters=case.parameters,
@@ -50,6 +49,31 @@ def assemble(case: Case, findings: Findings) -> Explanation:
         alternatives_complete=None if rivals is None else rivals.complete,
         warnings=case.warnings,
     )
+
+
+def _own_values(neighborhood: Any) -> dict[str, str]:
+    """Return a row's own values, as text, of the attributes whose literals leave them open.
+
+    A literal whose value is kept states it. Literals of groups, and of attributes that are drawn anew inside an
+    interval, do not. Spaces other than tables have no such attributes.
+    """
+    redraws = getattr(neighborhood, "within", None) == "redraw"
+    return {
+        attribute.name: _own_text(attribute, neighborhood.columns)
+        for attribute in getattr(neighborhood, "attributes", ())
+        if redraws or len(attribute.positions) > 1
+    }
+
+
+def _own_text(attribute: Any, columns: Sequence[Any]) -> str:
+    texts = [
+        "missing" if columns[j].missing[0] else encoding.value_text(columns[j])
+        for j, encoding in zip(attribute.positions, attribute.encodings, strict=True)
+    ]
+    if len(texts) == 1:
+        return texts[0]
+    names = [encoding.name for encoding in attribute.encodings]
+    return ", ".join(f"{name} = {text}" for name, text in zip(names, texts, strict=True))
 
 
 def _certificate(case: Case, findings: Findings, contributions: np.ndarray, intercept: float) -> Certificate:

@@ -3,7 +3,7 @@
 A value that a type cannot hold raises an error; nothing is truncated, wrapped around or lost silently.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -174,28 +174,3 @@ def cast_date(moment: np.datetime64, dtype: Any) -> np.datetime64:
     if converted.astype(moment.dtype) != moment:
         raise OverflowError(f"{converted.dtype} cannot hold it")
     return converted
-
-
-def own_values(neighborhood: Any) -> dict[str, str]:
-    """Return a row's own values, as text, of the attributes whose literals leave them open.
-
-    A literal whose value is kept states it. Literals of groups, and of attributes that are drawn anew inside an
-    interval, do not. Spaces other than tables have no such attributes.
-    """
-    redraws = getattr(neighborhood, "within", None) == "redraw"
-    return {
-        attribute.name: _own_text(attribute, neighborhood.columns)
-        for attribute in getattr(neighborhood, "attributes", ())
-        if redraws or len(attribute.positions) > 1
-    }
-
-
-def _own_text(attribute: Any, columns: Sequence[Any]) -> str:
-    texts = [
-        "missing" if columns[j].missing[0] else encoding.value_text(columns[j])
-        for j, encoding in zip(attribute.positions, attribute.encodings, strict=True)
-    ]
-    if len(texts) == 1:
-        return texts[0]
-    names = [encoding.name for encoding in attribute.encodings]
-    return ", ".join(f"{name} = {text}" for name, text in zip(names, texts, strict=True))
