@@ -13,8 +13,9 @@ import numpy as np
 
 from anchorline.explainer import Explainer
 from anchorline.optimize import Problem, solve
-from anchorline.optimize.evidence import Evidence, SampleRows
+from anchorline.optimize.evidence import Evidence
 from anchorline.optimize.mip.base import import_backend
+from anchorline.optimize.rows import SampleRows
 from anchorline.search.case import Case
 from anchorline.search.investigate import gather, pose
 from anchorline.settings import Settings

@@ -127,7 +127,7 @@ def test_one_query_finds_the_sum_and_fresh_draws_confirm_its_errors(kind):
     assert (certificate.by_leaves, certificate.n_queries, certificate.status) == (True, 5001, al.Status.OPTIMAL)
     assert not certificate.stability.exact  # how often a number stays is measured
     assert explainer.explain(5, k=3, n_certify=0).certificate.n_queries == 1
-    assert "in the whole neighborhood; no sampling." in str(e)
+    assert "over all neighbors, computed from the model's trees." in str(e)
     drawn = explainer.assess(5, e.contributions, n_fresh=20_000)
     for name in ("fidelity_error", "relevance_error", "baseline_error"):
         exact, sampled = getattr(certificate, name), getattr(drawn, name)

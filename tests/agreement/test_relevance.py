@@ -8,8 +8,8 @@ import pytest
 import anchorline as al
 from anchorline.errors import InfeasibleError, ParameterError
 from anchorline.optimize import Evidence, Limits, Problem, Status
-from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.relevance import measured_relevance, relevant_rules
+from anchorline.optimize.rows import SampleRows
 from anchorline.search.sampling import cancelling_event
 from anchorline.spaces.base import Law
 from helpers.enumeration import exact_errors, random_model

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import ParameterError
-from anchorline.optimize.evidence import Evidence, SampleRows
+from anchorline.optimize.evidence import Evidence
 from anchorline.optimize.exact import Limits, solve_exact
 from anchorline.optimize.iht import solve_iht
 from anchorline.optimize.problem import Problem, Solution, Status
+from anchorline.optimize.rows import SampleRows
 
 METHODS = ("exact", "gurobi", "iht", "relaxation", "scip")
 

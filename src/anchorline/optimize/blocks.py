@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from anchorline.optimize.bounds import Centered, Projection, project
-from anchorline.optimize.groups import Blocks, arrange
+from anchorline.optimize.bounds import Bound, Centered, Node, Projection, climb, project
+from anchorline.optimize.gains import Parts
+from anchorline.optimize.groups import Blocks, arrange, completing, rests_of, sizes_of
+from anchorline.optimize.sets import few
 
 _SOLID = 1e-6  # if a candidate keeps a smaller share of its variance, rounding blurs the rest of its group
 
@@ -20,13 +22,14 @@ def blocks_of(
     numbers = centered.groups.numbers[candidates]
     index, table = arrange(numbers)
     groups, left = numbers[table[:, 0]], projection.variances
-    kappa = centered.groups.kappa[groups[:, None], groups]
+    kappa = centered.groups.kappa
+    kappa = kappa.copy() if len(groups) == len(kappa) else kappa[groups[:, None], groups]
     literals, residuals = candidates[table], projection.residuals[:, table]
     inner = centered.covariance[literals[:, :, None], literals[:, None, :]]
     if chosen:
         inner = inner - np.einsum("pgi,pgj->gij", residuals, residuals)
         squares = centered.groups.whitening.projected(
-            project(centered, chosen, centered.groups.whitening.basis).residuals
+            project(centered, chosen, np.arange(len(centered.variances))).residuals
         )[groups]
         squares[index[(left > 0) & (left < _SOLID * centered.variances[candidates])]] = 1.0
         norms, rest = np.sqrt(squares), np.sqrt(np.maximum(1 - squares, 1e-30))
@@ -36,3 +39,41 @@ def blocks_of(
     units = np.where(left > 0, 1 / np.sqrt(np.where(left > 0, left, 1.0)), 0.0)[table]
     inner = inner * units[:, :, None] * units[:, None, :]
     return Blocks(index, table, inner, kappa)
+
+
+def screen_groups(
+    centered: Centered, projection: Projection, node: Node, cutoff: float
+) -> tuple[np.ndarray, Bound, float]:
+    """Drop the candidates that no set bounded below ``cutoff`` holds, until few sets or no such ones are left.
+
+    Return the others, the last bound, and the smallest bound of the sets that hold a dropped candidate.
+    """
+    candidates, left, multipliers, closed = node.candidates, node.left, node.multipliers, np.inf
+    blocks = blocks_of(centered, projection, node.chosen, candidates)
+    while True:
+        parts = Parts.of(blocks, projection.at(*multipliers)[0], rests_among(node, candidates), left)
+        bound = climb(projection, parts, left, node.limits, multipliers, cutoff)
+        if bound.value >= cutoff:
+            return candidates[:0], bound, min(closed, bound.value)
+        kept, dropped = bound.screen(cutoff, left)
+        closed = min(closed, dropped)
+        if few(len(kept), left) or len(kept) == len(candidates):
+            return candidates[kept], bound, closed
+        candidates, projection, multipliers = candidates[kept], projection.restrict(kept), bound.multipliers
+        blocks = blocks.restrict(kept)
+
+
+def rests_among(node: Node, candidates: np.ndarray) -> np.ndarray:
+    """What the chosen literals leave of forbidden sets, (c, n), if the candidates can complete them."""
+    assert node.forbidden is not None
+    rests = rests_of(node.forbidden, node.chosen)
+    sizes, rests = sizes_of(rests), rests[:, candidates]
+    return np.asarray(rests[sizes_of(rests) == sizes])
+
+
+def allowed(centered: Centered, node: Node) -> np.ndarray:
+    """The candidates that complete no forbidden set, in the order of their groups."""
+    assert centered.groups is not None
+    assert node.forbidden is not None
+    candidates = node.candidates[np.argsort(centered.groups.numbers[node.candidates], kind="stable")]
+    return np.asarray(candidates[~completing(node.forbidden, node.chosen)[candidates]])

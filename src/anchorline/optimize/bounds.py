@@ -38,7 +38,7 @@ from anchorline.optimize.groups import VANISHING, Groups
 from anchorline.optimize.problem import Variant
 
 _ALIGNED = 1e-9  # a remaining coefficient below this share of its size is rounding noise
-_ROUNDING = 64 * np.finfo(np.float64).eps  # rounding error of a difference, as a share of its two sides
+ROUNDING = 64 * np.finfo(np.float64).eps  # rounding error of a difference, as a share of its two sides
 _NO_BOUND = -1e30  # a bound below this is worthless, because an objective is never negative
 _INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 
@@ -58,7 +58,7 @@ class Centered:
         """Center the moments of the evidence on literals of numbered groups. Cost d^2."""
         b, tbar = evidence.flip_means, evidence.drop_mean
         covariance = evidence.second_moments - b[:, None] * b
-        noise = _ROUNDING * np.diagonal(evidence.second_moments)
+        noise = ROUNDING * np.diagonal(evidence.second_moments)
         # The unit is the largest standard deviation, so that rare flips do not look degenerate.
         unit = float(np.diagonal(covariance).max(initial=0.0)) or 1.0
         variances = np.where(np.diagonal(covariance) <= noise, 0.0, np.diagonal(covariance)) / unit
@@ -132,7 +132,7 @@ class Projection:
             line = np.zeros(2) if self.line is not None else _across(self.pins[:, pinned])
             eta[pinned], mu[pinned] = saddle(self.form[:, :, None], low, high, line)
         errors = self.errors[:, :, None] + 2 * sizes[:, None, :] * self.noise
-        return _lowered(form, errors, eta, mu, low, high)
+        return lowered(form, errors, eta, mu, low, high)
 
     def restrict(self, kept: np.ndarray) -> "Projection":
         """Keep the candidates at the given positions."""
@@ -147,10 +147,10 @@ class Projection:
 
     def base(self, eta: float, mu: float, limits: tuple[float, float]) -> float:
         """``Y' form Y + 2 min(mu low, mu high)``, minus the most that rounding may have added."""
-        y, errors = np.array([1.0, eta, mu]), self.errors + _ROUNDING * np.abs(self.form)
+        y, errors = np.array([1.0, eta, mu]), self.errors + ROUNDING * np.abs(self.form)
         price = 0.0 if mu == 0 else 2 * min(mu * limits[0], mu * limits[1])
         value = float(y @ self.form @ y) + price
-        return value - (float(np.abs(y) @ errors @ np.abs(y)) + _ROUNDING * abs(price))
+        return value - (float(np.abs(y) @ errors @ np.abs(y)) + ROUNDING * abs(price))
 
     @property
     def common_line(self) -> np.ndarray | None:
@@ -168,7 +168,7 @@ def project(centered: Centered, chosen: tuple[int, ...], candidates: np.ndarray)
     residuals = centered.covariance[np.array(chosen, dtype=np.intp)[:, None], index]
     original = centered.variances[index]
     rows, variances, form = centered.rows[:, index], original.copy(), centered.form.copy()
-    noise, errors = _ROUNDING * np.abs(rows), _ROUNDING * np.abs(form)
+    noise, errors = ROUNDING * np.abs(rows), ROUNDING * np.abs(form)
     for i in range(p):
         if variances[i] <= VANISHING * original[i]:
             residuals[i] = 0.0
@@ -241,15 +241,15 @@ def _best_step(
     return np.asarray((np.minimum(np.maximum(-slope, low), high) + slope) / -np.minimum(curvature, -1e-30))
 
 
-def _lowered(
+def lowered(
     form: np.ndarray, errors: np.ndarray, eta: np.ndarray, mu: np.ndarray, low: float, high: float
 ) -> np.ndarray:
     """``Y' form Y + 2 min(mu low, mu high)``, minus the most that rounding may have added."""
     with np.errstate(invalid="ignore"):  # without a price, infinite limits do not matter
         price = np.where(mu == 0, 0.0, 2 * np.minimum(mu * low, mu * high))
     value = _quadratic(form, eta, mu) + price
-    lost = _quadratic(errors + _ROUNDING * np.abs(form), np.abs(eta), np.abs(mu))
-    return np.asarray(value - lost - _ROUNDING * np.abs(price))
+    lost = _quadratic(errors + ROUNDING * np.abs(form), np.abs(eta), np.abs(mu))
+    return np.asarray(value - lost - ROUNDING * np.abs(price))
 
 
 def _quadratic(form: np.ndarray, eta: np.ndarray, mu: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Samples as the solvers read them: `Evidence`, whose sums add up, and `SampleRows`, which keeps every row."""
+"""A sample as most solvers read it: `Evidence`, whose sums add up."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +18,7 @@ _SQUARE_PARTS = (DROP_GRID, 2.0**52, 2.0**80, 2.0**110, 2.0**140, 2.0**170)
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_ROUNDING = 1e-12  # a mean square whose rounding error may be a larger share of mean t^2 is computed exactly
 _MIN_WEIGHT = 2.0**-30  # mean weight per row at which rounding may have moved a millionth of the weight
+_DIGIT = 2.0**9  # of the drops, see `_sums`
 _ROWS_PER_PRODUCT = 2**14  # bounds the memory; float32 counts rows exactly up to 2^24
 _DEPENDENT = 1e-9  # a flip whose variance falls to this share, given other flips, is a function of them
 
@@ -57,7 +58,7 @@ class Evidence:
     @classmethod
     def from_sample(cls, flips: np.ndarray, drops: np.ndarray, weights: np.ndarray | None = None) -> "Evidence":
         """Sum a sample of flips (n, d) of 0/1, drops (n,) and optional weights (n,) >= 0. Cost n d^2."""
-        flips, drops, weights = _check_sample(flips, drops, weights)
+        flips, drops, weights = check_sample(flips, drops, weights)
         parts = [
             cls._from_rows(flips[rows], drops[rows], None if weights is None else weights[rows])
             for rows in _slices(len(drops))
@@ -66,22 +67,23 @@ class Evidence:
 
     @classmethod
     def _from_rows(cls, flips: np.ndarray, drops: np.ndarray, weights: np.ndarray | None) -> "Evidence":
+        cross_sums = None
         if weights is None:
-            narrow = flips.astype(np.float32)
-            pair_sums = (narrow.T @ narrow).astype(np.float64)  # exact, because the counts are below 2^24
+            pair_sums, cross_sums = _sums(flips, drops)
             weight, weighted = float(len(drops)), drops
         else:
             weights, table = _round_to(WEIGHT_GRID, weights), flips.astype(np.float64)
             pair_sums, weight = table.T @ (table * weights[:, None]), float(weights.sum())
             weighted = weights * drops
         parts = _split(weighted, _DROP_PARTS)
+        if cross_sums is None:  # einsum casts in small blocks and builds no table of floats
+            cross_sums = np.stack([_column_sums(part, flips) for part in parts], axis=1)
         return cls(
             n_rows=len(drops),
             weight=weight,
             flip_sums=np.diagonal(pair_sums).copy(),
             pair_sums=pair_sums,
-            # einsum casts in small blocks and builds no table of floats
-            cross_sums=np.stack([_column_sums(part, flips) for part in parts], axis=1),
+            cross_sums=cross_sums,
             drop_sums=tuple(float(part.sum()) for part in parts),
             square_sums=tuple(float(part.sum()) for part in _split(weighted * drops, _SQUARE_PARTS)),
         )
@@ -106,12 +108,14 @@ class Evidence:
 
     def scaled(self, factor: float) -> "Evidence":
         """The evidence of the drops times ``factor``; exact if the factor is a power of 2."""
-        return replace(
+        scaled = replace(
             self,
             cross_sums=self.cross_sums * factor,
             drop_sums=tuple(part * factor for part in self.drop_sums),
             square_sums=tuple(part * factor * factor for part in self.square_sums),
         )
+        scaled.__dict__["second_moments"] = self.second_moments  # computed once, because it is large
+        return scaled
 
     def mapped(self, breaks: np.ndarray) -> "Evidence":
         r"""Evidence on literals, computed from this evidence on outcomes; ``breaks`` (m, d) is 0/1.
@@ -137,7 +141,9 @@ class Evidence:
                 f"{self.n_literals} outcomes. It must have the shape ({self.n_literals}, d). "
                 "Type one row per outcome and one column per literal."
             )
-        spread = csr_array(breaks.T, dtype=np.float64)  # few outcomes per literal: ten times faster than dense
+        (literals, outcomes), d = np.nonzero(breaks.T), breaks.shape[1]
+        ends = literals.searchsorted(np.arange(d + 1))  # sparse: few outcomes per literal, ten times faster
+        spread = csr_array((np.ones(len(outcomes)), outcomes, ends), (d, len(breaks)))
         pair_sums = spread @ (spread @ self.pair_sums).T
         return replace(
             self,
@@ -268,24 +274,24 @@ def remainder(evidence: Evidence, size: int, excluded: np.ndarray) -> Remainder:
     """
     means, moments = evidence.flip_means, evidence.second_moments
     cross = evidence.cross_moments - means * evidence.drop_mean
-    variances, chosen = moments.diagonal() - means * means, np.zeros(0, dtype=np.intp)
-    flips = np.zeros((0, len(means)))  # covariances of the chosen literals
-    free = ~excluded & (variances > _DEPENDENT * means)
-    left, spread = cross, variances
+    variances, chosen = moments.diagonal() - means * means, list[int]()
+    along = np.zeros((size, len(means)))  # of the flips, along what each chosen literal adds to the earlier ones
+    left, spread, free = cross, variances, ~excluded & (variances > _DEPENDENT * means)
     while len(chosen) < size:
         possible = free & (spread > _DEPENDENT * variances)
         gains = np.where(possible, left**2 / np.where(possible, spread, 1.0), 0.0)
         best = int(np.argmax(gains))
         if not gains[best] > 0:
             break
-        chosen, free[best] = np.append(chosen, best), False
-        flips = np.concatenate([flips, [moments[best] - means[best] * means]])
-        weights = np.linalg.solve(flips[:, chosen], flips)
-        left = cross - np.einsum("ij,i->j", weights, cross[chosen])
-        spread = variances - np.einsum("ij,ij->j", weights, flips)
-    fitted = np.linalg.solve(flips[:, chosen], cross[chosen])
+        earlier, root = along[: len(chosen)], np.sqrt(spread[best])
+        row = (moments[best] - means[best] * means - earlier[:, best] @ earlier) / root
+        left, spread = left - row * (left[best] / root), spread - row * row
+        along[len(chosen)], free[best] = row, False
+        chosen.append(best)
+    flips = moments[np.ix_(chosen, chosen)] - means[chosen][:, None] * means[chosen]
+    fitted = np.linalg.solve(flips, cross[chosen])
     variance = evidence.drop_square - evidence.drop_mean**2 - float(cross[chosen] @ fitted)
-    return Remainder(chosen, left, max(0.0, variance), 1.0 + float(np.abs(fitted).sum()))
+    return Remainder(np.array(chosen, dtype=int), left, max(0.0, variance), 1.0 + float(np.abs(fitted).sum()))
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
@@ -308,20 +314,40 @@ def _split(values: np.ndarray, grids: tuple[float, ...]) -> list[np.ndarray]:
     return parts
 
 
+def _sums(flips: np.ndarray, drops: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Sums (d, d) of pairs of flips and, if the drops are on their grid, (d, 4) of the drops, by one product.
+
+    The drops are split into three digits of at most 2^8, so that all sums are integers below 2^24, which float32
+    holds exactly.
+    """
+    (n, d), ticks = flips.shape, np.clip(drops, -1, 1) * DROP_GRID
+    high = np.rint(ticks / _DIGIT**2)
+    middle = np.rint((ticks - high * _DIGIT**2) / _DIGIT)
+    digits = np.stack([high, middle, ticks - high * _DIGIT**2 - middle * _DIGIT], axis=1)
+    on_grid = bool((np.rint(ticks) / DROP_GRID == drops).all())
+    table = np.empty((n, d + 3), dtype=np.float32, order="F")
+    table[:, :d], table[:, d:] = flips, digits if on_grid else 0.0
+    sums = (table.T @ table)[:d].astype(np.float64)
+    if not on_grid:
+        return sums[:, :d].copy(), None
+    cross_sums = np.zeros((d, len(_DROP_PARTS)))
+    cross_sums[:, 0] = sums[:, d:] @ [_DIGIT**2 / DROP_GRID, _DIGIT / DROP_GRID, 1 / DROP_GRID]
+    return sums[:, :d].copy(), cross_sums
+
+
 def _column_sums(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
     """Sum the values (n,) of the flipped rows of each literal."""
-    if not values.any():
-        return np.zeros(flips.shape[1])
-    return np.asarray(np.einsum("i,ij->j", values, flips))
+    return np.asarray(np.einsum("i,ij->j", values, flips)) if values.any() else np.zeros(flips.shape[1])
 
 
 def _slices(n: int) -> list[slice]:
     return [slice(start, start + _ROWS_PER_PRODUCT) for start in range(0, n, _ROWS_PER_PRODUCT)]
 
 
-def _check_sample(
+def check_sample(
     flips: np.ndarray, drops: np.ndarray, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return flips (n, d) as booleans, drops and weights (n,) as floats; raise `SampleError` if one is wrong."""
     flips, drops = np.asarray(flips), np.asarray(drops, dtype=np.float64)
     if flips.ndim != 2 or drops.shape != (len(flips),) or len(flips) == 0:
         raise SampleError(
@@ -351,50 +377,3 @@ def _check_sample(
             "Type the probability of each row."
         )
     return flips, drops, weights
-
-
-@dataclass(frozen=True, eq=False)
-class SampleRows:
-    """A sample stored row by row with bit-packed flips, for solvers that need more than moments."""
-
-    packed: np.ndarray  # (n, ceil(d / 8)) bytes
-    n_literals: int
-    drops: np.ndarray
-    weights: np.ndarray | None = None
-    stays: np.ndarray | None = None  # whether each row keeps the decision; None if the model makes no decision
-    clipped: np.ndarray | None = None  # whether the output of each row left its range; None if unknown
-
-    @classmethod
-    def pack(
-        cls,
-        flips: np.ndarray,
-        drops: np.ndarray,
-        weights: np.ndarray | None = None,
-        stays: np.ndarray | None = None,
-        clipped: np.ndarray | None = None,
-    ) -> "SampleRows":
-        """Pack a sample with boolean flips (n, d)."""
-        flips, drops, weights = _check_sample(flips, drops, weights)
-        packed = np.packbits(np.ascontiguousarray(flips), axis=1)  # packed row by row, which unpacks fastest
-        return cls(packed, flips.shape[1], drops, weights, stays, clipped)
-
-    @classmethod
-    def joined(cls, parts: Sequence["SampleRows"]) -> "SampleRows":
-        """Join samples of the same kind, and keep the order of their rows."""
-        columns = {
-            name: None
-            if getattr(parts[0], name) is None
-            else np.concatenate([getattr(part, name) for part in parts])
-            for name in ("packed", "drops", "weights", "stays", "clipped")
-        }
-        return replace(parts[0], **columns)  # type: ignore[arg-type]
-
-    @property
-    def flips(self) -> np.ndarray:
-        """Flips (n, d) as booleans, unpacked again at every access."""
-        return np.unpackbits(self.packed, axis=1, count=self.n_literals).astype(bool)
-
-    @property
-    def row_weights(self) -> np.ndarray:
-        """Weights (n,), all 1 if the sample has no weights."""
-        return np.ones(len(self.drops)) if self.weights is None else self.weights

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from anchorline.errors import NumericalError
-from anchorline.optimize.blocks import blocks_of
+from anchorline.optimize.blocks import allowed, rests_among, screen_groups
 from anchorline.optimize.bounds import (
     Alone,
     Bound,
@@ -22,9 +22,9 @@ from anchorline.optimize.bounds import (
     project,
     saddle,
 )
-from anchorline.optimize.gains import Parts
-from anchorline.optimize.groups import completing, rests_of
+from anchorline.optimize.groups import completing
 from anchorline.optimize.problem import Problem, Solution, Status, Variant
+from anchorline.optimize.sets import combinations, few, values_of_sets, without
 from anchorline.optimize.splits import Splits
 
 TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed, and its bound is kept
@@ -144,8 +144,8 @@ def solve_exact(problem: Problem, limits: Limits, shared: "Shared | None" = None
     try:
         n_nodes, stopped = _search(problem.scaled, limits, pool, shared)
     except NumericalError:
-        return _report(pool, 0, Status.NUMERICAL, problem.unit)
-    return _report(pool, n_nodes, Status.LIMIT if stopped else Status.OPTIMAL, problem.unit)
+        return report(pool, 0, Status.NUMERICAL, problem.unit)
+    return report(pool, n_nodes, Status.LIMIT if stopped else Status.OPTIMAL, problem.unit)
 
 
 def solve_path(problems: list[Problem], limits: Limits) -> list[Solution]:
@@ -187,11 +187,11 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
         if shared.centered.groups is not None:
             splits = Splits(shared.centered, roots, alone=pool.size == 1)
         open_nodes = _queue(((0.0, root) for root in roots) if splits is None else splits.nodes(), proven, 0)
-        n_nodes += _branch(shared.centered, open_nodes, pool, until - n_nodes, deadline)
+        n_nodes += branch(shared.centered, open_nodes, pool, until - n_nodes, deadline)
         if splits is not None and pool.limited and splits.is_free:
             more = _queue(splits.left_out(), proven, 1 + max((entry[1] for entry in open_nodes), default=0))
             open_nodes = sorted([*open_nodes, *more])
-            n_nodes += _branch(shared.centered, open_nodes, pool, until - n_nodes, deadline)
+            n_nodes += branch(shared.centered, open_nodes, pool, until - n_nodes, deadline)
         stopped = bool(open_nodes) and open_nodes[0][0] < pool.cutoff
         if not stopped or is_over(deadline):
             break
@@ -201,7 +201,7 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
     return n_nodes, stopped
 
 
-def _branch(centered: Centered, open_nodes: Queue, pool: Pool, max_nodes: float, deadline: float) -> int:
+def branch(centered: Centered, open_nodes: Queue, pool: Pool, max_nodes: float, deadline: float) -> int:
     """Expand the node of smallest bound until no node can gain or a limit is reached; return the node count."""
     n_nodes, order = 0, max((entry[1] for entry in open_nodes), default=0)
     while open_nodes and open_nodes[0][0] < pool.cutoff and n_nodes < max_nodes and not is_over(deadline):
@@ -213,7 +213,7 @@ def _branch(centered: Centered, open_nodes: Queue, pool: Pool, max_nodes: float,
     return n_nodes
 
 
-def _report(pool: Pool, n_nodes: int, status: Status, unit: float) -> Solution:
+def report(pool: Pool, n_nodes: int, status: Status, unit: float) -> Solution:
     """The best sum of the pool, in the units of the problem."""
     problem = pool.problem
     if not pool.ranked:  # the first guess would have found a sum if any were feasible
@@ -289,8 +289,11 @@ def _root(centered: Centered, variant: Variant, guess: tuple[int, ...]) -> Node:
 def _add_best(centered: Centered, chosen: tuple[int, ...], variant: Variant) -> tuple[tuple[int, ...], float]:
     others = np.delete(np.arange(len(centered.variances)), list(chosen))
     if centered.groups is not None:
-        allowed = others[~completing(centered.groups.circuits, chosen)[others]]
-        others = allowed if len(allowed) else others
+        barred = completing(centered.groups.circuits, chosen)
+        if variant.low < variant.high:  # two bounds, rather than a bound and the interval
+            barred |= completing(centered.groups.redundant, chosen)
+        kept = others[~barred[others]]
+        others = kept if len(kept) else others
     values = project(centered, chosen, others).values(variant.low, variant.high)
     pos = int(np.argmin(values))
     return (*chosen, int(others[pos])), float(values[pos])
@@ -300,7 +303,7 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
     """Close the node, or return its children with their bounds, best first."""
     left = node.left
     if node.forbidden is not None:
-        node = replace(node, candidates=_allowed(centered, node))
+        node = replace(node, candidates=allowed(centered, node))
     if len(node.candidates) <= left or not left:  # taking all of them is at least as good as any subset
         _offer(pool, node, node.candidates[:left])
         return []
@@ -308,11 +311,15 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
     if left == 1:
         _offer_best(pool, node, node.candidates[:, None], projection.values(*node.limits))
         return []
+    if _offer_all(centered, projection, node, pool):
+        return []
     candidates, bound = _screen(centered, projection, node, pool)
     if len(candidates) <= left:
         if len(candidates):
             _offer(pool, node, candidates)
         return []
+    if centered.groups is not None and few(len(candidates), left) and len(candidates) < len(node.candidates):
+        return [(bound.value, replace(node, candidates=candidates))]
     order, bounds, closed = bound.children(pool.cutoff, left)
     pool.close(closed)
     candidates = candidates[order]
@@ -325,12 +332,15 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
     ]
 
 
-def _allowed(centered: Centered, node: Node) -> np.ndarray:
-    """The candidates that complete no forbidden set, in the order of their groups."""
-    assert centered.groups is not None
-    assert node.forbidden is not None
-    candidates = node.candidates[np.argsort(centered.groups.numbers[node.candidates], kind="stable")]
-    return np.asarray(candidates[~completing(node.forbidden, node.chosen)[candidates]])
+def _offer_all(centered: Centered, projection: Projection, node: Node, pool: Pool) -> bool:
+    """Offer the best of all sets of candidates if they are few; return whether this was done."""
+    if centered.groups is None or not few(len(node.candidates), node.left):
+        return False
+    sets = without(combinations(len(node.candidates), node.left), rests_among(node, node.candidates))
+    values = values_of_sets(centered, projection, node.candidates, sets, *node.limits)
+    if values is not None:
+        _offer_best(pool, node, node.candidates[sets], values)
+    return values is not None
 
 
 def _offer_best(pool: Pool, node: Node, sets: np.ndarray, values: np.ndarray) -> None:
@@ -355,7 +365,9 @@ def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) 
     second stage waits for that child, where its bound is tighter.
     """
     if centered.groups is not None:
-        return _screen_groups(centered, projection, node, pool)
+        candidates, bound, closed = screen_groups(centered, projection, node, pool.cutoff)
+        pool.close(closed)
+        return candidates, bound
     candidates, left = node.candidates, node.left
     limits, multipliers = node.limits, node.multipliers
     exact = len(candidates) <= _FEW_CANDIDATES
@@ -369,29 +381,3 @@ def _screen(centered: Centered, projection: Projection, node: Node, pool: Pool) 
             return candidates[kept], bound
         candidates, projection, multipliers = candidates[kept], projection.restrict(kept), bound.multipliers
         exact = len(candidates) <= _MAX_ALL_PAIRS
-
-
-def _screen_groups(centered: Centered, projection: Projection, node: Node, pool: Pool) -> tuple[np.ndarray, Bound]:
-    """`_screen` for literals of which several belong to one attribute."""
-    candidates, left, multipliers = node.candidates, node.left, node.multipliers
-    blocks = blocks_of(centered, projection, node.chosen, candidates)
-    while True:
-        parts = Parts.of(blocks, projection.at(*multipliers)[0], _rests(node, candidates), left)
-        bound = climb(projection, parts, left, node.limits, multipliers, pool.cutoff)
-        if bound.value >= pool.cutoff:
-            pool.close(bound.value)
-            return candidates[:0], bound
-        kept, closed = bound.screen(pool.cutoff, left)
-        pool.close(closed)
-        if len(kept) <= left or len(kept) == len(candidates):
-            return candidates[kept], bound
-        candidates, projection, multipliers = candidates[kept], projection.restrict(kept), bound.multipliers
-        blocks = blocks.restrict(kept)
-
-
-def _rests(node: Node, candidates: np.ndarray) -> np.ndarray:
-    """What the chosen literals leave of forbidden sets, (c, n), if the candidates can complete them."""
-    assert node.forbidden is not None
-    rests = rests_of(node.forbidden, node.chosen)
-    sizes, rests = rests.sum(axis=1), rests[:, candidates]
-    return np.asarray(rests[rests.sum(axis=1) == sizes])

@@ -4,22 +4,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anchorline.optimize.groups import ALIGNED, UNBOUNDED, VANISHING, Blocks, Spans
+from anchorline.optimize.groups import ALIGNED, UNBOUNDED, VANISHING, Blocks, Spans, sizes_of
 
 _INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 _LIGHT = 0.2  # the smallest weight of a group, as a share of the largest
 _FLOOR = 1e-50  # added to every gain, so that 0 times an unbounded factor is unbounded
 
 
-def factors(kappa: np.ndarray, weights: np.ndarray, n_top: int) -> np.ndarray:
-    """``1 / (1 - rho)`` per group (G,), with the ``n_top`` largest weighted kappa of each group in ``rho``."""
-    n = len(weights)
-    if n_top <= 0:
-        return np.ones(n)
-    sizes = kappa * weights
-    rho = (np.partition(sizes, n - n_top, axis=1)[:, n - n_top :] if n_top < n - 1 else sizes).sum(
-        axis=1
-    ) / weights
+def factors(kappa: np.ndarray, weights: np.ndarray, r: int) -> np.ndarray:
+    """``1 / (1 - rho)`` (3, G) of parts of 1, 2 and 3 of the r candidates; rho sums the largest weighted kappa."""
+    n, n_top = len(weights), min(r - 1, len(weights))
+    sums = np.zeros((3, n))  # of the r - 1, r - 2 and r - 3 largest
+    if n_top > 0:
+        sizes = kappa * weights
+        top = np.partition(sizes, n - n_top, axis=1)[:, n - n_top :] if n_top < n else sizes
+        sums_of_largest = np.cumsum(np.sort(top, axis=1)[:, ::-1], axis=1)
+        for part, size in enumerate(range(r - 1, max(r - 4, 0), -1)):
+            sums[part] = sums_of_largest[:, min(size, n_top) - 1]
+    rho = sums / weights
     return np.where(rho >= _INDEFINITE, UNBOUNDED, 1 / np.where(rho >= _INDEFINITE, 1.0, 1 - rho))
 
 
@@ -35,7 +37,7 @@ class Parts:
     overlaps: np.ndarray  # (P,) correlations of the pairs
     two: np.ndarray  # (P,) factors of pairs
     more: "Whole | None"  # the largest parts of more than two candidates
-    weights: np.ndarray  # (G,)
+    factors: np.ndarray  # (3, G) of parts of one, two and three candidates
 
     @property
     def steps(self) -> int:
@@ -50,17 +52,18 @@ class Parts:
         """
         table, index = blocks.table, blocks.index
         allowed = (table[:, :, None] < table[:, None, :]) & (table >= 0)[:, :, None]
-        first, second = np.nonzero(rests[rests.sum(axis=1) == 2])[1].reshape(-1, 2).T
+        both = np.ascontiguousarray(rests[sizes_of(rests) == 2])
+        first, second = both.argmax(axis=1), both.shape[1] - 1 - both[:, ::-1].argmax(axis=1)
         begins = table[index[first], 0]
         allowed[index[first], first - begins, second - begins] = False
         owners, i, j = np.nonzero(allowed)
         pairs = np.stack([table[owners, i], table[owners, j]])
         weights = np.maximum.reduceat(np.abs(y), table[:, 0])
         weights = np.maximum(weights, max(_LIGHT * float(weights.max()), 1e-30))
-        more = _largest_parts(blocks, weights, rests, r) if r > 2 and table.shape[1] > 2 else None
-        one, two = factors(blocks.kappa, weights, r - 1)[index], factors(blocks.kappa, weights, r - 2)[owners]
-        overlaps = blocks.inner[owners, i, j]
-        return cls(table[:, 0], index, one, pairs, owners, overlaps, two, more, weights)
+        each = factors(blocks.kappa, weights, r)
+        more = _largest_parts(blocks, each, rests) if r > 2 and table.shape[1] > 2 else None
+        one, two, overlaps = each[0, index], each[1, owners], blocks.inner[owners, i, j]
+        return cls(table[:, 0], index, one, pairs, owners, overlaps, two, more, each)
 
     def gains(self, y: np.ndarray, lost: np.ndarray, r: int) -> "Gains":
         """Gains of the candidates' values ``y`` (n,) of a'Y, of which rounding may have lost ``lost``."""
@@ -78,10 +81,12 @@ class Whole:
 
     @classmethod
     def of(
-        cls, blocks: Blocks, weights: np.ndarray, owners: np.ndarray, table: np.ndarray, sizes: np.ndarray, r: int
+        cls, blocks: Blocks, each: np.ndarray, owners: np.ndarray, table: np.ndarray, sizes: np.ndarray
     ) -> "Whole":
-        """Parts of the groups ``owners``, each a row of `Blocks.table` with some candidates replaced by -1."""
-        each = np.stack([factors(blocks.kappa, weights, r - m) for m in (1, 2, 3)])
+        """Parts of the groups ``owners``, each a row of `Blocks.table` with some candidates replaced by -1.
+
+        ``each`` (3, G) are the factors of parts of one, two and three candidates.
+        """
         return cls(owners, sizes, Spans.of(table, blocks.inner[owners]), each[np.minimum(sizes, 3) - 1, owners])
 
     def gains(self, y: np.ndarray, lost: np.ndarray) -> np.ndarray:
@@ -89,7 +94,7 @@ class Whole:
         return np.asarray(self.spans.gains(y, lost) * self.factors)
 
 
-def _largest_parts(blocks: Blocks, weights: np.ndarray, rests: np.ndarray, r: int) -> Whole | None:
+def _largest_parts(blocks: Blocks, each: np.ndarray, rests: np.ndarray) -> Whole | None:
     """The largest parts of more than two candidates that lack a candidate of their group's first rest."""
     table, counts = blocks.table, np.bincount(blocks.index)
     first = np.full(len(table), -1)
@@ -102,7 +107,7 @@ def _largest_parts(blocks: Blocks, weights: np.ndarray, rests: np.ndarray, r: in
     which, literals = np.nonzero(rests[first[split]])
     rows = table[split[which]]
     sets = np.concatenate([table[whole], np.where(rows == literals[:, None], -1, rows)])
-    return Whole.of(blocks, weights, np.concatenate([whole, split[which]]), sets, np.full(len(sets), 3), r)
+    return Whole.of(blocks, each, np.concatenate([whole, split[which]]), sets, np.full(len(sets), 3))
 
 
 @dataclass(frozen=True, eq=False)

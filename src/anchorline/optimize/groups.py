@@ -35,6 +35,7 @@ literals of an exact circuit fit as well as any other two of them.
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -113,13 +114,20 @@ class Groups:
 
 def _sets(members: np.ndarray, d: int) -> np.ndarray:
     """Sets of literals (c, s) as masks (c, d)."""
-    masks = np.zeros((len(members), d), dtype=bool)
+    masks = np.zeros((len(members), d), dtype=bool, order="F")  # columns are picked much faster
     masks[np.arange(len(members))[:, None], members] = True
     return masks
 
 
+def sizes_of(sets: np.ndarray) -> np.ndarray:
+    """Numbers of literals of sets (c, d), which are small."""
+    return np.asarray(np.add.reduce(sets.view(np.uint8), axis=1, dtype=np.uint8))
+
+
 def rests_of(circuits: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:
     """What the chosen literals leave of each circuit, (c, d)."""
+    if not chosen:
+        return circuits
     rests = circuits.copy()
     rests[:, list(chosen)] = False
     return rests
@@ -128,7 +136,7 @@ def rests_of(circuits: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:
 def completing(circuits: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:
     """Whether each literal completes one of the circuits (c, d), as an array (d,)."""
     rests = rests_of(circuits, chosen)
-    return np.asarray(rests[rests.sum(axis=1) == 1].any(axis=0))
+    return np.asarray(rests[sizes_of(rests) == 1].any(axis=0))
 
 
 def tabulate(index: np.ndarray) -> np.ndarray:
@@ -176,70 +184,76 @@ class Spans:
 class Whitening:
     """Orthonormal directions of all groups, and how far two groups depend on each other.
 
-    A direction is a literal minus what the earlier ones of its group explain, divided by its length. The *basis*
-    are the literals that leave a direction.
+    A direction is a literal minus what the earlier ones of its group explain, divided by its length; a literal of
+    which nothing is left has none. The matrices are sparse, because a direction has few literals.
     """
 
-    basis: np.ndarray  # (b,) literals, in the order of their groups
-    table: np.ndarray  # (G, m) positions in the basis by group, -1 where a group has fewer
-    shares: np.ndarray  # (G, m, m): what each literal (row) has of earlier directions (column)
-    scale: np.ndarray  # (G, m): 1 / length of what is left of a literal
-    units: np.ndarray  # (b,) 1 / standard deviation of the literals
+    starts: np.ndarray  # (G + 1,) where the directions of every group begin, and where the last ones end
+    directions: Any  # (b, d), each a combination of literals, in the order of their groups
+    members: Any  # (G, b), 1 where a group has a direction
 
     @classmethod
     def of(cls, numbers: np.ndarray, covariance: np.ndarray, variances: np.ndarray) -> "Whitening":
         """Orthonormalize groups with the numbers (d,), by the method of Gram and Schmidt."""
+        from scipy.sparse import csr_array  # noqa: PLC0415  on first use only
+
         units = np.where(variances > 0, 1 / np.sqrt(np.where(variances > 0, variances, 1.0)), 0.0)
         table = tabulate(numbers)
-        inner = inside(table, covariance, units)
-        shares, scale = np.zeros(inner.shape), np.ones(table.shape)
-        for i in range(1, table.shape[1]):
-            for j in range(i):
-                known = np.einsum("gk,gk->g", shares[:, i, :j], shares[:, j, :j])
-                shares[:, i, j] = (inner[:, i, j] - known) * scale[:, j]
-            left = 1 - np.einsum("gk,gk->g", shares[:, i], shares[:, i])
-            scale[:, i] = np.where(left > VANISHING, 1 / np.sqrt(np.where(left > VANISHING, left, 1.0)), 0.0)
-        solid = (table >= 0) & (scale > 0)
-        positions = np.where(solid, np.cumsum(solid).reshape(solid.shape) - 1, -1)
-        return cls(table[solid], positions, shares, scale, units[table[solid]])
-
-    def apply(self, rows: np.ndarray) -> np.ndarray:
-        """Turn rows (b, x), one per literal of the basis, into rows of directions. Mutates nothing."""
-        rows = rows.copy()
-        for i in range(1, self.table.shape[1]):
-            groups = np.flatnonzero(self.table[:, i] >= 0)
-            at = self.table[groups, i]
-            row = rows[at]
-            for j in range(i):
-                row -= self.shares[groups, i, j, None] * rows[self.table[groups, j]]
-            rows[at] = row * self.scale[groups, i, None]
-        return rows
-
-    def lengths(self, directions: np.ndarray) -> np.ndarray:
-        """Squared lengths (G, x) in each group of rows (b, x) of directions."""
-        return np.add.reduceat(directions**2, self.table[:, 0], axis=0)
+        weights, solid = _orthonormal(inside(table, covariance, units))
+        solid &= table >= 0
+        starts = np.r_[0, np.cumsum(solid.sum(axis=1))]
+        used = solid[:, :, None] & (weights != 0)
+        literals = np.broadcast_to(table[:, None, :], weights.shape)[used]
+        ends = np.r_[0, np.cumsum(used.sum(axis=2)[solid])]
+        b = int(starts[-1])
+        directions = csr_array((weights[used] * units[literals], literals, ends), (b, len(units)))
+        members = csr_array((np.ones(b), np.arange(b), starts), (len(table), b))
+        return cls(starts, directions, members)
 
     def kappa(self, covariance: np.ndarray) -> np.ndarray:
-        """Norms (G, G) of the correlations between the directions of two groups. Cost b^2."""
-        along = self.apply(covariance[self.basis[:, None], self.basis] * self.units[:, None] * self.units)
-        across = self.lengths(self.apply(along.T))
-        kappa = np.sqrt(np.add.reduceat(across, self.table[:, 0], axis=1))
+        """Norms (G, G) of the correlations between the directions of two groups. Cost d^2."""
+        across = self.directions @ (self.directions @ covariance).T
+        across *= across
+        kappa = np.asarray(self.members @ (self.members @ across).T)
+        np.sqrt(kappa, out=kappa)
         np.fill_diagonal(kappa, 0.0)
-        return np.asarray(kappa)
+        return kappa
 
     def projected(self, residuals: np.ndarray) -> np.ndarray:
         """Largest squared norm (G,) that a unit vector of a group keeps in a projection, if it is below 1.
 
-        ``residuals`` (p, b) are the coordinates of the basis in the space of the projection. A norm of 1 belongs
-        to a vector of that space, such as a chosen literal of the group: the projection leaves nothing of it.
+        ``residuals`` (p, d) are the coordinates of the literals in the space of the projection. A norm of 1
+        belongs to a vector of that space, such as a chosen literal of the group: the projection leaves nothing of
+        it.
         """
-        along = self.apply((residuals * self.units).T)
-        squares = self.lengths(along).sum(axis=1)
+        along = self.directions @ residuals.T
+        squares = self.members @ (along * along).sum(axis=1)
         for group in np.flatnonzero(squares > _LONG).tolist():
-            directions = along[self.table[group][self.table[group] >= 0]]
-            norms = np.linalg.eigvalsh(directions @ directions.T)
+            own = along[self.starts[group] : self.starts[group + 1]]
+            norms = np.linalg.eigvalsh(own @ own.T)
             squares[group] = norms[norms < 1 - VANISHING].max(initial=0.0)
         return np.asarray(squares)
+
+
+def _orthonormal(inner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Directions as combinations of the literals of each group, (G, m, m), and whether anything is left, (G, m).
+
+    ``inner`` (G, m, m) are correlations.
+    """
+    shares, weights = np.zeros(inner.shape), np.zeros(inner.shape)
+    left = np.ones(inner.shape[:2])
+    scale = np.ones(inner.shape[:2])
+    for i in range(inner.shape[1]):
+        weights[:, i, i] = 1.0
+        for j in range(i):
+            known = np.einsum("gk,gk->g", shares[:, i, :j], shares[:, j, :j])
+            shares[:, i, j] = (inner[:, i, j] - known) * scale[:, j]
+            weights[:, i] -= shares[:, i, j, None] * weights[:, j]
+        left[:, i] -= np.einsum("gk,gk->g", shares[:, i], shares[:, i])
+        solid = left[:, i] > VANISHING
+        scale[:, i] = np.where(solid, 1 / np.sqrt(np.where(solid, left[:, i], 1.0)), 0.0)
+        weights[:, i] *= scale[:, i, None]
+    return weights, scale > 0
 
 
 def inside(table: np.ndarray, covariance: np.ndarray, units: np.ndarray) -> np.ndarray:

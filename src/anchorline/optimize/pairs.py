@@ -17,7 +17,7 @@ import numpy as np
 
 from anchorline.errors import NumericalError
 from anchorline.optimize.bounds import Alone, Centered, Node, climb, project, saddle
-from anchorline.optimize.exact import Limits, Pool, Queue, _branch, _report, is_over, solve_exact
+from anchorline.optimize.exact import Limits, Pool, Queue, branch, is_over, report, solve_exact
 from anchorline.optimize.pair_bounds import PAIR_COST, PairColumns, bounds_with
 from anchorline.optimize.problem import Problem, Solution, Status, Variant
 from anchorline.optimize.splits import split
@@ -89,7 +89,7 @@ def solve_with_pairs(paired: PairProblem, limits: Limits) -> Solution:
     status = Status.LIMIT if search.stopped or first.status is Status.LIMIT else Status.OPTIMAL
     if status is Status.LIMIT:
         search.pool.closed = max(search.pool.closed, _floor(search.centered))
-    found = _report(search.pool, first.n_nodes + search.n_nodes, status, paired.problem.unit)
+    found = report(search.pool, first.n_nodes + search.n_nodes, status, paired.problem.unit)
     if found.objective < first.objective:
         return found
     return replace(first, status=found.status, lower_bound=min(found.lower_bound, first.objective))
@@ -202,7 +202,7 @@ class _Search:
         queue.sort(key=lambda entry: entry[:2])  # a sorted list is a heap
         if queue:
             self.pool.problem = _Beside.of(self.problem, len(queue[0][2].chosen))
-        self.n_nodes += _branch(self.centered, queue, self.pool, self.max_nodes - self.n_nodes, self.deadline)
+        self.n_nodes += branch(self.centered, queue, self.pool, self.max_nodes - self.n_nodes, self.deadline)
         if queue:
             self.pool.close(queue[0][0])
             self.stopped = self.stopped or queue[0][0] < self.pool.cutoff

@@ -23,9 +23,9 @@ from typing import Protocol
 import numpy as np
 
 from anchorline.optimize.coverage import Coverage, CoverageProblem, solve_coverage
-from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.exact import Limits, is_over
 from anchorline.optimize.problem import Problem, Status
+from anchorline.optimize.rows import SampleRows
 
 _CANCELLATION = 1e-12  # contributions cancel if their sum is at most this share of their sizes, as in sampling
 _MAX_LISTED = 20  # all 2^s sums are computed for at most this many literals

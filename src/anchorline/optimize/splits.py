@@ -98,6 +98,6 @@ def _circuit_bounds(
     y, lost = projection.at(eta, 0.0)
     parts = Parts.of(blocks, y, circuits[:0], r)
     gains, sizes, owners = parts.gains(y, lost, r), circuits.sum(axis=1), blocks.index[circuits.argmax(axis=1)]
-    whole = Whole.of(blocks, parts.weights, owners, blocks.table[owners], sizes, r)
+    whole = Whole.of(blocks, parts.factors, owners, blocks.table[owners], sizes)
     others = gains.others(r, int(sizes.max()))[sizes - 1, owners]
     return np.asarray(projection.base(eta, 0.0, (-np.inf, np.inf)) - whole.gains(y, lost) - others)

@@ -14,7 +14,7 @@ from anchorline.guarantees import Estimate, estimate_mean, estimate_share, exact
 from anchorline.guarantees.rounding import rounded_down, rounded_up
 from anchorline.guarantees.verdicts import Losses, Verdict, title
 from anchorline.model.predictor import Predictor
-from anchorline.optimize.evidence import SampleRows
+from anchorline.optimize.rows import SampleRows
 from anchorline.search.case import Case
 from anchorline.search.effects import idle_facts
 from anchorline.search.sampling import (

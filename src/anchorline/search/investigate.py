@@ -13,7 +13,8 @@ from anchorline.errors import BudgetError, InfeasibleError, ParameterError
 from anchorline.grid import DROP_GRID
 from anchorline.guarantees import achievable_epsilon, flip_sum_limit, split_delta
 from anchorline.optimize import Problem, Solution, Status, restricted, solve, spread_out
-from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, Remainder, SampleRows, remainder
+from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, Remainder, remainder
+from anchorline.optimize.rows import SampleRows
 from anchorline.search.assess import Assessment, assess, assess_exactly, assess_until
 from anchorline.search.case import Case, flips_not_independent
 from anchorline.search.pairs import Candidates, check_pairs, find_candidates, solve_pairs

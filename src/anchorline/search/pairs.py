@@ -8,8 +8,9 @@ from anchorline.errors import InfeasibleError, ParameterError
 from anchorline.grid import DROP_GRID
 from anchorline.guarantees import flip_sum_limit
 from anchorline.optimize import Problem, Solution, Status, spread_out
-from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, SampleRows, remainder
+from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, remainder
 from anchorline.optimize.pairs import PairProblem, solve_with_pairs
+from anchorline.optimize.rows import SampleRows
 from anchorline.search.case import Case
 from anchorline.spaces.base import Law, Pairs
 

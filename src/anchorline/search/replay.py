@@ -6,8 +6,8 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.optimize import Problem, Solution, Status
-from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.relevance import rule_error
+from anchorline.optimize.rows import SampleRows
 from anchorline.search.case import Case
 from anchorline.search.investigate import (
     Choice,

@@ -73,25 +73,41 @@ class DrawnFlips:
         first, last = start // _GROUP, -(-stop // _GROUP)
         n_ways, n_attributes = self.ends.shape
         draws = np.empty((n_attributes, max(0, last - first) * _GROUP), dtype=np.min_scalar_type(n_ways))
-        highs = _smallest(self.ends >> 32)[:, :, None]
+        highs, generator = _smallest(self.ends >> 32)[:, :, None], np.random.Philox(key=self.key)
+        state, tied = generator.state, list[tuple[np.ndarray, np.ndarray]]()
         for group in range(first, last):
+            state["state"]["counter"][1] = group
+            generator.state = state  # eight times faster than a new generator
             at = (group - first) * _GROUP
-            self._draw(group, highs, draws[:, at : at + _GROUP])
+            places, exact = self._draw(generator, highs, draws[:, at : at + _GROUP])
+            attributes, rows = np.divmod(places, _GROUP)
+            tied.append((attributes * draws.shape[1] + (rows + at), exact))
+        self._settle(tied, draws)
         return draws[:, start - first * _GROUP : stop - first * _GROUP].T, None
 
-    def _draw(self, group: int, highs: np.ndarray, draws: np.ndarray) -> None:
-        """Fill in the draws (attributes, rows) of a group; ``highs`` (ways, attributes, 1) begin the ends."""
-        generator = np.random.Philox(key=self.key, counter=group << 64)
+    def _draw(
+        self, generator: np.random.Philox, highs: np.ndarray, draws: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Fill in the draws (attributes, rows) of a group; ``highs`` (ways, attributes, 1) begin the ends.
+
+        Return the places of ties, where the byte does not decide, and all 40 bits of their numbers.
+        """
         short = _raw(generator, draws.size, "u1").reshape(draws.shape)
-        draws[:], tied = 1, short == highs[-1]
+        changes, tied = short < highs[-1], short == highs[-1]
+        draws[:] = changes
         for high in highs[:-1]:  # ends increase, so the first way that exceeds follows all that do not
-            draws += short >= high
+            draws += (short >= high) & changes
             tied |= short == high
-        draws *= short < highs[-1]
-        attributes, rows = np.divmod(np.flatnonzero(tied), draws.shape[1])
-        exact = (short[attributes, rows].astype(np.int64) << 32) + _raw(generator, len(rows), "<u4")
-        ends = self.ends[:, attributes]
-        draws[attributes, rows] = np.where(exact < ends[-1], 1 + np.count_nonzero(ends <= exact, axis=0), 0)
+        places = np.flatnonzero(tied)
+        return places, (short.reshape(-1)[places].astype(np.int64) << 32) + _raw(generator, len(places), "<u4")
+
+    def _settle(self, tied: list[tuple[np.ndarray, np.ndarray]], draws: np.ndarray) -> None:
+        """Fill in the draws (attributes, rows) of ties, given by their places and numbers."""
+        if not tied:
+            return
+        places, exact = (np.concatenate(parts) for parts in zip(*tied, strict=True))
+        ends = self.ends[:, places // draws.shape[1]]
+        draws.reshape(-1)[places] = np.where(exact < ends[-1], 1 + np.count_nonzero(ends <= exact, axis=0), 0)
 
     def generator(self, start: int) -> np.random.Generator:
         """Return the generator of values for the batch that starts at this row; twice as fast as Philox."""

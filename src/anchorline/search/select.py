@@ -7,9 +7,9 @@ import numpy as np
 from anchorline.errors import InfeasibleError
 from anchorline.guarantees import Estimate, estimate_mean, exact_estimate, flip_sum_limit
 from anchorline.optimize import Limits, Problem, Solution, Status, restricted, spread_out
-from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.exact import TOLERANCE, Candidate, solve_runners_up
 from anchorline.optimize.relevance import Odds, Rule, measured_relevance, relevant_rules, shortest_rule
+from anchorline.optimize.rows import SampleRows
 from anchorline.search.assess import fidelity_range, flipped_sums
 from anchorline.settings import Settings
 

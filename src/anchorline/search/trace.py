@@ -7,8 +7,8 @@ from typing import Any
 from anchorline.errors import ParameterError
 from anchorline.guarantees import Estimate
 from anchorline.optimize import Problem, Solution
-from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.exact import solve_path
+from anchorline.optimize.rows import SampleRows
 from anchorline.search.assess import Measured, estimate_drop, estimate_fidelity
 from anchorline.search.case import Case, flips_not_independent
 from anchorline.search.investigate import as_resolved, check_budget, gather, plan, pose, solve_posed

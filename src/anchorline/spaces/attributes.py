@@ -38,10 +38,14 @@ class Way(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """The literals about an attribute: its statement, and its bounds; and the ways of breaking them."""
+    """The literals about an attribute: its statement, and its bounds; and the ways of breaking them.
+
+    ``texts`` are those of the bounds, and what else a neighbor that meets the bound may take: "a higher one".
+    """
 
     bounds: tuple[Range, ...]
     ways: tuple[Way, ...]
+    texts: tuple[tuple[str, str], ...] = ()
 
     @property
     def n_literals(self) -> int:
@@ -53,9 +57,9 @@ def changes_of(offers: Sequence[Offer]) -> tuple[tuple[Change, ...], ...]:
     """Return the ways in which attributes change, with their shares; literals are numbered in order."""
     changes, n_literals = [], 0
     for offer in offers:
-        total = sum(way.size for way in offer.ways)
-        breaks = [tuple(n_literals + j for j in way.breaks) for way in offer.ways]
-        changes.append(tuple(Change(way.size / total, own) for way, own in zip(offer.ways, breaks, strict=True)))
+        total = sum([way.size for way in offer.ways])
+        ways = [Change(way.size / total, tuple([n_literals + j for j in way.breaks])) for way in offer.ways]
+        changes.append(tuple(ways))
         n_literals += offer.n_literals
     return tuple(changes)
 
@@ -133,18 +137,14 @@ class Intervals:
         step = slice(None) if literals == "thresholds" else slice(1)
         return [Range(i, last) for i in lowers[step]] + [Range(0, i) for i in uppers[step]]
 
-    def bound_literal(self, column: Column, code: int, bound: Range, keep: bool) -> Literal:
-        """Return the literal of a bound that the only value of a column, which has this code, meets.
-
-        With ``keep``, a neighbor that meets the bound has the column's value, or one of another interval.
-        """
+    def bound_texts(self, code: int, bound: Range) -> tuple[str, str]:
+        """Return the text of a bound that values with this code meet, and what others of another interval are."""
         is_lower = bound.last == len(self.edges)
         edge = self.edge_texts[bound.first - 1] if is_lower else self.edge_texts[bound.last]
         limit = f">= {edge}" if is_lower else f"< {edge}"
         nearest = code == (bound.first if is_lower else bound.last)
         other = f"a {'higher' if is_lower else 'lower'} one" if nearest else f"another one {limit}"
-        held = f"{self.name} keeps its value {self.value_text(column)} or takes {other}"
-        return Literal(self.name, f"{self.name} {limit}", held if keep else "")
+        return f"{self.name} {limit}", other
 
 
 def _interval_texts(name: str, texts: Sequence[str]) -> list[str]:
@@ -283,7 +283,9 @@ class Attribute:
         for other, i in others.items():
             breaks = tuple(j for j, broken in enumerate(broken_sets) if other in broken)
             ways.append(Way(self.starts[i], self.starts[i + 1] - self.starts[i], breaks))
-        return Offer(tuple(by_broken.values())[1:], _merged(ways, self.starts[-1]))
+        bounds = tuple(by_broken.values())[1:]
+        texts = tuple(encoding.bound_texts(code, bound) for bound in bounds)
+        return Offer(bounds, _merged(ways, self.starts[-1]), texts)
 
     def statement(self, columns: Sequence[Column], codes: tuple[int, ...]) -> Statement:
         """Return what is true of the row: the statements of all columns, or of the only indicator that is 1."""
@@ -301,21 +303,21 @@ class Attribute:
         """Return whether every training row that has the row's code in column i has all of its codes."""
         return not any(codes[i] == own[i] and codes != own for codes in self.combinations)
 
-    def bound_literal(
-        self, columns: Sequence[Column], codes: tuple[int, ...], bound: Range, keep: bool
-    ) -> Literal:
-        """Return the literal of a bound of a single column, see `Intervals.bound_literal`."""
-        encoding = self.encodings[0]
-        assert isinstance(encoding, Intervals)  # only these have bounds
-        return encoding.bound_literal(columns[0], codes[0], bound, keep)
+    def literals(
+        self, columns: Sequence[Column], codes: tuple[int, ...], offer: Offer, keep: bool
+    ) -> list[Literal]:
+        """Return the literals about a row: its statement, and then its bounds.
 
-    def held_text(self, columns: Sequence[Column], statement: Statement) -> str:
-        """Return what is true of a neighbor that keeps the row's values in these columns."""
-        if statement.single_value:
-            return statement.text
-        if len(columns) == 1:
-            return f"{self.name} keeps its value {self.encodings[0].value_text(columns[0])}"
-        return f"{self.name} keeps its values"
+        With ``keep``, a neighbor that meets a literal has the row's values, or others of another interval.
+        """
+        statement = self.statement(columns, codes)
+        if not keep:
+            return [Literal(self.name, text) for text in (statement.text, *(text for text, _ in offer.texts))]
+        kept = f"{self.name} keeps its values"
+        if len(columns) == 1 and (offer.texts or not statement.single_value):
+            kept = f"{self.name} keeps its value {self.encodings[0].value_text(columns[0])}"
+        first = Literal(self.name, statement.text, statement.text if statement.single_value else kept)
+        return [first, *(Literal(self.name, text, f"{kept} or takes {other}") for text, other in offer.texts)]
 
 
 def _merged(ways: Sequence[Way], n_rows: int) -> tuple[Way, ...]:

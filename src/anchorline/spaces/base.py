@@ -156,23 +156,21 @@ class Law:
         """
         n_ways = max(len(ways) for ways in changes)
         shares, breaks = np.zeros((len(changes), n_ways)), np.zeros((n_literals, 1 + n_ways), dtype=bool)
-        groups = [-1] * n_literals
+        table = list[tuple[int, int, int]]()  # of a broken literal, the attribute and the way
         for attribute, ways in enumerate(changes):
-            for way, change in enumerate(ways):
-                shares[attribute, way] = change.share
-                breaks[list(change.breaks), way + 1] = True
-                if any(groups[j] not in (-1, attribute) for j in change.breaks):
-                    raise ParameterError(
-                        "A literal is broken by changes of two attributes; it must speak about one."
-                    )
-                for j in change.breaks:
-                    groups[j] = attribute
-        if -1 in groups or not np.allclose(shares.sum(axis=1), 1, atol=1e-9):
+            shares[attribute, : len(ways)] = [change.share for change in ways]
+            table += [(j, attribute, way) for way, change in enumerate(ways, 1) for j in change.breaks]
+        literals, owners, by = np.array(table, dtype=np.intp).reshape(-1, 3).T
+        groups = np.full(n_literals, -1)
+        breaks[literals, by], groups[literals] = True, owners
+        if (groups[literals] != owners).any():
+            raise ParameterError("A literal is broken by changes of two attributes; it must speak about one.")
+        if (groups < 0).any() or not np.allclose(shares.sum(axis=1), 1, atol=1e-9):
             raise ParameterError(
                 "A literal is broken by no change, or the shares of an attribute's changes do not add up to 1. "
                 "Every literal must be in the breaks of a change, and shares must add up to 1 per attribute."
             )
-        return cls(flip_probability, shares, np.array(groups, dtype=np.intp), breaks)
+        return cls(flip_probability, shares, groups, breaks)
 
     @property
     def n_literals(self) -> int:

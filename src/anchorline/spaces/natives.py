@@ -137,22 +137,29 @@ class Blocks:
             begin, size = begins[:, 0].repeat(counts), sizes[:, 0].repeat(counts)
         else:
             cell = (np.arange(len(start)) * begins.shape[1] - 1).repeat(counts)
-            cell += np.maximum(draws.reshape(-1)[at], 1)
+            ways = draws.reshape(-1).take(at)
+            cell += np.maximum(ways, 1) if redrawn.any() else ways
             begin, size = begins.reshape(-1).take(cell), sizes.reshape(-1).take(cell)
         if redrawn.any():
             changes = draws.reshape(-1)[at] != 0
             begin = np.where(changes, begin, start.repeat(counts))
             size = np.where(changes, size, (stop - start).repeat(counts))
         first, *others = self.columns[:, attributes]
-        cells = Cells(first, counts, at, self._rows(begin, size, words.take(len(at))))
+        wraps = bool((begins + sizes).max() > self.n_rows)
+        cells = Cells(first, counts, at, self._rows(begin, size, words.take(len(at)), wraps))
         return [cells, *(cells.for_columns(columns, n) for columns in others)]
 
-    def _rows(self, begin: np.ndarray, size: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Return, per cell, one of the ``size`` rows of the pool from ``begin`` on; overwrite both arguments."""
+    def _rows(self, begin: np.ndarray, size: np.ndarray, words: np.ndarray, wraps: bool) -> np.ndarray:
+        """Return, per cell, one of the ``size`` rows of the pool from ``begin`` on; overwrite both arguments.
+
+        ``wraps`` says whether some rows lie beyond the last one, so that they are the first ones.
+        """
         rows = size.view(np.uint64)
         rows *= words
         rows >>= np.uint64(32)
         rows += begin.view(np.uint64)
+        if not wraps:
+            return rows.view(np.intp)
         around = np.subtract(rows, np.uint64(self.n_rows), out=begin.view(np.uint64))
         # Unsigned numbers wrap around: where the difference would be negative, the row itself is smaller.
         return np.minimum(rows, around, out=rows).view(np.intp)
@@ -234,11 +241,14 @@ class ArrayNatives:
         """Return n copies of the instance, in which the drawn cells are overwritten."""
         own = np.concatenate(row)
         neighbors = np.empty((n, len(own)), dtype=np.result_type(own, self.table), order=self.order)
-        neighbors[:] = own
-        flat = neighbors.reshape(-1, order=self.order)
+        flat, filled = neighbors.reshape(-1, order=self.order), 0
         for cells in drawn:
+            last = len(own) if self.order == "C" else int(cells.columns.max(initial=-1)) + 1
+            if filled < last:  # just before they are overwritten, while they are in the processor's cache
+                neighbors[:, filled:last], filled = own[filled:last], last
             flat[self._positions(cells, n, len(own))] = self._values(cells)
             del cells  # freed before the next cells are made, which then reuse memory in the processor's cache
+        neighbors[:, filled:] = own[filled:]
         return neighbors
 
     def _positions(self, cells: Cells, n: int, d: int) -> np.ndarray:

@@ -58,9 +58,9 @@ class Table:
         "keep": an unflipped attribute keeps its value. "redraw": it takes the value of a training row for which
         the literal is true, so that a statement about the whole interval is tested.
     literals
-        What may be stated about a number or date. "intervals": its interval, ``30 <= age < 40``. "bounds": also
-        the bounds of its interval, ``age >= 30`` and ``age < 40``, each of which only changes to one side break.
-        "thresholds": also all other edges as bounds.
+        What may be stated about a number or date. "bounds": its interval, ``30 <= age < 40``, or one of the bounds
+        of its interval, ``age >= 30`` and ``age < 40``, each of which only changes to one side break.
+        "intervals": only its interval. "thresholds": also all other edges as bounds.
     neighbors
         "independent": every flipped attribute takes its value from a training row of its own. "realistic": all
         flipped attributes of a neighbor take their values together from one training row that is like the
@@ -83,9 +83,9 @@ class Table:
     --------
     >>> table = Table(np.array([[25, 0], [38, 1], [47, 0], [52, 1], [61, 0]]), names=["age", "member"])
     >>> [literal.text for literal in table.at({"age": 40, "member": 1}).literals]
-    ['40 <= age < 50', 'member = 1']
-    >>> [literal.held for literal in table.at({"age": 40, "member": 1}).literals]
-    ['age keeps its value 40', 'member = 1']
+    ['40 <= age < 50', 'age >= 40', 'age < 50', 'member = 1']
+    >>> table.at({"age": 40, "member": 1}).literals[1].held
+    'age keeps its value 40 or takes a higher one'
     """
 
     @names_similar_keywords("Table")
@@ -308,8 +308,12 @@ class TableNeighborhood:
     @cached_property
     def literals(self) -> tuple[Literal, ...]:
         """The literals of every breakable attribute, in the order of the columns."""
-        numbers = zip(self._breakable.tolist(), self._offers, strict=True)
-        return tuple(literal for i, offer in numbers for literal in self._literals(i, offer))
+        keeps, literals = self.within == "keep" and self.drawing.draw == "breaking", list[Literal]()
+        empty = (self._blocks[0] == self._blocks[1]).tolist()  # no training row with the same codes
+        for i, offer in zip(self._breakable.tolist(), self._offers, strict=True):
+            own = self.attributes[i].literals(self._parts[i], self._codes[i], offer, keeps or empty[i])
+            literals += [replace(literal, held=own[0].held) for literal in own] if self.flips_follow else own
+        return tuple(literals)
 
     def broken_by(self, other: "TableNeighborhood") -> list[bool]:
         """Return which literals of this row are not true of another row of the same table."""
@@ -384,17 +388,6 @@ class TableNeighborhood:
         if self.within == "keep":
             keeping = np.zeros_like(keeping)
         return Blocks(members, places_of(self._offers), keeping, self.n_training)
-
-    def _literals(self, i: int, offer: Offer) -> Iterator[Literal]:
-        """Yield the literals about attribute i: its statement, and then its bounds."""
-        attribute, statement, parts = self.attributes[i], self._statement(i), self._parts[i]
-        keeps = self.within == "keep" and self.drawing.draw == "breaking"
-        kept = keeps or not np.ptp(self._blocks[:, i])  # no training row with the same codes
-        held = attribute.held_text(parts, statement) if kept else statement.text
-        yield Literal(attribute.name, statement.text, held)
-        for bound in offer.bounds:
-            literal = attribute.bound_literal(parts, self._codes[i], bound, kept)
-            yield replace(literal, held=held) if self.flips_follow else literal
 
     def _statement(self, i: int) -> Statement:
         return self.attributes[i].statement(self._parts[i], self._codes[i])

@@ -72,14 +72,12 @@ class Lookup:
             return "" if value in self._first_rows else f"no training row has {value!r}"
         if self._ends is None:
             return "no training row has a value"
-        low, high = (text_of(end, kind) for end in self._ends)
-        if value < self._ends[0]:
-            return f"{text_of(value, kind)} is below every training value (lowest: {low})"
-        return (
-            f"{text_of(value, kind)} is above every training value (highest: {high})"
-            if value > self._ends[1]
-            else ""
-        )
+        low, high = self._ends
+        if value < low:
+            return f"{text_of(value, kind)} is below every training value (lowest: {text_of(low, kind)})"
+        if value > high:
+            return f"{text_of(value, kind)} is above every training value (highest: {text_of(high, kind)})"
+        return ""
 
     @cached_property
     def _ends(self) -> tuple[float, float] | None:

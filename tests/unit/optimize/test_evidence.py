@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from anchorline.errors import SampleError
 from anchorline.optimize import evidence as evidence_module
-from anchorline.optimize.evidence import Evidence, SampleRows
+from anchorline.optimize.evidence import Evidence
+from anchorline.optimize.rows import SampleRows
 
 GRID = 2**26  # repeated here on purpose, so that a change of the grid fails these tests
 EXACT = settings(max_examples=60, deadline=None, derandomize=True, database=None)

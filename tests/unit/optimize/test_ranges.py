@@ -8,8 +8,8 @@ import pytest
 
 import anchorline as al
 from anchorline.optimize import Evidence, Limits, Problem, Status, audit, solve
-from anchorline.optimize.evidence import SampleRows
 from anchorline.optimize.relevance import relevant_rules, separate
+from anchorline.optimize.rows import SampleRows
 from anchorline.search.sampling import cancelling_event
 from anchorline.spaces.base import Law
 

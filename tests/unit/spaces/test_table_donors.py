@@ -39,7 +39,7 @@ def test_donors_have_the_probabilities_of_their_definition(at, block, monkeypatc
     monkeypatch.setattr(library, "MAX_CANDIDATES", 4 * block)
     monkeypatch.setattr(library, "_LACKING_BITS", 16 + block.bit_length() - 1)
     frame = dependent_frame(200)
-    table = al.Table(frame, cuts=CUTS, neighbors="realistic")
+    table = al.Table(frame, cuts=CUTS, neighbors="realistic", literals="intervals")
     row, rows = frame.iloc[at], ordered_rows(table, frame)
     ways = ways_of(rows, row, CUTS)
     costs, unit = reference.costs(plain_columns(rows), [None if pd.isna(v) else v for v in row.tolist()])
@@ -109,12 +109,13 @@ def test_every_flip_breaks_its_literal_and_changes_nothing_else():
 
 def test_the_bytes_do_not_depend_on_how_many_rows_are_drawn_together_or_how_often():
     frame = dependent_frame()
-    here = al.Table(frame, neighbors="realistic").at(5)
+    here = al.Table(frame, neighbors="realistic", literals="intervals").at(5)
     flips = np.random.default_rng(0).random((600, len(here.literals))) < 0.3
     first = here.realize(flips, np.random.default_rng(7))
     here.realize(flips[:50], np.random.default_rng(9))
     assert first.equals(here.realize(flips, np.random.default_rng(7)))
-    shuffled = al.Table(frame.sample(frac=1, random_state=2), neighbors="realistic").at(frame.iloc[5])
+    shuffled = al.Table(frame.sample(frac=1, random_state=2), neighbors="realistic", literals="intervals")
+    shuffled = shuffled.at(frame.iloc[5])
     assert first.equals(shuffled.realize(flips, np.random.default_rng(7)))
 
 

@@ -87,7 +87,7 @@ def test_marginal_tables_of_two_values_can_be_enumerated():
 @pytest.mark.parametrize("options", [{"neighbors": "realistic"}, {"groups": [["class", "fare"]]}, {}])
 def test_no_neighbor_breaks_the_rule(options):
     """Without donors or groups, a change of the class alone cannot be valid, and the error says so."""
-    table = al.Table(frame(), valid=fares_belong_to_classes, **options)
+    table = al.Table(frame(), valid=fares_belong_to_classes, literals="intervals", **options)
     here = table.at(frame().iloc[3])
     assert not here.independent_values
     rng = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from helpers.donors import CUTS, costs, dependent_frame, ordered_rows, plain_col
 
 
 def table_of(frame, **options):
-    return al.Table(frame, **{"cuts": CUTS, "neighbors": "similar"} | options)
+    return al.Table(frame, **{"cuts": CUTS, "neighbors": "similar", "literals": "intervals"} | options)
 
 
 def decide(table, row, draws, n=1, seed=1):
@@ -88,7 +88,7 @@ def test_many_attributes_are_compared_exactly():
     rng = np.random.default_rng(0)
     values = rng.integers(0, 2, size=(60, 300)).astype(str).astype(object)
     frame = pd.DataFrame(values, columns=[f"c{j}" for j in range(300)])
-    table, row = al.Table(frame, neighbors="similar", rare=0, donors=3), frame.iloc[0]
+    table, row = al.Table(frame, neighbors="similar", literals="intervals", rare=0, donors=3), frame.iloc[0]
     rows = ordered_rows(table, frame)
     ways = ways_of(rows, row, {})
     table_costs, unit = costs(plain_columns(rows), row.tolist())

@@ -114,7 +114,7 @@ def test_features_of_an_encoder_are_found_and_their_sums_equal_enumeration():
         )
 
     ensemble = grow(rng, 5, 4, [[0.0, 2.0, 4.0], *[[0.5]] * 5, LIMITS[0]])
-    table = al.Table(array, names=NAMES, cuts=CUTS)
+    table = al.Table(array, names=NAMES, cuts=CUTS, literals="intervals")
     leaves, neighborhood = leaf_row(ensemble, table, array[0].tolist(), one_hot)
     rows = [dict(zip(NAMES, each, strict=True)) for each in array.tolist()]
     literals = [[each.text] for each in neighborhood.literals]
@@ -128,8 +128,14 @@ def test_features_of_an_encoder_are_found_and_their_sums_equal_enumeration():
 def test_trees_without_a_test_and_unused_attributes():
     rng = np.random.default_rng(0)
     array = np.nan_to_num(table_of(rng), nan=1.0)
-    leaves, _ = leaf_row(grow(rng, 3, 0, LIMITS), al.Table(array, names=NAMES, cuts=CUTS), array[0].tolist())
+    leaves, _ = leaf_row(
+        grow(rng, 3, 0, LIMITS), al.Table(array, names=NAMES, cuts=CUTS, literals="intervals"), array[0].tolist()
+    )
     assert leaves.drop_square == leaves.explainable == leaves.evidence().drop_mean == 0
     assert not leaves.has_effect.any()
-    leaves, _ = leaf_row(grow(rng, 3, 2, LIMITS[:1]), al.Table(array, names=NAMES, cuts=CUTS), array[0].tolist())
+    leaves, _ = leaf_row(
+        grow(rng, 3, 2, LIMITS[:1]),
+        al.Table(array, names=NAMES, cuts=CUTS, literals="intervals"),
+        array[0].tolist(),
+    )
     assert leaves.has_effect.tolist() == [True, False, False, False]
