@@ -6,6 +6,7 @@ import anchorline as al
 from helpers.walk import crossings, loan_explainer, modules_visited, rooms_visited
 
 MAX_MODULES = 25
+OF_GROUPS = 5  # modules of the exact solver that prove sums of several literals per attribute
 
 
 def hypercube_call():
@@ -14,19 +15,26 @@ def hypercube_call():
     return lambda: explainer.explain([1] * 30, k=5)
 
 
-def table_call():
-    explainer, row = loan_explainer()
+def table_call(**options):
+    explainer, row = loan_explainer(**options)
     return lambda: explainer.explain(row, k=5)
 
 
-@pytest.mark.parametrize("make_call", [table_call, hypercube_call])
-def test_one_explanation_walks_straight(make_call, capsys):
+def intervals_call():
+    return table_call(literals="intervals")
+
+
+@pytest.mark.parametrize(
+    ("make_call", "most"),
+    [(table_call, MAX_MODULES + OF_GROUPS), (intervals_call, MAX_MODULES), (hypercube_call, MAX_MODULES)],
+)
+def test_one_explanation_walks_straight(make_call, most, capsys):
     """No room is left for another and entered from the same side again: every crossing happens once."""
     modules = modules_visited(make_call())
     rooms = rooms_visited(modules)
     with capsys.disabled():
         print(f"\n{len(modules)} modules: {' -> '.join(rooms)}")  # noqa: T201
-    assert len(modules) <= MAX_MODULES, modules
+    assert len(modules) <= most, modules
     assert max(crossings(rooms).values()) == 1, rooms
 
 

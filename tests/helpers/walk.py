@@ -8,8 +8,8 @@ import anchorline as al
 from anchorline.samples import loans
 
 
-def loan_explainer():
-    """A classifier of loans on a raw table, and a row to explain."""
+def loan_explainer(**options):
+    """A classifier of loans on a raw table with these options, and a row to explain."""
     from sklearn.compose import make_column_transformer
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.pipeline import make_pipeline
@@ -21,7 +21,7 @@ def loan_explainer():
         (one_hot, ["purpose", "branch"]), ("drop", ["applied"]), remainder="passthrough"
     )
     model = make_pipeline(encode, HistGradientBoostingClassifier(max_iter=20, random_state=0)).fit(frame, decision)
-    explainer = al.Explainer(model, al.Table(frame))
+    explainer = al.Explainer(model, al.Table(frame, **options))
     explainer.check()  # the checks of the setup are made once per explainer, not once per explanation
     explainer.setup.trees.joined(explainer.target)  # and so are the trees of the model read
     return explainer, frame.iloc[1]

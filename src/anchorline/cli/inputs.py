@@ -37,7 +37,7 @@ class TableOptions:
     group: opt.Group = None
     within: opt.WithinOption = opt.Within.keep
     neighbors: opt.NeighborsOption = opt.Neighbors.independent
-    literals: opt.LiteralsOption = opt.Literals.intervals
+    literals: opt.LiteralsOption = opt.Literals.bounds
 
     def space(self, path: str, target: Sequence[str] | None) -> Any:
         """Return the space of a table file without its target columns."""

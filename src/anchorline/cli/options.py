@@ -68,8 +68,8 @@ class Neighbors(enum.StrEnum):
 class Literals(enum.StrEnum):
     """What may be stated about a number or date."""
 
-    intervals = "intervals"
     bounds = "bounds"
+    intervals = "intervals"
     thresholds = "thresholds"
 
 
@@ -188,8 +188,8 @@ LiteralsOption = Annotated[
     Literals,
     typer.Option(
         "--literals",
-        help="What may be stated about a number or date: its interval (intervals), also the bounds of the "
-        "interval (bounds), or also every edge as a bound (thresholds).",
+        help="What may be stated about a number or date: its interval and the bounds of the interval (bounds), "
+        "only its interval (intervals), or also every edge as a bound (thresholds).",
     ),
 ]
 Output = Annotated[

@@ -23,7 +23,8 @@ _MAX_SHOWN = 10
 class AttributeSummary:
     """How one attribute matters: its number of rows, the share of them in which it adds, its median size.
 
-    ``literals`` are its statements in these rows with their counts, the most frequent first.
+    If several terms of a row are about the attribute, their sum counts. ``literals`` are its statements in these
+    rows with their counts, the most frequent first.
     """
 
     name: str
@@ -95,8 +96,9 @@ def summarize(entries: Iterable[tuple[int, Explanation | Failure]]) -> Summary:
             failures[entry.error_type] += 1
             continue
         for term in entry.terms:
-            contributions[term.literal.name].append(term.contribution)
             texts[term.literal.name][term.literal.text] += 1
+        for name, total in by_attribute(entry).items():
+            contributions[name].append(total)
         worst = worst_change(entry.certificate)
         judged.append((SEVERITY.index(entry.verdict), -(worst or 0.0), row, entry.verdict.name, worst))
     attributes = [_attribute(name, values, texts[name]) for name, values in contributions.items()]
@@ -109,6 +111,14 @@ def summarize(entries: Iterable[tuple[int, Explanation | Failure]]) -> Summary:
         attributes=tuple(attributes),
         least_trustworthy=tuple((row, verdict, worst) for _, _, row, verdict, worst in judged[:_MAX_SHOWN]),
     )
+
+
+def by_attribute(explanation: Explanation) -> dict[str, float]:
+    """Return what the terms about each attribute add together."""
+    totals: dict[str, float] = {}
+    for term in explanation.terms:
+        totals[term.literal.name] = totals.get(term.literal.name, 0.0) + term.contribution
+    return totals
 
 
 def _attribute(name: str, values: list[float], texts: Counter[str]) -> AttributeSummary:

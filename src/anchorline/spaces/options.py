@@ -15,7 +15,7 @@ from anchorline.spaces.rows import Schema, read_date
 from anchorline.spaces.validity import Validity, ValidRule, rule_name
 
 WITHIN = ("keep", "redraw")
-LITERALS = ("intervals", "bounds", "thresholds")
+LITERALS = ("bounds", "intervals", "thresholds")
 NEIGHBORS = ("independent", "realistic", "similar")
 DRAWS = ("breaking", "marginal")
 _MAX_DONORS = 256
@@ -75,7 +75,7 @@ class Drawing(NamedTuple):
 
 
 def settings_of_law(literals: str, neighbors: str, donors: int, draw: str, valid: ValidRule | None) -> list[Any]:
-    """Return what the fingerprint says about these options: nothing about those that have their default."""
+    """Return what the fingerprint says about these options: nothing about those of the first release."""
     name = rule_name(valid)
     return [
         *([] if literals == "intervals" else [literals]),

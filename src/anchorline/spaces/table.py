@@ -99,7 +99,7 @@ class Table:
         groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | str = (),
         fixed: Iterable[str] = (),
         within: str = "keep",
-        literals: str = "intervals",
+        literals: str = "bounds",
         neighbors: str = "independent",
         donors: int = 10,
         draw: str = "breaking",

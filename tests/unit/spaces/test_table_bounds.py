@@ -78,7 +78,7 @@ def test_which_literals_another_row_breaks():
 
 @pytest.mark.parametrize("literals", ["bound", None, 3])
 def test_other_literals_are_refused(literals):
-    with pytest.raises(ParameterError, match=r"literals is .*intervals, bounds, thresholds.*Type literals="):
+    with pytest.raises(ParameterError, match=r"literals is .*bounds, intervals, thresholds.*Type literals="):
         al.Table(pd.DataFrame({"x": [1, 2]}), literals=literals)
 
 

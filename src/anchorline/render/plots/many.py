@@ -26,6 +26,7 @@ from anchorline.render.plots.canvas import (
     wrap_name,
 )
 from anchorline.render.summands import STARTING_LEVEL, output_name, round_preserving_sum, total_name
+from anchorline.result.summary import by_attribute
 
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
@@ -122,8 +123,8 @@ def draw_summary(explanations: Sequence["Explanation"], ax: Axes | None) -> Axes
         raise ParameterError("The list of explanations is empty. A summary needs at least one explanation.")
     contributions: dict[str, list[float]] = defaultdict(list)
     for explanation in explanations:
-        for term in explanation.terms:
-            contributions[printable(term.literal.name)].append(term.contribution)
+        for name, total in by_attribute(explanation).items():
+            contributions[printable(name)].append(total)
     order = sorted(
         contributions,
         key=lambda name: (-len(contributions[name]), -float(np.median(np.abs(contributions[name]))), name),
