@@ -231,3 +231,15 @@ def test_a_walk_over_all_rows_keeps_none_of_them(many):
     fresh.to_frame(by="term")
     assert not fresh._read
     assert fresh[0] is fresh[0]
+
+
+def test_terms_of_one_row_about_one_attribute_count_once():
+    rows = np.random.default_rng(0).uniform(0, 4, (200, 2))
+    explainer = al.Explainer(lambda z: np.tanh(z[:, 0] - 2) + 0.1 * z[:, 1], al.Table(rows), output="size")
+    explained = explainer.explain_many(rows[(rows[:, 0] > 1) & (rows[:, 0] < 3)][:6], k=4, n_certify=0)
+    names = [[term.literal.name for term in e.terms] for e in explained]
+    assert any(len(set(each)) < len(each) for each in names)  # two facts about one attribute
+    first = explained.summary().attributes[0]
+    assert first.n_rows == sum(first.name in each for each in names)
+    totals = [sum(term.contribution for term in e.terms if term.literal.name == first.name) for e in explained]
+    assert first.typical_size == pytest.approx(np.median(np.abs(totals)))
