@@ -13,7 +13,7 @@ import numpy as np
 
 from anchorline.optimize.bounds import ROUNDING, Centered, Projection, lowered, saddle
 
-MAX_SETS = 600  # so many take about as long as one node
+MAX_SETS = 600  # take about as long as one node
 _SPARE = 0.1  # the smallest eigenvalue of a set for which this is precise enough
 
 
