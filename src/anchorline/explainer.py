@@ -8,11 +8,8 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 
 from anchorline._links import call
-from anchorline.errors import names_similar_keywords
-from anchorline.model.features import match_columns
-from anchorline.model.outputs import resolve
 from anchorline.model.predictor import Predictor
-from anchorline.model.target import Target, checked_distance, checked_range, checked_threshold
+from anchorline.model.target import Target
 from anchorline.result.assemble import assemble, assemble_frontier
 from anchorline.result.changes import Changes
 from anchorline.result.explanation import Explanation
@@ -21,23 +18,22 @@ from anchorline.result.frontier import Frontier
 from anchorline.result.neighbors import NeighborSample
 from anchorline.search.assess import Assessment, assess_sum
 from anchorline.search.case import Case, open_case
-from anchorline.search.checks import Setup
+from anchorline.search.cost import Cost, estimate_cost
 from anchorline.search.investigate import investigate
 from anchorline.search.leaves.investigating import investigate_by_leaves
 from anchorline.search.neighbors import look
 from anchorline.search.ranges import mean_on_examples, ranges_on_examples, refuse_to_learn
+from anchorline.search.ready import ModelOnSpace
 from anchorline.search.trace import checked_ks, trace
 from anchorline.settings import Keywords, Settings, show_keywords
-from anchorline.spaces.base import Finding, Space
-from anchorline.spaces.given import as_space, check_order
+from anchorline.spaces.base import Finding
 from anchorline.spaces.hypercube import Hypercube
 
 _R = TypeVar("_R")
 Recorded = Mapping[str, Any] | None  # parameters of an earlier explanation
-Ranges = tuple[list[float], list[float], list[float]] | None  # lowest and highest output, spread; one per column
 
 
-class Explainer:
+class Explainer(ModelOnSpace):
     """A model and the space its instances live in.
 
     Parameters
@@ -78,41 +74,6 @@ class Explainer:
     0.306 [income = +1] + 0.097 [debt = -1] + 0.097 [owner = +1] -> rate = 0.500
     """
 
-    @names_similar_keywords("Explainer")
-    def __init__(
-        self,
-        model: Any,
-        space: Any,
-        *,
-        output: Any = None,
-        column: int | None = None,
-        task: str | None = None,
-        classes: Sequence[Any] | None = None,
-        output_range: tuple[float, float] | None = None,
-        threshold: float | None = None,
-        same_within: float | None = None,
-        input: str = "auto",
-        output_scale: str | None = None,
-    ) -> None:
-        check_order(model, space)
-        self.model = model
-        self.space: Space = as_space(space)
-        self.output_range = None if output_range is None else checked_range(output_range)
-        is_contrast = threshold is None and isinstance(output, list | tuple)
-        self.threshold = 0.0 if is_contrast else checked_threshold(threshold)
-        self.same_within = checked_distance(same_within)
-        self.learned_ranges: Ranges = None
-        self._choices = {"output": output, "column": column, "task": task, "classes": classes, "input": input}
-        self._choices |= {"own_decision": threshold is None, "output_scale": output_scale}
-        self.columns = match_columns(model, getattr(self.space, "names", ()))
-        if self.columns.ignored and hasattr(self.space, "holding"):
-            self.space = self.space.holding(self.columns.ignored)
-        self.setup, self._is_checked = Setup(model, self.columns, self.space), False
-        self._findings: dict[tuple[bool, bool], tuple[Finding, ...]] = {}
-        target = self.resolved()
-        classes_come_with_answers = classes is None and hasattr(model, "classes_for")
-        self._target = None if classes_come_with_answers and hasattr(self.space, "examples") else target
-
     @property
     def target(self) -> Target:
         """Which of the model's numbers is explained; some models are queried about one row for their labels."""
@@ -125,11 +86,6 @@ class Explainer:
         """Explain another number of the same model, or query the model in another way."""
         self._target = target
 
-    def resolved(self, **changes: Any) -> Target:
-        """Return what to ask the model, which gets its own columns of the table."""
-        target = resolve(self.model, **self._choices | changes)
-        return replace(target, ask=self.columns.selecting(target.ask))
-
     def explain(self, instance: Any, **keywords: Unpack[Keywords]) -> Explanation:
         """Explain one prediction; see `anchorline.explain` for the keywords."""
         settings = Settings.from_keywords(**keywords)
@@ -139,6 +95,11 @@ class Explainer:
         if not self._is_checked:
             self.setup.report(self.check(query=settings.max_queries is None), stacklevel=3)
         return result
+
+    def cost(self, instance: Any, **keywords: Unpack[Keywords]) -> Cost:
+        """Return how many queries `explain` takes at most, and about how long; asks one query to find out."""
+        space, settings = self.space, Settings.from_keywords(**keywords)
+        return estimate_cost(Case(space.at(instance), Predictor(self.target), settings, space.fingerprint))
 
     def explain_with(self, instance: Any, settings: Settings, recorded: Recorded = None) -> Explanation:
         """Explain one prediction with given settings; ``recorded`` are parameters of an explanation to repeat."""
@@ -358,8 +319,13 @@ def explain(
         Number of fresh neighbors to measure with (as many as searched, at most 10,000); 0 measures nothing.
     confidence
         Probability that all limits of the certificate hold together (0.95).
+    budget
+        Number of queries in all, 32 or more, split between search and certificate and never exceeded, for models
+        that are slow to ask; see docs/slow-models.md. It replaces n_samples, n_certify and max_queries.
     max_queries
         Hard limit of rows shown to the model; a `BudgetError` is raised before it would be exceeded.
+    moments
+        "known" estimates effects for all facts together, and only them ("sample"; with a budget: "known").
     solver
         "exact" (proves the optimum), "iht", "scip", "gurobi", or "relaxation" (a bound, not sparse).
     time_limit, node_limit, box
@@ -394,6 +360,6 @@ def explain(
     return explainer.explain(x, **keywords)
 
 
-for _name in ("explain", "explain_many", "frontier", "shortest", "repeat"):
+for _name in ("explain", "explain_many", "frontier", "shortest", "repeat", "cost"):
     show_keywords(getattr(Explainer, _name))
 show_keywords(explain)

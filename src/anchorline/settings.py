@@ -13,6 +13,7 @@ from anchorline.optimize import METHODS, Limits
 
 SAMPLINGS = ("auto", "draw", "enumerate", "leaves")
 PAIRS = ("and", "parity")
+MOMENTS = ("sample", "known")
 NODE_LIMIT = 10_000  # of the exact search, which takes seconds to a minute; the paper's tasks need at most 1,600
 N_SAMPLES = {
     "fidelity": 5000,
@@ -23,6 +24,8 @@ MAX_FRESH = 10_000  # gives a stability of 97% to within half a percent; n_certi
 AUTO_MIN_QUERIES = 16  # with fewer, no query is left for the certificate
 _MIN_PROBABILITY = 1e-300  # beyond sigma = 690 nothing is ever flipped anyway
 _MAX_CONFIDENCE = 1 - 1e-9  # when split further, a larger one would round to 1
+MIN_BUDGET = 32  # with fewer, search and certificate are not worth their queries
+PRAISED = 0.95  # the share of neighbors in which an output must stay for the best verdict; see guarantees/verdicts
 AUTO_MAX_QUERIES = 200_000  # `n_samples="auto"` stops here unless max_queries is given
 
 
@@ -37,7 +40,9 @@ class Keywords(TypedDict, total=False):
     n_certify: int | None
     tolerance: float
     confidence: float
+    budget: int | None
     max_queries: int | None
+    moments: Literal["sample", "known"]
     sampling: str
     solver: str
     time_limit: float | None
@@ -70,14 +75,17 @@ class Settings:
     alternatives: int = 0
     keep_noise: bool = False
     pairs: Literal["and", "parity"] | None = None
+    budget: int | None = None
+    moments: Literal["sample", "known"] = "sample"
     seed: int = 0
 
     @classmethod
     def from_keywords(
         cls, *, sigma: Any = ..., flip_probability: float | None = None, **keywords: Any
     ) -> "Settings":
-        """Check the keywords that the user typed; sigma becomes a flip probability."""
+        """Check the keywords that the user typed; sigma becomes a flip probability, and a budget is split."""
         cls.check_names(keywords)
+        keywords = _with_split_budget(keywords)
         if flip_probability is None:
             flip_probability = flip_probability_of(1.0 if sigma is ... else sigma)
         elif sigma is not ...:
@@ -99,7 +107,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         self._cast()
-        for name, known in (("objective", tuple(N_SAMPLES)), ("solver", METHODS), ("sampling", SAMPLINGS)):
+        choices = {"objective": tuple(N_SAMPLES), "solver": METHODS, "sampling": SAMPLINGS, "moments": MOMENTS}
+        for name, known in choices.items():
             if getattr(self, name) not in known:
                 raise ParameterError(
                     f"{name} is {getattr(self, name)!r}, but it must be one of {', '.join(known)}."
@@ -107,7 +116,7 @@ class Settings:
         for name, least in (("k", 1), ("seed", 0), ("alternatives", 0), ("n_samples", 1)):
             if not (name == "n_samples" and self.n_samples == "auto"):
                 _check_whole(name, getattr(self, name), least)
-        for name, least in (("n_certify", 0), ("max_queries", 1), ("node_limit", 0)):
+        for name, least in (("n_certify", 0), ("max_queries", 1), ("node_limit", 0), ("budget", MIN_BUDGET)):
             if getattr(self, name) is not None:
                 _check_whole(name, getattr(self, name), least)
         for name in ("flip_probability", "tolerance", "confidence"):
@@ -126,6 +135,8 @@ class Settings:
         self._check_together()
         if self.pairs is not None:
             self._check_pairs()
+        if self.moments == "known":
+            self._check_moments()
 
     def _cast(self) -> None:
         """Convert NumPy's numbers to Python's, because settings are written as JSON."""
@@ -180,6 +191,27 @@ class Settings:
                 f"pairs={self.pairs!r} was given with k=1, but a pair counts as two terms. Type k=5."
             )
 
+    def _check_moments(self) -> None:
+        """Raise for searches that need the rows themselves, or other moments than those of single flips."""
+        if self.objective != "fidelity" or self.pairs is not None or self.n_samples == "auto":
+            raise ParameterError(
+                "moments='known' was given with an objective other than 'fidelity', with pairs, or with "
+                "n_samples='auto', which need the sample itself. Leave out moments."
+            )
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether sums over the search sample do not suffice: for a choice, pairs, or what a budget measures."""
+        return self.objective != "fidelity" or self.pairs is not None or self.budget is not None
+
+    @property
+    def n_wide(self) -> int:
+        """Number of fresh neighbors that are drawn freely; in the others, the facts hold.
+
+        With a budget they are fewer, because the search sample also shows how often the output stays anyway.
+        """
+        return self.n_fresh // 2 if self.budget is None else max(1, self.n_fresh // 4)
+
     @property
     def n_fresh(self) -> int:
         """Number of neighbors to certify with, by default as many as searched, within 10,000 and max_queries."""
@@ -218,15 +250,75 @@ class Settings:
         return Limits(self.time_limit, self.node_limit)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON; pairs only if they are asked for, as earlier releases had none."""
-        values = asdict(self)
-        return values if self.pairs is not None else {k: v for k, v in values.items() if k != "pairs"}
+        """Return plain values, for JSON; what the first release did not have only if it is asked for."""
+        return {name: value for name, value in asdict(self).items() if _ADDED.get(name, ...) != value}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
         """Read the result of `to_dict`; other keys are ignored. The first release always kept noise."""
-        values = {"keep_noise": True, "pairs": None, **values}
+        values = {"keep_noise": True, **_ADDED, **values}
         return cls(**{name: values[name] for name in cls.__dataclass_fields__})
+
+
+_ADDED = {"pairs": None, "budget": None, "moments": "sample"}  # recorded if they have another value
+
+
+def _with_split_budget(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Return the keywords with a budget split between search and certificate.
+
+    With so few rows, the moments of flips are taken as known where the search allows it.
+    """
+    budget = keywords.get("budget")
+    if budget is None:
+        return keywords
+    _check_whole("budget", budget, MIN_BUDGET)
+    for name in ("n_samples", "n_certify", "max_queries"):
+        if keywords.get(name) is not None:
+            raise ParameterError(
+                f"budget={budget} and {name}={keywords[name]!r} were given, but the budget sets {name}. Pass "
+                "only one of them."
+            )
+    if keywords.get("sampling") == "leaves":
+        raise ParameterError(
+            "sampling is 'leaves', but reading trees takes queries that no budget counts. Leave out budget."
+        )
+    objective, pairs = keywords.get("objective", "fidelity"), keywords.get("pairs")
+    chooses = objective == "relevance" or bool(keywords.get("alternatives"))
+    n_samples, n_certify = split_budget(budget, keywords.get("confidence", 0.95), chooses=chooses)
+    split = {"n_samples": n_samples, "n_certify": n_certify, "max_queries": budget}
+    known = objective == "fidelity" and pairs is None
+    return {"moments": "known" if known else "sample", **keywords, **split}
+
+
+def split_budget(budget: int, confidence: float = 0.95, *, chooses: bool = False) -> tuple[int, int]:
+    r"""Return how many of the queries search and how many certify; one query is about the instance itself.
+
+    The certificate takes half if that may be enough to praise: if the output stays in all n neighbors in which
+    the facts hold (three of four), its share is above 95% from :math:`n = \ln(\delta/10) / \ln 0.95` on.
+    Otherwise no split decides, and the certificate takes a quarter. If sums are compared on further neighbors
+    (``chooses``), the search shares its part with them, two to one.
+
+    Examples
+    --------
+    >>> split_budget(300), split_budget(128), split_budget(300, chooses=True)
+    ((150, 149), (96, 31), (100, 149))
+    """
+    needed = 4 / 3 * math.log((1 - confidence) / 10) / math.log(PRAISED)
+    half, quarter = (budget - 1) // 2, (budget - 1) // 4
+    n_certify = half if half >= needed else quarter
+    rest = budget - 1 - n_certify
+    return (2 * rest // 3 if chooses else rest), n_certify
+
+
+def check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
+    """Raise `BudgetError` before the first query if the work cannot fit into max_queries."""
+    n_more = 0 if exhaustive else settings.n_choose + (settings.n_certify or 0)
+    if settings.max_queries is not None and 1 + n_rows + n_more > settings.max_queries:
+        raise BudgetError(
+            f"{1 + n_rows + n_more} queries are needed (1 for x, {n_rows} to search, {n_more} to choose and to "
+            f"certify), but max_queries is {settings.max_queries}. Lower n_samples or n_certify, or raise "
+            "max_queries."
+        )
 
 
 def flip_probability_of(sigma: float) -> float:
@@ -264,7 +356,7 @@ def show_keywords(function: Callable[..., Any]) -> None:
 def _check_whole(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         also = ", or 'auto'" if name == "n_samples" else ""
-        example = {"k": 5, "n_samples": 5000, "seed": 0}.get(name, max(least, 1))
+        example = {"k": 5, "n_samples": 5000, "seed": 0, "budget": 300}.get(name, max(least, 1))
         raise ParameterError(
             f"{name} is {value!r}, but it must be a whole number >= {least}{also}. Type {name}={example}."
         )

@@ -20,9 +20,9 @@ from anchorline.optimize.evidence import Evidence
 from anchorline.result.assemble import assemble
 from anchorline.result.explanation import Explanation
 from anchorline.search.case import Case
-from anchorline.search.investigate import check_budget, conclude, gather, plan, pose, solve_without_noise
+from anchorline.search.investigate import conclude, gather, plan, pose, solve_without_noise
 from anchorline.search.sampling import DrawnFlips
-from anchorline.settings import Keywords, Settings
+from anchorline.settings import Keywords, Settings, check_budget
 
 
 @dataclass(frozen=True, kw_only=True)

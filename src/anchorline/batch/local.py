@@ -17,9 +17,10 @@ from anchorline.batch.partition import FrameRows, Work, failed_row_key, pack_wor
 from anchorline.batch.progress import Progress, ProgressReporter
 from anchorline.batch.workers import WorkerPool, explain_rows, learn_ranges_in_worker
 from anchorline.errors import ParameterError, RowError, UnpackableError, WorkerError
-from anchorline.explainer import Explainer, Ranges
+from anchorline.explainer import Explainer
 from anchorline.result.explanations import Explanations, Failure, Record, failed_record
 from anchorline.result.labels import index_of
+from anchorline.search.ready import Ranges
 from anchorline.settings import Keywords
 
 _log = logging.getLogger(__name__)

@@ -13,9 +13,10 @@ import numpy as np
 from anchorline.batch.blas import one_blas_thread
 from anchorline.batch.sharing import share_calls
 from anchorline.errors import ParameterError, UnpackableError
-from anchorline.explainer import Explainer, Ranges
+from anchorline.explainer import Explainer
 from anchorline.model.exits import contain_exits
 from anchorline.result.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
+from anchorline.search.ready import Ranges
 from anchorline.settings import Keywords, Settings
 from anchorline.spaces.base import Finding
 from anchorline.spaces.columns import dense, kind_of, level_of, row_values, to_narwhals

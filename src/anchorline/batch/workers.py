@@ -21,8 +21,9 @@ from typing import Any, BinaryIO
 
 from anchorline.batch.partition import Work, learn_ranges, unpack_work
 from anchorline.errors import OutputFileError, WorkerError
-from anchorline.explainer import Ranges, explain
+from anchorline.explainer import explain
 from anchorline.result.explanations import Record
+from anchorline.search.ready import Ranges
 from anchorline.spaces.base import Finding
 
 _log = logging.getLogger(__name__)

@@ -72,6 +72,7 @@ def batch(
     pairs: opt.PairsOption = None,
     output_options: OutputOptions,
     table_options: TableOptions,
+    budget: opt.Budget = None,
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
     model_options: ModelOptions,
@@ -92,7 +93,13 @@ def batch(
     loaded = model_options.load(model)
     explainer = output_options.explainer(loaded, space)
     keywords: dict[str, Any] = keywords_of(
-        sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed, pairs=pairs
+        sigma=sigma,
+        samples=samples,
+        objective=objective.value,
+        max_queries=max_queries,
+        seed=seed,
+        pairs=pairs,
+        budget=budget,
     )
     work = Work.from_keywords(explainer, share_calls=share_calls, k=k, **keywords)
     sources: dict[str, Any] = {"model": _model_digest(model), "data": file_digest(rows)}

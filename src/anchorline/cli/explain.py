@@ -26,7 +26,7 @@ anchorline explain booster.txt --data train.csv --rows new.csv --out 'why-{row}.
 anchorline explain mypackage.scoring:score --data train.csv --row 0 -k 3 --output-range 300 850
 anchorline explain mypackage.reviews:classify --text "Great food, but slow."
 anchorline explain mypackage.photos:classify --image cat.png --segments grid --out why.html
-anchorline explain http://localhost:8080/v2/models/credit/infer --data train.csv --row 0"""
+anchorline explain http://localhost:8080/v2/models/credit/infer --data train.csv --row 0 --budget 300"""
 
 
 def explain(
@@ -47,6 +47,7 @@ def explain(
     output_options: OutputOptions,
     table_options: TableOptions,
     content_options: ContentOptions,
+    budget: opt.Budget = None,
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
     form: Annotated[Format | None, opt.FORMAT] = None,
@@ -68,12 +69,19 @@ def explain(
         instances = instances_to_explain(row or (), rows, space)
     chosen_format = choose_format(form, out, len(instances))
     keywords = keywords_of(
-        sigma=sigma, samples=samples, objective=objective.value, max_queries=max_queries, seed=seed, pairs=pairs
+        sigma=sigma,
+        samples=samples,
+        objective=objective.value,
+        max_queries=max_queries,
+        seed=seed,
+        pairs=pairs,
+        budget=budget,
     )
     keywords |= {"alternatives": alternatives}
     loaded = model_options.load(model)
     several, contents = len(instances) > 1, []
-    with QueryProgress("Explaining", expected_rows(keywords, len(instances))) as progress:
+    expected = expected_rows(keywords, len(instances))
+    with QueryProgress("Explaining", expected, announce=budget is not None) as progress:
         explainer = output_options.explainer(progress.wrap_model(loaded), space)
         for n_done, (number, instance) in enumerate(instances, start=1):
             progress.describe(f"Explaining row {number}")

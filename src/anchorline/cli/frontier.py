@@ -44,6 +44,7 @@ def frontier(
     ] = None,
     output_options: OutputOptions,
     table_options: TableOptions,
+    budget: opt.Budget = None,
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
     form: Annotated[FrontierFormat | None, opt.FORMAT] = None,
@@ -54,10 +55,12 @@ def frontier(
     chosen_format = format_by_name(form, out, _BY_SUFFIX)
     if max_k < 1:
         raise ParameterError(f"-k is {max_k}, but it must be at least 1. Type: -k 8")
-    keywords = keywords_of(sigma=sigma, samples=samples, objective="fidelity", max_queries=max_queries, seed=seed)
+    keywords = keywords_of(
+        sigma=sigma, samples=samples, objective="fidelity", max_queries=max_queries, seed=seed, budget=budget
+    )
     space = table_options.space(data, target)
     loaded = model_options.load(model)
-    with QueryProgress("Tracing", expected_rows(keywords, 1)) as progress:
+    with QueryProgress("Tracing", expected_rows(keywords, 1), announce=budget is not None) as progress:
         explainer = output_options.explainer(progress.wrap_model(loaded), space)
         trace = explainer.frontier(row, range(1, max_k + 1), **keywords)
     if chosen_format is FrontierFormat.png:

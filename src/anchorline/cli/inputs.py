@@ -91,6 +91,7 @@ def keywords_of(
     max_queries: int | None,
     seed: int,
     pairs: str | None = None,
+    budget: int | None = None,
 ) -> dict[str, Any]:
     """Return the keywords of `Explainer.explain`, except k, from the values of options."""
     n_samples: int | str | None = samples
@@ -106,6 +107,7 @@ def keywords_of(
         "n_samples": n_samples,
         "objective": objective,
         "max_queries": max_queries,
+        "budget": budget,
         "seed": seed,
         "pairs": None if pairs is None else str(pairs),
     }

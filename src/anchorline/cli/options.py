@@ -14,6 +14,7 @@ _OPTION_OF_KEYWORD = {
     "n_bins": "--bins",
     "n_samples": "--samples",
     "max_queries": "--max-queries",
+    "budget": "--budget",
     "groups": "--group",
     "output_range": "--output-range",
     "output_scale": "--output-scale",
@@ -242,6 +243,14 @@ ObjectiveOption = Annotated[
     ),
 ]
 MaxQueries = Annotated[int | None, typer.Option("--max-queries", help="Maximum number of rows sent to the model.")]
+Budget = Annotated[
+    int | None,
+    typer.Option(
+        "--budget",
+        metavar="N",
+        help="Queries per explanation in all, split between search and certificate, for models that are slow.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed. The same seed gives the same bytes.")]
 FORMAT = typer.Option("--format", help="Output format. [default: by the name in --out, else text]")
 Out = Annotated[

@@ -2,6 +2,7 @@
 
 import copy
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
@@ -9,7 +10,8 @@ from typing import Any, Self
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from anchorline.cli.console import error_console, one_line
+from anchorline.cli.console import error_console, one_line, print_message
+from anchorline.search.cost import Cost
 
 DELAY_SECONDS = 1.0  # before the bar appears
 
@@ -22,11 +24,12 @@ class _RateColumn(ProgressColumn):
 class QueryProgress:
     """Counts the rows that are sent to a model, and shows the remaining time as a progress bar.
 
-    ``expected`` is an estimate of the total number of rows. The bar grows if there are more.
+    ``expected`` is an estimate of the total number of rows. The bar grows if there are more. With ``announce``,
+    the first answer is timed, and a line says what all of them will cost.
     """
 
-    def __init__(self, title: str, expected: float | None) -> None:
-        self.n_rows = 0
+    def __init__(self, title: str, expected: float | None, *, announce: bool = False) -> None:
+        self.n_rows, self._announces = 0, announce and expected is not None
         self._expected = expected
         console = error_console()
         self._progress = Progress(
@@ -65,8 +68,11 @@ class QueryProgress:
         self._expected = expected
         self._progress.update(self._task, total=expected)
 
-    def add_rows(self, n_rows: int) -> None:
-        """Count rows that were sent to the model."""
+    def add_rows(self, n_rows: int, seconds: float) -> None:
+        """Count rows that were sent to the model, and the time it took to answer."""
+        if self._announces and self._expected is not None:
+            print_message(f"This takes {Cost(int(self._expected), seconds / max(n_rows, 1) * self._expected)}.")
+            self._announces = False
         self.n_rows += n_rows
         if self._expected is not None and self.n_rows > self._expected:
             self.set_expected(self.n_rows * 1.2)
@@ -90,13 +96,14 @@ class QueryProgress:
 class _CountingCallable:
     """A callable that counts the rows it is called with, and otherwise behaves as the wrapped one."""
 
-    def __init__(self, ask: Callable[[Any], Any], add_rows: Callable[[int], None]) -> None:
+    def __init__(self, ask: Callable[[Any], Any], add_rows: Callable[[int, float], None]) -> None:
         self._ask, self._add_rows = ask, add_rows
         self.counted_model = ask  # whose trees may be read
 
     def __call__(self, inputs: Any) -> Any:
+        start = time.perf_counter()
         answer = self._ask(inputs)
-        self._add_rows(len(inputs) if hasattr(inputs, "__len__") else 1)
+        self._add_rows(len(inputs) if hasattr(inputs, "__len__") else 1, time.perf_counter() - start)
         return answer
 
     def __getattr__(self, name: str) -> Any:
@@ -107,7 +114,9 @@ class _CountingCallable:
 
 def expected_rows(keywords: dict[str, Any], n_explanations: int) -> float | None:
     """Return an estimate of the rows sent to the model for the search sample and the fresh sample, or None."""
-    n_samples = keywords.get("n_samples")
+    n_samples, budget = keywords.get("n_samples"), keywords.get("budget")
+    if budget is not None:
+        return float(n_explanations * budget)
     if n_samples == "auto":
         return None
     n_search = n_samples or (20_000 if keywords.get("objective") == "relevance" else 5000)

@@ -23,7 +23,7 @@ _DEFINITIONS = (
     "(fidelity), and of the output from the prediction while the condition holds (relevance)."
 )
 _PROVEN = {
-    "fidelity": "Proven best {size} on {sample}.",
+    "fidelity": "Proven best {size} {where}.",
     "leaves": "Proven best {size} over all neighbors, computed from the model's trees.",
     "relevance": "Proven: no other rule within the terms allowed keeps the output closer to the prediction (mean "
     "square), on {sample}.",
@@ -120,6 +120,7 @@ def stopping_sentence(certificate: "Certificate") -> str:
 def details_text(certificate: "Certificate") -> str:
     """Return the figures behind the sentences of the certificate, and the bounds that theory alone gives."""
     where = "Over the whole neighborhood" if certificate.by_leaves else "On the sample"
+    where = "By the estimated effects" if certificate.known_moments and not certificate.exhaustive else where
     if certificate.by_leaves and not (certificate.fidelity_error and certificate.fidelity_error.exact):
         where += ", up to a number that is the same for all sums of facts"
     lines = [f"{where}: mean square {certificate.objective:.6g}, lower bound {certificate.lower_bound:.6g}."]
@@ -170,8 +171,10 @@ def _changes(certificate: "Certificate") -> str:
 
 
 def on_the_sample(certificate: "Certificate") -> str:
-    """Return what the search proved on its sample, and how many facts it left out."""
+    """Return what the search proved on its sample, and how many facts it left out or could not judge."""
     n = certificate.n_left_out
+    if certificate.n_unclear:
+        return f"{_found(certificate)} {_unclear(certificate)}"
     if certificate.pairs_searched is not None and (certificate.n_facts or not n):
         return f"{_found(certificate)} {_searched(certificate)}"
     if not n:
@@ -183,6 +186,15 @@ def on_the_sample(certificate: "Certificate") -> str:
     their = "its" if n == 1 else "their"
     zero = "is zero" if certificate.exhaustive else "cannot be distinguished from zero"
     return f"{_found(certificate)} {facts} left out, because {their} average effect on the output {zero}."
+
+
+def _unclear(certificate: "Certificate") -> str:
+    """Return how many facts of the sum have an effect that may be zero."""
+    n, n_facts = certificate.n_unclear, certificate.n_facts
+    facts = (
+        "this fact" if n_facts == 1 else f"these {n_facts} facts" if n == n_facts else f"{n} of {n_facts} facts"
+    )
+    return f"So few samples do not show whether the average effect of {facts} on the output differs from zero."
 
 
 def _searched(certificate: "Certificate") -> str:
@@ -204,12 +216,12 @@ def _found(certificate: "Certificate") -> str:
     size = f"{certificate.n_terms}-term explanation"
     if certificate.n_terms > certificate.n_facts:
         size += f" ({certificate.size})"
-    sample = _sample(certificate)
+    sample, where = _sample(certificate), _where(certificate)
     gap = rounded_up(certificate.optimality_gap, 2)
     match certificate.status:
         case Status.OPTIMAL:
             proven = _PROVEN["leaves" if certificate.by_leaves else certificate.goal]
-            return proven.format(size=size, fewer=_fewer(certificate), sample=sample)
+            return proven.format(size=size, fewer=_fewer(certificate), sample=sample, where=where)
         case Status.LIMIT | Status.CHOSEN if certificate.goal == "shortest":
             what = f"With {_facts(certificate.n_facts)} held, {_requested(certificate)}"
             return f"{what}, on {sample}; a shorter rule was not ruled out."
@@ -220,7 +232,7 @@ def _found(certificate: "Certificate") -> str:
             return f"{found}; {where}no other rule has an error that is smaller by more than {gap} (mean square)."
         case Status.LIMIT:
             return (
-                f"Best {size} found on {sample} before a limit was reached; the optimum may be better by up to "
+                f"Best {size} found {where} before a limit was reached; the optimum may be better by up to "
                 f"{gap} (mean square)."
             )
         case status:
@@ -247,6 +259,13 @@ def _requested(certificate: "Certificate") -> str:
     if certificate.decision == "label":  # outputs are -1 and +1
         return f"the label changes in at most {rounded_up(100 * (change / 2) ** 2)}% of draws"
     return f"the output moves by at most {rounded_up(change)} (root mean square)"
+
+
+def _where(certificate: "Certificate") -> str:
+    """Return what the proof is about: the sample itself, or effects that the sample lets estimate."""
+    if certificate.known_moments and not certificate.exhaustive:
+        return f"by effects estimated from {_sample(certificate)}"
+    return f"on {_sample(certificate)}"
 
 
 def _sample(certificate: "Certificate") -> str:

@@ -136,6 +136,9 @@ def _undecided_reason(certificate: "Certificate", losses: Losses, format_name: C
     assert held is not None  # it was measured
     assert free is not None
     claim, questions = stays(certificate, format_name), []
+    advice = _measure_more(certificate, held, free)
+    if losses.verdict is Verdict.TRUSTWORTHY:
+        return f"Too few queries to say whether it is these facts that hold the output. {advice}"
     for limit in (GOOD, BAD) if certificate.n_facts else (BAD,):
         if losses.held[0] <= limit < losses.held[1]:
             while_held = f" while {_hold(certificate)}" if certificate.n_facts else ""
@@ -148,12 +151,14 @@ def _undecided_reason(certificate: "Certificate", losses: Losses, format_name: C
         ends = f"{at_least(max(0.0, losses.least_prevented))} to {percent(losses.most_prevented, decimals=0)}"
         them = "this fact" if certificate.n_facts == 1 else "these facts"
         questions.append(f"holding {them} prevents at least {PREVENTED:.0%} of the changes (measured: {ends}%)")
-    advice = _measure_more(certificate, held, free)
-    return f"It is open whether {', and whether '.join(questions)}. {advice}"
+    too_few = "" if certificate.budget is None else "Too few queries to say. "
+    return f"{too_few}It is open whether {', and whether '.join(questions)}. {advice}"
 
 
 def _measure_more(certificate: "Certificate", *shares: "Estimate") -> str:
     """Return what to type to measure on four times as many neighbors."""
+    if certificate.budget is not None:
+        return f"Type budget={4 * certificate.budget:_} to ask more."
     if certificate.stopped_because is not None:  # the number of neighbors was not given
         return "Type a smaller tolerance to measure more neighbors."
     n = sum(share.n_samples for share in shares if not share.exact)

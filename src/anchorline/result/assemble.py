@@ -90,6 +90,7 @@ def _certificate(case: Case, findings: Findings, contributions: np.ndarray, inte
         n_pairs=len(case.pairs),
         pairs_searched=findings.n_pairs,
         n_left_out=findings.n_left_out,
+        n_unclear=findings.n_unclear,
         n_samples=findings.problem.evidence.n_rows,
         n_queries=predictor.n_queries,
         n_clipped=0 if case.leaves is not None else predictor.n_clipped,

@@ -18,10 +18,10 @@ _ESTIMATES = (
     *("stability", "baseline_stability", "typical_change", "baseline_change"),
 )
 # They follow from the parameters of the explanation and are not recorded.
-_DERIVED = ("reach", "learned_range", "same_within", "requested_change")
+_DERIVED = ("reach", "learned_range", "same_within", "requested_change", "budget", "known_moments")
 _WHERE_SET = {
     **{"n_left_out": 0, "n_pairs": 0, "pairs_searched": None, "decided": None},
-    **{"by_leaves": False, "sampled_because": None},
+    **{"by_leaves": False, "sampled_because": None, "n_unclear": 0},
 }  # not recorded by the first release
 
 
@@ -48,7 +48,9 @@ class Certificate:
     neighbors were sampled although the model has trees.
 
     ``n_left_out`` counts facts that the search left out, because their effect on the output may be zero, if the
-    best of all sums contains such facts. Then the proof is about sums of the other facts. ``n_facts`` counts the
+    best of all sums contains such facts. Then the proof is about sums of the other facts. With a ``budget`` such
+    facts may be kept, and ``n_unclear`` counts those in the sum. If ``known_moments``, status, objective and lower
+    bound are about the error by the known moments of flips and the estimated effects. ``n_facts`` counts the
     literals of the sum, and ``n_pairs`` those of them that are pairs, which count twice in ``n_terms``.
     ``pairs_searched`` are the number of pairs that were candidates and the number of all pairs, or None.
     ``keeps_values`` means that the condition kept the values of the facts, not only the facts. ``decision`` is
@@ -58,8 +60,8 @@ class Certificate:
     random weighted sum of all the model's answers, tied to the parameters. ``reach`` is the probability that a
     draw differs from the case at all, ``learned_range`` whether the output range is that of the predictions
     on the training table, ``same_within`` by how much a number may change and stay the same, and
-    ``requested_change`` the largest typical change that was requested (`Explainer.shortest`); these follow from
-    the parameters of the explanation.
+    ``requested_change`` the largest typical change that was requested (`Explainer.shortest`); these, the budget
+    and ``known_moments`` follow from the parameters of the explanation.
     """
 
     status: Status
@@ -95,10 +97,13 @@ class Certificate:
     pairs_searched: tuple[int, int] | None = None
     by_leaves: bool = False
     sampled_because: str | None = None
+    n_unclear: int = 0
     reach: float = 1.0
     learned_range: bool = False
     same_within: float | None = None
     requested_change: float | None = None
+    budget: int | None = None
+    known_moments: bool = False
 
     @classmethod
     def from_dict(
@@ -171,9 +176,11 @@ class Certificate:
     def verdict(self) -> Verdict:
         """Whether the facts explain the output.
 
-        The limits hold together, so the verdict adds no failure probability; see docs/guarantees.md.
+        The limits hold together, so the verdict adds no failure probability; see docs/guarantees.md. Facts whose
+        effect may be zero are not praised.
         """
-        return Verdict.UNKNOWN if self.losses is None else self.losses.verdict
+        verdict = Verdict.UNKNOWN if self.losses is None else self.losses.verdict
+        return Verdict.UNDECIDED if self.n_unclear and verdict is Verdict.TRUSTWORTHY else verdict
 
     @property
     def verdict_title(self) -> str:
@@ -202,6 +209,8 @@ def derived(parameters: Mapping[str, Any], n_literals: int) -> dict[str, Any]:
         "learned_range": bool(parameters.get("learned_range", False)),  # not recorded by early releases
         "same_within": parameters.get("same_within"),
         "requested_change": _requested_change(parameters),
+        "budget": parameters.get("budget"),
+        "known_moments": parameters.get("moments") == "known",
     }
 
 

@@ -137,6 +137,13 @@ class Measured:
         columns = (self.weights, self.drops, self.sums, self.stays, self.clipped)
         return Measured(*(None if column is None else column[rows] for column in columns))  # type: ignore[arg-type]
 
+    def with_drops_of(self, rows: SampleRows | None) -> "Measured":
+        """Return these and other drawn rows together, without sums."""
+        if rows is None or self.weights is not None:  # all neighbors need no others
+            return self
+        stays = None if self.stays is None else np.concatenate([self.stays, rows.stays])
+        return Measured(None, np.concatenate([self.drops, rows.drops]), np.zeros(0), stays, None)
+
     @property
     def n_clipped(self) -> int:
         """Number of outputs that left their range."""
@@ -175,30 +182,33 @@ def assess(
     contributions: np.ndarray,
     *,
     n_samples: int,
+    n_wide: int | None = None,
     anchoring_gap: float = 0.0,
     stream: str = "certify",
     max_enumerated: int = 0,
     confidence: float = 0.95,
     test_facts: bool = False,
+    searched: SampleRows | None = None,
 ) -> Assessment:
     r"""Measure anyone's scaled contributions (d,) on fresh neighbors.
 
     .. math:: F = \mathbb E\,(t - F u + g/2)^2, \qquad R = \mathbb E\,[\,t^2 \mid \textstyle\sum_j u_j F_j = 0\,]
 
-    ``anchoring_gap`` g is the amount by which the sum exceeds the prediction (0 if anchored). Half of
-    ``n_samples`` go to each expectation. Where draws alone determine the inputs and there are at most
-    ``max_enumerated`` of them, all draws are enumerated instead, and that part of the answer is exact. The
-    limits of all estimates hold together with the given confidence. With ``test_facts``, the facts that have no
+    ``anchoring_gap`` g is the amount by which the sum exceeds the prediction (0 if anchored). ``n_wide`` of
+    ``n_samples``, by default half, go to the first expectation. ``searched`` are rows drawn before, which found
+    the sum: they serve the baselines only, which do not depend on the sum. Where draws alone determine the inputs
+    and there are at most ``max_enumerated`` of them, all draws are enumerated instead, and that part of the
+    answer is exact. All limits hold together with the given confidence. With ``test_facts``, facts without an
     effect are found too, for one more share of the failure probability.
     """
-    sizes = (n_samples // 2, n_samples - n_samples // 2)
-    samples = _Samples.draw(case, contributions, sizes, stream)
+    wide = n_samples // 2 if n_wide is None else n_wide
+    samples = _Samples.draw(case, contributions, (wide, n_samples - wide), stream)
     samples = samples.enumerated(case.law, max_enumerated) if case.neighborhood.deterministic else samples
     everywhere = measure(case, samples.wide, contributions)
     inside = measure(case, samples.narrow, contributions)
     share = (1 - confidence) / 6 if test_facts else 0.0
     limits = confidence + share
-    found = _summarize(case, contributions, anchoring_gap, samples.event, everywhere, inside, limits)
+    found = _summarize(case, contributions, anchoring_gap, samples.event, everywhere, inside, limits, searched)
     if not test_facts:
         return found
     support = np.flatnonzero(contributions)
@@ -335,17 +345,18 @@ def _summarize(
     everywhere: Measured,
     inside: Measured,
     confidence: float,
+    searched: SampleRows | None = None,
 ) -> Assessment:
-    predictor = case.predictor
+    predictor, free = case.predictor, everywhere.with_drops_of(searched)
     decides = inside.stays is not None and not predictor.is_label  # for labels, stability is 1 - error
     each = 1 - (1 - confidence) / (5 if decides else 3)  # all limits hold together
     stable, baseline_stable = (
-        None if part.stays is None else _share(part.stays, part.weights, each) for part in (inside, everywhere)
+        None if part.stays is None else _share(part.stays, part.weights, each) for part in (inside, free)
     )
     return Assessment(
         fidelity_error=estimate_fidelity(everywhere, contributions, predictor, each, gap),
         relevance_error=estimate_drop(inside, predictor, each),
-        baseline_error=estimate_drop(everywhere, predictor, each),
+        baseline_error=estimate_drop(free, predictor, each),
         stability=stable,
         baseline_stability=baseline_stable,
         event_probability=event.probability,

@@ -240,7 +240,10 @@ def open_case(
 ) -> Case:
     """Find the instance in its space and open its case, which takes one query."""
     usable = None if trees is None else trees.usable(settings, predictor.target)
-    return Case(space.at(instance), predictor, settings, space.fingerprint, recorded, trees=usable).open()
+    neighborhood = space.at(instance)
+    if settings.budget is not None and getattr(neighborhood, "flips_follow", False):
+        settings = replace(settings, moments="sample")  # which a budget only prefers
+    return Case(neighborhood, predictor, settings, space.fingerprint, recorded, trees=usable).open()
 
 
 def flips_not_independent(given: str) -> ParameterError:

@@ -9,23 +9,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anchorline.errors import BudgetError, InfeasibleError, ParameterError
+from anchorline.errors import InfeasibleError, ParameterError
 from anchorline.grid import DROP_GRID
 from anchorline.guarantees import achievable_epsilon, flip_sum_limit, split_delta
 from anchorline.optimize import Problem, Solution, Status, restricted, solve, spread_out
+from anchorline.optimize.estimation import EstimatedEvidence
 from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, Remainder, remainder
 from anchorline.optimize.rows import SampleRows
 from anchorline.search.assess import Assessment, assess, assess_exactly, assess_until
 from anchorline.search.case import Case, flips_not_independent
+from anchorline.search.moments import with_known_moments
 from anchorline.search.pairs import Candidates, check_pairs, find_candidates, solve_pairs
 from anchorline.search.sampling import MAX_PATTERNS, EnumeratedFlips, Flips
 from anchorline.search.select import Rivals, best_sums, compare, fewest_facts, find_rivals, most_relevant
-from anchorline.settings import AUTO_MAX_QUERIES, Settings
+from anchorline.settings import AUTO_MAX_QUERIES, Settings, check_budget
 
 MAX_ENUMERATED = 22  # literals that change in one way; querying more than 2^22 rows takes too long
 MIN_ENUMERATED = 1e-6  # flip probability; weights are rounded to 2^-50, too coarse for products of smaller ones
 _FIRST_LOOK = 1000
 _RESOLVED = 64 / DROP_GRID  # drops of this root mean square, a millionth of the range, have six binary digits
+_SMALL = 0.01  # of the error without any fact: a difference that does not matter
 _ROUNDING = 1e-12  # of a covariance, as a share of the typical drop
 
 
@@ -36,7 +39,8 @@ class Findings:
     ``n_left_out`` counts the literals that the search left out, because their effect may be zero.
     ``theorem_epsilon`` is what the uniform-convergence theorem adds to the objective, or None where the theorem
     does not apply. ``pairs`` are those of the solution, and ``n_pairs`` are the numbers of candidate pairs and of
-    all pairs, or None if pairs were not asked for.
+    all pairs, or None if pairs were not asked for. ``n_unclear`` counts the facts of the solution whose effect may
+    be zero; it is 0 without a budget, because then such facts are left out.
     """
 
     problem: Problem
@@ -49,6 +53,7 @@ class Findings:
     n_left_out: int = 0
     pairs: tuple[tuple[int, int], ...] = ()
     n_pairs: tuple[int, int] | None = None
+    n_unclear: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +81,7 @@ def investigate(case: Case) -> Findings:
     check_budget(settings, flips.n_rows, exhaustive)
     if settings.pairs is not None:
         check_pairs(case)
-    keep = exhaustive or settings.objective != "fidelity" or settings.pairs is not None
-    evidence, rows = gather(case, flips, keep=keep)
+    evidence, rows = gather(case, flips, keep=exhaustive or settings.needs_rows)
     problem = pose(case, evidence)
     chooser = None
     if settings.n_choose and not exhaustive:
@@ -87,42 +91,36 @@ def investigate(case: Case) -> Findings:
     rivals: Rivals | None = None
     if settings.alternatives:
         rivals = find_rivals(problem, choice.solution, choice.literals, chooser, settings)
-    return conclude(case, problem, choice, rows if exhaustive else None, rivals)
+    return conclude(case, problem, choice, rows, rivals, exhaustive=exhaustive)
 
 
 def conclude(
     case: Case,
     problem: Problem,
     choice: Choice,
-    all_rows: SampleRows | None = None,
+    rows: SampleRows | None = None,
     rivals: Rivals | None = None,
+    *,
+    exhaustive: bool = False,
 ) -> Findings:
-    """Certify a solution on fresh neighbors, or on ``all_rows``, which are every neighbor there is."""
-    solution, exhaustive = choice.solution, all_rows is not None
-    assessment, reason = certify(case.stating(choice.pairs), solution, all_rows)
+    """Certify a solution on fresh neighbors, or on the rows of the search if they are ``exhaustive``."""
+    solution = choice.solution
+    assessment, reason = certify(case.stating(choice.pairs), solution, rows, exhaustive=exhaustive)
     n_columns = problem.n_literals + (0 if choice.n_pairs is None else choice.n_pairs[1])
     epsilon = _theorem_epsilon(problem, solution.status, case.settings, n_columns, exhaustive=exhaustive)
     found = (choice.n_left_out, choice.pairs, choice.n_pairs)
-    return Findings(problem, solution, assessment, exhaustive, reason, rivals, epsilon, *found)
+    n_unclear = 0
+    if case.settings.budget is not None:  # then such facts may be kept; pairs are not tested, so they count
+        n_unclear = int((~np.isin(solution.support, with_effect(case, problem))).sum())
+    return Findings(problem, solution, assessment, exhaustive, reason, rivals, epsilon, *found, n_unclear)
 
 
 def check_flips(case: Case) -> None:
     """Raise `ParameterError` if values decide which literals break, and the settings need independent flips."""
     settings = case.settings
-    for name, value, usual in (("objective", settings.objective, "fidelity"), ("pairs", settings.pairs, None)):
-        if case.flips_follow and value != usual:
+    for name, usual in (("objective", "fidelity"), ("pairs", None), ("moments", "sample")):
+        if case.flips_follow and (value := getattr(settings, name)) != usual:
             raise flips_not_independent(f"{name} is {value!r}")
-
-
-def check_budget(settings: Settings, n_rows: int, exhaustive: bool) -> None:
-    """Raise `BudgetError` before the first query if the work cannot fit into max_queries."""
-    n_more = 0 if exhaustive else settings.n_choose + (settings.n_certify or 0)
-    if settings.max_queries is not None and 1 + n_rows + n_more > settings.max_queries:
-        raise BudgetError(
-            f"{1 + n_rows + n_more} queries are needed (1 for x, {n_rows} to search, {n_more} to choose and to "
-            f"certify), but max_queries is {settings.max_queries}. Lower n_samples or n_certify, or raise "
-            "max_queries."
-        )
 
 
 def _choose(case: Case, problem: Problem, rows: SampleRows | None, chooser: SampleRows | None) -> Choice:
@@ -140,23 +138,31 @@ def _choose(case: Case, problem: Problem, rows: SampleRows | None, chooser: Samp
     return Choice(most_relevant(rows, chooser or rows, problem, fitted, case.law, settings), everything)
 
 
-def certify(case: Case, solution: Solution, all_rows: SampleRows | None) -> tuple[Assessment | None, str | None]:
-    """Measure the solution on fresh neighbors, or exactly on all of them; otherwise return why it was not."""
+def certify(
+    case: Case, solution: Solution, rows: SampleRows | None = None, *, exhaustive: bool = False
+) -> tuple[Assessment | None, str | None]:
+    """Measure the solution on fresh neighbors, or exactly on all of them; otherwise return why it was not.
+
+    ``rows`` are those of the search, if kept. With a budget they count where the solution plays no part: for how
+    often the output stays while nothing is held.
+    """
     settings, n_facts = case.settings, np.count_nonzero(solution.contributions)
     if settings.n_certify == 0 or solution.status is Status.RELAXED:  # a relaxation is not an explanation
         return None, None
     if n_facts > MAX_PATTERNS:
         return None, f"not measured, because {n_facts} facts are more than the {MAX_PATTERNS} a reader could hold"
-    if all_rows is not None:
-        return assess_exactly(case, all_rows, solution.contributions), None
+    if rows is not None and exhaustive:
+        return assess_exactly(case, rows, solution.contributions), None
     if settings.n_fresh == 0:
         return None, "not measured, because max_queries left no query for it"
     assessment = assess(
         case,
         solution.contributions,
         n_samples=settings.n_fresh,
-        max_enumerated=0 if settings.sampling == "draw" else settings.n_fresh // 2,
+        n_wide=settings.n_wide,
+        max_enumerated=0 if settings.sampling == "draw" else settings.n_wide,
         confidence=settings.certificate_confidence,
+        searched=None if settings.budget is None else rows,
     )
     return assessment, None
 
@@ -193,7 +199,7 @@ def plan(case: Case) -> Flips | None:
             f"sampling='enumerate' needs at most {MAX_ENUMERATED} literals and a flip probability of at least "
             f"{MIN_ENUMERATED:g}; this case has {d} and {p:.3g}. Type sampling='draw'."
         )
-    max_rows = _FIRST_LOOK if n == "auto" else n
+    max_rows = _FIRST_LOOK if n == "auto" else n if settings.budget is None else settings.budget
     max_rows = max_rows if settings.max_queries is None else min(max_rows, settings.max_queries - 1)
     fits = possible and everything.n_rows <= max_rows
     if settings.sampling == "enumerate" or (settings.sampling == "auto" and fits):
@@ -204,6 +210,8 @@ def plan(case: Case) -> Flips | None:
 def pose(case: Case, evidence: Evidence, k: int | None = None) -> Problem:
     """Return the problem that the evidence and the settings pose, by default with the settings' k."""
     predictor, settings, law = case.predictor, case.settings, case.law
+    if settings.moments == "known" and evidence.weight == evidence.n_rows:  # otherwise these are all neighbors
+        evidence = with_known_moments(evidence, law)
     return Problem(
         evidence,
         settings.k if k is None else k,
@@ -238,7 +246,7 @@ def as_resolved(problem: Problem, solution: Solution) -> Solution:
 
 
 def solve_without_noise(case: Case, problem: Problem, look: int = 1) -> Choice:
-    """Return the best sum whose facts all have an effect; it may well be the best of all sums."""
+    """Return the best sum whose facts all have an effect; with a budget, only if it has hardly more error."""
     settings, d = case.settings, problem.n_literals
     solution = solve_posed(problem, settings)
     if settings.keep_noise or solution.status is Status.RELAXED:
@@ -250,6 +258,8 @@ def solve_without_noise(case: Case, problem: Problem, look: int = 1) -> Choice:
         part = solve_posed(restricted(problem, literals), settings)
     except InfeasibleError:  # in a small box, a prediction needs more terms than there are facts with an effect
         return Choice(solution, np.arange(d))
+    if settings.budget is not None and part.objective - solution.objective > _SMALL * problem.evidence.drop_square:
+        return Choice(solution, np.arange(d))  # so few rows show too few of the effects that matter
     best = replace(part, contributions=spread_out(part.contributions, literals, d))
     return Choice(best, literals, d - len(literals))
 
@@ -293,6 +303,7 @@ def with_effect(case: Case, problem: Problem, look: int = 1) -> np.ndarray:
     limit for their share on the sample holds as well (Hoeffding 1963, theorem 4).
     """
     settings, evidence, d = case.settings, problem.evidence, problem.n_literals
+    evidence = evidence.sample if isinstance(evidence, EstimatedEvidence) else evidence
     n, delta = evidence.n_rows, 1 - settings.confidence
     delta = (split_delta(delta, look) if settings.n_samples == "auto" else delta) / max(d, 1)
     groups, known = case.law.groups, case.law.literal_probabilities
@@ -324,7 +335,9 @@ def _theorem_epsilon(
     """
     if exhaustive:
         return 0.0
-    if problem.box is None or status in (Status.RELAXED, Status.HEURISTIC):  # it needs the box, and k terms
+    if (
+        settings.moments == "known" or problem.box is None or status in (Status.RELAXED, Status.HEURISTIC)
+    ):  # it needs the box, and k terms
         return None
     radius = problem.k * problem.box + (abs(problem.origin) if len(problem.variants) > 1 else 0.0)
     n, delta = problem.evidence.n_rows, 1 - settings.confidence
@@ -345,7 +358,7 @@ def _investigate_until_clear(case: Case) -> Findings:
     solution = choice.solution
     epsilon = _theorem_epsilon(problem, solution.status, settings, problem.n_literals, exhaustive=False)
     if np.count_nonzero(solution.contributions) > MAX_PATTERNS:
-        _, reason = certify(case, solution, None)
+        _, reason = certify(case, solution)
         return Findings(problem, solution, None, False, reason, None, epsilon, choice.n_left_out)
     assessment, narrow = assess_until(
         case,

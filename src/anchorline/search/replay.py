@@ -53,12 +53,12 @@ def replay(case: Case, found: Found) -> Findings:
     settings, flips = case.settings, plan(case)
     if flips is None:
         raise ParameterError("n_samples is 'auto', but only a fixed number of samples can be replayed.")
-    exhaustive, with_pairs = isinstance(flips, EnumeratedFlips), settings.pairs is not None
-    evidence, rows = gather(case, flips, keep=exhaustive or with_pairs or settings.objective != "fidelity")
+    exhaustive = isinstance(flips, EnumeratedFlips)
+    evidence, rows = gather(case, flips, keep=exhaustive or settings.needs_rows)
     problem = pose(case, evidence)
     if settings.n_choose and not exhaustive:
         gather(case, case.stream("choose", settings.n_choose))
-    return conclude(case, problem, _as_found(case, problem, rows, found), rows if exhaustive else None)
+    return conclude(case, problem, _as_found(case, problem, rows, found), rows, exhaustive=exhaustive)
 
 
 def _as_found(case: Case, problem: Problem, rows: SampleRows | None, found: Found) -> Choice:

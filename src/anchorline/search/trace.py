@@ -11,9 +11,9 @@ from anchorline.optimize.exact import solve_path
 from anchorline.optimize.rows import SampleRows
 from anchorline.search.assess import Measured, estimate_drop, estimate_fidelity
 from anchorline.search.case import Case, flips_not_independent
-from anchorline.search.investigate import as_resolved, check_budget, gather, plan, pose, solve_posed
+from anchorline.search.investigate import as_resolved, gather, plan, pose, solve_posed
 from anchorline.search.sampling import EnumeratedFlips
-from anchorline.settings import Settings
+from anchorline.settings import Settings, check_budget
 
 
 @dataclass(frozen=True, slots=True)

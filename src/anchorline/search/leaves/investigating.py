@@ -50,5 +50,5 @@ def conclude_by_leaves(
     reason: str | None = None
     if assessment is None:
         settings = replace(settings, n_certify=settings.n_fresh_without_search)
-        assessment, reason = certify(replace(case, settings=settings), solution, None)
+        assessment, reason = certify(replace(case, settings=settings), solution)
     return Findings(problem, solution, assessment, True, reason, rivals, 0.0, choice.n_left_out)
