@@ -198,8 +198,7 @@ def assess(
     ``n_samples``, by default half, go to the first expectation. ``searched`` are rows drawn before, which found
     the sum: they serve the baselines only, which do not depend on the sum. Where draws alone determine the inputs
     and there are at most ``max_enumerated`` of them, all draws are enumerated instead, and that part of the
-    answer is exact. All limits hold together with the given confidence. With ``test_facts``, facts without an
-    effect are found too, for one more share of the failure probability.
+    answer is exact. All limits hold together. With ``test_facts``, facts without an effect are found too.
     """
     wide = n_samples // 2 if n_wide is None else n_wide
     samples = _Samples.draw(case, contributions, (wide, n_samples - wide), stream)

@@ -109,7 +109,7 @@ def test_too_few_queries_are_named_with_what_to_type():
     text = str(al.explain(crooked, np.ones(20), budget=64, threshold=0.0))
     assert " by effects estimated from 48 samples." in text
     assert "So few samples do not show whether the average effect of" in text
-    assert "Verdict: undecided. Too few queries to say. It may be" in text
+    assert " explanation. Too few queries to say. It is open whether" in text
     assert text.endswith("Type budget=256 to ask more.")
 
 
