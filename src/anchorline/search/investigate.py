@@ -143,8 +143,7 @@ def certify(
 ) -> tuple[Assessment | None, str | None]:
     """Measure the solution on fresh neighbors, or exactly on all of them; otherwise return why it was not.
 
-    ``rows`` are those of the search, if kept. With a budget they count where the solution plays no part: for how
-    often the output stays while nothing is held.
+    With a budget, ``rows`` of the search also count where the solution plays no part: for the baselines.
     """
     settings, n_facts = case.settings, np.count_nonzero(solution.contributions)
     if settings.n_certify == 0 or solution.status is Status.RELAXED:  # a relaxation is not an explanation
