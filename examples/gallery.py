@@ -86,7 +86,7 @@ def many_sums() -> al.Explanation:
     bunch = load_breast_cancer(as_frame=True)
     model = RandomForestClassifier(60, random_state=0).fit(bunch.data, bunch.target_names[bunch.target])
     return al.Explainer(model, al.Table(bunch.data), output="malignant").explain(
-        bunch.data.iloc[[0]], k=5, alternatives=3
+        bunch.data.iloc[[0]], k=5, alternatives=3, sampling="draw"
     )
 
 
