@@ -82,7 +82,7 @@ def classification() -> dict[str, object]:
 
 
 def many_sums() -> al.Explanation:
-    """Explain a model of thirty correlated measurements, for which several sums fit equally well."""
+    """Explain a model of thirty correlated measurements, for which several sums fit a sample equally well."""
     bunch = load_breast_cancer(as_frame=True)
     model = RandomForestClassifier(60, random_state=0).fit(bunch.data, bunch.target_names[bunch.target])
     return al.Explainer(model, al.Table(bunch.data), output="malignant").explain(

@@ -18,11 +18,10 @@ def neighbor_sentence(explanation: "Explanation") -> str:
     each = "its value" if n == 1 else f"each of its {n:,} values"
     kind = str(parameters.get("space", "")).partition(":")[0]
     if parameters.get("redraws"):
-        facts = "its fact" if n == 1 else f"each of its {n:,} facts"
         apart = "" if n == 1 else ", independently of each other"
         return (
-            f"A neighbor is this case with {facts} broken with probability {share}{apart}; all its values come "
-            "from the training table, also where a fact holds."
+            f"A neighbor is this case with {each} moved to another interval or category with probability {share}"
+            f"{apart}; all its values are drawn from the training table, also those that stay in their interval."
         )
     what, units, verb, source = "case", each, "changed", ""
     if kind == "table":

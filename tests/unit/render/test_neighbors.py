@@ -81,6 +81,8 @@ def test_the_values_of_a_case_that_is_drawn_anew_are_shown(frame):
 def test_false_values_do_not_verify(frame):
     e = explained(frame, within="redraw")
     assert e.verify(score, al.Table(frame, within="redraw")).outcome.value == "holds"
+    assert "also those that stay in their interval" in neighbor_sentence(e)
+    assert values_sentence(e) == ""  # values change while the facts hold
     forged = dataclasses.replace(e, values=dict(e.values) | {"age": "18"})
     reasons = forged.verify(score, al.Table(frame, within="redraw")).reasons
     assert any(reason.startswith("values[age] is stated as '18'") for reason in reasons)
