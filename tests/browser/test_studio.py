@@ -203,6 +203,13 @@ def test_a_value_can_be_typed(opened, explainer):
     assert json.loads(page.evaluate("new URLSearchParams(location.search).get('edits')")) == {"income": 90000}
 
 
+def test_a_comparison_lists_the_values_that_separate_two_cases(opened, explainer):
+    page = ready(opened("case=1&compare=0"))  # declined and approved
+    page.wait_for_selector("#compare .facts-apart h3")
+    found = explainer.changes(1, toward=0, max_queries=20_000)
+    assert page.locator("#compare ol.separating li").count() == len(found)
+
+
 def test_what_would_change_it_is_found_applied_and_ruled_out(opened, explainer):
     page = ready(opened("case=1"))
     page.locator("#changes-find").click()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from anchorline.render.characters import printable
+from anchorline.render.markup import escape_text
 from anchorline.render.shares import percent
 
 if TYPE_CHECKING:
@@ -24,6 +25,19 @@ def changes_text(changes: "Changes") -> str:
     return "\n".join([*lines, *tried_sentences(changes)])
 
 
+def section(changes: "Changes", title: str = "") -> str:
+    """Return the changes as a section of a page: the options as a list, with shares and distances as notes."""
+    items = []
+    for option in changes:
+        first, *others = option_sentences(changes, option, escape_text)
+        notes = "".join(f'<p class="note">{line}</p>' for line in others)
+        items.append(f"<li><p><b>{first}</b></p>{notes}</li>")
+    tried = "".join(f'<p class="note">{line}</p>' for line in tried_sentences(changes))
+    options = f"<ol>{''.join(items)}</ol>" if items else ""
+    heading = f"<h2>{title}</h2>" if title else ""
+    return f"<section>{heading}<p>{headline(changes, escape_text)}</p>{options}{tried}</section>"
+
+
 def headline(changes: "Changes", escape: Escape = printable) -> str:
     """Return what the model decides now, and what is sought."""
     now = f"{name_of(changes, escape)} = {changes.prediction:.4g}" if changes.prediction is not None else ""
@@ -33,6 +47,7 @@ def headline(changes: "Changes", escape: Escape = printable) -> str:
     else:
         now = f"Now {now}"
     sought = wish(changes, escape)
+    sought += "" if changes.parameters["toward"] is None else ", with values of the other case only"
     what = "training row" if changes.are_rows else "change"
     if not changes.options:
         return f"{now}. No {what} that was tried gives {sought}."

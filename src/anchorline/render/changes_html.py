@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from anchorline.render.changes import headline, option_sentences, tried_sentences
+from anchorline.render.changes import section
 from anchorline.render.html import POLICY
-from anchorline.render.markup import escape_text, style_sheet
+from anchorline.render.markup import style_sheet
 
 if TYPE_CHECKING:
     from anchorline.result.changes import Changes
@@ -21,7 +21,7 @@ def fragment(changes: "Changes") -> str:
     >>> "&lt;b&gt;paid" in fragment(changes), "<b>paid" in fragment(changes)
     (True, False)
     """
-    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{_body(changes)}</div>'
+    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{section(changes)}</div>'
 
 
 def page(changes: "Changes") -> str:
@@ -32,18 +32,7 @@ def page(changes: "Changes") -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="generator" content="anchorline"><meta name="referrer" content="no-referrer">'
         f"<title>What would change it</title><style>{style_sheet('sum.css')}{style_sheet('page.css')}</style>"
-        f'</head><body><main class="anchorline"><header><h1>What would change it?</h1></header>{_body(changes)}'
+        f'</head><body><main class="anchorline"><header><h1>What would change it?</h1></header>{section(changes)}'
         "<footer>Made by anchorline. This page is self-contained: it loads nothing and runs no scripts.</footer>"
         "</main></body></html>\n"
     )
-
-
-def _body(changes: "Changes") -> str:
-    items = []
-    for option in changes:
-        first, *others = option_sentences(changes, option, escape_text)
-        notes = "".join(f'<p class="note">{line}</p>' for line in others)
-        items.append(f"<li><p><b>{first}</b></p>{notes}</li>")
-    tried = "".join(f'<p class="note">{line}</p>' for line in tried_sentences(changes))
-    options = f"<ol>{''.join(items)}</ol>" if items else ""
-    return f"<section><p>{headline(changes, escape_text)}</p>{options}{tried}</section>"

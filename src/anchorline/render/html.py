@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from anchorline.errors import ParameterError
+from anchorline.render.changes import section
 from anchorline.render.characters import ELLIPSIS, printable
 from anchorline.render.chart import frontier_chart
 from anchorline.render.highlight import is_text, text_markup
@@ -33,6 +34,7 @@ from anchorline.render.text import details_text, rule
 
 if TYPE_CHECKING:
     from anchorline.render.frontier_like import FrontierLike
+    from anchorline.result.changes import Changes
     from anchorline.result.explanation import Explanation
 
 _MANY_VALUES = 12  # more values of a case than this are folded
@@ -66,7 +68,10 @@ def fragment(explanation: "Explanation") -> str:
 
 
 def page(
-    explanation: "Explanation", frontier: "FrontierLike | None" = None, training_mean: float | None = None
+    explanation: "Explanation",
+    frontier: "FrontierLike | None" = None,
+    training_mean: float | None = None,
+    changes: "Changes | None" = None,
 ) -> str:
     """Return the explanation as one self-contained page: the answer on top, folded details for auditors below.
 
@@ -79,6 +84,9 @@ def page(
         `ParameterError`.
     training_mean
         Mean output over the training table, marked beside the starting level if given.
+    changes
+        What would change the decision of the same row, shown as a section if given. The changes of another row
+        raise `ParameterError`.
 
     Returns
     -------
@@ -93,6 +101,8 @@ def page(
     (True, False)
     """
     _check_frontier(explanation, frontier)
+    if changes is not None and tuple(changes.instance) != tuple(explanation.instance):
+        raise ParameterError("The changes belong to another row. Find the changes of the row that was explained.")
     total = summands(explanation).total
     title = f"{escape_attribute(total.text)} = {total.number}"
     return (
@@ -102,6 +112,7 @@ def page(
         '<meta name="generator" content="anchorline"><meta name="referrer" content="no-referrer">'
         f"<title>{title}</title><style>{style_sheet('sum.css')}{style_sheet('page.css')}</style></head><body>"
         f'<main class="anchorline">{_header(explanation)}{_sum(explanation, training_mean)}{_claims(explanation)}'
+        f"{'' if changes is None else section(changes, 'What would change it?')}"
         f"{'' if frontier is None else _frontier(frontier)}{_alternatives(explanation)}{_technical(explanation)}"
         "<footer>Made by anchorline. This page is self-contained: it loads nothing and runs no scripts.</footer>"
         "</main></body></html>\n"

@@ -41,6 +41,10 @@ def changes_of(explainer: Any, instance: Any, **keywords: Any) -> Changes:
     return find_changes(explainer, instance, ChangeSettings.from_keywords(**keywords))
 
 
+def _row(instance: Any) -> Any:
+    return list(instance) if isinstance(instance, tuple) else instance
+
+
 class NoLeavesError(ParameterError):
     """A search by leaves was demanded, and the decision cannot be read off the leaves of trees."""
 
@@ -73,9 +77,10 @@ def answer_at(explainer: Asked, instance: Sequence[Any]) -> tuple[float | None, 
 def find_changes(explainer: Asked, instance: Any, settings: ChangeSettings) -> Changes:
     """Find changes of few facts that turn the decision, and measure each of them."""
     space, threshold = explainer.space, explainer.threshold
-    neighborhood = space.at(list(instance) if isinstance(instance, tuple) else instance)
+    neighborhood = space.at(_row(instance))
     choices = choices_at(space, neighborhood)
-    wishes = Wishes(settings.fixed, settings.within, settings.direction)
+    toward = None if settings.toward is None else space.at(_row(settings.toward))
+    wishes = Wishes(settings.fixed, settings.within, settings.direction, toward)
     held = {**getattr(neighborhood, "held", {})}
     candidates = Candidates.of(choices, wishes, settings.cost, tuple(held))
     predictor = _opened(explainer.target, threshold, neighborhood, settings.max_queries)
@@ -103,6 +108,7 @@ def find_changes(explainer: Asked, instance: Any, settings: ChangeSettings) -> C
         | {name: described[name] for name in _RECORDED if name in described}
         | {
             "search": "queries" if leaves is None else "leaves",
+            "toward": None if toward is None else list(toward.instance),
             "target": plain_label(settings.target),
             "space": space.fingerprint,
             "versions": versions(),

@@ -208,13 +208,13 @@ class Explanation:
             raise ParameterError(f"kind is {kind!r}, but it must be one of {', '.join(_PLOTS)}.")
         return call(f"plot.{kind}", self, ax)
 
-    def to_html(self, frontier: Any = None, *, training_mean: float | None = None) -> str:
-        """Return one self-contained page without script or network; add a `Frontier` of the same instance.
+    def to_html(self, frontier: Any = None, *, training_mean: float | None = None, changes: Any = None) -> str:
+        """Return one self-contained page without script or network; add a `Frontier` or `Changes` of it.
 
         ``training_mean`` is the mean output over the training table, see `Explainer.training_mean`; the page marks
         it beside the starting level.
         """
-        return str(call("explanation.page", self, frontier, training_mean))
+        return str(call("explanation.page", self, frontier, training_mean, changes))
 
     def _repr_html_(self) -> str:
         return str(call("explanation.fragment", self))

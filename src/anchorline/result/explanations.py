@@ -7,6 +7,7 @@ from typing import Any, overload
 
 from anchorline._links import call
 from anchorline.errors import ParameterError
+from anchorline.result.changes import Changes
 from anchorline.result.explanation import Explanation
 from anchorline.result.labels import RowIds, labeled_frame
 from anchorline.result.records import (
@@ -36,6 +37,9 @@ __all__ = [
     "summarize",
     "worst_change",
 ]
+
+
+CHANGE_COLUMNS = {"change": "text", "change_facts": "number", "change_label": "text", "change_output": "number"}
 
 
 class Explanations(Sequence["Explanation | Failure"]):
@@ -155,12 +159,15 @@ class Explanations(Sequence["Explanation | Failure"]):
         ids = None if self._ids is None else self._ids.take(places)
         return ids, None if self._index is None else self._index.take(list(places))
 
-    def to_frame(self, backend: Any = "pandas", *, by: str = "row") -> Any:
+    def to_frame(
+        self, backend: Any = "pandas", *, by: str = "row", changes: Callable[[Any], Changes] | None = None
+    ) -> Any:
         """Return a frame of the given backend: one row per explained case, or (``by="term"``) one row per term.
 
         A pandas frame has the index of the frame that was explained. Other frames have it as a column, unless it
         is the default index (0, 1, 2 and so on). The column ``id`` of `anchorline.Explainer.explain_many` follows
-        the column ``row``.
+        the column ``row``. ``changes``, such as ``explainer.changes``, adds columns about what would change each
+        decision: the fewest facts, how many they are, and the new answer.
 
         Examples
         --------
@@ -172,6 +179,9 @@ class Explanations(Sequence["Explanation | Failure"]):
         if by == "row":
             kinds = {"row": "place"} | COLUMNS
             columns = {name: [record[name] for record in self._records] for name in kinds}
+            if changes is not None:
+                kinds |= CHANGE_COLUMNS
+                columns |= self._change_columns(changes)
             return labeled_frame(backend, columns, kinds, self._ids, self._index)
         if by != "term":
             raise ParameterError(f"by is {by!r}, but it must be 'row' or 'term'.")
@@ -183,6 +193,17 @@ class Explanations(Sequence["Explanation | Failure"]):
         ]
         columns = {name: [term[j] for term in terms] for j, name in enumerate(TERM_COLUMNS, start=1)}
         return labeled_frame(backend, columns, TERM_COLUMNS, *self._labels([term[0] for term in terms]))
+
+    def _change_columns(self, find: Callable[[Any], Changes]) -> dict[str, list[Any]]:
+        """Return `CHANGE_COLUMNS`, one value per row; None for rows that failed, and where nothing turns."""
+        found = [find(list(each.instance)) if isinstance(each, Explanation) else None for each in self]
+        best = [next(iter(each), None) if each is not None else None for each in found]
+        return {
+            "change": [None if each is None else " and ".join(each.facts) for each in best],
+            "change_facts": [None if each is None else each.n_facts for each in best],
+            "change_label": [None if each is None or each.label is None else str(each.label) for each in best],
+            "change_output": [None if each is None else each.output for each in best],
+        }
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write `to_frame` as a Parquet file, without its index; a failure leaves no partial file."""

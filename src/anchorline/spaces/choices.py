@@ -108,6 +108,9 @@ class Choices(Protocol):
     def column_names(self, attribute: int) -> tuple[str, ...]:
         """Return the names of the attribute's columns."""
 
+    def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
+        """Return which candidates are the values of another instance of the same space, (candidates,)."""
+
 
 def choices_at(space: Space, neighborhood: Neighborhood) -> Choices:
     """Return what the attributes of an instance may be changed to.
@@ -182,6 +185,12 @@ class FlipChoices:
         """Return the name of the literal's attribute."""
         return (self.attributes[attribute].name,)
 
+    def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
+        """Return whether the other instance breaks the literal."""
+        if not self._coordinates:
+            raise ParameterError("toward needs a Table or a Hypercube, where instances have values to take.")
+        return np.array([other.instance[attribute] != self._coordinates[attribute]])
+
 
 @dataclass(frozen=True, eq=False)
 class TableChoices:
@@ -234,6 +243,16 @@ class TableChoices:
         """Return whether the row's own value is missing; groups of columns are never missing as a whole."""
         positions = self.attributes[attribute].positions
         return len(positions) == 1 and bool(self.neighborhood.columns[positions[0]].missing[0])
+
+    def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
+        """Return which candidates are the values of another row; none if that row's value is missing."""
+        assert isinstance(other, TableNeighborhood)  # both are of one table
+        choice = self.attributes[attribute]
+        same = np.ones(choice.n_values, dtype=bool)
+        for j in choice.positions:
+            cell, column = other.columns[j], self.table.schema.columns[j]
+            same &= (column.values[choice.rows] == cell.values[0]) & (not cell.missing[0])
+        return same
 
     def plain_before(self, attribute: int) -> Any:
         """Return the row's own value; a tuple for a group of columns."""

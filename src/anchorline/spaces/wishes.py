@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import ParameterError
+from anchorline.spaces.base import Neighborhood
 from anchorline.spaces.choices import Choice, Choices
 from anchorline.spaces.columns import CATEGORY, DATE, NUMBER, kind_of, level_of
 from anchorline.spaces.rows import read_date
@@ -21,11 +22,13 @@ class Wishes:
 
     ``fixed`` are attributes or columns that keep their values. ``within`` maps names to allowed values: a tuple of
     two ends, each a number, a date or None, or a collection of values. ``direction`` maps names to "up" or "down".
+    ``toward`` is another row: attributes may only take its values.
     """
 
     fixed: tuple[str, ...] = ()
     within: Mapping[str, Any] | None = None
     direction: Mapping[str, str] | None = None
+    toward: Neighborhood | None = None
 
     def check(self, names: Mapping[str, Collection[str]], held: Iterable[str]) -> None:
         """Raise `ParameterError` for a name that is neither an attribute nor one of its columns, nor held fixed.
@@ -56,6 +59,8 @@ class Wishes:
         for name, way in (self.direction or {}).items():
             if name in own:
                 kept &= _in_direction(choice, name, way)
+        if self.toward is not None:
+            kept &= choices.like(attribute, self.toward)
         for name, limits in (self.within or {}).items():
             if name in own:
                 kept &= _within(choices, attribute, name, limits)

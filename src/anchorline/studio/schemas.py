@@ -161,6 +161,7 @@ class ChangesRequest(_Request):
     fixed: Annotated[list[Text], Field(max_length=limits.MAX_COLUMNS), AfterValidator(_unique)] = Field(
         default_factory=list, description="Columns that keep their values."
     )
+    toward: Row | None = Field(default=None, description="Another row: attributes may only take its values.")
     examples: Literal["values", "rows"] = Field(
         default="values", description="Any training values of few columns, or whole training rows."
     )

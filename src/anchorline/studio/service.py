@@ -153,6 +153,7 @@ class ExplanationService:
 
     def _changes(self, request: ChangesRequest) -> Changes:
         keywords = request.model_dump(exclude={"row", "output"}) | {"max_queries": self._limits.max_samples}
+        keywords["toward"] = None if request.toward is None else self._catalog.parse_row(request.toward)
         return changes_of(self._explainer_for(request.output), self._catalog.parse_row(request.row), **keywords)
 
     def rows(self, search: str, sort: str, offset: int, limit: int) -> bytes:

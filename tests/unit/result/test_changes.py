@@ -115,3 +115,21 @@ def test_pages_escape_what_comes_from_data():
         assert "purpose&lt;b&gt;" in text
         assert "<script" not in text
     assert "\x1b" not in str(EXPLAINER.changes({**ROW, "purpose<b>": "car\x1b[2J", "debt": 0}, target="< 0.7"))
+
+
+def test_reports_and_frames_of_many_rows_show_changes():
+    names = ["<b>a</b>", "b"]
+    explainer = al.Explainer(lambda z: (z[:, 0] > 0) * 2 - 1, al.Hypercube(names))
+    explanation, found = explainer.explain([1, 1], k=2), explainer.changes([1, 1])
+    report = explanation.to_html(changes=found)
+    assert "What would change it?" in report
+    assert "&lt;b&gt;a&lt;/b&gt; = -1" in report
+    assert "<b>a</b>" not in report
+    assert "What would change it?" not in explanation.to_html()
+    with pytest.raises(al.AnchorlineError, match="changes belong to another row"):
+        explanation.to_html(changes=explainer.changes([-1, 1]))
+    many = explainer.explain_many([[1, 1], [1, 0], [-1, 1]], k=2, errors="keep")
+    frame = many.to_frame(changes=explainer.changes)
+    assert frame["change"].fillna("").tolist() == ["<b>a</b> = -1", "", "<b>a</b> = +1"]
+    assert frame["change_facts"].fillna(0).tolist() == [1, 0, 1]
+    assert "change" not in many.to_frame()

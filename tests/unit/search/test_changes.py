@@ -1,5 +1,7 @@
 """The search for changes: targets, refusals, limits of queries and values, costs, and groups."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -350,3 +352,27 @@ def test_words_of_a_text_are_taken_away():
     assert found.verify(model, al.Text(), seed=1).holds
     with pytest.raises(ParameterError, match="not a row of columns"):
         found.changed()
+
+
+def test_only_values_of_another_row_separate_two_cases():
+    approved = int(np.argmax(score(FRAME)))
+    found = LABELS.changes(DECLINED, toward=approved, n=10)
+    assert len(found)
+    for option in found:
+        assert all(FRAME[name].iloc[approved] == value for name, value in option.values.items())
+    fewest = None
+    for size in (3, 2, 1):  # by enumeration
+        for names in itertools.combinations(FRAME.columns, size):
+            mixed = FRAME.iloc[[DECLINED]].copy()
+            for name in names:
+                mixed[name] = FRAME[name].iloc[[approved]].to_numpy()
+            fewest = size if decide(mixed)[0] == "approved" else fewest
+    assert found.fewest == fewest
+    assert found.n_proved == fewest - 1
+    assert "with values of the other case only" in str(found)
+    assert found.verify(decide, FRAME, seed=1).holds
+    assert al.Changes.from_json(found.to_json()) == found
+    with pytest.raises(ParameterError, match="No attribute may change"):
+        LABELS.changes(DECLINED, toward=DECLINED)
+    cube = al.Explainer(lambda z: (z[:, :2].sum(axis=1) > 0) * 2 - 1, al.Hypercube(["a", "b", "c"]))
+    assert [option.facts for option in cube.changes([1, 1, 1], toward=[-1, 1, -1])] == [("a = -1",)]

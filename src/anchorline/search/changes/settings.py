@@ -29,6 +29,7 @@ class ChangeSettings:
     fixed: tuple[str, ...] = ()
     within: Mapping[str, Any] = field(default_factory=dict)
     direction: Mapping[str, str] = field(default_factory=dict)
+    toward: Any = None
     cost: Mapping[str, float] | Callable[[Mapping[str, tuple[Any, Any]]], float] = field(default_factory=dict)
     max_values: int = MAX_VALUES
     n_measure: int = 200

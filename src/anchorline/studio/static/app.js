@@ -217,7 +217,9 @@ async function loadComparison() {
   if (position !== state.compare) return undefined;
   if (!row) throw new ServerError(404, `Case ${position} does not exist.`);
   const first = { view: current.view, row: current.row, position: state.case };
-  return compare(byId("compare"), columns, first, { view, row, position });
+  const target = about.classes?.length > 2 ? row.answer : null;
+  const separate = () => answers.post("/page/changes", { row: state.case, toward: position, target });
+  return compare(byId("compare"), columns, first, { view, row, position }, separate);
 }
 
 function setCompare(position) {

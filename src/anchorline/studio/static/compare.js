@@ -19,7 +19,25 @@ function extent(view) {
   return [base, view.sum.total.value, ...steps.map((step) => step.after)];
 }
 
-export function compare(container, columns, first, second) {
+// The fewest values of the second case that give the first one another decision.
+function separating(second, answer) {
+  const sentences = answer.options.map(({ lines }) => h("li", null, isolate(lines[0])));
+  const none = h("p", { class: "note" }, "No three values of the other case, or fewer, change the decision of this one.");
+  const title = `Values of case ${second.position} that change the decision`;
+  return [h("h3", null, title), sentences.length ? h("ol", { class: "separating" }, sentences) : none];
+}
+
+// ``separate`` asks for the facts that separate two cases, which the model decides differently.
+export async function compare(container, columns, first, second, separate) {
+  draw(container, columns, first, second);
+  if (!second || first.row.answer === second.row.answer || first.view.class === null) return;
+  const part = h("div", { class: "facts-apart", "aria-live": "polite" });
+  container.querySelector("details").before(part);
+  const answer = await separate();
+  if (answer && part.isConnected) fill(part, separating(second, answer));
+}
+
+function draw(container, columns, first, second) {
   if (!second) {
     fill(container, h("p", { class: "note" }, "Type a case number, or click \u21c4 next to a case in the list."));
     return;
