@@ -241,7 +241,8 @@ def test_values_are_the_tables_own_and_come_back(frame, library):
         for values_by_name in (row, row | {"big": big[position]}):
             assert service.explain(ExplainRequest(row=values_by_name, **QUICK)) == expected
         kserve = json.loads(service.kserve(KServeRequest(instances=[values, row], parameters=QUICK)))
-        assert kserve["explanations"] == [json.loads(expected)] * 2
+        last = json.loads(service.explain(ExplainRequest(row=position, output="C", **QUICK)))
+        assert kserve["explanations"] == [last] * 2
 
 
 def test_a_typical_value_is_a_training_rows_and_edits_are_exact(frame):
@@ -267,7 +268,8 @@ def test_texts_of_digits_stay_texts_where_the_column_holds_texts(frame):
     service = service_of(scores, frame.assign(big=frame["big"].astype(str)), classes=["A", "B", "C"])
     row = json.loads(service.rows("", "position", 5, 1))["rows"][0]["values"]
     kserve = json.loads(service.kserve(KServeRequest(instances=[row], parameters=QUICK)))
-    assert kserve["explanations"] == [json.loads(service.explain(ExplainRequest(row=5, **QUICK)))]
+    last = json.loads(service.explain(ExplainRequest(row=5, output="C", **QUICK)))
+    assert kserve["explanations"] == [last]
     with pytest.raises(InstanceError, match="5 values"):
         service.kserve(KServeRequest(instances=[[*row, "9" * 20]], parameters=QUICK))
 
@@ -276,7 +278,9 @@ def test_kserve_explains_instances_in_order(client, explainer):
     rows = [explainer.space.at(i).instance for i in (4, 9)]
     body = {"instances": [rows[0], dict(zip(explainer.space.names, rows[1], strict=True))], "parameters": QUICK}
     got = client.post("/v1/models/loans:explain", json=body)
-    expected = [explainer.explain(i, **QUICK) for i in (4, 9)]
+    last = al.Explainer(explainer.model, explainer.space, output="declined")
+    expected = [last.explain(i, **QUICK) for i in (4, 9)]  # of the last class in all rows
+    assert got.json()["output"] == "declined"
     assert got.json()["predictions"] == [e.prediction for e in expected]
     assert all(e.to_json() in got.text for e in expected)
     assert client.get("/v1/models").json() == {"models": ["loans"]}

@@ -115,7 +115,7 @@ class Studio:
             "name": printable(self.name),
             "version": __version__,
             "rows": self.catalog.n_rows,
-            "is_ranked": self.catalog.is_ranked,
+            "is_ranked": target.task != "label",
             "columns": self.catalog.describe(),
             "notices": [printable(finding.text) for finding in self.explainer.setup.known],
             "classes": None if target.classes is None else [printable(str(label)) for label in target.classes],
@@ -205,15 +205,25 @@ def _overview_routes(studio: Studio) -> APIRouter:
     async def rows(
         request: Request,
         search: Annotated[
-            str, Query(max_length=MAX_SEARCH, description="Words that a row must all contain.")
+            str,
+            Query(
+                max_length=MAX_SEARCH, description="Words or comparisons (income>40000) that all hold for a row."
+            ),
         ] = "",
         sort: Literal["position", "low", "high"] = "position",
         offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
         limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 50,
+        output: Annotated[
+            str | None, Query(max_length=MAX_SEARCH, description="Label of the class to sort by.")
+        ] = None,
     ) -> Response:
-        """Return the training rows that contain every word, with the model's answers; `#17` finds row 17."""
-        query = {"search": search, "sort": sort, "offset": offset, "limit": limit}
-        page = await studio.answer(request, "rows", query, lambda: service.rows(search, sort, offset, limit))
+        """Return the training rows that match every word, with the model's answers; `#17` finds row 17.
+
+        If `progress` is below 1, the model has not answered all rows yet; send the request again.
+        """
+        query = {"search": search, "sort": sort, "offset": offset, "limit": limit, "output": output}
+        key = query | {"n_known": studio.catalog.answer_table.n_known}  # so that unfinished answers are not reused
+        page = await studio.answer(request, "rows", key, lambda: service.rows(search, sort, offset, limit, output))
         return _json(page)
 
     @router.get("/metrics", summary="Prometheus metrics", response_class=Response)
@@ -318,6 +328,10 @@ def _open_routes(studio: Studio) -> APIRouter:
     @router.get("/", include_in_schema=False)
     async def index() -> Response:
         return studio.files["index.html"].response()
+
+    @router.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return studio.files["docs.html"].response()
 
     @router.get("/static/{name}", include_in_schema=False)
     async def static(name: str) -> Response:

@@ -1,39 +1,26 @@
 """The cases: readable rows of the training table with the model's answers, searched and sorted."""
 
 import re
-import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.model.predictor import ask, split_answer
-from anchorline.render.characters import printable
-from anchorline.spaces.columns import CATEGORY, DATE, NUMBER, Column, text_of
+from anchorline.model.predictor import ask
+from anchorline.spaces.columns import CATEGORY, DATE, NUMBER, Column
 from anchorline.spaces.rows import plain
 from anchorline.spaces.table import Table
+from anchorline.studio.answers import AnswerTable
+from anchorline.studio.job_queue import checkpoint
+from anchorline.studio.search import Search, compare_numbers, number_range, words_of
 
-MAX_RANKED = 50_000  # rows; up to this size the model answers every row, so that rows can be sorted by the answer
-MAX_SEARCHED = 200_000  # rows; up to this size every row is kept as a searchable text
-_BLOCK_ROWS = 4096  # rows per query of the model
 _MAX_LEVELS = 50  # categories per column that the page offers for choice
-_MIN_ROUNDED = 1e15  # `text_of` prints numbers from here on with six digits only
 _DIGITS = re.compile(r"-?[1-9][0-9]{15,308}")  # the integers that `browser_value` writes as texts
 
 Plain = str | int | float | bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """The model's answers to rows: the decision per row, and the explained number per row (None for labels)."""
-
-    texts: list[str]
-    values: list[float | None]
 
 
 class Catalog:
@@ -51,8 +38,8 @@ class Catalog:
         self._stored_at = space.schema.positions  # the schema keeps its rows in an order of its own
         numeric = [j for j, column in enumerate(self._columns) if column.kind == NUMBER]
         self._numeric_keys = {*numeric, *(self.names[j] for j in numeric)}
-        self.is_ranked = self.n_rows <= MAX_RANKED
-        self._lock, self._answer_blocks = threading.Lock(), dict[int, Answers]()
+        self._search = Search(self.names, list(self._columns), lambda j, row: self._cells(j, [row])[0])
+        self.answer_table = AnswerTable(self._ask_rows, lambda: explainer.target, self.n_rows)
 
     def values(self, positions: Sequence[int]) -> list[list[Plain]]:
         """Return the values of rows in the order of the columns; `parse_row` reads them back exactly."""
@@ -79,87 +66,70 @@ class Catalog:
             for i, at in enumerate(stored)
         ]
 
-    def answers(self, positions: list[int]) -> Answers:
-        """Return the model's answers to rows; the model is queried in blocks, once per block."""
-        for block in sorted({position // _BLOCK_ROWS for position in positions}):
-            if block not in self._answer_blocks:
-                rows = self._stored_at[block * _BLOCK_ROWS : (block + 1) * _BLOCK_ROWS]
-                answers = self.readable_answers(self.ask(self._natives.rows(rows), len(rows)))
-                with self._lock:
-                    self._answer_blocks[block] = answers
-        texts, values = [], []
-        for position in positions:
-            block_answers = self._answer_blocks[position // _BLOCK_ROWS]
-            texts.append(block_answers.texts[position % _BLOCK_ROWS])
-            values.append(block_answers.values[position % _BLOCK_ROWS])
-        return Answers(texts, values)
-
     def ask(self, inputs: Any, n_rows: int = 1) -> np.ndarray:
         """Return the model's validated answers to model inputs."""
         target = self._explainer.target
         return ask(target.ask, inputs, n_rows, target.task)
 
-    def readable_answers(self, answer: np.ndarray) -> Answers:
-        """Return the decisions and the explained numbers in the model's answer to several rows."""
-        target = self._explainer.target
-        answer, chosen = split_answer(target, answer)
-        if chosen is not None:
-            explained = chosen if target.column is None else np.full(len(answer), target.column)
-            values = answer[np.arange(len(answer)), explained].astype(float).tolist()
-            return Answers([printable(_class_name(target, int(column))) for column in chosen], values)
-        if answer.dtype.kind == "f" and target.task != "label":
-            return Answers([text_of(float(value), NUMBER) for value in answer], answer.astype(float).tolist())
-        return Answers([printable(str(label)) for label in answer.tolist()], [None] * len(answer))
+    def _ask_rows(self, positions: np.ndarray) -> np.ndarray:
+        return self.ask(self._natives.rows(self._stored_at[positions]), len(positions))
 
-    @cached_property
-    def _texts(self) -> list[str]:
-        """One searchable lower-case text per row, with the model's answer if the table is ranked."""
-        columns = [self._column_texts(j) for j in range(len(self.names))]
-        if self.is_ranked:
-            columns.append(self.answers(list(range(self.n_rows))).texts)
-        return ["\n".join(cells).lower() for cells in zip(*columns, strict=True)]
+    def find(self, search: str, sort: str, output: str | None = None) -> tuple[np.ndarray, float]:
+        """Return the positions of the rows that match every word of ``search``, and how far the answers are known.
 
-    def _column_texts(self, j: int) -> list[str]:
-        """Return ``name=value`` per row, so that a search can match either; long numbers keep all digits."""
-        column = self._columns[j]
-        texts = [
-            "missing" if is_missing else text_of(value, column.kind)
-            for value, is_missing in zip(column.values, column.missing.tolist(), strict=True)
-        ]
-        if column.kind == NUMBER:
-            long = np.flatnonzero(~column.missing & (np.abs(column.values) >= _MIN_ROUNDED)).tolist()
-            for at, value in zip(long, self._cells(j, long), strict=True):
-                texts[at] = str(value)
-        return [f"{self.names[j]}={texts[at]}" for at in self._stored_at.tolist()]
-
-    def find(self, search: str, sort: str) -> list[int]:
-        """Return the positions of the rows that contain every word of ``search``; ``#17`` finds row 17.
-
-        ``sort`` is "position", or "low" or "high" to sort by the explained number.
+        ``#17`` finds row 17. ``sort`` is "position", or "low" or "high" to sort by the explained number, or by the
+        score of the class ``output``. If the answers matter, the model is asked about further rows for a second:
+        rows without an answer match nothing and come last, until the returned share is 1.
         """
-        words = search.lower().split()
+        words = words_of(search)
         if len(words) == 1 and words[0].startswith("#") and words[0][1:].isdecimal():
             position = int(words[0][1:])
-            return [position] if position < self.n_rows else []
-        matches = list(range(self.n_rows))
-        if words and self.n_rows > MAX_SEARCHED:
+            return np.array([position] if position < self.n_rows else [], dtype=np.intp), 1.0
+        needs_answers = sort != "position" or self._search.may_match_answers(words)
+        if needs_answers:
+            self.answer_table.fill()
+        found = np.ones(self.n_rows, dtype=bool)
+        for word in words:
+            checkpoint()
+            found &= self._search.mask(word, self._answer_mask)[self._stored_at]
+        matches = np.flatnonzero(found)
+        if sort != "position":
+            values = self._sorted_values(output)[matches]
+            order = np.argsort(values if sort == "low" else -values, kind="stable")  # NaN comes last
+            matches = matches[order]
+        return matches, self.answer_table.n_known / max(1, self.n_rows) if needs_answers else 1.0
+
+    def _sorted_values(self, output: str | None) -> np.ndarray:
+        """Return the numbers to sort by."""
+        if output is None:
+            return self.answer_table.values
+        labels = [str(label) for label in self._explainer.target.classes or ()]
+        if output not in labels:
+            known = ", ".join(labels[:20]) or "none, because the model has no named classes"
+            raise ParameterError(f"output is {output!r}; it must be one of the model's classes: {known}.")
+        scores = self.answer_table.scores(labels.index(output))
+        if scores is None:
             raise ParameterError(
-                f"The table has {self.n_rows:,} rows; only tables of at most {MAX_SEARCHED:,} rows can be "
-                "searched by words. Search for a row by its position, for example #17."
+                f"The table has {self.n_rows:,} rows and {len(labels)} classes, too many to sort by a class. "
+                "Leave out output to sort by the explained number."
             )
-        if words:
-            matches = [position for position in matches if all(word in self._texts[position] for word in words)]
-        if sort == "position":
-            return matches
-        if not self.is_ranked:
-            raise ParameterError(
-                f"The table has {self.n_rows:,} rows; only tables of at most {MAX_RANKED:,} rows can be sorted "
-                "by the model's answer. Sort by position."
-            )
-        values = self.answers(matches).values
-        sign = 1.0 if sort == "low" else -1.0
-        order = sorted(range(len(matches)), key=lambda i: sign * (values[i] or 0.0))
-        return [matches[i] for i in order]
+        return scores
+
+    def _answer_mask(self, operator: str, text: str) -> np.ndarray:
+        """Return, in the order of the schema, which rows have a known answer that matches."""
+        table, found = self.answer_table, np.zeros(self.n_rows, dtype=bool)
+        levels = [level.lower() for level in table.levels]
+        ends = number_range(text)
+        if operator == "!=":
+            found = table.is_known & ~self._answer_mask("=", text)[self._stored_at]
+        elif levels and operator in ("=", "contains"):
+            chosen = [text in level if operator == "contains" else level == text for level in levels]
+            found = np.array([*chosen, False], dtype=bool)[table.codes]
+        elif ends is not None:
+            found = compare_numbers(table.values, "=" if operator == "contains" else operator, ends)
+        in_schema_order = np.empty_like(found)
+        in_schema_order[self._stored_at] = found
+        return in_schema_order
 
     def describe(self) -> list[dict[str, Any]]:
         """Return a description per column: its name, its kind, and the values that can be chosen for it."""
@@ -192,11 +162,6 @@ class Catalog:
         keys = [repr(key) for key in zip(*parts, strict=True)]
         counts = Counter(keys)
         return int(rows[keys.index(min(counts, key=lambda key: (-counts[key], key)))])
-
-
-def _class_name(target: Any, column: int) -> str:
-    """Return the class of a score column, whatever the name of the output is."""
-    return str(target.classes[column]) if target.classes is not None else f"class {column}"
 
 
 def browser_value(value: Plain) -> Plain:

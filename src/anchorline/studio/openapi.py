@@ -67,12 +67,22 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
 
 
 def _with_component_references(part: Any) -> Any:
-    """Return a part of a JSON Schema with references to ``$defs`` replaced by references to components."""
-    if isinstance(part, dict):
-        return {
-            key: value.replace("#/$defs/", "#/components/schemas/Explanation_")
-            if key == "$ref"
-            else _with_component_references(value)
-            for key, value in part.items()
-        }
-    return [_with_component_references(value) for value in part] if isinstance(part, list) else part
+    """Return a part of a JSON Schema as clients are generated from it.
+
+    References to ``$defs`` become references to components. Numbers and booleans that are constant become an
+    example of their type, because generators write invalid code for them.
+    """
+    if isinstance(part, list):
+        return [_with_component_references(value) for value in part]
+    if not isinstance(part, dict):
+        return part
+    constant = part.get("const")
+    if isinstance(constant, bool | int):
+        part = {key: value for key, value in part.items() if key != "const"}
+        part |= {"type": "boolean" if isinstance(constant, bool) else "integer", "examples": [constant]}
+    return {
+        key: value.replace("#/$defs/", "#/components/schemas/Explanation_")
+        if key == "$ref"
+        else _with_component_references(value)
+        for key, value in part.items()
+    }

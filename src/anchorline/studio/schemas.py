@@ -272,6 +272,9 @@ class RowsAnswer(_Answer):
     total: int
     found: int
     offset: int
+    progress: float = Field(
+        description="Share of the rows whose answers are known; below 1, further rows may match or come first."
+    )
     columns: list[str]
     rows: list[RowAnswer]
 
@@ -315,7 +318,8 @@ class ModelAnswer(_Answer):
 
 
 class KServeAnswer(_Answer):
-    """KServe: predictions and explanations, in the order of the instances."""
+    """KServe: predictions and explanations, in the order of the instances, all of them about one class."""
 
     predictions: list[float]
+    output: str | None = Field(description="The class that the predictions are about; null if they are numbers.")
     explanations: list[dict[str, Any]]

@@ -84,14 +84,20 @@ class ExplanationService:
         return html.page(explanation, frontier, self._training_mean(explanation)).encode()
 
     def kserve(self, request: KServeRequest) -> bytes:
-        """Return predictions and explanations (each one its sealed JSON) in the order of the instances."""
-        keywords, explainer = self._keywords(request.parameters), self._explainer_for(request.parameters.output)
+        """Return predictions and explanations (each one its sealed JSON) in the order of the instances.
+
+        All of them are about one class: the requested one, the server's own choice, or the last one of the model.
+        """
+        target, output = self._explainer.target, request.parameters.output
+        if output is None and target.classes is not None and target.column is None:
+            output = str(target.classes[-1])
+        keywords, explainer = self._keywords(request.parameters), self._explainer_for(output)
         rows = [self._catalog.parse_row(instance) for instance in request.instances]
         settings, seconds = Settings.from_keywords(**keywords), self._search_seconds / len(rows)
         explanations = [_explained(explainer, row, settings, seconds) for row in rows]
         predictions = json.dumps([explanation.prediction for explanation in explanations])
         texts = ",".join(explanation.to_json() for explanation in explanations)
-        return f'{{"predictions":{predictions},"explanations":[{texts}]}}'.encode()
+        return f'{{"predictions":{predictions},"output":{json.dumps(output)},"explanations":[{texts}]}}'.encode()
 
     def verify(self, request: VerifyRequest) -> bytes:
         """Return whether an explanation holds, measured on a fresh sample.
@@ -135,7 +141,7 @@ class ExplanationService:
             "row": dict(zip(space.names, map(browser_value, after.instance), strict=True)),
             "literals": [_printable(new_texts.get(literal.name)) for literal in explanation.literals],
             "is_broken": is_broken,
-            "answer": self._catalog.readable_answers(answer).texts[0],
+            "answer": self._catalog.answer_table.readable(answer).texts[0],
             "prediction": _explained_number(answer, explanation),
             "expected": explanation.prediction - 2 * broken_sum,
             "original": explanation.prediction,
@@ -156,14 +162,14 @@ class ExplanationService:
         keywords["toward"] = None if request.toward is None else self._catalog.parse_row(request.toward)
         return changes_of(self._explainer_for(request.output), self._catalog.parse_row(request.row), **keywords)
 
-    def rows(self, search: str, sort: str, offset: int, limit: int) -> bytes:
+    def rows(self, search: str, sort: str, offset: int, limit: int, output: str | None = None) -> bytes:
         """Return one page of the rows that match a search, with the model's answers."""
-        matches = self._catalog.find(search, sort)
-        page = matches[offset : offset + limit]
-        answers = self._catalog.answers(page)
+        matches, progress = self._catalog.find(search, sort, output)
+        page = matches[offset : offset + limit].tolist()
+        answers = self._catalog.answer_table.at(page)
         parts = zip(page, self._catalog.values(page), answers.texts, answers.values, strict=True)
         rows = [dict(zip(("position", "values", "answer", "value"), part, strict=True)) for part in parts]
-        counts = {"total": self._catalog.n_rows, "found": len(matches), "offset": offset}
+        counts = {"total": self._catalog.n_rows, "found": len(matches), "offset": offset, "progress": progress}
         return _json(counts | {"columns": self._catalog.names, "rows": rows})
 
     def _keywords(self, request: Any) -> dict[str, Any]:

@@ -31,6 +31,7 @@ export class Cases {
 
   debounce(action) {
     clearTimeout(this.timer);
+    clearTimeout(this.polling);
     this.timer = setTimeout(action, 120);
   }
 
@@ -55,6 +56,8 @@ export class Cases {
     try {
       const page = await get(`/rows?${new URLSearchParams(query)}`, this.pending.signal);
       this.draw(page);
+      clearTimeout(this.polling);
+      if (page.progress < 1) this.polling = setTimeout(() => this.load(), 300); // the server goes on with each request
       if (isUserAction) this.changed?.();
     } catch (error) {
       if (error.name !== "AbortError") this.onError(error);
@@ -75,7 +78,11 @@ export class Cases {
       h("thead", { class: "visually-hidden" }, h("tr", null, names)),
       h("tbody", null, page.rows.map((row) => this.row(row, page.columns))),
     );
-    fill(byId("listing"), page.rows.length ? table : h("p", { class: "note" }, "No case contains all these words."));
+    const share = Math.floor(100 * page.progress);
+    const unfinished = `The model has answered ${share}% of the cases so far. More cases may match or come first.`;
+    const none = page.progress < 1 ? "No case matches so far." : "No case matches all these words.";
+    const progress = page.progress < 1 ? h("p", { class: "note progress", role: "status" }, unfinished) : null;
+    fill(byId("listing"), progress, page.rows.length ? table : h("p", { class: "note" }, none));
     this.mark();
   }
 

@@ -1,0 +1,126 @@
+"""The model's answers to the rows of the table, kept as numbers and asked for block by block."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anchorline.model.predictor import split_answer
+from anchorline.render.characters import printable
+from anchorline.spaces.columns import NUMBER, text_of
+from anchorline.studio.job_queue import checkpoint
+
+BLOCK_ROWS = 4096  # rows per query of the model
+_FILL_SECONDS = 1.0  # a request asks for further blocks for about this time
+_MAX_SCORES = 20_000_000  # scores of all classes are kept up to this many: 160 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers to several rows: the decision per row, and the explained number per row (None for labels)."""
+
+    texts: list[str]
+    values: list[float | None]
+
+
+class AnswerTable:
+    """The answers to all rows, as far as they are known; ``ask`` returns the model's raw answers to positions.
+
+    For every row the table keeps a number and the code of a text, not Python objects, so that memory is bounded.
+    """
+
+    def __init__(self, ask: Callable[[np.ndarray], np.ndarray], target: Any, n_rows: int) -> None:
+        self._ask, self._target, self.n_rows = ask, target, n_rows
+        self._lock = threading.Lock()
+        self._levels: dict[str, int] = {}
+        self.codes = np.full(n_rows, -1, dtype=np.int32)
+        self.values = np.full(n_rows, np.nan)
+        self._scores: np.ndarray | None = None
+        self._known = np.zeros(-(-n_rows // BLOCK_ROWS), dtype=bool)
+
+    @property
+    def n_known(self) -> int:
+        """How many rows have an answer."""
+        return min(self.n_rows, int(self._known.sum()) * BLOCK_ROWS)
+
+    @property
+    def is_known(self) -> np.ndarray:
+        """Whether each row has an answer."""
+        return np.repeat(self._known, BLOCK_ROWS)[: self.n_rows]
+
+    @property
+    def levels(self) -> list[str]:
+        """The distinct texts of answers; empty for numbers, whose texts follow from the numbers."""
+        return list(self._levels)
+
+    def fill(self, seconds: float = _FILL_SECONDS) -> None:
+        """Ask for further blocks for about that time, at least for one; progress is `n_known`."""
+        end = time.monotonic() + seconds
+        for block in np.flatnonzero(~self._known).tolist():
+            checkpoint()
+            positions = np.arange(block * BLOCK_ROWS, min(self.n_rows, (block + 1) * BLOCK_ROWS))
+            answer = self._ask(positions)
+            with self._lock:
+                self._store(positions, answer)
+                self._known[block] = True
+            if time.monotonic() > end:
+                return
+
+    def at(self, positions: Sequence[int]) -> Answers:
+        """Return the answers to a few rows; the model is asked about those that are not known."""
+        rows = np.array(positions, dtype=np.intp)
+        unknown = rows[~self._known[rows // BLOCK_ROWS]]
+        if len(unknown):
+            answer = self._ask(unknown)
+            with self._lock:
+                self._store(unknown, answer)
+        return self._readable(self.codes[rows], self.values[rows])
+
+    def readable(self, answer: np.ndarray) -> Answers:
+        """Return the decisions and the explained numbers in the model's answer to any rows."""
+        texts, values, _ = self._read(answer)
+        if texts is None:
+            return Answers([text_of(value, NUMBER) for value in values.tolist()], values.tolist())
+        return Answers(texts, [None if np.isnan(value) else value for value in values.tolist()])
+
+    def scores(self, column: int) -> np.ndarray | None:
+        """Return the score of one class per row (NaN where unknown), or None if there are too many to keep."""
+        return None if self._scores is None else self._scores[:, column]
+
+    def _read(self, answer: np.ndarray) -> tuple[list[str] | None, np.ndarray, np.ndarray | None]:
+        """Return the texts (None for numbers), the explained numbers, and the scores of all classes if any."""
+        target = self._target()
+        answer, chosen = split_answer(target, answer)
+        if chosen is not None:
+            explained = chosen if target.column is None else np.full(len(answer), target.column)
+            values = answer[np.arange(len(answer)), explained].astype(float)
+            return [printable(class_name(target, int(column))) for column in chosen], values, answer
+        if answer.dtype.kind == "f" and target.task != "label":
+            return None, answer.astype(float), None
+        return [printable(str(label)) for label in answer.tolist()], np.full(len(answer), np.nan), None
+
+    def _store(self, rows: np.ndarray, answer: np.ndarray) -> None:
+        texts, values, scores = self._read(answer)
+        self.values[rows] = values
+        if texts is not None:
+            self.codes[rows] = [self._levels.setdefault(text, len(self._levels)) for text in texts]
+        if scores is not None and self.n_rows * scores.shape[1] <= _MAX_SCORES:
+            if self._scores is None:
+                self._scores = np.full((self.n_rows, scores.shape[1]), np.nan)
+            self._scores[rows] = scores
+
+    def _readable(self, codes: np.ndarray, values: np.ndarray) -> Answers:
+        levels, numbers = self.levels, values.tolist()
+        texts = [
+            levels[code] if code >= 0 else text_of(value, NUMBER)
+            for code, value in zip(codes.tolist(), numbers, strict=True)
+        ]
+        return Answers(texts, [None if np.isnan(value) else value for value in numbers])
+
+
+def class_name(target: Any, column: int) -> str:
+    """Return the class of a score column, whatever the name of the output is."""
+    return str(target.classes[column]) if target.classes is not None else f"class {column}"
