@@ -148,10 +148,10 @@ def test_every_engine_gives_the_same_bytes(frame, literals):
     assert alone.verify(model, shuffled.space).holds
 
 
-def test_intervals_are_the_default_and_have_no_changes(frame):
-    assert al.Table(frame).at(ROW).changes is None
-    assert al.Table(frame, literals="intervals").fingerprint == al.Table(frame).fingerprint
-    assert al.Table(frame, literals="bounds").fingerprint != al.Table(frame).fingerprint
+def test_bounds_are_the_default_and_intervals_have_no_changes(frame):
+    assert al.Table(frame, literals="intervals").at(ROW).changes is None
+    assert al.Table(frame, literals="bounds").fingerprint == al.Table(frame).fingerprint
+    assert al.Table(frame, literals="intervals").fingerprint != al.Table(frame).fingerprint
 
 
 def test_every_way_to_ask_speaks_bounds(frame):
