@@ -10,6 +10,7 @@ over the leaves that the values of all other attributes can reach. For more attr
 the sum over the trees of the largest leaf that can still be reached.
 """
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,7 @@ from anchorline.search.leaves.joined import JoinedTrees
 from anchorline.search.leaves.joining import NotSeparableError
 from anchorline.search.leaves.sums import LeafSums
 from anchorline.spaces.base import Neighborhood
+from anchorline.spaces.choices import TableChoices
 
 _MAX_CELLS = 200_000_000  # cells times leaves, one byte each
 MIN_QUERIES = 10_000  # trees are compared with the model on up to 512 rows, which a small limit has no room for
@@ -118,7 +120,22 @@ def leaves_of(
     if answers is None:
         return None
     at_row = answers.forms.margins(answers.values[answers.alive([])].sum(axis=0) + answers.constant)
-    return answers if at_row <= answers.forms.tolerance else None  # the instance itself must not reach the goal
+    if at_row > answers.forms.tolerance or not _agrees(joined, own, predictor):
+        return None  # the instance itself must not reach the goal, and the trees must answer like the model
+    return answers
+
+
+def _agrees(joined: JoinedTrees, own: np.ndarray, predictor: Predictor) -> bool:
+    """Return whether the trees answer like the model at the instance."""
+    answers = joined.reading.ensemble.evaluate(own)[0]
+    answers = np.append(-answers, answers) if joined.reading.is_mirrored else answers
+    if joined.reading.scale == "margin" and predictor.target.scale is None and predictor.target.contrast is None:
+        shares = (
+            np.exp(answers - answers.max()) if joined.reading.link == "softmax" else 1 / (1 + np.exp(-answers))
+        )
+        answers = shares / shares.sum()
+    difference = abs(float(answers[predictor.column or 0]) - predictor.prediction)
+    return bool(difference <= 2 * joined.allowed + 1e-6 * max(1.0, abs(predictor.prediction)))
 
 
 def _joined(explainer: Any, predictor: Predictor, goal: Goal) -> tuple[JoinedTrees, Forms] | None:
@@ -161,35 +178,62 @@ def _built(
     joined: JoinedTrees, sums: LeafSums, forms: Forms, candidates: Candidates, own: np.ndarray
 ) -> LeafAnswers | None:
     """Return which leaves the values of all candidates can reach; None if these are too many."""
+    assert isinstance(candidates.choices, TableChoices)  # trees are joined with tables only
+    if joined not in _VALUE_CELLS:
+        _VALUE_CELLS[joined] = _value_cells(joined, sums, candidates.choices)
+    known = _VALUE_CELLS[joined]
+    if known is None:
+        return None
     paths, kept = sums.paths, np.append(sums.kept(own)[:, 0], True)
-    inputs = candidates.choices.realize(candidates.owner[:, None], candidates.value[:, None])
-    features = np.asarray(joined.transform(inputs), dtype=np.float64)
     passes, cells, starts = list[np.ndarray](), np.zeros(candidates.n_candidates, dtype=np.intp), [0]
-    for a in range(sums.n_attributes):
-        mine = np.flatnonzero(candidates.owner == a)
-        numbers, own_passes = _cells(sums, a, features[mine])
-        cells[mine] = starts[-1] + numbers
-        passes.append(own_passes)
-        starts.append(starts[-1] + len(own_passes))
-        if starts[-1] * paths.n_leaves > _MAX_CELLS:
-            return None
-    values, constant = paths.values, paths.constant
+    for a, (choice, values) in enumerate(
+        zip(candidates.choices.attributes, candidates.choices.values, strict=True)
+    ):
+        mine, (numbers, own_passes) = np.flatnonzero(candidates.owner == a), known[a]
+        used, places = np.unique(numbers[values.ids[choice.rows[candidates.value[mine]]]], return_inverse=True)
+        cells[mine] = starts[-1] + places.reshape(-1)
+        passes.append(own_passes[used])
+        starts.append(starts[-1] + len(used))
+    values_of, constant = paths.values, paths.constant
     if joined.reading.is_mirrored:
-        values, constant = np.column_stack([-values, values]), np.append(-constant, constant)
+        values_of, constant = np.column_stack([-values_of, values_of]), np.append(-constant, constant)
     return LeafAnswers(
         forms=forms,
         passes=tuple(passes),
         cells=cells,
         starts=np.array(starts),
         own=kept[paths.last_edges],
-        values=values @ forms.weights,
+        values=values_of @ forms.weights,
         constant=constant @ forms.weights + forms.offsets,
         trees=paths.leaf_trees,
     )
 
 
+ValueCells = tuple[tuple[np.ndarray, np.ndarray], ...]
+"""Per attribute, the cell of each training value, and which leaves each cell can reach, (cells, leaves)."""
+_VALUE_CELLS: weakref.WeakKeyDictionary[JoinedTrees, ValueCells | None] = weakref.WeakKeyDictionary()
+
+
+def _value_cells(joined: JoinedTrees, sums: LeafSums, choices: TableChoices) -> ValueCells | None:
+    """Return the cells of all training values, which no row changes; None if these are too many.
+
+    Features depend on one attribute each, so that any row shows those of all values.
+    """
+    every = [
+        replace(choice, rows=values.rows)
+        for choice, values in zip(choices.attributes, choices.values, strict=True)
+    ]
+    sizes = [len(values.rows) for values in choices.values]
+    owner, value = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(size) for size in sizes])
+    inputs = replace(choices, attributes=tuple(every)).realize(owner[:, None], value[:, None])
+    features = np.asarray(joined.transform(inputs), dtype=np.float64)
+    found = [_cells(sums, a, features[owner == a]) for a in range(len(sizes))]
+    n_cells = sum(len(passes) for _, passes in found)
+    return None if n_cells * sums.paths.n_leaves > _MAX_CELLS else tuple(found)
+
+
 def _cells(sums: LeafSums, attribute: int, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cell of every candidate of an attribute, and the leaves of each cell, (cells, leaves)."""
+    """Return the cell of every value of an attribute, and the leaves of each cell, (cells, leaves)."""
     paths, marginal = sums.paths, sums.marginals[attribute]
     if marginal is None or not len(features):  # no tree tests it, so that all of its values are one cell
         n_cells = min(1, len(features))
