@@ -26,6 +26,8 @@ def neighbor_sentence(explanation: "Explanation") -> str:
     what, units, verb, source = "case", each, "changed", ""
     if kind == "table":
         source = "; new values come from the training table"
+        if parameters.get("may_stay"):
+            source, verb = "; new values are those of any training row, and may be the same", "drawn anew"
         if parameters.get("flips_follow"):
             source = "; new values come together from one similar training row, and decide which facts are broken"
             verb = "replaced"

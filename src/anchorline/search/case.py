@@ -96,12 +96,18 @@ class Case:
             | ({} if self.law.one_to_one else {"n_attributes": self.law.n_attributes})
             | ({"redraws": True} if self.redraws else {})
             | ({"flips_follow": True} if self.flips_follow else {})
+            | ({"may_stay": True} if self.may_stay else {})
         )
 
     @property
     def redraws(self) -> bool:
         """Whether attributes that keep their fact are drawn anew, so that they may have another value."""
         return getattr(self.neighborhood, "within", None) == "redraw"
+
+    @property
+    def may_stay(self) -> bool:
+        """Whether an attribute that is drawn anew may take the value that it had (``draw="marginal"``)."""
+        return getattr(getattr(self.neighborhood, "drawing", None), "draw", None) == "marginal"
 
     @property
     def flips_follow(self) -> bool:

@@ -99,6 +99,16 @@ def test_a_neighbor_differs_from_the_case():
     )
 
 
+def test_values_that_are_drawn_anew_may_be_the_same(frame):
+    e = explained(frame, draw="marginal")
+    assert neighbor_sentence(e).endswith(
+        "each of its 4 values drawn anew with probability 27%, independently of each other, and at least one "
+        "drawn anew; new values are those of any training row, and may be the same."
+    )
+    assert e.verify(score, al.Table(frame, draw="marginal")).outcome.value == "holds"
+    assert "may be the same" not in neighbor_sentence(explained(frame))
+
+
 def test_the_mean_of_so_few_neighbors_is_not_shown():
     assert mean_over_neighbors(al.explain(lambda z: z[:, 0] / 2, [1] * 6, sigma=50)) is None
 
