@@ -1,12 +1,13 @@
 """What the numbers of a sum mean: the starting level, and the means to compare it with."""
 
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from anchorline.render.claims import value
 from anchorline.render.neighbors import mean_over_neighbors, neighbor_sentence
-from anchorline.render.summands import STARTING_LEVEL, output_name, summands
+from anchorline.render.summands import STARTING_LEVEL, added_together, output_name, summands
 
 if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation
@@ -69,15 +70,17 @@ def level_sentences(
         table = "" if training is None else f", and {training[0]:.3g} over the training table{training[1]}"
         what = f"The mean of {format_name(output_name(explanation))}"
         what = "On this scale, the mean" if is_label(explanation) else what
-        means = f"{what} is {mean:.3g} over the neighbors{mark}{table}."
+        clipped = ", with outputs clipped" if explanation.certificate.n_clipped else ""
+        means = f"{what} is {mean:.3g} over the neighbors{mark}{clipped}{table}."
     if intercept is not None and n_facts:
-        level = f"The {STARTING_LEVEL} {intercept.number}"
-        parts.append(f"{level} is what the sum gives if every contribution is taken away once.")
+        level, every = f"The {STARTING_LEVEL} {intercept.number}", "the" if n_facts == 1 else "every"
+        parts.append(f"{level} is what the sum gives if {every} contribution is taken away once.")
         means = f"The {STARTING_LEVEL} is not a mean. {means}" if means else ""
     elif intercept is not None:
         parts.append(f"The {STARTING_LEVEL} is the prediction itself, because the sum has no facts.")
     if n_facts:
-        parts.append(f"A broken fact takes its contribution away twice{_all_broken(explanation)}.")
+        parts.append(f"In the sum, a broken fact takes its contribution away twice{_all_broken(explanation)}.")
+        parts.append("The sum is exact for this case and approximate elsewhere.")
     parts += _together(explanation, format_name)
     if is_label(explanation):
         label = value(str(explanation.label), format_name)
@@ -87,13 +90,11 @@ def level_sentences(
 
 def _together(explanation: "Explanation", format_name: Callable[[str], str]) -> list[str]:
     """Return what several facts about one attribute add together, in one sentence per attribute."""
-    numbers: dict[str, list[Decimal]] = {}
-    for term in summands(explanation).terms:
-        numbers.setdefault(term.name, []).append(Decimal(term.number))
+    counts = Counter(term.name for term in summands(explanation).terms)
     return [
-        f"The {len(each)} facts about {format_name(name)} add {sum(each):f} together."
-        for name, each in numbers.items()
-        if len(each) > 1
+        f"The {counts[name]} facts about {format_name(name)} add {total:f} together."
+        for name, total in added_together(explanation).items()
+        if counts[name] > 1
     ]
 
 
@@ -108,18 +109,36 @@ def far_end(explanation: "Explanation") -> float:
 
 
 def _all_broken(explanation: "Explanation") -> str:
-    """Return what the sum gives if all facts are broken, and whether that leaves the range of the output."""
-    parameters = explanation.parameters
+    """Return what the sum gives if all facts are broken, and whether the sum can leave the range of the output."""
+    terms, parameters = summands(explanation).terms, explanation.parameters
     # Several facts about one attribute may exclude each other, and so may pairs that share a fact.
-    if "n_attributes" in parameters or (explanation.pairs and parameters["pairs"] == "parity"):
+    if len({term.name for term in terms}) < len(terms) or explanation.pairs:
         return ""
-    n_facts, end = len(explanation.terms), far_end(explanation)
-    broken = {1: "the fact", 2: "both facts"}.get(n_facts, f"all {n_facts} facts")
-    low, high = explanation.parameters["output_range"]
-    slack = 1e-9 * (high - low)
-    if low - slack <= end <= high + slack:
-        return f"; with {broken} broken, the sum gives about {end:.3g}"
-    # As many digits as it takes to show that the number lies outside.
-    shown = next(text for n in range(3, 18) if not low <= float(text := f"{end:.{n}g}") <= high)
-    outside = f"outside the output range {low:.4g} to {high:.4g}: so far from the case, the sum does not fit"
-    return f"; with {broken} broken, the sum gives about {shown}, {outside}"
+    broken = {1: "the fact", 2: "both facts"}.get(len(terms), f"all {len(terms)} facts")
+    low, high = parameters["output_range"]
+    learned = (
+        "range of outputs on the training table," if explanation.certificate.learned_range else "output range"
+    )
+    slack, known = 1e-9 * (high - low), f"the {learned} {low:.4g} to {high:.4g}"
+
+    def leaves(end: float) -> bool:
+        return not low - slack <= end <= high + slack
+
+    end, shown = far_end(explanation), _far_end_as_printed(explanation)
+    text = f"; with {broken} broken, the sum gives about {shown:f}"
+    if leaves(end) and leaves(float(shown)):
+        return f"{text}, outside {known}: so far from the case, the sum does not fit"
+    changes = 2 * explanation.contributions
+    lowest, highest = (
+        explanation.prediction - float(part.sum()) for part in (changes.clip(0), changes.clip(None, 0))
+    )
+    return (
+        f"{text}, and with some of them broken, it leaves {known}" if leaves(lowest) or leaves(highest) else text
+    )
+
+
+def _far_end_as_printed(explanation: "Explanation") -> Decimal:
+    """Return what a reader computes for the far end from the printed numbers."""
+    printed = summands(explanation)
+    level = Decimal(0) if printed.intercept is None else Decimal(printed.intercept.number)
+    return level - sum((Decimal(term.number) for term in printed.terms), Decimal(0))

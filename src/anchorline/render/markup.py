@@ -79,10 +79,8 @@ def verdict_markup(explanation: "Explanation") -> str:
     title = explanation.certificate.verdict_title.capitalize() + (
         " (see the warning)" if explanation.warnings else ""
     )
-    return (
-        f'<p class="al-verdict al-{verdict.name.lower()}"><b>{symbol} {title}.</b> '
-        f"<span>{verdict_reason(explanation.certificate, escape_text)}</span></p>"
-    )
+    reason = verdict_reason(explanation.certificate, escape_text, warned=bool(explanation.warnings))
+    return f'<p class="al-verdict al-{verdict.name.lower()}"><b>{symbol} {title}.</b> <span>{reason}</span></p>'
 
 
 def warnings_markup(explanation: "Explanation") -> str:
@@ -136,7 +134,8 @@ def _means(explanation: "Explanation", training_mean: float | None) -> dict[str,
 
 def means_key(explanation: "Explanation", training_mean: float | None = None) -> str:
     """Return the key of the lines that mark means, or an empty text if there are none."""
-    places = {"neighbors": "over the neighbors", "training": "over the training table"}
+    clipped = ", with outputs clipped" if explanation.certificate.n_clipped else ""
+    places = {"neighbors": f"over the neighbors{clipped}", "training": "over the training table"}
     keys = [
         f'<i class="al-key al-{kind}"></i> {mean:.3g} {places[kind]}'
         for kind, mean in _means(explanation, training_mean).items()
@@ -217,6 +216,7 @@ def comparison_bars(explanation: "Explanation") -> str:
         bars += f'<span class="al-what">{label}</span><span class="al-meter">'
         bars += f'<i style="width:{100 * estimate.value / largest:.2f}%"></i></span>'
         shown = f"{percent(estimate.value)}%" if estimate.exact or estimate.value < 1 else "all drawn"
+        shown = shown if certificate.held_reach or estimate is without else "nothing else can change"
         bars += f"<span>{shown if is_share else f'{estimate.value:.3g}'}</span>"
     return f'<div class="al-compare" aria-hidden="true">{bars}</div>'
 

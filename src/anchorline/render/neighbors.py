@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from anchorline.render.characters import printable
 from anchorline.render.shares import at_least
 from anchorline.render.trust import short_condition
 
@@ -43,7 +44,7 @@ def neighbor_sentence(explanation: "Explanation") -> str:
     elif kind == "hypercube":
         verb = "reversed"
     else:
-        units, verb = "its fact" if n == 1 else f"each of its {n:,} facts", "broken"
+        units, verb = "its fact" if n == 1 else f"each of the {n:,} facts about it", "broken"
     apart = "" if n == 1 else f", independently of each other, and at least one {verb}"
     return f"A neighbor is this {what} with {units} {verb} with probability {share}{apart}{source}."
 
@@ -53,17 +54,40 @@ def values_sentence(explanation: "Explanation") -> str:
     certificate = explanation.certificate
     if certificate.stability is None or not explanation.terms or not certificate.held_reach:
         return ""
-    if certificate.keeps_values:
-        other = "this fact is" if certificate.n_facts == 1 else "these facts are"
-        return f"Other values for which {other} true were not tested."
-    unchanged = _unchanged(explanation)
-    if "n_attributes" not in explanation.parameters or explanation.parameters.get("redraws") or unchanged > 0.999:
-        return ""  # a value that stays is all that a fact such as "city = Rome" states
+    untested, unchanged = _untested(explanation), _unchanged(explanation)
+    if certificate.keeps_values or "n_attributes" not in explanation.parameters or unchanged > 0.999:
+        return untested
+    if explanation.parameters.get("redraws"):
+        return ""
     facts = "the fact holds" if certificate.n_facts == 1 else "the facts hold"
-    facts += "" if short_condition(certificate).endswith("hold") else " or cancel"
+    facts += " or cancel" if short_condition(certificate).endswith("cancel") else ""
     where = f"In at least {at_least(unchanged)}% of the neighbors in which {facts}"
     behind = "the value behind it is that" if certificate.n_facts == 1 else "the values behind them are those"
-    return f"{where}, {behind} of this case."
+    return " ".join(filter(None, (f"{where}, {behind} of this case.", untested)))
+
+
+def _untested(explanation: "Explanation") -> str:
+    """Return which values no neighbor has although the facts allow them: others in the case's own intervals."""
+    literals, own = explanation.single_literals, own_intervals(explanation)
+    names = dict.fromkeys(literals[j].name for j in held_literals(explanation))
+    stay = {literal.text for literal in literals if literal.held == literal.text}  # such as "city = Rome"
+    texts = [own[name] for name in names if own[name] not in stay]
+    if explanation.parameters.get("redraws") or not texts:
+        return ""
+    listed = texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"
+    return f"Other values with {printable(listed)} were not tested."
+
+
+def own_intervals(explanation: "Explanation") -> dict[str, str]:
+    """Return, by attribute, what is true of its value alone: the interval, which comes before its bounds."""
+    return {literal.name: literal.text for literal in reversed(explanation.single_literals)}
+
+
+def held_literals(explanation: "Explanation") -> list[int]:
+    """Return the literals that hold while the facts and pairs of the sum hold, in the order of the space."""
+    n, support = len(explanation.single_literals), explanation.support.tolist()
+    in_pairs = {i for j in support if j >= n for i in explanation.pairs[j - n]}
+    return sorted({j for j in support if j < n} | in_pairs)
 
 
 def _unchanged(explanation: "Explanation") -> float:
@@ -74,10 +98,7 @@ def _unchanged(explanation: "Explanation") -> float:
     Here s of the d attributes have a fact; each keeps its value with probability 1 - p.
     """
     certificate, keep = explanation.certificate, 1 - explanation.parameters["flip_probability"]
-    singles, pairs = len(explanation.single_literals), explanation.pairs
-    held = {j for j in explanation.support.tolist() if j < singles}
-    held |= {i for j in explanation.support.tolist() if j >= singles for i in pairs[j - singles]}
-    n_held = len({explanation.literals[j].name for j in held})
+    n_held = len({explanation.literals[j].name for j in held_literals(explanation)})
     inside = (certificate.event_probability or 1.0) * certificate.held_reach
     return float(min(1.0, (keep**n_held - (1 - certificate.reach)) / inside))
 

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 from anchorline.render.characters import printable
 from anchorline.render.claims import quoted, stays, value
+from anchorline.render.neighbors import own_intervals
 from anchorline.render.shares import possible, share_of, weighted
-from anchorline.render.summands import output_name, summands
+from anchorline.render.summands import added_together, output_name, summands
 from anchorline.render.text import about_the_class
 from anchorline.render.trust import joint_interval
-from anchorline.spaces.joining import held_together, stated_together
+from anchorline.spaces.joining import held_together
 
 if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation, Term
@@ -47,7 +48,7 @@ def rule_sentence(
         return " ".join([*parts, _without_facts(explanation, format_name)])
     held = _held(explanation)
     sides = _sides(explanation, format_fact, format_name)
-    facts = _listed([format_fact(printable(_plain(text, name)), printable(name)) for name, text in held])
+    facts = _listed([format_fact(printable(text), printable(name)) for name, text in held])
     is_stated = sides and all(literal.held == literal.text for literal in _literals(explanation))
     condition = _all_hold(certificate.n_facts) if is_stated else facts
     parts += [sides] if sides else []
@@ -80,24 +81,29 @@ def _held(explanation: "Explanation") -> list[tuple[str, str]]:
     if pairs and explanation.parameters["pairs"] == "and":
         singles = sorted({*singles, *(i for j in pairs for i in explanation.pairs[j - d])})
         pairs = []
-    held = held_together([explanation.literals[j] for j in singles])
+    held = [
+        (name, _plain(text, name, own_intervals(explanation)[name]))
+        for name, text in held_together([explanation.literals[j] for j in singles])
+    ]
     return [*held, *((explanation.literals[j].name, f"({explanation.literals[j].held})") for j in pairs)]
 
 
 def _by_attribute(explanation: "Explanation") -> list[tuple[str, str, float]]:
     """Return name, statement and contribution of every fact, largest first; facts about one attribute are one.
 
-    They hold together, and what they add together is what the attribute adds. A pair is a fact of its own, in
-    parentheses, so that its "and" does not join two facts.
+    They hold together, and what they add together is what the attribute adds; it is stated, because each of them
+    may add the opposite. A pair is a fact of its own, in parentheses, so that its "and" does not join two facts.
     """
     singles = [term for term in explanation.terms if term.index < len(explanation.single_literals)]
     by_name: dict[str, list[Term]] = {}
     for term in singles:
         by_name.setdefault(term.literal.name, []).append(term)
-    facts = [
-        (name, stated_together(name, [term.literal.text for term in terms]), sum(t.contribution for t in terms))
-        for name, terms in by_name.items()
-    ]
+    sums, facts = added_together(explanation), []
+    for name, terms in by_name.items():
+        text = terms[0].literal.text
+        if len(terms) > 1:
+            text = f"{name} (its {len(terms)} facts together: {sums[printable(name)]:+f})"
+        facts.append((name, text, sum(term.contribution for term in terms)))
     pairs = [term for term in explanation.terms if term.index >= len(explanation.single_literals)]
     facts += [(term.literal.name, f"({term.literal.text})", term.contribution) for term in pairs]
     return sorted(facts, key=lambda fact: -abs(fact[2]))
@@ -116,7 +122,9 @@ def _sides(explanation: "Explanation", format_fact: Format, format_name: Callabl
         fact = format_fact(printable(text), printable(name))
         (pro if sign * contribution > 0 else contra).append(fact)
     if goal is None:  # a number has no right side, and the output of another class than the predicted one neither
-        return _raising(explanation, pro, contra, format_name(output_name(explanation)))
+        name = format_name(output_name(explanation))
+        predicted = f"the predicted {name}" if explanation.certificate.decision == "number" else name
+        return _raising(explanation, pro, contra, predicted)
     if not contra:
         return ""
     if not pro:
@@ -162,13 +170,17 @@ def _literals(explanation: "Explanation") -> list["Literal"]:
     return [explanation.literals[j] for j in explanation.support]
 
 
-def _plain(text: str, name: str) -> str:
-    """Return what holds in fewer words.
+def _plain(text: str, name: str, interval: str) -> str:
+    """Return what holds in fewer words; higher and lower values are those beyond the interval of the own one.
 
-    >>> _plain("age keeps its value 41 or takes a higher one", "age")
-    'age stays 41 or is higher'
+    >>> _plain("age keeps its value 41 or takes a higher one", "age", "37 <= age < 48")
+    'age stays 41 or is at least 48'
     """
     text = text.replace(f"{name} keeps its value ", f"{name} stays ", 1)
+    low, _, high = interval.partition(f" <= {name} < ")
+    if high and text.endswith((" or takes a higher one", " or takes a lower one")):
+        kept, _, _ = text.rpartition(" or takes ")
+        return f"{kept} or is {f'at least {high}' if text.endswith('higher one') else f'below {low}'}"
     for long, short in _PLAIN.items():
         text = text.replace(long, short, 1)
     return text

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,14 @@ def summands(explanation: "Explanation") -> Summands:
         intercept=Summand(STARTING_LEVEL, intercept, numbers[-1]) if has_intercept else None,
         total=Summand(total_name(explanation), explanation.prediction, total, printable(explanation.output)),
     )
+
+
+def added_together(explanation: "Explanation") -> dict[str, Decimal]:
+    """Return, by printable name of an attribute, what the facts about it add together, as printed."""
+    sums: dict[str, Decimal] = {}
+    for term in summands(explanation).terms:
+        sums[term.name] = sums.get(term.name, Decimal(0)) + Decimal(term.number)
+    return sums
 
 
 def output_name(explanation: "Explanation") -> str:

@@ -54,7 +54,7 @@ def explanation_text(explanation: "Explanation") -> str:
 
 def sentences(explanation: "Explanation") -> list[str]:
     """Return everything that is said about a sum, one line each: the certificate, and what misleads."""
-    lines = certificate_text(explanation.certificate).split("\n")
+    lines = certificate_text(explanation.certificate, warned=bool(explanation.warnings)).split("\n")
     title = f"{_VERDICT} {explanation.certificate.verdict_title}"
     verdict = next(i for i, line in enumerate(lines) if line.startswith(_VERDICT))
     lines[verdict - 1] = " ".join(filter(None, (lines[verdict - 1], values_sentence(explanation))))
@@ -97,10 +97,13 @@ def unseen_sentence(explanation: "Explanation") -> str:
     return f"The row is unlike the training table. {'; '.join(notes)}."
 
 
-def certificate_text(certificate: "Certificate") -> str:
-    """Return the certificate in a few lines: on the sample, over all neighbors, the verdict, and the warnings."""
+def certificate_text(certificate: "Certificate", *, warned: bool = False) -> str:
+    """Return the certificate in a few lines: on the sample, over all neighbors, the verdict, and about clipping.
+
+    ``warned`` says that warnings about the setup are shown beside it.
+    """
     lines = [on_the_sample(certificate), over_neighbors(certificate)]
-    lines.append(f"{_VERDICT} {certificate.verdict_title}. {verdict_reason(certificate)}")
+    lines.append(f"{_VERDICT} {certificate.verdict_title}. {verdict_reason(certificate, warned=warned)}")
     warning = clipping_warning(certificate)
     if warning:
         lines.insert(0 if clipped_much(certificate) else 3, warning)
@@ -245,7 +248,7 @@ def _fewer(certificate: "Certificate") -> str:
     if not n:
         return f"without any fact, {change}"
     fewer = {1: "no fact", 2: "any one fact"}.get(n, f"any {n - 1} facts")
-    more = "in more" if certificate.decision == "label" else "by more"
+    more = "in more" if certificate.decision == "label" else "it is larger"
     return f"with {_facts(n)} held, {change}; with {fewer} held, {more}"
 
 
@@ -258,7 +261,7 @@ def _requested(certificate: "Certificate") -> str:
     change = certificate.requested_change or 0.0
     if certificate.decision == "label":  # outputs are -1 and +1
         return f"the label changes in at most {rounded_up(100 * (change / 2) ** 2)}% of draws"
-    return f"the output moves by at most {rounded_up(change)} (root mean square)"
+    return f"the typical move of the output (root mean square) is at most {rounded_up(change)}"
 
 
 def _where(certificate: "Certificate") -> str:

@@ -72,10 +72,13 @@ def _prevented(certificate: "Certificate", losses: Losses) -> str:
     return f" Holding {them} prevents {shown} of the changes{by_more(certificate)}{least}."
 
 
-def verdict_reason(certificate: "Certificate", format_name: Callable[[str], str] = printable) -> str:
+def verdict_reason(
+    certificate: "Certificate", format_name: Callable[[str], str] = printable, *, warned: bool = False
+) -> str:
     """Return why the verdict is what it is, as one or two sentences about this output.
 
-    ``format_name`` is applied to names from data; all other text is safe as it is.
+    ``format_name`` is applied to names from data; all other text is safe as it is. ``warned`` says that warnings
+    are shown beside the verdict, which may take back its praise.
     """
     losses, output = certificate.losses, subject(certificate)
     if losses is None:
@@ -84,7 +87,8 @@ def verdict_reason(certificate: "Certificate", format_name: Callable[[str], str]
         case Verdict.TRUSTWORTHY:
             within = f" to within {certificate.same_within:g}" if certificate.same_within else ""
             alone = "" if certificate.held_reach else ", because nothing else can change"
-            reason = f"{_facts(certificate, 'explain')} {output}{within}{alone}."
+            unless = ", unless a warning says otherwise" if warned else ""
+            reason = f"As tested, {_facts(certificate, 'explain')} {output}{within}{alone}{unless}."
         case Verdict.ROBUST:
             reason = _robust_reason(certificate, losses)
         case Verdict.UNRELIABLE:
@@ -109,6 +113,9 @@ def _changes(certificate: "Certificate", share: "Estimate | None", only: str = "
 
 
 def _hold(certificate: "Certificate") -> str:
+    """Return what stays in the condition of the measurement, in a few words."""
+    if certificate.keeps_values:
+        return "this value stays" if certificate.n_facts == 1 else "these values stay"
     return "this fact holds" if certificate.n_facts == 1 else "these facts hold"
 
 
@@ -121,8 +128,8 @@ def _robust_reason(certificate: "Certificate", losses: Losses) -> str:
 
 
 def _facts(certificate: "Certificate", verb: str) -> str:
-    """Return the facts as the subject of a verb: "This fact explains", "These facts explain"."""
-    return f"This fact {verb}s" if certificate.n_facts == 1 else f"These facts {verb}"
+    """Return the facts as the subject of a verb: "this fact explains", "these facts explain"."""
+    return f"this fact {verb}s" if certificate.n_facts == 1 else f"these facts {verb}"
 
 
 def _undecided_reason(certificate: "Certificate", losses: Losses, format_name: Callable[[str], str]) -> str:
@@ -142,15 +149,15 @@ def _undecided_reason(certificate: "Certificate", losses: Losses, format_name: C
     for limit in (GOOD, BAD) if certificate.n_facts else (BAD,):
         if losses.held[0] <= limit < losses.held[1]:
             while_held = f" while {_hold(certificate)}" if certificate.n_facts else ""
-            measured = f"(measured: {limits(held.low, held.high)}%)"
+            measured = f"(interval: {limits(held.low, held.high)}%)"
             questions.append(f"{claim} in at least {1 - limit:.0%} of neighbors{while_held} {measured}")
     if losses.free[0] <= GOOD < losses.free[1]:
-        measured = f"(measured: {limits(free.low, free.high)}%)"
+        measured = f"(interval: {limits(free.low, free.high)}%)"
         questions.append(f"{claim} in at least {1 - GOOD:.0%} of all neighbors {measured}")
     if not questions and certificate.n_facts:
         ends = f"{at_least(max(0.0, losses.least_prevented))} to {percent(losses.most_prevented, decimals=0)}"
         them = "this fact" if certificate.n_facts == 1 else "these facts"
-        questions.append(f"holding {them} prevents at least {PREVENTED:.0%} of the changes (measured: {ends}%)")
+        questions.append(f"holding {them} prevents at least {PREVENTED:.0%} of the changes (interval: {ends}%)")
     too_few = "" if certificate.budget is None else "Too few queries to say. "
     return f"{too_few}It is open whether {', and whether '.join(questions)}. {advice}"
 
@@ -174,7 +181,7 @@ def _weak_reason(certificate: "Certificate", losses: Losses) -> str:
     if losses.effect is Effect.UNCLEAR:
         return f"It was not shown that {output} stays more often while {_hold(certificate)}."
     if losses.held[1] <= GOOD:
-        return f"{_facts(certificate, 'hold')} {output}, but it stays nearly as often without."
+        return f"{_capital(_facts(certificate, 'hold'))} {output}, but it stays nearly as often without."
     less = f"While {_hold(certificate)}, {output} changes{more} less often"
     share = certificate.held_share
     assert share is not None  # it was measured
@@ -227,7 +234,10 @@ def short_condition(certificate: "Certificate") -> str:
     """Return the condition of the measurement in a few words; the certificate states it in full."""
     if certificate.n_facts == 0:
         return "over all neighbors"
-    hold = "while the values stay" if certificate.keeps_values else "while the facts hold"
+    one = certificate.n_facts == 1
+    hold = "while the fact holds" if one else "while the facts hold"
+    if certificate.keeps_values:
+        hold = "while the value stays" if one else "while the values stay"
     return hold if certificate.event_is_literal is not False else f"{hold} or cancel"
 
 
@@ -251,7 +261,7 @@ def clipped_outputs_text(n_clipped: int, n_queries: int, learned_range: bool = F
 def range_advice(learned_range: bool) -> str:
     """Return what to type so that no output is clipped."""
     if learned_range:
-        return "Pass output_range=(lowest, highest), which all outputs of the model lie in."
+        return "If all outputs of the model lie in a known range, pass output_range=(lowest, highest)."
     return "Pass a wider output_range=(lowest, highest)."
 
 

@@ -26,18 +26,6 @@ def held_together(literals: Sequence[Literal]) -> list[tuple[str, str]]:
     return [(name, text) for name, texts in by_name.items() for text in _joined(name, texts)]
 
 
-def stated_together(name: str, texts: Sequence[str]) -> str:
-    """Return what literals of one attribute state together; its interval implies all bounds that are true of it.
-
-    Examples
-    --------
-    >>> stated_together("age", ["age >= 37", "age < 48"]), stated_together("age", ["age >= 37", "37 <= age < 48"])
-    ('37 <= age < 48', '37 <= age < 48')
-    """
-    own = [text for text in texts if not text.startswith((f"{name} >= ", f"{name} < "))]
-    return " and ".join(own or _joined(name, list(texts)))
-
-
 def _joined(name: str, texts: list[str]) -> list[str]:
     """Return what literals of one attribute say together; texts that are not about bounds stay as they are."""
     if len(texts) == 1:

@@ -66,7 +66,7 @@ def explanation_view(explanation: Explanation, training_mean: float) -> dict[str
         "verdict": {
             "name": certificate.verdict.name.lower(),
             "title": certificate.verdict_title,
-            "meaning": verdict_reason(certificate),
+            "meaning": verdict_reason(certificate, warned=bool(explanation.warnings)),
         },
         "is_proved": explanation.is_proved,
         "gauges": _gauges(certificate),

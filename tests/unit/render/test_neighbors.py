@@ -38,7 +38,10 @@ def explained(frame, row=7, **table):
 def test_held_values_are_named_and_others_were_not_tested(frame):
     e = explained(frame, literals="intervals")
     assert e.certificate.keeps_values
-    assert values_sentence(e) == "Other values for which these facts are true were not tested."
+    intervals = [term.literal.text for term in sorted(e.terms, key=lambda term: term.index)]
+    untested = [text for text in intervals if not text.startswith("city = ")]
+    assert len(untested) == 2
+    assert values_sentence(e) == f"Other values with {' or '.join(untested)} were not tested."
     assert values_sentence(e) in str(e)
     assert values_sentence(e) in e.to_html()
     assert f"age stays {frame['age'][7]}" in e.as_rule()
@@ -59,7 +62,19 @@ def test_bounds_say_how_many_neighbors_keep_the_values(frame):
     stated = int(values_sentence(e).partition("at least ")[2].partition("%")[0])
     assert stated / 100 <= unchanged.mean() + 0.01
     assert stated / 100 == pytest.approx(unchanged.mean(), abs=0.02)
-    assert values_sentence(e).endswith("the values behind them are those of this case.")
+    assert "the values behind them are those of this case. Other values with " in values_sentence(e)
+
+
+def test_a_bound_is_tested_beyond_the_interval_of_the_own_value():
+    """Training values in the case's own interval are never drawn, and neither rule nor sentence claims them."""
+    rows = pd.DataFrame({"age": np.repeat(np.arange(50.0), 2) * 2, "city": ["Rome", "Oslo"] * 50})
+    table = al.Table(rows, literals="bounds", cuts={"age": [30, 60]})
+    e = al.Explainer(lambda x: np.where(np.asarray(x["age"]) < 60, 1.0, 0.0), table, output="young").explain(
+        47, k=2
+    )
+    assert [term.literal.text for term in e.terms] == ["age < 60"]
+    assert "age stays 46 or is below 30" in e.as_rule()
+    assert values_sentence(e).endswith("Other values with 30 <= age < 60 were not tested.")
 
 
 def test_nothing_is_said_about_values_that_were_not_measured(frame):
@@ -135,11 +150,11 @@ def test_the_requested_error_is_stated_in_the_units_of_the_output():
     e = shortest(lambda z: 50 * (0.5 * z[:, 0] + 0.4 * z[:, 1] + 0.02 * z[:, 2]), output_range=(-50, 50))
     assert e.certificate.n_facts == 2
     assert on_the_sample(e.certificate).endswith(
-        ": with these 2 facts held, the output moves by at most 10 (root mean square); with any one fact held, by "
-        "more."
+        ": with these 2 facts held, the typical move of the output (root mean square) is at most 10; with any one "
+        "fact held, it is larger."
     )
     limit = dataclasses.replace(e.certificate, status=Status.LIMIT)
-    assert on_the_sample(limit).startswith("With these 2 facts held, the output moves by at most 10 (root mean")
+    assert on_the_sample(limit).startswith("With these 2 facts held, the typical move of the output (root mean")
     assert "requested" not in on_the_sample(e.certificate)
     label = shortest(lambda z: np.where(z[:, 0] + z[:, 1] > 0, "a", "b"))
     assert on_the_sample(label.certificate).endswith(

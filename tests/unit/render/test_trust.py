@@ -72,7 +72,7 @@ def test_a_number_stays_within_a_distance_that_the_sentence_names():
     helps = number((0.98, 0.97, 0.99), (0.60, 0.58, 0.62))
     assert "the output stays within 0.2 of its value in 98.0% of neighbors" in over_neighbors(helps)
     assert "prevents 95% of the changes by more than 0.2 (at least 92%)." in over_neighbors(helps)
-    assert verdict_reason(helps) == "These facts explain the output to within 0.2."
+    assert verdict_reason(helps) == "As tested, these facts explain the output to within 0.2."
     harms = number((0.697, 0.689, 0.705), (0.79, 0.782, 0.797))
     assert "the output changes by more than 0.2 more often while they hold" in over_neighbors(harms)
     robust = number((0.99, 0.98, 1.0), (0.97, 0.96, 0.98))
@@ -90,7 +90,11 @@ def test_exactly_equal_figures_make_no_difference():
 @pytest.mark.parametrize(
     ("held", "free", "words"),
     [
-        ((0.99, 0.98, 1.0), (0.6, 0.58, 0.62), "trustworthy explanation. These facts explain the decision."),
+        (
+            (0.99, 0.98, 1.0),
+            (0.6, 0.58, 0.62),
+            "trustworthy explanation. As tested, these facts explain the decision.",
+        ),
         (
             (0.99, 0.98, 1.0),
             (0.97, 0.96, 0.98),
@@ -121,26 +125,26 @@ def test_exactly_equal_figures_make_no_difference():
             (0.95, 0.94, 0.96),
             (0.6, 0.58, 0.62),
             "undecided between a trustworthy and a weak explanation. It is open whether the output stays at or "
-            "above 0 in at least 95% of neighbors while these facts hold (measured: 94.0 to 96.0%). Type "
+            "above 0 in at least 95% of neighbors while these facts hold (interval: 94.0 to 96.0%). Type "
             "n_certify=2_400 to measure more neighbors.",
         ),
         (
             (0.736, 0.669, 0.803),
             (0.6, 0.58, 0.62),
             "undecided between a weak and an unreliable explanation. It is open whether the output stays at or "
-            "above 0 in at least 80% of neighbors while these facts hold (measured: 66.9 to 80.3%). Type ",
+            "above 0 in at least 80% of neighbors while these facts hold (interval: 66.9 to 80.3%). Type ",
         ),
         (
             (0.999, 0.998, 1.0),
             (0.95, 0.94, 0.96),
             "undecided between a robust answer and a trustworthy explanation. It is open whether the output stays "
-            "at or above 0 in at least 95% of all neighbors (measured: 94.0 to 96.0%). Type n_certify",
+            "at or above 0 in at least 95% of all neighbors (interval: 94.0 to 96.0%). Type n_certify",
         ),
         (
             (0.98, 0.97, 0.99),
             (0.9, 0.89, 0.91),
             "undecided between a trustworthy and a weak explanation. It is open whether holding these facts "
-            "prevents at least 75% of the changes (measured: 66 to 91%). Type n_certify=2_400",
+            "prevents at least 75% of the changes (interval: 66 to 91%). Type n_certify=2_400",
         ),
     ],
 )
@@ -215,7 +219,7 @@ def test_facts_that_leave_nothing_to_change_were_hardly_tested():
         "While these 4 facts hold, nothing else can change, so the output stays at or above 0; over all "
         "neighbors, in 50.0% (joint 95% interval 47.5 to 52.5%)."
     )
-    assert verdict_reason(alone) == "These facts explain the decision, because nothing else can change."
+    assert verdict_reason(alone) == "As tested, these facts explain the decision, because nothing else can change."
     none = with_stability((1.0, 1.0, 1.0), (1.0, 0.985, 1.0), reach=0.01, event_probability=1.0)
     assert verdict_reason(none).startswith(
         "99.0% of the draws equal this case, so that the facts were hardly tested."
