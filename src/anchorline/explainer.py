@@ -351,7 +351,7 @@ def explain(
     0.5 [x0 = +1] + 0.1 -> f(x) = 0.6
     Proven best 2-term explanation (1 fact and the starting level) on the case and all 4,095 possible neighbors.
     While this fact holds, the output stays at or above 0 in all 2,047 possible neighbors; over all 4,095 ...
-    Verdict: trustworthy explanation. This fact explains the decision.
+    Verdict: trustworthy explanation. As tested, this fact explains the decision.
     """
     Settings.check_names(keywords, also=("names", "output", "task", "output_range", "threshold"))
     explainer = Explainer(

@@ -32,7 +32,7 @@ def legend(
     >>> import anchorline as al
     >>> e = al.explain(lambda z: z[:, 0] / 2 + 0.25, [1, -1], k=2, names=["paid", "late"], output="score")
     >>> print(legend(e).partition(". ")[0])
-    The starting level 0.25 is what the sum gives if every contribution is taken away once
+    The starting level 0.25 is what the sum gives if the contribution is taken away once
     """
     return "\n".join(
         [

@@ -75,9 +75,10 @@ def table(
     can change, so the output stays within
     0.2 of its value; over all 3 possible
     neighbors, in none of them.
-    Verdict: trustworthy explanation. These
-    facts explain the output to within 0.2,
-    because nothing else can change.
+    Verdict: trustworthy explanation. As
+    tested, these facts explain the output
+    to within 0.2, because nothing else can
+    change.
     """
     room = width
     if room is None:
