@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # A module is imported at the first use of its names, so that a program that may explain starts quickly.
 _ON_FIRST_USE = {
     "Alternative": "anchorline.result.explanation",
+    "AnswerCache": "anchorline.model.cache",
     "Binarizer": "anchorline.spaces.binarizer",
     "Certificate": "anchorline.result.certificate",
     "Changes": "anchorline.result.changes",
@@ -92,6 +93,7 @@ _moved.install()
 __all__ = [
     "Alternative",
     "AnchorlineError",
+    "AnswerCache",
     "Binarizer",
     "Certificate",
     "Changes",

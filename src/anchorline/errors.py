@@ -12,6 +12,7 @@
     |     `- RemoteRefusalError (RuntimeError)  the server refused the request; another attempt would not help
     |- PredictorOutputError (ValueError)      the model did not return one finite number per row
     |- BudgetError (RuntimeError)             the request needs more queries than `max_queries`
+    |- CacheError (RuntimeError)              a file of answers is damaged or cannot serve this model
     |- NotOptimalError (RuntimeError)         a proved optimum was required and was not reached
     |- InfeasibleError (ArithmeticError)      no explanation satisfies both the box and anchoring
     |- NumericalError (ArithmeticError)       the statistics are too ill-conditioned to decide
@@ -132,6 +133,10 @@ class PredictorOutputError(AnchorlineError, ValueError):
 
 class BudgetError(AnchorlineError, RuntimeError):
     """The request needs more model queries than allowed."""
+
+
+class CacheError(AnchorlineError, RuntimeError):
+    """A file of answers is damaged, cannot be written, or cannot recognize this model."""
 
 
 class NotOptimalError(AnchorlineError, RuntimeError):

@@ -63,6 +63,8 @@ class Explainer(ModelOnSpace):
         90% of predictions on the training table, or of ``output_range`` if given.
     input
         "array" passes 2-D arrays, "frame" the training table's own type, "auto" what the model was fitted on.
+    cache
+        A file, or an `AnswerCache`, in which answers are kept, so that nothing is asked twice.
     output_scale
         "margin" explains a classifier's margins, such as log-odds, in their own units instead of probabilities.
 
@@ -288,6 +290,7 @@ def explain(
     task: str | None = None,
     output_range: tuple[float, float] | None = None,
     threshold: float | None = None,
+    cache: Any = None,
     **keywords: Unpack[Keywords],
 ) -> Explanation:
     r"""Explain ``predict`` at ``x`` in {-1, +1}^d by the best anchored sum of at most ``k`` terms.
@@ -307,6 +310,8 @@ def explain(
         Lowest and highest output (-1 and 1; 0 and 1 for probabilities); outputs beyond are clipped and counted.
     threshold
         The decision is "output >= threshold"; its stability is then measured too.
+    cache
+        A file, or an `AnswerCache`, in which answers are kept, so that nothing is asked twice.
     k
         Largest number of terms, the intercept included (5).
     sigma, flip_probability
@@ -353,10 +358,15 @@ def explain(
     While this fact holds, the output stays at or above 0 in all 2,047 possible neighbors; over all 4,095 ...
     Verdict: trustworthy explanation. As tested, this fact explains the decision.
     """
-    Settings.check_names(keywords, also=("names", "output", "task", "output_range", "threshold"))
-    explainer = Explainer(
-        predict, Hypercube(names), output=output, task=task, output_range=output_range, threshold=threshold
-    )
+    Settings.check_names(keywords, also=("names", "output", "task", "output_range", "threshold", "cache"))
+    choices = {
+        "output": output,
+        "task": task,
+        "output_range": output_range,
+        "threshold": threshold,
+        "cache": cache,
+    }
+    explainer = Explainer(predict, Hypercube(names), **choices)
     return explainer.explain(x, **keywords)
 
 

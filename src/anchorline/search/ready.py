@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from anchorline.errors import names_similar_keywords
+from anchorline.model.cache import AnswerCache
 from anchorline.model.features import match_columns
 from anchorline.model.outputs import resolve
 from anchorline.model.target import Target, checked_distance, checked_range, checked_threshold
@@ -33,6 +34,7 @@ class ModelOnSpace:
         same_within: float | None = None,
         input: str = "auto",
         output_scale: str | None = None,
+        cache: Any = None,
     ) -> None:
         check_order(model, space)
         self.model = model
@@ -42,6 +44,7 @@ class ModelOnSpace:
         self.threshold = 0.0 if is_contrast else checked_threshold(threshold)
         self.same_within = checked_distance(same_within)
         self.learned_ranges: Ranges = None
+        self.cache = AnswerCache.of(cache)
         self._choices = {"output": output, "column": column, "task": task, "classes": classes, "input": input}
         self._choices |= {"own_decision": threshold is None, "output_scale": output_scale}
         self.columns = match_columns(model, getattr(self.space, "names", ()))
@@ -56,4 +59,5 @@ class ModelOnSpace:
     def resolved(self, **changes: Any) -> Target:
         """Return what to ask the model, which gets its own columns of the table."""
         target = resolve(self.model, **self._choices | changes)
-        return replace(target, ask=self.columns.selecting(target.ask))
+        ask = target.ask if self.cache is None else self.cache.wrapping(self.model, target)
+        return replace(target, ask=self.columns.selecting(ask))

@@ -1,0 +1,165 @@
+"""cache=: the same bytes with and without, nothing asked twice, several processes, crashes, damage, and models."""
+
+import multiprocessing
+import pickle
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+import anchorline as al
+from anchorline.errors import CacheError, ParameterError
+from anchorline.model.fingerprint import digest_inputs, fingerprint
+
+X = np.ones(16)
+
+
+def crooked(z):
+    return np.tanh(z[:, 0] + 0.5 * z[:, 1] * z[:, 2] + 0.2 * z[:, 3:].sum(axis=1))
+
+
+def explained(path, function=crooked, key="crooked 1", **keywords):
+    cache = al.AnswerCache(path, key=key, **keywords)
+    return al.explain(function, X, budget=200, threshold=0.0, cache=cache), cache
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "answers.db"
+
+
+def test_a_second_run_asks_nothing_and_has_the_same_bytes(path):
+    plain = al.explain(crooked, X, budget=200, threshold=0.0)
+    first, asked = explained(path)
+    again, found = explained(path, function=lambda z: pytest.fail("the model was asked"))
+    assert first.to_json() == again.to_json() == plain.to_json()
+    assert (asked.n_asked, asked.n_found, found.n_asked, found.n_found) == (200, 0, 0, 200)
+    assert again.certificate.n_queries == 200
+
+
+def test_other_seeds_rows_models_and_laws_are_asked(path):
+    explained(path)
+    for changes in ({"seed": 1}, {"sigma": 2.0}):
+        cache = al.AnswerCache(path, key="crooked 1")
+        al.explain(crooked, X, budget=200, threshold=0.0, cache=cache, **changes)
+        assert cache.n_found <= 1  # the case itself
+    assert explained(path, key="crooked 2")[1].n_found == 0
+
+
+def test_answers_survive_a_crash_call_by_call(path):
+    calls = []
+
+    def fails(z):
+        calls.append(len(z))
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return crooked(z)
+
+    with pytest.raises(KeyboardInterrupt):
+        explained(path, function=fails, rows_per_call=10)
+    e, cache = explained(path, rows_per_call=10)
+    assert cache.n_found == sum(calls[:7])
+    assert cache.n_asked == 200 - cache.n_found
+    assert e == al.explain(crooked, X, budget=200, threshold=0.0)
+
+
+def _explain_in_a_process(path):
+    return explained(path)[0].to_json()
+
+
+def test_several_processes_share_a_file(path):
+    with multiprocessing.get_context("fork").Pool(3) as pool:
+        texts = pool.map(_explain_in_a_process, [path] * 6)
+    assert len(set(texts)) == 1
+    assert explained(path)[1].n_asked == 0
+
+
+def test_a_cache_goes_to_worker_processes(path):
+    explainer = al.Explainer(crooked, al.Hypercube(), cache=al.AnswerCache(path, key="1"), threshold=0.0)
+    assert explainer.explain_many([X, -X], budget=64, n_jobs=2)[0] == explainer.explain(X, budget=64)
+    assert explainer.cache.n_asked == 0
+    assert pickle.loads(pickle.dumps(explainer.cache)).path == path
+
+
+def test_estimators_are_recognized_and_frames_too(path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd")).assign(e=rng.choice(["x", "y"], 80))
+    rows = frame[list("abcd")]
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(rows, rows["a"] + rows["b"] > 0)
+    for n_asked in (100, 0):
+        explainer = al.Explainer(pickle.loads(pickle.dumps(model)), al.Table(rows), cache=path)
+        explainer.explain(rows.iloc[0], budget=100)
+        assert explainer.cache.n_asked == n_asked
+    other = make_pipeline(StandardScaler(), LogisticRegression(C=2.0)).fit(rows, rows["a"] + rows["b"] > 0)
+    assert fingerprint(other) != fingerprint(model)
+    assert digest_inputs(b"", frame) == digest_inputs(b"", frame.copy())
+    assert digest_inputs(b"", frame) != digest_inputs(b"", frame.assign(e="x"))
+    assert digest_inputs(b"", pl.from_pandas(frame)) == digest_inputs(b"", pl.from_pandas(frame))
+
+
+@pytest.mark.parametrize("model", [crooked, lambda z: z[:, 0], FunctionTransformer(crooked)])
+def test_models_with_code_of_their_own_need_a_key(model, path):
+    with pytest.raises(CacheError, match="key='name and version of the model'"):
+        fingerprint(model)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("answers", [["yes", "no"], [1, 0], [True, False]])
+def test_labels_are_kept_as_they_are(answers, path):
+    def label(z):
+        return np.array(answers)[(z[:, 0] > 0).astype(int)]
+
+    plain = al.explain(label, X, budget=64, task="label")
+    for _ in range(2):
+        cached = al.explain(label, X, budget=64, task="label", cache=al.AnswerCache(path, key="l"))
+        assert cached.to_json() == plain.to_json()
+
+
+@pytest.mark.parametrize("rows_per_call", [1, 7])
+def test_texts_in_small_calls(path, rows_per_call):
+    def score(texts):
+        return np.array([0.5 + 0.3 * ("great" in text) - 0.2 * ("slow" in text) for text in texts])
+
+    text = "great food, but slow; the wine was fine and the view too"
+    cache = al.AnswerCache(path, key="s", rows_per_call=rows_per_call)
+    explainer = al.Explainer(score, al.Text(), output_range=(0, 1), cache=cache)
+    plain = al.Explainer(score, al.Text(), output_range=(0, 1))
+    assert explainer.explain(text, budget=64) == plain.explain(text, budget=64)
+
+
+def test_damage_is_named_and_nothing_is_lost(path):
+    explained(path)
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE answers SET content = zeroblob(length(content))")
+    connection.commit()
+    connection.close()
+    with pytest.raises(CacheError, match="is damaged: an answer in it was changed"):
+        explained(path)
+    assert sqlite3.connect(path).execute("SELECT count(*) FROM answers").fetchone()[0] > 2
+
+
+def test_files_that_are_no_cache_are_left_alone(path, tmp_path):
+    path.write_bytes(b"not a database " * 100)
+    with pytest.raises(CacheError, match="is damaged"):
+        al.AnswerCache(path)
+    assert path.read_bytes() == b"not a database " * 100
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE customers (name TEXT)")
+    with pytest.raises(CacheError, match="database of another program"):
+        al.AnswerCache(other)
+    with pytest.raises(CacheError, match="Its folder must exist"):
+        al.AnswerCache(tmp_path / "missing" / "answers.db")
+    with pytest.raises(ParameterError, match="rows_per_call"):
+        al.AnswerCache(path, rows_per_call=0)
+
+
+def test_wrong_answers_are_not_kept(path):
+    with pytest.raises(al.AnchorlineError):
+        explained(path, function=lambda z: np.full(len(z), np.nan))
+    assert explained(path)[1].n_found == 0
