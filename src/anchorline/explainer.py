@@ -116,9 +116,14 @@ class Explainer(ModelOnSpace):
 
     def open(self, instance: Any, settings: Settings, recorded: Recorded = None) -> Case:
         """Return the instance's case, opened, which takes one query."""
+        predictor = self.predictor(self.target, settings, recorded)
+        return open_case(self.space, instance, predictor, settings, recorded, self.setup.trees)
+
+    def predictor(self, target: Target, settings: Settings, recorded: Recorded = None) -> Predictor:
+        """Return the model as it will be seen from an instance; nothing is queried."""
         learn = self.learn if settings.max_queries is None or self.learned_ranges else refuse_to_learn
-        predictor = Predictor(
-            self.target,
+        return Predictor(
+            target,
             output_range=self.output_range,
             threshold=self.threshold,
             same_within=self.same_within,
@@ -126,7 +131,6 @@ class Explainer(ModelOnSpace):
             learn=learn if hasattr(self.space, "examples") else None,
             compare=recorded is None or "same_within" in recorded,
         )
-        return open_case(self.space, instance, predictor, settings, recorded, self.setup.trees)
 
     def check(self, *, query: bool = True) -> tuple[Finding, ...]:
         """Return what makes explanations of this model on this table misleading; see docs/tables.md.

@@ -12,13 +12,14 @@ from numbers import Integral
 from typing import Any, Unpack
 
 from anchorline.batch.blas import one_blas_thread
+from anchorline.batch.columnar import Columnar
 from anchorline.batch.ids import rows_with_ids
 from anchorline.batch.partition import FrameRows, Work, failed_row_key, pack_work
 from anchorline.batch.progress import Progress, ProgressReporter
 from anchorline.batch.workers import WorkerPool, explain_rows, learn_ranges_in_worker
 from anchorline.errors import ParameterError, RowError, UnpackableError, WorkerError
 from anchorline.explainer import Explainer
-from anchorline.result.explanations import Explanations, Failure, Record, failed_record
+from anchorline.result.explanations import Explanations, Failure, PendingRow, Record, failed_record
 from anchorline.result.labels import index_of
 from anchorline.search.ready import Ranges
 from anchorline.settings import Keywords
@@ -76,9 +77,13 @@ def explain_many(
     rows, ids = rows_with_ids(frame, explainer, id)
     work = Work.from_keywords(explainer, share_calls=share_calls, **keywords)
     reporter = ProgressReporter(len(rows), progress)
-    records = []
-    with contextlib.closing(stream(rows, work, plan, RunEvents())) as numbered_records:
+    records: list[Record | PendingRow] = []
+    with contextlib.closing(_lazy_stream(rows, work, plan)) as numbered_records:
         for place, record in numbered_records:
+            if isinstance(record, PendingRow):
+                reporter.count(False)
+                records.append(record)
+                continue
             reporter.count(record["error_type"] is not None)
             if errors == "raise" and record["error_type"] is not None:
                 label = None if ids is None else ids.label(place)
@@ -86,6 +91,26 @@ def explain_many(
                 raise RowError(f"{failure} Pass errors='keep' to continue without it.")
             records.append({"row": place} | record)
     return Explanations.from_records(records, ids, index_of(frame))
+
+
+def _lazy_stream(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Generator[tuple[int, Record | PendingRow]]:
+    """Yield what `stream` does, but rows of trees that are solved together are assembled later."""
+    check_plan(plan, work)
+    in_process = effective_jobs(plan.n_jobs) == 1 and plan.row_timeout is None and not plan.isolate
+    if not in_process:
+        yield from stream(rows, work, plan, RunEvents())
+        return
+    columnar = Columnar.of(work.with_ranges())
+    if columnar is None:
+        yield from _in_process(rows, work, plan)
+        return
+    for start in range(plan.start, len(rows), columnar.n_rows):
+        stop = min(start + columnar.n_rows, len(rows))
+        with one_blas_thread():
+            pending = columnar.rows(rows, start, stop)
+            for place in range(start, stop):
+                plan.tick()
+                yield place, pending[place] if place in pending else work.record(rows.take(place, place + 1)[0])
 
 
 def stream(rows: FrameRows, work: Work, plan: ExecutionPlan, events: RunEvents) -> Generator[tuple[int, Record]]:

@@ -219,6 +219,10 @@ class FrameRows:
     def __len__(self) -> int:
         return len(self._frame)
 
+    def part(self, start: int, stop: int) -> Any:
+        """Return a part of the frame, array or list as it is, from ``start`` to ``stop``."""
+        return self._frame[start:stop]
+
     def take(self, start: int, stop: int) -> list[Any]:
         """Return the rows from ``start`` to ``stop``."""
         stop = min(stop, len(self))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any, overload
+from typing import Any, TypeGuard, overload
 
 from anchorline._links import call
 from anchorline.errors import ParameterError
@@ -14,6 +14,7 @@ from anchorline.result.records import (
     COLUMNS,
     TERM_COLUMNS,
     Failure,
+    PendingRow,
     Record,
     content_key,
     failed_record,
@@ -28,6 +29,7 @@ __all__ = [
     "AttributeSummary",
     "Explanations",
     "Failure",
+    "PendingRow",
     "Record",
     "Summary",
     "content_key",
@@ -69,23 +71,30 @@ class Explanations(Sequence["Explanation | Failure"]):
     def __init__(self, entries: Iterable["Explanation | Failure"] = ()) -> None:
         entries = list(entries)
         rows = enumerate(entries)
-        self._records: tuple[Record, ...] = tuple({"row": i, **record_of(entry)} for i, entry in rows)
+        self._held: tuple[Record | PendingRow, ...] = tuple({"row": i, **record_of(entry)} for i, entry in rows)
         self._read: dict[int, Explanation] = {
             i: entry for i, entry in enumerate(entries) if isinstance(entry, Explanation)
         }
 
     @classmethod
     def from_records(
-        cls, records: Iterable[Mapping[str, Any]], ids: RowIds | None = None, index: Any = None
+        cls, records: Iterable[Mapping[str, Any] | PendingRow], ids: RowIds | None = None, index: Any = None
     ) -> "Explanations":
         """Build from the records that workers and files hold: a row's place, and `COLUMNS`.
 
         ``ids`` and ``index``, a pandas index, have one entry per record.
         """
         many = cls()
-        many._records = tuple(dict(record) for record in records)
+        many._held = tuple(record if isinstance(record, PendingRow) else dict(record) for record in records)
         many._ids, many._index = ids, index
         return many
+
+    @property
+    def _records(self) -> tuple[Record, ...]:
+        """The record of every row; those that are pending are made now, and kept."""
+        records = tuple(held.record if isinstance(held, PendingRow) else held for held in self._held)
+        self._held = records
+        return records
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -93,10 +102,10 @@ class Explanations(Sequence["Explanation | Failure"]):
         return tuple(dict(record) for record in self._records)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_read": {}}  # parsed again from the records
+        return self.__dict__ | {"_held": self._records, "_read": {}}  # parsed again from the records
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._held)
 
     @overload
     def __getitem__(self, index: int) -> "Explanation | Failure": ...
@@ -115,10 +124,12 @@ class Explanations(Sequence["Explanation | Failure"]):
         return map(self._entry, range(len(self)))  # nothing is kept, because there may be a million
 
     def _entry(self, place: int) -> "Explanation | Failure":
-        record = self._records[place]
-        if record["error_type"] is not None:
-            return self._failure(place)
-        return self._read.get(place) or Explanation.from_json(record["explanation"])
+        held = self._held[place]
+        if isinstance(held, PendingRow):
+            return self._read.get(place) or held.build()
+        if held["error_type"] is not None:
+            return self._failure(place, held)
+        return self._read.get(place) or Explanation.from_json(held["explanation"])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Explanations) and (self._records, self._ids) == (other._records, other._ids)
@@ -133,24 +144,19 @@ class Explanations(Sequence["Explanation | Failure"]):
     @property
     def explained(self) -> "Explanations":
         """The rows that have an explanation."""
-        return self._where(lambda record: record["error_type"] is None)
+        return self._part([i for i, held in enumerate(self._held) if not _has_failed(held)])
 
     @property
     def failures(self) -> tuple[Failure, ...]:
         """The rows that have no explanation, with their errors."""
-        return tuple(
-            self._failure(i) for i, record in enumerate(self._records) if record["error_type"] is not None
-        )
+        return tuple(self._failure(i, held) for i, held in enumerate(self._held) if _has_failed(held))
 
-    def _failure(self, place: int) -> Failure:
-        record, label = self._records[place], None if self._ids is None else self._ids.label(place)
+    def _failure(self, place: int, record: Record) -> Failure:
+        label = None if self._ids is None else self._ids.label(place)
         return Failure(record["row"], record["error"], record["error_type"], label)
 
-    def _where(self, wanted: Callable[[Record], bool]) -> "Explanations":
-        return self._part([i for i, record in enumerate(self._records) if wanted(record)])
-
     def _part(self, places: Sequence[int]) -> "Explanations":
-        part = Explanations.from_records((self._records[i] for i in places), *self._labels(places))
+        part = Explanations.from_records((self._held[i] for i in places), *self._labels(places))
         part._read = {new: self._read[old] for new, old in enumerate(places) if old in self._read}
         return part
 
@@ -228,7 +234,7 @@ class Explanations(Sequence["Explanation | Failure"]):
         income        3   100%   67%          0.50  income = +1 (2)
         debt          3   100%   33%          0.25  debt = +1 (2)
         """
-        rows = [record["row"] for record in self._records]
+        rows = [held.row if isinstance(held, PendingRow) else held["row"] for held in self._held]
         summary = summarize(zip(rows, self, strict=True))
         if self._ids is None:
             return summary
@@ -264,3 +270,8 @@ class Explanations(Sequence["Explanation | Failure"]):
         ((2, 2), ['0', '2'], [1])
         """
         return call("explanations.to_shap", self, common_base=common_base)
+
+
+def _has_failed(held: Record | PendingRow) -> TypeGuard[Record]:
+    """Return whether a row has no explanation."""
+    return not isinstance(held, PendingRow) and held["error_type"] is not None

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,19 @@ class Failure:
     def __str__(self) -> str:
         row = f"Row {self.row}" if self.label is None else f"Row {self.row} ({self.label})"
         return f"{row} has no explanation. {self.error_type}: {self.error}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PendingRow:
+    """A row whose explanation is found, and assembled by ``build`` when it is looked at."""
+
+    row: int
+    build: Callable[[], Explanation]
+
+    @property
+    def record(self) -> "Record":
+        """The record of the row, with its place."""
+        return {"row": self.row} | record_of(self.build())
 
 
 def record_of(entry: Explanation | Failure) -> Record:

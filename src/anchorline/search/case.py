@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -22,6 +22,13 @@ from anchorline.spaces.base import Law, Literal, Neighborhood, Pairs, Space
 if TYPE_CHECKING:  # loaded for models that have trees
     from anchorline.search.leaves.joined import JoinedTrees
     from anchorline.search.leaves.row import LeafRow
+
+
+class Trees(Protocol):
+    """The trees of a model on a table."""
+
+    def row(self, neighborhood: Any, law: Law, predictor: Predictor) -> "LeafRow | str":
+        """Return a row as the trees see it, or why its neighbors are sampled."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +67,7 @@ class Case:
     space: str
     recorded: Mapping[str, Any] | None = None
     pairs: tuple[tuple[int, int], ...] = ()
-    trees: "JoinedTrees | str | None" = None
+    trees: Trees | str | None = None
     warnings: tuple[str, ...] = ()
 
     def stating(self, pairs: Sequence[tuple[int, int]]) -> "Case":
@@ -151,12 +158,12 @@ class Case:
             raise ParameterError(f"sampling is 'leaves', but {reason}. Type sampling='auto'.")
         return found
 
-    def _sums_of(self, trees: "JoinedTrees") -> "LeafRow | str":
+    def _sums_of(self, trees: Trees) -> "LeafRow | str":
         settings = self.settings
         for name, value, usual in (("objective", settings.objective, "fidelity"), ("pairs", settings.pairs, None)):
             if value != usual:
                 return f"{name}={value!r} needs the neighbors themselves"
-        return trees.row(self.neighborhood, self.law, self.predictor)  # type: ignore[arg-type]  # of a table
+        return trees.row(self.neighborhood, self.law, self.predictor)
 
     def stream_key(self, name: str) -> int:
         """Return the Philox key of a named stream of this row and seed."""

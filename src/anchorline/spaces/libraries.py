@@ -8,10 +8,9 @@ import numpy as np
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 
 from anchorline.errors import ParameterError
+from anchorline.spaces.arrays import ArrayNatives, FrameOfOneType
 from anchorline.spaces.natives import (
-    ArrayNatives,
     ColumnNatives,
-    FrameOfOneType,
     Natives,
     PandasNatives,
     dictionary_values,

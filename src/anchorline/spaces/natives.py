@@ -7,13 +7,13 @@ and the representation of missing values are preserved without special cases.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.spaces.attributes import Offer, RandomWords
-from anchorline.spaces.values import numpy_from_value, pandas_from_value
+from anchorline.spaces.values import pandas_from_value
 
 _CELLS_AT_ONCE = 50_000  # cells handled together, so that intermediate arrays stay in the processor's cache
 
@@ -189,109 +189,17 @@ class Natives(Protocol):
     def rows(self, rows: np.ndarray) -> Any:
         """Return a table of some rows."""
 
-    def reordered(self, orders: Iterable[tuple[int, np.ndarray]]) -> "Natives":
-        """Return this table with every column in an order of its own.
+    def joined(self, j: int, cells: Sequence[Any], at: np.ndarray) -> Any:
+        """Return a native column of the type of column j; its row i is the only value of ``cells[at[i]]``."""
 
-        Orders are an iterable, because all of them together take as much memory as the table.
-        """
+    def of_columns(self, columns: Sequence[Any]) -> "Natives":
+        """Return a table of other rows, given as native columns of the same types."""
+
+    def reordered(self, orders: Iterable[tuple[int, np.ndarray]]) -> "Natives":
+        """Return this table with every column in an order of its own; orders come one by one, to save memory."""
 
     def neighbors(self, row: Sequence[Any], n: int, drawn: Iterable[Cells]) -> Any:
         """Return a table of n copies of ``row`` (native columns of one value each) with the drawn cells."""
-
-
-@dataclass(frozen=True, eq=False)
-class ArrayNatives:
-    """A 2-D array in column-major order; all cells have one type, so neighbors are assembled in one step."""
-
-    table: np.ndarray
-    order: ClassVar[Literal["C", "F"]] = "C"
-
-    def pick(self, j: int, rows: np.ndarray) -> np.ndarray:
-        """Return a copy of some rows of column j."""
-        return np.asarray(self.table[rows, j])
-
-    def row(self, i: int) -> tuple[np.ndarray, ...]:
-        """Return views of one copy of the row."""
-        return tuple(self.table[i].copy()[:, None])
-
-    def from_value(self, j: int, value: Any) -> np.ndarray:
-        """Return an array of the array's type, except that texts may be longer."""
-        return numpy_from_value(value, self.table.dtype)
-
-    def readable(self, column: np.ndarray) -> np.ndarray:
-        """Return the array itself, because arrays can be read directly."""
-        return column
-
-    def categories(self, j: int) -> list[Any]:
-        """Return an empty list, because arrays have no categories."""
-        return []
-
-    def rows(self, rows: np.ndarray) -> Any:
-        """Return a 2-D array of some rows."""
-        return np.asarray(self.table[rows], order=self.order)
-
-    def reordered(self, orders: Iterable[tuple[int, np.ndarray]]) -> "ArrayNatives":
-        """Return this table with every column in an order of its own."""
-        table = self.table.copy(order="F")
-        for j, order in orders:
-            table[:, j] = self.table[order, j]
-        return replace(self, table=table)
-
-    def neighbors(self, row: Sequence[np.ndarray], n: int, drawn: Iterable[Cells]) -> Any:
-        """Return n copies of the instance, in which the drawn cells are overwritten."""
-        own = np.concatenate(row)
-        neighbors = np.empty((n, len(own)), dtype=np.result_type(own, self.table), order=self.order)
-        flat, filled = neighbors.reshape(-1, order=self.order), 0
-        for cells in drawn:
-            last = len(own) if self.order == "C" else int(cells.columns.max(initial=-1)) + 1
-            if filled < last:  # just before they are overwritten, while they are in the processor's cache
-                neighbors[:, filled:last], filled = own[filled:last], last
-            flat[self._positions(cells, n, len(own))] = self._values(cells)
-            del cells  # freed before the next cells are made, which then reuse memory in the processor's cache
-        neighbors[:, filled:] = own[filled:]
-        return neighbors
-
-    def _positions(self, cells: Cells, n: int, d: int) -> np.ndarray:
-        """Return the row-major positions of the cells, ``i d + column``, from ``i + j n``."""
-        positions = cells.per_cell(cells.columns - np.arange(len(cells.columns)) * (n * d))
-        positions += cells.at * d
-        return positions
-
-    def _values(self, cells: Cells) -> np.ndarray:
-        """Return the table's values for the cells."""
-        sources = cells.per_cell(cells.columns * len(self.table))
-        sources += cells.rows
-        return self.table.reshape(-1, order="F").take(sources)
-
-
-@dataclass(frozen=True, eq=False)
-class FrameOfOneType(ArrayNatives):
-    """A pandas frame whose columns share one NumPy type: an array with labels, in the layout of pandas."""
-
-    labels: Any
-    order = "F"
-
-    def from_value(self, j: int, value: Any) -> Any:
-        """Return an array of one value, converted by pandas."""
-        return pandas_from_value(value, self.table.dtype)
-
-    def rows(self, rows: np.ndarray) -> Any:
-        """Return a frame of some rows with an index from 0."""
-        return self._frame(super().rows(rows))
-
-    def neighbors(self, row: Sequence[np.ndarray], n: int, drawn: Iterable[Cells]) -> Any:
-        """Return a frame with the training table's labels and an index from 0."""
-        return self._frame(super().neighbors(row, n, drawn))
-
-    def _positions(self, cells: Cells, n: int, d: int) -> np.ndarray:
-        """Return the column-major positions of the cells."""
-        return cells.flat_positions(n)
-
-    def _frame(self, values: np.ndarray) -> Any:
-        """Return a frame with an explicit type, because pandas converts objects that are all texts."""
-        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
-
-        return pd.DataFrame(values, columns=self.labels.view(), dtype=self.table.dtype, copy=False)
 
 
 class ColumnNatives(ABC):
@@ -310,6 +218,17 @@ class ColumnNatives(ABC):
     def rows(self, rows: np.ndarray) -> Any:
         """Return a table of some rows."""
         return self._assemble([self.pick(j, rows) for j in range(len(self.columns))])
+
+    def joined(self, j: int, cells: Sequence[Any], at: np.ndarray) -> Any:
+        """Return a column whose row i is the only value of ``cells[at[i]]``."""
+        both = cells[0]
+        for cell in cells[1:]:
+            both = self._concat(j, both, cell)
+        return self._take(both, at)
+
+    def of_columns(self, columns: Sequence[Any]) -> Any:
+        """Return a table of other rows, given as native columns of the same types."""
+        return replace(self, columns=tuple(columns))  # type: ignore[type-var]  # every subclass is a dataclass
 
     def reordered(self, orders: Iterable[tuple[int, np.ndarray]]) -> Any:
         """Return this table with every column in an order of its own."""

@@ -85,10 +85,10 @@ class Schema:
             at = int(self.positions[instance])
             read = [Column(own.kind, own.values[at : at + 1], own.missing[at : at + 1]) for own in self.columns]
             return self.natives.row(at), tuple(read)
-        natives = tuple(self._cast(j, value) for j, value in enumerate(self._values(instance)))
-        return natives, tuple(self._reading(j, native) for j, native in enumerate(natives))
+        natives = tuple(self.cast(j, value) for j, value in enumerate(self._values(instance)))
+        return natives, tuple(self.reading(j, native) for j, native in enumerate(natives))
 
-    def _reading(self, j: int, native: Any) -> Column:
+    def reading(self, j: int, native: Any) -> Column:
         """Read a native column of one value in the way its training column was read."""
         own, value = self.columns[j].kind, to_python(native[0])
         kind = kind_of(value)
@@ -145,7 +145,7 @@ class Schema:
             )
         return [given[name] for name in self.names]
 
-    def _cast(self, j: int, value: Any) -> Any:
+    def cast(self, j: int, value: Any) -> Any:
         """Return a native column of one value, in the training column's type."""
         value = to_python(value)
         column, name = self.columns[j], self.names[j]

@@ -120,7 +120,7 @@ class Table:
         cut_lists = {name: points.tolist() for name, points in edges.items()}
         self._settings = [int(n_bins), cut_lists, self.groups, self.fixed, within, float(rare), labels]
         self._settings += options.settings_of_law(literals, neighbors, donors, draw, valid)
-        self.neighbors, self.valid, self._drawing = neighbors, valid, options.Drawing(draw, int(donors))
+        self.neighbors, self.valid, self.drawing = neighbors, valid, options.Drawing(draw, int(donors))
         attributes, self._leaders = list[Attribute](), list[np.ndarray]()
         members = options.columns_of_attributes(self.names, self.groups, self.fixed)
         encoding = {"n_bins": int(n_bins), "cuts": edges, "rare": rare, "labels": labels}
@@ -173,15 +173,16 @@ class Table:
 
     def at(self, instance: Any) -> "TableNeighborhood":
         """Return the neighborhood of a row: a dict, Series, frame of one row, list, or training row number."""
-        row, columns = self.schema.read(instance)
+        return self.around(*self.schema.read(instance))
+
+    def around(self, row: tuple[Any, ...], columns: tuple[Column, ...]) -> "TableNeighborhood":
+        """Return the neighborhood of a row that the schema has read."""
         held = dict.fromkeys(self.fixed, "held fixed as asked") | self.left_out
         unseen = {name: why for name, why in self.schema.unseen(columns).items() if name not in held}
-        donors = self._donor_index
-        pool = self.pool if donors is None else self.schema.natives
-        training = pool, self._attributes, self._members, self.schema.n_rows
-        validity = None if self.valid is None else Validity(self.valid)
-        how = self.within, self.literals, self._drawing._replace(donors=donors, validity=validity)
-        return TableNeighborhood(*training, row, columns, held, unseen, *how)
+        donors, validity = self._donor_index, None if self.valid is None else Validity(self.valid)
+        training = self.pool if donors is None else self.schema.natives, self._attributes, self._members
+        how = self.within, self.literals, self.drawing._replace(donors=donors, validity=validity)
+        return TableNeighborhood(*training, self.schema.n_rows, row, columns, held, unseen, *how)
 
     def check(self, target: Any = None) -> tuple[Finding, ...]:
         """Return what in this table would make explanations misleading; see docs/tables.md.
@@ -374,8 +375,7 @@ class TableNeighborhood:
 
     def _neighbors(self, sources: np.ndarray) -> Any:
         """Return the neighbors whose values come from these rows of the pool, (attributes, n)."""
-        cells = Cells.from_sources(self._sources.columns, sources)
-        return self.pool.neighbors(self.row, sources.shape[1], cells)
+        return self.pool.neighbors(self.row, sources.shape[1], Cells.from_sources(self._sources.columns, sources))
 
     @cached_property
     def _sources(self) -> Blocks | Donors | SimilarRows:

@@ -9,6 +9,7 @@ from anchorline.optimize import Problem, Status
 from anchorline.search.case import Case
 from anchorline.search.investigate import Choice, Findings, certify, pose, solve_without_noise
 from anchorline.search.leaves.assessing import assess_by_leaves
+from anchorline.search.leaves.solving import solve_row
 from anchorline.search.sampling import MAX_PATTERNS
 from anchorline.search.select import Rivals, find_rivals
 
@@ -21,7 +22,7 @@ def investigate_by_leaves(case: Case) -> Findings:
     leaves = case.leaves
     assert leaves is not None  # otherwise `investigate` samples
     problem = pose_by_leaves(case, leaves)
-    choice = solve_without_noise(case, problem)
+    choice = solve_row(case, leaves, problem) or solve_without_noise(case, problem)
     rivals: Rivals | None = None
     if case.settings.alternatives:
         rivals = find_rivals(problem, choice.solution, choice.literals, None, case.settings)
@@ -31,10 +32,11 @@ def investigate_by_leaves(case: Case) -> Findings:
 def pose_by_leaves(case: Case, leaves: "LeafRow") -> Problem:
     """Return the problem of the whole neighborhood.
 
-    If the mean squared drop is a sum over too many pairs of leaves, the problem is that of the part of the drops
-    that sums of facts can explain. Its best sums and gaps are the same; its objective is smaller by a constant.
+    Without a certificate, or if the mean squared drop is a sum over too many pairs of leaves, the problem is that
+    of the part of the drops that sums of facts can explain. Its best sums and gaps are the same; its objective is
+    smaller by a constant.
     """
-    return pose(case, leaves.evidence(leaves.drop_square))
+    return pose(case, leaves.evidence(None if case.settings.n_certify == 0 else leaves.drop_square))
 
 
 def conclude_by_leaves(

@@ -58,14 +58,20 @@ class JoinedTrees:
         except NotSeparableError as error:
             return str(error)
         values = np.asarray(self.transform(neighborhood.original), dtype=np.float64)
+        answer = float(sums.ensemble.evaluate(values)[0, 0])
+        return self.doubt(sums, values, answer, predictor) or LeafRow(
+            sums, values, neighborhood.sources, law, answer, predictor.half_range
+        )
+
+    def doubt(self, sums: LeafSums, values: np.ndarray, answer: float, predictor: Predictor) -> str | None:
+        """Return why a row of features (1, m), to which the trees give this answer, is sampled, or None."""
         if sums.unlike_training(values).any():
             return "the row has a value that the training table lacks, in a feature that is constant there"
-        answer = float(sums.ensemble.evaluate(values)[0, 0])
         if abs(answer - predictor.prediction) > self.allowed + 1e-9 * predictor.half_range:
             return (
                 f"the trees answer {answer:.6g} for this row, where the model answers {predictor.prediction:.6g}"
             )
-        return LeafRow(sums, values, neighborhood.sources, law, answer, predictor.half_range)
+        return None
 
 
 def join_trees(model: Any, target: Target, columns: ColumnMatch, table: Any) -> JoinedTrees | str | None:

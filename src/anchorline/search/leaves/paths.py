@@ -16,10 +16,13 @@ class Paths:
     """The edges of all trees, sorted by attribute; edge e leads from a test to one of its two children.
 
     An index equal to ``n_edges`` stands for the root, above all edges. ``above`` is the edge before on the path,
-    and ``before`` is the last edge before on the path whose test is on the same attribute. ``levels`` are the
-    edges by depth, so that an edge comes after ``above``. Edges of attribute a are those in ``slices[a]``; the
-    last attribute stands for all features that never change. Leaves are numbered from left to right, tree after
-    tree, and the leaves below edge e are those from ``first[e]`` to ``last[e]``.
+    and ``before`` is the last edge before on the path whose test is on the same attribute. Edges of attribute a
+    are those in ``slices[a]``; the last attribute stands for all features that never change. Leaves are numbered
+    from left to right, tree after tree, and the first leaf below edge e is ``first[e]``.
+
+    ``ranks`` numbers the edges by depth: level after level, and in each level first the left and then the right
+    edges of the same tests. ``levels`` holds, per level, how many tests it has and the ranks of the edges above
+    them, which are empty for the roots.
 
     ``node`` and ``is_left`` say which test the edge belongs to and which answer it stands for. ``leaf_edges`` are
     the edges that end in leaves, ``leaf_trees`` their trees, and ``values`` (leaves, outputs) their values minus
@@ -29,13 +32,13 @@ class Paths:
 
     above: np.ndarray
     before: np.ndarray
-    levels: tuple[np.ndarray, ...]
+    ranks: np.ndarray
+    levels: tuple[tuple[int, np.ndarray], ...]
     attribute: np.ndarray
     slices: tuple[slice, ...]
     node: np.ndarray
     is_left: np.ndarray
     first: np.ndarray
-    last: np.ndarray
     leaf_edges: np.ndarray
     leaf_trees: np.ndarray
     values: np.ndarray
@@ -45,6 +48,17 @@ class Paths:
     def n_edges(self) -> int:
         """Number of edges."""
         return len(self.above)
+
+    @cached_property
+    def by_rank(self) -> np.ndarray:
+        """The edges in the order of their ranks."""
+        return np.argsort(self.ranks)
+
+    @cached_property
+    def above_ranks(self) -> np.ndarray:
+        """The rank of the edge above every edge, plus 1, in the order of ranks; 0 stands for the root."""
+        ranks = np.append(self.ranks + 1, 0)
+        return np.asarray(ranks[self.above[self.by_rank]])
 
     @cached_property
     def children(self) -> np.ndarray:
@@ -100,24 +114,26 @@ class Paths:
         owner = owners[ensemble.feature[parents[children]]]
         owner = np.where(owner < 0, n_attributes, owner)
         order = np.argsort(owner, kind="stable")  # edges of an attribute stay in the order of their depth
+        ranks = np.full(len(ensemble.feature), -1, dtype=np.intp)
+        ranks[children] = np.arange(len(children))
         children, owner = children[order], owner[order]
         numbers = np.full(len(ensemble.feature), len(children), dtype=np.intp)
         numbers[children] = np.arange(len(children))
         above, node = numbers[parents[children]], parents[children]
-        first, n_below = _leaf_ranges(ensemble, levels)
+        first = _first_leaves(ensemble, levels)
         ends = np.searchsorted(owner, np.arange(n_attributes + 2))
         leaves, trees = _leaves(ensemble, levels, first)
         centers = _centers(ensemble.values[leaves], trees)
         return cls(
             above=above,
             before=_same_attribute(above, owner),
-            levels=tuple(np.sort(numbers[_children(ensemble, nodes)]) for nodes in levels[:-1]),
+            ranks=order,
+            levels=tuple((len(nodes), ranks[nodes][ranks[nodes] >= 0]) for nodes in levels[:-1]),
             attribute=owner,
             slices=tuple(slice(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)),
             node=node,
             is_left=ensemble.left[node] == children,
             first=first[children],
-            last=(first + n_below)[children],
             leaf_edges=numbers[leaves],
             leaf_trees=trees,
             values=ensemble.values[leaves] - centers[trees],
@@ -140,8 +156,8 @@ def _children(ensemble: Ensemble, nodes: np.ndarray) -> np.ndarray:
     return np.concatenate([ensemble.left[nodes], ensemble.right[nodes]]).astype(np.intp)
 
 
-def _leaf_ranges(ensemble: Ensemble, levels: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of the first leaf below every node, and how many leaves there are."""
+def _first_leaves(ensemble: Ensemble, levels: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the number of the first leaf below every node."""
     n_below = (ensemble.feature == _LEAF).astype(np.intp)
     for nodes in reversed(levels):
         n_below[nodes] = n_below[ensemble.left[nodes]] + n_below[ensemble.right[nodes]]
@@ -150,7 +166,7 @@ def _leaf_ranges(ensemble: Ensemble, levels: Sequence[np.ndarray]) -> tuple[np.n
     for nodes in levels:
         first[ensemble.left[nodes]] = first[nodes]
         first[ensemble.right[nodes]] = first[nodes] + n_below[ensemble.left[nodes]]
-    return first, n_below
+    return first
 
 
 def _leaves(ensemble: Ensemble, levels: Sequence[np.ndarray], first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

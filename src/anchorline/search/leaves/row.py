@@ -9,7 +9,7 @@ import numpy as np
 from anchorline.optimize.evidence import Evidence
 from anchorline.search.leaves.moments import leaf_moments, reached
 from anchorline.search.leaves.pairs import Factors, n_pairs, second_moment
-from anchorline.search.leaves.sums import LeafSums, weights_of
+from anchorline.search.leaves.sums import Drawn, LeafSums
 from anchorline.search.sampling import Event
 from anchorline.spaces.base import Law, Source
 
@@ -21,7 +21,8 @@ class LeafRow:
     """A row as the trees see it: ``values`` (1, m) are its features, and ``answer`` is what the trees answer.
 
     ``half_range`` is half the output range, which is 1 on the scale of the drops. Drops are not clipped: an output
-    beyond the output range counts with its own value.
+    beyond the output range counts with its own value. ``known`` is what `by_attribute` returns, if it was computed
+    together with other rows.
     """
 
     sums: LeafSums
@@ -30,6 +31,7 @@ class LeafRow:
     law: Law
     answer: float
     half_range: float
+    known: tuple[float, np.ndarray] | None = None
 
     @property
     def n_leaves(self) -> int:
@@ -37,32 +39,44 @@ class LeafRow:
         return max(1, self.sums.paths.n_leaves)
 
     @cached_property
+    def _drawn(self) -> Drawn:
+        """How the attributes of the table are drawn."""
+        return Drawn.of_row(self.law, self.sources, self.sums.n_attributes)
+
+    @property
     def _weights(self) -> np.ndarray:
         """The probabilities of the outcomes of all attributes of the table, (attributes, 1 + ways, 1)."""
-        return weights_of([self.law], [self.sources], self.sums.n_attributes)
+        return self._drawn.weights
 
     @cached_property
     def _shares(self) -> np.ndarray:
         """Which share of the values of every outcome each edge admits, (1 + ways, edges, 1)."""
-        return self.sums.parts(self.values, [self.sources], np.ones_like(self._weights))
+        return self.sums.shares(self.values, self._drawn)
 
     def _parts(self, weights: np.ndarray) -> np.ndarray:
         """Return the probabilities of the outcomes with a value of the edge's set, (1 + ways, edges, 1)."""
-        still = np.zeros((1, *weights.shape[1:]))
-        still[:, 0] = 1.0  # features that never change
-        return np.asarray(
-            self._shares * np.concatenate([weights, still])[self.sums.paths.attribute].transpose(1, 0, 2)
-        )
+        return self.sums.weighted(self._shares, weights)
 
     @cached_property
-    def moments(self) -> tuple[float, np.ndarray]:
-        """Mean drop, and the covariances of the drop with the outcomes of the law, (outcomes,)."""
+    def by_attribute(self) -> tuple[float, np.ndarray]:
+        """Mean drop, and the covariances of the drop with the outcomes of all attributes, (attributes, ways)."""
+        if self.known is not None:
+            return self.known
         paths = self.sums.paths
         mean, covariances = leaf_moments(paths, self._parts(self._weights), self._weights, paths.values[:, 0])
+        return self.sums.drops(self.answer, mean[0], covariances[..., 0], self.half_range)
+
+    @property
+    def moments(self) -> tuple[float, np.ndarray]:
+        """Mean drop, and the covariances of the drop with the outcomes of the law, (outcomes,)."""
+        mean, covariances = self.by_attribute
         attributes, ways = np.nonzero(self.law.shares)
-        numbers = np.array([source.attribute for source in self.sources], dtype=np.intp)
-        drop = (self.answer - (float(mean[0]) + float(paths.constant[0]))) / (2 * self.half_range)
-        return drop, -covariances[numbers[attributes], ways, 0] / (2 * self.half_range)
+        return mean, covariances[self.attributes[attributes], ways]
+
+    @cached_property
+    def attributes(self) -> np.ndarray:
+        """The attributes of the table that can change, (attributes of the law,)."""
+        return np.array([source.attribute for source in self.sources], dtype=np.intp)
 
     @cached_property
     def explainable(self) -> float:
@@ -105,8 +119,7 @@ class LeafRow:
         """Whether the flips of each literal change the mean output by more than rounding, (literals,)."""
         _, covariances = self.moments
         effects = np.einsum("oj,o->j", self.law.incidence.astype(np.float64), covariances)
-        sizes = np.abs(self.sums.paths.values[:, 0]).max(initial=0.0) / self.half_range
-        return np.asarray(np.abs(effects) > 1e-12 * min(1.0, sizes))
+        return np.asarray(np.abs(effects) > self.sums.rounding(self.half_range))
 
     @cached_property
     def drop_square(self) -> float | None:

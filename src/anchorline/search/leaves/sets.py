@@ -166,6 +166,17 @@ class Marginal:
             self._shares[key] = self.sets.totals(self.per_cell(begin, size)) / size
         return self._shares[key]
 
+    def shares_of(self, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return `shares` of n blocks of rows, (edges, n); 0 for empty blocks."""
+        if len(begins) == 1:
+            return self._or_zeros(int(begins[0]), int(sizes[0]))[:, None]
+        keys, at = np.unique(begins * (len(self.rows) + 1) + sizes, return_inverse=True)
+        blocks = (divmod(key, len(self.rows) + 1) for key in keys.tolist())
+        return np.stack([self._or_zeros(*block) for block in blocks], axis=1).take(at, axis=1)
+
+    def _or_zeros(self, begin: int, size: int) -> np.ndarray:
+        return self.shares(begin, size) if size else np.zeros(len(self.sets.kinds))
+
 
 def sets_of(ensemble: Ensemble, paths: Paths, attribute: int, columns: Sequence[int], values: np.ndarray) -> Sets:
     """Return what the edges of an attribute admit; ``values`` (n, m) are those of its features ``columns``."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from anchorline.model.trees import Ensemble
 from anchorline.search.leaves.joining import Features, NotSeparableError
 from anchorline.search.leaves.pairs import Attribute, Factors
 from anchorline.search.leaves.paths import Paths
-from anchorline.search.leaves.sets import MAX_LISTED, Marginal, n_listed, sets_of
+from anchorline.search.leaves.sets import MAX_LISTED, Marginal, OrderedSets, n_listed, sets_of
 from anchorline.spaces.base import Law, Source
 
 
@@ -54,12 +55,32 @@ class LeafSums:
         own, known = values[:, self.constant], self.features.values[0, self.constant]
         return np.asarray(((own != known) & ~(np.isnan(own) & np.isnan(known))).any(axis=1))
 
+    @cached_property
+    def _ordered(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first cell that every edge admits and the one after the last; none where cells are not ordered."""
+        lows, highs = np.zeros(self.paths.n_edges, np.int32), np.zeros(self.paths.n_edges, np.int32)
+        for attribute, marginal in enumerate(self.marginals):
+            if marginal is not None and isinstance(marginal.sets, OrderedSets):
+                edges = self.paths.slices[attribute]
+                lows[edges], highs[edges] = marginal.sets.lows, marginal.sets.highs
+        return lows[:, None], highs[:, None]
+
     def kept(self, values: np.ndarray) -> np.ndarray:
         """Return which edges admit each row of features (n, m): booleans (edges, n)."""
-        paths, kept = self.paths, np.empty((self.paths.n_edges, len(values)), dtype=bool)
+        paths, (lows, highs) = self.paths, self._ordered
+        cells = np.full((self.n_attributes + 1, len(values)), -1, dtype=np.int32)
+        others = []
         for attribute, marginal in enumerate(self.marginals):
             if marginal is not None:
-                kept[paths.slices[attribute]] = marginal.sets.admit(values[:, marginal.columns])
+                own = values[:, marginal.columns]
+                if isinstance(marginal.sets, OrderedSets) and not np.isnan(own).any():
+                    cells[attribute] = marginal.sets.cells(own)
+                else:
+                    others.append((attribute, marginal.sets.admit(own)))
+        at = cells.take(paths.attribute, axis=0)
+        kept = (at >= lows) & (at < highs)
+        for attribute, admitted in others:
+            kept[paths.slices[attribute]] = admitted
         still = paths.slices[-1]
         for edge in range(still.start, still.stop):  # features that never change: one test per edge is enough
             node = int(paths.node[edge])
@@ -67,27 +88,41 @@ class LeafSums:
             kept[edge] = passed == paths.is_left[edge]
         return kept
 
-    def parts(self, values: np.ndarray, sources: Sequence[Sequence[Source]], weights: np.ndarray) -> np.ndarray:
-        """Return, per outcome, the probability of the outcome with a value of the edge's set.
+    def shares(self, values: np.ndarray, drawn: "Drawn") -> np.ndarray:
+        """Return which share of the values of every outcome each edge admits, (1 + ways, edges, n).
 
-        ``values`` (n, m) are the features of n rows, ``sources`` where their attributes take values from, and
-        ``weights`` (attributes, 1 + ways, n) the probabilities of the outcomes. The result has the shape
-        (1 + ways, edges, n).
+        ``values`` (n, m) are the features of n rows, and ``drawn`` says where their attributes take values from.
         """
-        kept, paths = self.kept(values), self.paths
-        by_attribute = [{source.attribute: source for source in each} for each in sources]
-        parts = np.zeros((weights.shape[1], paths.n_edges, len(values)))
-        parts[0] = kept
+        shares = np.zeros((drawn.weights.shape[1], self.paths.n_edges, len(values)))
+        shares[0] = self.kept(values)
+        redrawn = drawn.sizes[:, 0] > 0
         for attribute, marginal in enumerate(self.marginals):
             if marginal is not None:
-                edges = paths.slices[attribute]
-                blocks = [each.get(attribute) for each in by_attribute]
-                _redraw(marginal, [block.kept if block else (0, 0) for block in blocks], parts[0, edges])
-                parts[0, edges] *= weights[attribute, 0]
-                for way in range(1, len(parts)):
-                    at = [block.ways[way - 1] if block and way <= len(block.ways) else (0, 0) for block in blocks]
-                    parts[way, edges] = _drawn(marginal, at) * weights[attribute, way]
-        return parts
+                edges, at = self.paths.slices[attribute], redrawn[attribute]
+                begins, sizes = drawn.begins[attribute], drawn.sizes[attribute]
+                if at.any():
+                    shares[0, edges][:, at] = marginal.shares_of(begins[0, at], sizes[0, at])
+                for way in range(1, len(shares)):
+                    shares[way, edges] = marginal.shares_of(begins[way], sizes[way])
+        return shares
+
+    def weighted(self, shares: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the outcomes with a value of the edge's set, (1 + ways, edges, n).
+
+        ``weights`` (attributes, 1 + ways, n) are the probabilities of the outcomes.
+        """
+        still = np.zeros((1, *weights.shape[1:]))
+        still[:, 0] = 1.0  # features that never change
+        pairs = zip(shares, np.concatenate([weights, still]).transpose(1, 0, 2), strict=True)
+        return np.stack([share * own.take(self.paths.attribute, axis=0) for share, own in pairs])
+
+    def drops(self, answers: Any, means: Any, covariances: np.ndarray, half_ranges: Any) -> tuple[Any, np.ndarray]:
+        """Return the mean drop of rows with these answers, and its covariances, from the moments of the output."""
+        return (answers - (means + self.paths.constant[0])) / (2 * half_ranges), -covariances / (2 * half_ranges)
+
+    def rounding(self, half_ranges: Any) -> Any:
+        """Return the size of covariances that may be rounding errors, on the scale of the drops."""
+        return 1e-12 * np.minimum(1.0, np.abs(self.paths.values[:, 0]).max(initial=0.0) / half_ranges)
 
     def factors(
         self, number: int, values: np.ndarray, source: Source | None, weights: np.ndarray, masses: np.ndarray
@@ -120,36 +155,50 @@ def _drawn_attribute(
     return Attribute(marginal.sets, table, np.array(per_row), kept, own)
 
 
-def weights_of(laws: Sequence[Law], sources: Sequence[Sequence[Source]], n_attributes: int) -> np.ndarray:
-    """Return the probabilities (attributes, 1 + ways, n) of the outcomes of every attribute of a table.
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """How the attributes of n rows are drawn: the probabilities of their outcomes, and where values come from.
 
-    Attributes that cannot be broken keep their value.
+    ``weights`` (attributes, 1 + ways, n) are probabilities. An attribute that cannot be broken keeps its value.
+    ``begins`` and ``sizes`` (attributes, 1 + ways, n) are rows of the circular pool. A size of 0 in the first
+    place means that the row keeps its own value.
     """
-    n_ways = max(law.shares.shape[1] for law in laws)
-    weights = np.zeros((n_attributes, 1 + n_ways, len(laws)))
-    weights[:, 0] = 1.0
-    for row, (law, own) in enumerate(zip(laws, sources, strict=True)):
-        numbers, p = [source.attribute for source in own], law.flip_probability
-        weights[numbers, 0, row] = 1 - p
-        weights[numbers, 1 : 1 + law.shares.shape[1], row] = p * law.shares
-    return weights
 
+    weights: np.ndarray
+    begins: np.ndarray
+    sizes: np.ndarray
 
-def _drawn(marginal: Marginal, blocks: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Return the shares (edges, n) of the training rows in n blocks that each edge admits; 0 for empty blocks."""
-    numbers: dict[tuple[int, int], int] = {}
-    at = [numbers.setdefault(block, len(numbers)) for block in blocks]
-    each = [marginal.shares(*block) if block[1] else None for block in numbers]
-    n_edges = next((len(shares) for shares in each if shares is not None), 1)
-    columns = np.stack([np.zeros(n_edges) if shares is None else shares for shares in each], axis=1)
-    return columns[:, at]
+    @classmethod
+    def of_row(cls, law: Law, sources: Sequence[Source], n_attributes: int) -> "Drawn":
+        """Return how the attributes of a single row are drawn."""
+        n_ways = law.shares.shape[1]
+        weights = np.zeros((n_attributes, 1 + n_ways, 1))
+        weights[:, 0] = 1.0
+        numbers = [source.attribute for source in sources]
+        weights[numbers, 0] = 1 - law.flip_probability
+        weights[numbers, 1:, 0] = law.flip_probability * law.shares
+        begins, sizes = np.zeros((2, *weights.shape), dtype=np.intp)
+        for source in sources:
+            for way, (begin, size) in enumerate((source.kept, *source.ways)):
+                begins[source.attribute, way], sizes[source.attribute, way] = begin, size
+        return cls(weights, begins, sizes)
 
+    @classmethod
+    def of_rows(cls, kept: tuple[np.ndarray, np.ndarray], n_training: int, p: float, *, redraw: bool) -> "Drawn":
+        """Return how attributes are drawn that change in one way: to any training row that breaks the literal.
 
-def _redraw(marginal: Marginal, blocks: Sequence[tuple[int, int]], kept: np.ndarray) -> None:
-    """Replace what a row keeps by the shares of the training rows it is redrawn from; mutates ``kept``."""
-    redrawn = np.array([size > 0 for _, size in blocks])
-    if redrawn.any():
-        kept[:, redrawn] = _drawn(marginal, [block for block in blocks if block[1]])
+        ``kept`` are start and stop, (attributes, n) each, of the training rows that keep the literal.
+        """
+        (starts, stops), sizes = kept, kept[1] - kept[0]
+        changing = sizes < n_training
+        weights = np.stack([np.where(changing, 1 - p, 1.0), np.where(changing, p, 0.0)], axis=1)
+        own = sizes * (changing & redraw)
+        begins = np.stack([starts * (own > 0), np.where(changing, stops, 0)], axis=1)
+        return cls(weights, begins, np.stack([own, np.where(changing, n_training - sizes, 0)], axis=1))
+
+    def take(self, rows: np.ndarray | slice) -> "Drawn":
+        """Return how the attributes of some of the rows are drawn."""
+        return Drawn(self.weights[..., rows], self.begins[..., rows], self.sizes[..., rows])
 
 
 def _marginal(ensemble: Ensemble, paths: Paths, features: Features, attribute: int, name: str) -> Marginal:
