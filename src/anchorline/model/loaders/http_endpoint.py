@@ -15,6 +15,7 @@ import queue
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -57,7 +58,7 @@ class HttpModel:
     def __init__(self, address: str, kind: str, limits: HttpLimits) -> None:
         self.address = redact_address(address)
         self._address, self._limits = _checked_address(address), limits
-        self._n_queries, self._lock = 0, threading.Lock()
+        self._n_queries, self._next_turn, self._lock = 0, 0.0, threading.Lock()
         self._idle: list[httpx.Client] = []
         self.classes_: list[str] | None = None
         self._protocol: Mlflow | OpenInference
@@ -82,11 +83,16 @@ class HttpModel:
         rows = InputRows(inputs)
         self._count_queries(rows.n_rows)
         table = self._protocol.table(rows)
-        answers = []
-        for start in range(0, rows.n_rows, self._limits.batch_rows):
+
+        def ask(start: int) -> np.ndarray:
             stop = min(start + self._limits.batch_rows, rows.n_rows)
             content = self._query(self._protocol.request(table, start, stop), stop - start)
-            answers.append(self._parse_answer(content, stop - start))
+            return self._parse_answer(content, stop - start)
+
+        starts = range(0, rows.n_rows, self._limits.batch_rows)
+        answers = [ask(start) for start in starts[:1]]  # which settles how to ask for the others
+        with ThreadPoolExecutor(int(self._limits.parallel)) as pool:
+            answers += pool.map(ask, starts[1:])  # in order, whichever ends first
         if not answers:
             return np.zeros(0)
         if len({answer.shape[1:] for answer in answers}) > 1:
@@ -209,6 +215,7 @@ class HttpModel:
         A thread does the work, because httpx limits the time of each part of an answer, headers included, but
         never the time of the whole. A thread that is given up ends when the next part is late or too large.
         """
+        self._wait_for_turn()
         client, outcome = self._take_client(), queue.SimpleQueue[Any]()
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
         request = client.build_request(method, address, content=body, headers=headers)
@@ -222,6 +229,15 @@ class HttpModel:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def _wait_for_turn(self) -> None:
+        """Wait until another request may start; turns are given in order, at the allowed distance."""
+        rate = self._limits.requests_per_second
+        if rate is not None:
+            with self._lock:
+                turn = max(time.monotonic(), self._next_turn)
+                self._next_turn = turn + 1 / rate
+            time.sleep(max(0.0, turn - time.monotonic()))
 
     def _send(self, client: "httpx.Client", request: "httpx.Request", outcome: "queue.SimpleQueue[Any]") -> None:
         """Put the answer or the error into ``outcome``; a client that failed is not used again."""

@@ -22,6 +22,11 @@ class HttpLimits:
     first_wait, longest_wait
         Seconds before the first further attempt. The wait doubles with each attempt up to ``longest_wait``,
         which also limits the wait that a server requests by ``Retry-After``.
+    requests_per_second
+        Largest rate at which requests are started, further attempts included; None for no limit. Each process has
+        its own rate.
+    parallel
+        Requests that may be under way at once. The order of answers does not depend on it.
     max_queries
         Rows sent in total over the life of the model; None for no limit. Each process counts its own rows. The
         ``max_queries`` of an explanation limits that explanation alone.
@@ -41,13 +46,15 @@ class HttpLimits:
     max_retries: int = 4
     first_wait: float = 0.5
     longest_wait: float = 30.0
+    requests_per_second: float | None = None
+    parallel: int = 1
     max_queries: int | None = None
     max_answer_bytes: int = 64 * 2**20
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is None and field.name == "max_queries":
+            if value is None and field.name in ("max_queries", "requests_per_second"):
                 continue
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             zero_allowed = field.name in _MAY_BE_ZERO
