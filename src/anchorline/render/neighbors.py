@@ -26,7 +26,7 @@ def neighbor_sentence(explanation: "Explanation") -> str:
         )
     what, units, verb, source = "case", each, "changed", ""
     if kind == "table":
-        source = "; new values come from the training table"
+        source = "; new values come from the training table, from another interval or category"
         if parameters.get("may_stay"):
             source, verb = "; new values are those of any training row, and may be the same", "drawn anew"
         if parameters.get("flips_follow"):
@@ -72,7 +72,8 @@ def _untested(explanation: "Explanation") -> str:
     names = dict.fromkeys(literals[j].name for j in held_literals(explanation))
     stay = {literal.text for literal in literals if literal.held == literal.text}  # such as "city = Rome"
     texts = [own[name] for name in names if own[name] not in stay]
-    if explanation.parameters.get("redraws") or not texts:
+    parameters = explanation.parameters
+    if parameters.get("redraws") or parameters.get("may_stay") or not texts:  # others in the interval are drawn
         return ""
     listed = texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"
     return f"Other values with {printable(listed)} were not tested."

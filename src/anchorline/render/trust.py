@@ -128,8 +128,12 @@ def _robust_reason(certificate: "Certificate", losses: Losses) -> str:
 
 
 def _facts(certificate: "Certificate", verb: str) -> str:
-    """Return the facts as the subject of a verb: "this fact explains", "these facts explain"."""
-    return f"this fact {verb}s" if certificate.n_facts == 1 else f"these facts {verb}"
+    """Return what was held as the subject of a verb: "this fact explains", "the values behind these facts ..."."""
+    one = certificate.n_facts == 1
+    facts = "this fact" if one else "these facts"
+    if certificate.keeps_values:
+        facts = f"the value{'' if one else 's'} behind {facts}"
+    return f"{facts} {verb}{'s' if one else ''}"
 
 
 def _undecided_reason(certificate: "Certificate", losses: Losses, format_name: Callable[[str], str]) -> str:

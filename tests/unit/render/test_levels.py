@@ -89,7 +89,7 @@ def test_the_report_marks_both_means_and_shows_the_row(table_explainer, frame):
     assert f"{mean_over_neighbors(e):.3g} over the neighbors" in page
     assert f"{mean:.3g} over the training table" in page
     assert "each of its 2 values changed with probability 27%" in page
-    assert "new values come from the training table" in page
+    assert "new values come from the training table, from another interval or category" in page
     assert case_values(e) == {"age": str(frame["age"][0]), "city": frame["city"][0]}
     assert f"<code><bdi>{frame['city'][0]}</bdi></code>" in page
     assert "al-training" not in e.to_html().split("<main")[1]
