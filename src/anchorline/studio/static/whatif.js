@@ -78,11 +78,14 @@ export class WhatIf {
     this.isPending = isPending;
     const focused = document.activeElement?.id;
     const reasons = new Map(view.sum.terms.map((term) => [term.index, term]));
-    const others = view.literals.map((_, i) => i).filter((i) => !reasons.has(i));
-    const list = (indices) =>
-      h("ul", { class: "facts" }, indices.map((i) => this.row(state, view, answer, i, reasons.get(i))));
-    const facts = [reasons.size ? list([...reasons.keys()]) : null];
-    if (others.length) facts.push(this.rest(list(others), others.length));
+    const named = new Set(); // a value that several facts are about can be edited once
+    const isFirst = (i) => !named.has(view.literals[i].key) && Boolean(named.add(view.literals[i].key));
+    const row = (i) => this.row(state, view, answer, i, reasons.get(i), isFirst(i));
+    const list = (rows) => h("ul", { class: "facts" }, rows);
+    const facts = [reasons.size ? list([...reasons.keys()].map(row)) : null];
+    const others = view.literals.map((_, i) => i).filter(isFirst);
+    const rest = others.map((i) => this.row(state, view, answer, i, undefined, true));
+    if (others.length) facts.push(this.rest(list(rest), others.length));
     const isChanged = Object.keys(state.edits).length || state.broken.length;
     const reset = { type: "button", id: "reset", disabled: !isChanged, onclick: () => this.onChange({}, []) };
     const outcome = [this.answers(view, answer, isChanged), h("button", reset, "Undo all changes")];
@@ -98,7 +101,7 @@ export class WhatIf {
     return h("details", { class: "rest", open: this.isOpen, ontoggle }, h("summary", null, `Other facts (${n})`), list);
   }
 
-  row(state, view, answer, i, term) {
+  row(state, view, answer, i, term, isEditable) {
     const literal = view.literals[i];
     const isBroken = state.broken.includes(literal.key) || (!this.isPending && (answer?.is_broken[i] ?? false));
     const toggle = h(
@@ -114,7 +117,7 @@ export class WhatIf {
       },
       h("i", { "aria-hidden": "true" }),
     );
-    const fields = this.members(literal.key).map((name) => {
+    const fields = (isEditable ? this.members(literal.key) : []).map((name) => {
       const column = this.columns.get(name);
       if (!column) return null;
       const change = (next) => this.edit(state, literal.key, name, next);
