@@ -137,7 +137,7 @@ def test_search_and_pick(opened):
     assert "search=declined" in page.url
     assert page.locator("#listing tr.selected .pick").inner_text() == f"#{number}"
     page.fill("#search", "nothing at all like this")
-    page.wait_for_selector("text=No case contains all these words.")
+    page.wait_for_selector("text=No case matches all these words.")
 
 
 def set_slider(page, name, value):
