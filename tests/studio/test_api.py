@@ -362,7 +362,7 @@ def test_numbers_and_labels_are_shown_too(kind):
         trained = model(table.schema.natives.rows(np.arange(80)))
         mean = trained.mean() if kind == "number" else np.where(trained == view["label"], 1, -1).mean()
         assert view["training_mean"] == pytest.approx(mean)
-        assert "over the neighbors (dashed line), and " in view["legend"][1]
+        assert "over the neighbors (dashed line), " in view["legend"][1]
         assert view["legend"][1].endswith("over the training table (dotted line).")
         received = client.post("/what-if", json={"row": 1, "broken": ["a"], **QUICK}).json()
         assert received["decision_stays"] is None if kind == "number" else received["prediction"] in (-1, 1)
