@@ -66,10 +66,11 @@ NOTES = {
     "gaps are on the scale [-1, +1]; LIME's indicators are converted to our basis). The overhead is the time "
     "outside the model, in seconds. The ratio is LIME's overhead divided by ours.",
     "tree_speed": "100 trees on 2,000 rows of numbers, k = 5, milliseconds of one processor per row. shap is the "
-    "path-dependent TreeExplainer on many rows at once. 'Trees' explains from leaves without a certificate, one "
-    "row per call; 'many' by explain_many; 'certified' with the default certificate; 'sampling' by 5,000 "
-    "neighbors, and if certified, 5,000 more. Calls take turns in one run: 500 rows for the first three, 20 for "
-    "the others.",
+    "path-dependent TreeExplainer on 500 rows at once, and 'trees, many' is explain_many on the same 500 rows, by "
+    "intervals and without a certificate; 'assembled' also looks at every explanation. 'Bounds, many' uses the "
+    "default literals, whose rows are solved one by one. 'Sampling' draws 5,000 neighbors; if certified, 5,000 "
+    "more. 'Exact errors' computes relevance and baseline error over pairs of leaves, however many, and 'queries' "
+    "measures 5,000 neighbors instead. Calls take turns in one run; 6 rows each, apart from the first two.",
     "tree_quality": "k = 5, raw tables (at most 3,000 training rows), 10 rows each; forests, boosted numbers, and "
     "log-odds of boosted classes. SHAP's facts are the attributes with the largest sums of path-dependent SHAP "
     "values, as many as ours. Both are held, and 20,000 fresh neighbors measure the relevance error and how often "

@@ -4,6 +4,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ import numpy as np
 
 from anchorline.explainer import Explainer
 from anchorline.result.explanation import Explanation
+from anchorline.search.assess import assess
+from anchorline.search.leaves.investigating import investigate_by_leaves
+from anchorline.search.sampling import cancelling_event
+from anchorline.settings import Settings
 from anchorline.spaces.table import Table
 from benchmarks.datasets import available
 from benchmarks.tasks import SEED
@@ -20,7 +25,7 @@ K = 5
 DIMENSIONS = (15, 50, 200)
 N_TREES = 100
 N_TIMED = 500  # rows for the fast ones; sampling and certificates take a part of them
-N_SLOW = 20
+N_SLOW = 6
 N_ROWS = 10
 N_FRESH = 20_000
 N_SEEDS = 20
@@ -30,17 +35,17 @@ def tree_speed(dimensions: Sequence[int] = DIMENSIONS, n_rows: int = N_TIMED) ->
     """Yield milliseconds of one processor per row, by number of columns and model, all measured in one run."""
     for d in dimensions:
         for name, model, frame in _generated(d):
-            explainer = Explainer(model, Table(frame))
-            assert explainer.explain(0, k=K, n_certify=0).certificate.by_leaves  # it also reads the trees, once
-            seconds = _interleaved(_timed_calls(explainer, model, frame), n_rows)
+            seconds = _interleaved(_timed_calls(model, frame, n_rows))
             ms = {key: round(1000 * value, 3) for key, value in seconds.items()}
             yield {
                 "columns": d,
                 "model": name,
                 **{f"{key}_ms": value for key, value in ms.items()},
-                "trees_over_shap": seconds["trees"] / seconds["shap"],
                 "many_over_shap": seconds["trees_many"] / seconds["shap"],
-                "sampling_over_trees": seconds["sampling"] / seconds["trees"],
+                "bounds_many_over_shap": seconds["bounds_many"] / seconds["shap"],
+                "sampling_over_many": seconds["sampling"] / seconds["trees_many"],
+                "sampling_over_bounds_many": seconds["bounds_sampling"] / seconds["bounds_many"],
+                "exact_over_queries": seconds["exact_errors"] / seconds["queries"],
                 "certified_over_certified_sampling": seconds["trees_certified"] / seconds["sampling_certified"],
             }
 
@@ -61,41 +66,65 @@ def _generated(d: int) -> Iterator[tuple[str, Any, Any]]:
         yield name, model.fit(frame, target), frame
 
 
-def _timed_calls(
-    explainer: Explainer, model: Any, frame: Any
-) -> dict[str, tuple[Callable[[Sequence[int]], Any], bool]]:
-    """Return the calls to time: functions of row numbers, and whether they are fast enough for all rows."""
+def _timed_calls(model: Any, frame: Any, n_rows: int) -> dict[str, tuple[Callable[[], Any], int]]:
+    """Return the calls to time, each with its number of rows."""
     import shap
 
-    tree_shap = shap.TreeExplainer(model)
+    tree_shap, slow = shap.TreeExplainer(model), range(min(N_SLOW, n_rows))
+    intervals = Explainer(model, Table(frame, literals="intervals"))
+    bounds = Explainer(model, Table(frame))
+    for explainer in (intervals, bounds):  # they read the trees, and compare answers together and one by one
+        assert all(isinstance(one, Explanation) for one in explainer.explain_many(frame[:2], k=K, n_certify=0))
+    sums = [_sum_of(intervals, row) for row in slow]
+    few = frame.iloc[slow]
 
-    def one_by_one(**keywords: Any) -> Callable[[Sequence[int]], Any]:
-        return lambda rows: [explainer.explain(row, k=K, **keywords) for row in rows]
+    def certify(exactly: bool) -> None:
+        for case, contributions in sums:
+            if exactly:
+                _exact_errors(case, contributions)
+            else:
+                assess(case, contributions, n_samples=5000, confidence=0.95)
+
+    def many(explainer: Explainer, rows: Any, **keywords: Any) -> Callable[[], Any]:
+        return lambda: explainer.explain_many(rows, k=K, **keywords)
 
     return {
-        "shap": (lambda rows: tree_shap.shap_values(frame.iloc[rows]), True),
-        "trees": (one_by_one(n_certify=0), True),
-        "trees_many": (lambda rows: explainer.explain_many(frame.iloc[rows], k=K, n_certify=0), True),
-        "trees_certified": (one_by_one(), False),
-        "sampling": (one_by_one(n_certify=0, sampling="draw"), False),
-        "sampling_certified": (one_by_one(sampling="draw"), False),
+        "shap": (lambda: tree_shap.shap_values(frame.iloc[:n_rows]), n_rows),
+        "trees_many": (many(intervals, frame.iloc[:n_rows], n_certify=0), n_rows),
+        "trees_assembled": (lambda: list(intervals.explain_many(few, k=K, n_certify=0)), len(slow)),
+        "bounds_many": (many(bounds, few, n_certify=0), len(slow)),
+        "sampling": (many(intervals, few, n_certify=0, sampling="draw"), len(slow)),
+        "bounds_sampling": (many(bounds, few, n_certify=0, sampling="draw"), len(slow)),
+        "trees_certified": (many(bounds, few), len(slow)),
+        "sampling_certified": (many(bounds, few, sampling="draw"), len(slow)),
+        "exact_errors": (lambda: certify(exactly=True), len(slow)),
+        "queries": (lambda: certify(exactly=False), len(slow)),
     }
 
 
-def _interleaved(
-    calls: dict[str, tuple[Callable[[Sequence[int]], Any], bool]], n_rows: int, n_turns: int = 5
-) -> dict[str, float]:
+def _sum_of(explainer: Explainer, row: int) -> tuple[Any, np.ndarray]:
+    """Return the case of a row and its best sum, scaled."""
+    case = explainer.prepare(row, Settings.from_keywords(k=K, n_certify=0))
+    return case, investigate_by_leaves(case).solution.contributions
+
+
+def _exact_errors(case: Any, contributions: np.ndarray) -> None:
+    """Compute relevance and baseline error as sums over pairs of leaves, however many there are."""
+    leaves, event = replace(case.leaves), cancelling_event(contributions, case.law)  # a copy remembers nothing
+    leaves.mean_square(leaves.weights)
+    for number in range(len(event.shares)):
+        leaves.mean_square(leaves.weights_given(event, number))
+
+
+def _interleaved(calls: dict[str, tuple[Callable[[], Any], int]], n_turns: int = 3) -> dict[str, float]:
     """Return processor seconds per row; the calls take turns, so that a busy machine slows all of them."""
-    spent, counted = dict.fromkeys(calls, 0.0), dict.fromkeys(calls, 0)
-    for turn in range(n_turns):
-        for name, (call, is_fast) in calls.items():
-            size = max(1, (n_rows if is_fast else min(N_SLOW, n_rows)) // n_turns)
-            rows = list(range(turn * size, (turn + 1) * size))
+    spent = dict.fromkeys(calls, 0.0)
+    for _ in range(n_turns):
+        for name, (call, _) in calls.items():
             start = time.process_time()
-            call(rows)
+            call()
             spent[name] += time.process_time() - start
-            counted[name] += size
-    return {name: spent[name] / counted[name] for name in calls}
+    return {name: spent[name] / (n_turns * n_rows) for name, (_, n_rows) in calls.items()}
 
 
 def tree_quality(data: Path, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:

@@ -66,6 +66,13 @@ def lightgbm(**options):
     return LGBMRegressor(n_estimators=8, num_leaves=7, n_jobs=1, verbose=-1, min_data_per_group=5, **options)
 
 
+def catboost(**options):
+    from catboost import CatBoostRegressor
+
+    settings = {"iterations": 8, "depth": 3, "thread_count": 1, "random_seed": 0, "allow_writing_files": False}
+    return CatBoostRegressor(**settings, verbose=False, **options)
+
+
 MODELS = {
     "histogram, categories": lambda: HistGradientBoostingRegressor(
         max_iter=8, max_leaf_nodes=7, categorical_features="from_dtype", random_state=0
@@ -79,6 +86,10 @@ MODELS = {
     "xgboost, categories": lambda: xgboost().fit(CATEGORICAL, PRICE),
     "lightgbm, categories": lambda: lightgbm().fit(CATEGORICAL, PRICE),
     "xgboost, numbers": lambda: xgboost(booster="dart").fit(NUMBERS, PRICE),
+}
+ALSO_DRAWN = {
+    "catboost, numbers": lambda: catboost().fit(NUMBERS, PRICE),
+    "catboost, categories": lambda: catboost(one_hot_max_size=10, cat_features=["color"]).fit(CATEGORICAL, PRICE),
 }
 TABLES = {"one-hot": FRAME, "categories": CATEGORICAL, "numbers": NUMBERS}
 
@@ -96,14 +107,14 @@ class Function:
 def explained(kind, **options):
     frame = TABLES[kind.rpartition(", ")[2]]
     frame = frame.fillna(0.0).to_numpy() if kind.startswith("extra") else frame
-    model = MODELS[kind]()
+    model = (MODELS | ALSO_DRAWN)[kind]()
     return al.Explainer(model, al.Table(frame, **options), output="price"), model
 
 
-@pytest.mark.parametrize("literals", ["intervals", "bounds"])
-@pytest.mark.parametrize("kind", MODELS)
-def test_draws_agree_with_the_leaves_of_every_library(kind, literals):
-    explainer, _ = explained(kind, literals=literals)
+@pytest.mark.parametrize("options", [{"literals": "intervals"}, {"literals": "bounds"}, {"draw": "marginal"}])
+@pytest.mark.parametrize("kind", MODELS | ALSO_DRAWN)
+def test_draws_agree_with_the_leaves_of_every_library(kind, options):
+    explainer, _ = explained(kind, **options)
     case = explainer.prepare(3, Settings.from_keywords())
     assert case.sampled_because is None
     leaves = case.leaves

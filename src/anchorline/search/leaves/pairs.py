@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anchorline.search.leaves.moments import reached
 from anchorline.search.leaves.paths import Paths
 from anchorline.search.leaves.sets import Sets
 
@@ -42,21 +41,20 @@ class Attribute:
         return total
 
 
-def n_pairs(paths: Paths, masses: np.ndarray) -> int:
-    """Return how many edges and leaves `second_moment` would combine; ``masses`` (edges,) as in `reached`."""
-    alive = reached(paths, masses[:, None])[:, 0] > 0
+def n_pairs(paths: Paths, chances: np.ndarray) -> int:
+    """Return how many edges and leaves `second_moment` would combine; ``chances`` (edges,) are as there."""
+    alive = chances > 0
     return int(np.count_nonzero(alive)) * int(np.count_nonzero(alive[paths.leaf_edges])) // 2
 
 
 def second_moment(
-    paths: Paths, factors: Sequence["Factors | None"], masses: np.ndarray, values: np.ndarray
+    paths: Paths, factors: Sequence["Factors | None"], chances: np.ndarray, values: np.ndarray
 ) -> float:
     """Return the mean square of the sum of the leaf values (leaves,) that a neighbor reaches.
 
-    ``factors`` holds one entry per attribute, None where no test on it can have two answers; ``masses`` (edges,)
-    are the probabilities of the attribute's set at each edge.
+    ``factors`` holds one entry per attribute, None where no test on it can have two answers; ``chances`` (edges,)
+    are the probabilities that a neighbor reaches the end of each edge.
     """
-    chances = reached(paths, masses[:, None])[:, 0]
     alive = chances > 0
     leaves = np.flatnonzero(alive[paths.leaf_edges])
     if not len(leaves):
@@ -64,8 +62,7 @@ def second_moment(
     trees, weighted = paths.leaf_trees[leaves], chances[paths.leaf_edges[leaves]] * values[leaves]
     leaf_values = np.zeros(paths.n_edges)
     leaf_values[paths.leaf_edges] = values
-    sets = [None if each is None else each.sets[leaves] for each in factors]
-    walk = _Walk(*paths.as_lists, alive.tolist(), leaf_values.tolist(), factors, sets)
+    walk = _Walk(*paths.as_lists, alive.tolist(), leaf_values.tolist(), factors)
     n_trees, total = int(paths.leaf_trees[-1]) + 1, 0.0
     starts = np.searchsorted(trees, np.arange(n_trees + 1)).tolist()
     for tree in range(n_trees):
@@ -80,7 +77,7 @@ class Factors:
     """By how much the left edges of one attribute shrink what is beside them.
 
     ``ratios`` (left edges, sets) are the probabilities of the edge given the edge before and a set. ``rows`` maps
-    left edges to rows, and ``sets`` (leaves,) are the sets of all leaves.
+    left edges to rows, and ``sets`` (leaves,) are the sets of the leaves that a neighbor can reach.
     """
 
     ratios: np.ndarray
@@ -88,17 +85,21 @@ class Factors:
     sets: np.ndarray
 
     @classmethod
-    def of(cls, paths: Paths, number: int, attribute: Attribute, masses: np.ndarray) -> "Factors | None":
-        """Return the factors of an attribute; None if no neighbor reaches an edge of it."""
-        start = paths.slices[number].start
-        edges = start + np.flatnonzero(masses[paths.slices[number]] > 0)
-        if not len(edges):
-            return None
+    def of(cls, paths: Paths, number: int, attribute: Attribute, alive: np.ndarray) -> "Factors":
+        """Return the factors of an attribute; only edges that are ``alive`` (edges,), and their leaves, count."""
+        start, stop = paths.slices[number].start, paths.slices[number].stop
+        edges = start + np.flatnonzero(alive[start:stop])
         lefts = edges[paths.is_left[edges]]
-        ratios, numbers = _ratios(paths, attribute, edges, lefts, start)
-        return cls(
-            ratios, {edge: row for row, edge in enumerate(lefts.tolist())}, numbers[paths.last_edges[number]]
-        )
+        leaves = np.flatnonzero(alive[paths.leaf_edges])
+        sets, number_of = np.unique(attribute.sets.kinds[edges - start], return_inverse=True)
+        first = np.zeros(len(sets), dtype=np.intp)
+        first[number_of[::-1]] = edges[::-1]  # one edge for each distinct set
+        numbers = np.full(stop - start + 1, len(sets), dtype=np.intp)  # the last stands for the root
+        numbers[edges - start] = number_of
+        before = numbers[np.minimum(paths.before[lefts], stop) - start]
+        ratios = _ratios(attribute.joint(first - start), numbers[lefts - start], before)
+        last_edges = np.minimum(paths.last_edges[number][leaves], stop) - start
+        return cls(ratios, {edge: row for row, edge in enumerate(lefts.tolist())}, numbers[last_edges])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +111,6 @@ class _Walk:
     alive: list[bool]
     leaf_values: list[float]
     factors: Sequence["Factors | None"]
-    sets: Sequence[np.ndarray | None]
 
     def total(self, root: int, beside: np.ndarray, start: int) -> float:
         """Return the sum over the leaves of one tree and the leaves from ``start`` on.
@@ -131,7 +131,7 @@ class _Walk:
             else:
                 part = self._shrunk(left, start)
                 part *= row
-                part_size = float(part.sum())
+                part_size = float(np.add.reduce(part))
                 waiting.append((left, part, part_size))
                 has_test = self.children[right][0] >= 0
                 waiting.append((right, row - part if has_test else row, size - part_size))
@@ -139,28 +139,21 @@ class _Walk:
 
     def _shrunk(self, edge: int, start: int) -> np.ndarray:
         """Return the factors (leaves,) of a left edge with the leaves from ``start`` on."""
-        factors, sets = self.factors[self.attribute[edge]], self.sets[self.attribute[edge]]
+        factors = self.factors[self.attribute[edge]]
         assert factors is not None  # a test with two answers
-        assert sets is not None
-        return np.take(factors.ratios[factors.rows[edge]], sets[start:], mode="clip")
+        return np.asarray(factors.ratios[factors.rows[edge]].take(factors.sets[start:], mode="clip"))
 
 
-def _ratios(
-    paths: Paths, attribute: Attribute, edges: np.ndarray, lefts: np.ndarray, start: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _ratios(joint: np.ndarray, own: np.ndarray, before: np.ndarray) -> np.ndarray:
     """Return, per left edge and per set, the probability of the edge given the edge before and the set.
 
-    The last set is that of leaves without a test on the attribute. Also returns the number of the set of every
-    edge, with that of leaves without a test in the last place.
+    ``joint`` (sets, sets) are probabilities of two sets, ``own`` and ``before`` (left edges,) are the sets of the
+    edges and of the edges before. One more set stands for leaves without a test on the attribute.
     """
-    sets, number = np.unique(attribute.sets.kinds[edges - start], return_inverse=True)
-    first = np.zeros(len(sets), dtype=np.intp)
-    first[number[::-1]] = edges[::-1]  # one edge for each distinct set
-    joint = np.ones((len(sets) + 1, len(sets) + 1))
-    joint[:-1, :-1] = attribute.joint(first - start)
-    joint[-1, :-1] = joint[:-1, -1] = joint.diagonal()[:-1]
-    numbers = np.full(paths.n_edges + 1, len(sets), dtype=np.intp)
-    numbers[edges] = number
-    earlier = joint[numbers[paths.before[lefts]]]
-    ratios = np.divide(joint[numbers[lefts]], earlier, out=np.zeros_like(earlier), where=earlier > _FEWEST)
-    return np.minimum(ratios, 1.0, out=ratios), numbers
+    size = len(joint)
+    padded = np.ones((size + 1, size + 1))
+    padded[:-1, :-1] = joint
+    padded[-1, :-1] = padded[:-1, -1] = joint.diagonal()
+    earlier, ratios = padded.take(before, axis=0), padded.take(own, axis=0)
+    ratios /= np.maximum(earlier, _FEWEST, out=earlier)
+    return np.minimum(ratios, 1.0, out=ratios)

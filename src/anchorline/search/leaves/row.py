@@ -1,6 +1,5 @@
 """One row and its whole neighborhood: the evidence that sums over leaves give, without a sample."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,12 +7,12 @@ import numpy as np
 
 from anchorline.optimize.evidence import Evidence
 from anchorline.search.leaves.moments import leaf_moments, reached
-from anchorline.search.leaves.pairs import Factors, n_pairs, second_moment
+from anchorline.search.leaves.pairs import n_pairs, second_moment
 from anchorline.search.leaves.sums import Drawn, LeafSums
 from anchorline.search.sampling import Event
 from anchorline.spaces.base import Law, Source
 
-MAX_PAIRS = 25_000_000  # edges times leaves; more take longer than certifying with fresh neighbors
+MAX_PAIRS = 5_000_000  # edges times leaves; more take longer than certifying with 5,000 fresh neighbors
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,7 @@ class LeafRow:
         return Drawn.of_row(self.law, self.sources, self.sums.n_attributes)
 
     @property
-    def _weights(self) -> np.ndarray:
+    def weights(self) -> np.ndarray:
         """The probabilities of the outcomes of all attributes of the table, (attributes, 1 + ways, 1)."""
         return self._drawn.weights
 
@@ -63,7 +62,7 @@ class LeafRow:
         if self.known is not None:
             return self.known
         paths = self.sums.paths
-        mean, covariances = leaf_moments(paths, self._parts(self._weights), self._weights, paths.values[:, 0])
+        mean, covariances = leaf_moments(paths, self._parts(self.weights), self.weights, paths.values[:, 0])
         return self.sums.drops(self.answer, mean[0], covariances[..., 0], self.half_range)
 
     @property
@@ -124,42 +123,29 @@ class LeafRow:
     @cached_property
     def drop_square(self) -> float | None:
         """The mean squared drop over all neighbors; None if there are too many pairs of leaves."""
-        masses = self._masses(self._weights)
-        if n_pairs(self.sums.paths, masses) > MAX_PAIRS:
-            return None
-        return self._mean_square(masses, self._factors)
+        return self.mean_square(self.weights, MAX_PAIRS)
 
     def drop_square_given(self, event: Event) -> float | None:
         """Return the mean squared drop given an event; None if there are too many pairs of leaves."""
-        n_left, total = MAX_PAIRS, 0.0
+        total = 0.0
         for number, share in enumerate(event.shares.tolist()):
-            weights = self._weights_given(event, number)
-            masses = self._masses(weights)
-            n_left -= n_pairs(self.sums.paths, masses)
-            if n_left < 0:
+            square = self.mean_square(self.weights_given(event, number), MAX_PAIRS // len(event.shares))
+            if square is None:
                 return None
-            factors = list(self._factors)
-            for source in (self.sources[attribute] for attribute in event.attributes.tolist()):
-                a = source.attribute
-                factors[a] = self.sums.factors(a, self.values, source, weights[a, :, 0], masses)
-            total += share * self._mean_square(masses, factors)
+            total += share * square
         return total
 
-    def _masses(self, weights: np.ndarray) -> np.ndarray:
-        """Return the probability of the attribute's set at each edge, (edges,)."""
-        return np.asarray(self._parts(weights).sum(axis=0)[:, 0])
-
-    @cached_property
-    def _factors(self) -> list[Factors | None]:
-        """The factors of all attributes of the table, over all neighbors."""
-        by_number, masses = {source.attribute: source for source in self.sources}, self._masses(self._weights)
-        return [
-            self.sums.factors(a, self.values, by_number.get(a), self._weights[a, :, 0], masses)
+    def mean_square(self, weights: np.ndarray, most: int | None = None) -> float | None:
+        """Return the mean squared drop if outcomes have these weights; None beyond ``most`` pairs of leaves."""
+        paths, by_number = self.sums.paths, {source.attribute: source for source in self.sources}
+        chances = reached(paths, self._parts(weights).sum(axis=0))[:, 0]
+        if most is not None and n_pairs(paths, chances) > most:
+            return None
+        factors = [
+            self.sums.factors(a, self.values, by_number.get(a), weights[a, :, 0], chances > 0)
             for a in range(self.sums.n_attributes)
         ]
-
-    def _mean_square(self, masses: np.ndarray, factors: Sequence[Factors | None]) -> float:
-        return second_moment(self.sums.paths, factors, masses, self._changes) / (2 * self.half_range) ** 2
+        return second_moment(paths, factors, chances, self._changes) / (2 * self.half_range) ** 2
 
     @cached_property
     def largest_output(self) -> float:
@@ -183,9 +169,9 @@ class LeafRow:
         per_tree[paths.leaf_trees[own]] = paths.values[own, 0]
         return np.asarray(paths.values[:, 0] - per_tree[paths.leaf_trees])
 
-    def _weights_given(self, event: Event, number: int) -> np.ndarray:
+    def weights_given(self, event: Event, number: int) -> np.ndarray:
         """Return the probabilities of the outcomes, given one of the patterns of an event."""
-        weights = self._weights.copy()
+        weights = self.weights.copy()
         for place, attribute in enumerate(event.attributes.tolist()):
             members = np.flatnonzero(event.classes[place][event.patterns[number, place]])
             at = self.sources[attribute].attribute

@@ -125,18 +125,20 @@ class LeafSums:
         return 1e-12 * np.minimum(1.0, np.abs(self.paths.values[:, 0]).max(initial=0.0) / half_ranges)
 
     def factors(
-        self, number: int, values: np.ndarray, source: Source | None, weights: np.ndarray, masses: np.ndarray
+        self, number: int, values: np.ndarray, source: Source | None, weights: np.ndarray, alive: np.ndarray
     ) -> Factors | None:
-        """Return the factors of one attribute of one row, whose outcomes have these weights (1 + ways,)."""
+        """Return the factors of one attribute of one row, whose outcomes have these weights (1 + ways,).
+
+        Only edges that are ``alive`` (edges,) count.
+        """
         marginal = self.marginals[number]
-        if marginal is None:
+        if marginal is None or not alive[self.paths.slices[number]].any():
             return None
-        kept = marginal.sets.admit(values[:, marginal.columns])[:, 0]
-        return Factors.of(self.paths, number, _drawn_attribute(marginal, source, kept, values, weights), masses)
+        return Factors.of(self.paths, number, _drawn_attribute(marginal, source, values, weights), alive)
 
 
 def _drawn_attribute(
-    marginal: Marginal, source: Source | None, kept: np.ndarray, values: np.ndarray, weights: np.ndarray
+    marginal: Marginal, source: Source | None, values: np.ndarray, weights: np.ndarray
 ) -> Attribute:
     """Return how an attribute of one row is drawn."""
     redrawn = source is not None and source.kept[1] > 0
@@ -146,12 +148,13 @@ def _drawn_attribute(
     ]
     counts = [marginal.per_cell(*block) for block, _ in used]
     per_row = [weight / block[1] for block, weight in used]
-    own = 0.0 if redrawn else float(weights[0])
-    cell = int(marginal.sets.cells(values[:, marginal.columns])[0])
+    own, features = 0.0 if redrawn else float(weights[0]), values[:, marginal.columns]
+    cell = int(marginal.sets.cells(features)[0])
     if own and cell >= 0:
         counts.append(np.bincount([cell], minlength=marginal.sets.n_cells))
         per_row, own = [*per_row, own], 0.0
     table = np.array(counts).reshape(len(counts), marginal.sets.n_cells)
+    kept = marginal.sets.admit(features)[:, 0] if own else np.zeros(0, dtype=bool)
     return Attribute(marginal.sets, table, np.array(per_row), kept, own)
 
 
