@@ -12,13 +12,16 @@ from typing import Any
 
 from anchorline.errors import TableFileError
 from benchmarks import (
+    attack,
     batch,
     changes,
     contents,
     engine,
     few_queries,
+    laws,
     literals,
     pairs,
+    realism,
     relevance,
     studio,
     tables,
@@ -68,6 +71,11 @@ def sections(
         "pairs": lambda: pairs.compare_pairs(data, cache),
         "literals_proofs": lambda: literals.time_proofs(data),
         "few_queries": lambda: few_queries.few_queries(data, cache),
+        "realism": lambda: realism.realism(data),
+        "rules": realism.rules,
+        "attack": lambda: attack.attack(data),
+        "laws": lambda: laws.laws(data),
+        "law_cost": laws.law_cost,
         "text": contents.compare_text,
         "images": contents.compare_images,
         "verdicts_by_model": lambda: verdicts.verdicts_by_model(data),

@@ -51,7 +51,7 @@ def costs(columns, row):
     return table, unit
 
 
-def donor_weights(table, unit, ways, draws, settled=(), block_size=512):
+def donor_weights(table, unit, ways, draws, settled=(), n_candidates=128):
     """The donors of a neighbor and their probabilities, and the attributes that each of them gives.
 
     ``table`` and ``unit`` are those of `costs`. ``ways[a][i]`` is the way in which training row i differs from the
@@ -67,22 +67,12 @@ def donor_weights(table, unit, ways, draws, settled=(), block_size=512):
         same = sum(1 for a in range(d) if not ways[a][i])
         return sum(table[a][i] for a in range(d) if a != pivot) + unit * 3 // 4 * same
 
-    looked_at = sorted(having[pivot], key=lambda i: (rank(i), i))[: 4 * block_size]
+    looked_at = sorted(having[pivot], key=lambda i: (rank(i), i))[:n_candidates]
     kept = [a for a in range(d) if a not in wanted and a not in settled]
-    best = None
-    for start in range(0, len(looked_at), block_size):
-        block = looked_at[start : start + block_size]
-        lacking = {i: sum(1 for a in wanted if ways[a][i] != draws[a]) for i in block}
-        if best is None or min(lacking.values()) < best[0]:
-            fewest = min(lacking.values())
-            alike = sorted(
-                (i for i in block if lacking[i] == fewest),
-                key=lambda i: (sum(table[a][i] for a in kept), block.index(i)),
-            )
-            best = fewest, alike[:10]
-        if not best[0]:
-            break
-    donors = best[1]
+    lacking = {i: sum(1 for a in wanted if ways[a][i] != draws[a]) for i in looked_at}
+    fewest = min(lacking.values())
+    alike = [i for i in looked_at if lacking[i] == fewest]
+    donors = sorted(alike, key=lambda i: (sum(table[a][i] for a in kept), looked_at.index(i)))[:10]
     total = len(donors) * (len(donors) + 1) / 2
     return {
         i: ((len(donors) - at) / total, [a for a in wanted if ways[a][i] == draws[a]])
@@ -160,7 +150,7 @@ def ordered_rows(table, frame):
     return table.schema.natives.rows(np.arange(len(frame)))
 
 
-def similar_weights(table, unit, ways, wanted, n_donors=10, pool_size=1024):
+def similar_weights(table, unit, ways, wanted, n_donors=10, pool_size=256):
     """The donors of a neighbor in which the wanted attributes are replaced, and their probabilities.
 
     `neighbors="similar"` by its definition in docs/tables.md; ``table``, ``unit`` and ``ways`` as above.
@@ -168,7 +158,7 @@ def similar_weights(table, unit, ways, wanted, n_donors=10, pool_size=1024):
     n, d = len(table[0]), len(table)
     total = [sum(table[a][i] for a in range(d)) for i in range(n)]
     breaking = [[i for i in range(n) if ways[a][i]] for a in range(d)]
-    each = max(1, min(n_donors, 4096 // d))
+    each = max(1, min(n_donors, pool_size // 2 // d))
     pool = {
         i for a in range(d) for i in sorted(breaking[a], key=lambda i, a=a: (total[i] - table[a][i], i))[:each]
     }

@@ -16,16 +16,15 @@ from anchorline.spaces.attributes import RandomWords
 from anchorline.spaces.likeness import TOTAL_BITS
 from anchorline.spaces.natives import Cells
 
-MAX_ROWS = 2**15  # rows of the table that may donate; a random sample of larger tables
-BLOCK = 512  # candidates that are compared at once
-MAX_CANDIDATES = 4 * BLOCK
-_PATTERNS = 4096  # patterns of draws that are compared at once
+MAX_ROWS = 2**13  # rows of the table that may donate; a random sample of larger tables
+CANDIDATES = 128  # rows that are compared for one neighbor; a power of two
+_PATTERNS = 1024  # patterns of draws that are compared at once, so that their keys stay in the cache
 _LACKING = 2**TOTAL_BITS  # the cost of a way that a candidate lacks: more than all unlikeness
 _MAX_LACKING = (
-    62  # more are not counted, so that keys fit into 31 bits: lacking ways, unlikeness, place in a block
+    62  # more are not counted, so that keys fit into 31 bits: lacking ways, unlikeness, place among the candidates
 )
 _WORST = (_MAX_LACKING + 1) * _LACKING - 1
-_LACKING_BITS = TOTAL_BITS + 9  # where the number of lacking ways begins in a key
+_LACKING_BITS = TOTAL_BITS + CANDIDATES.bit_length() - 1  # where the number of lacking ways begins in a key
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +46,7 @@ class Donors:
     outcomes: np.ndarray
     columns: np.ndarray
     n_donors: int
-    _blocks: dict[tuple[int, int], tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
+    _factors: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
     _candidates: dict[int, np.ndarray] = field(default_factory=dict)
 
     def cells(self, draws: np.ndarray, words: RandomWords) -> Iterator[Cells]:
@@ -106,91 +105,76 @@ class Donors:
         return Ranked(ranked.donors[inverse], ranked.counts[inverse], ranked.is_lacking[inverse])
 
     def _nearest(self, draws: np.ndarray, wanted: np.ndarray) -> "Ranked":
-        """Return the best donors per neighbor, among the candidates that have the rarest way that is wanted."""
+        """Return the best donors per neighbor, among the candidates that have the rarest way that is wanted.
+
+        The best lack the fewest ways, and are the most alike.
+        """
         attributes, ways = self.outcomes.T
         needed = wanted[attributes] == ways[:, None]
         rarest = np.argsort(self._sizes, kind="stable")
         pivots = rarest[needed[rarest].argmax(axis=0)]
         order = np.argsort(pivots, kind="stable")
-        needed = np.ascontiguousarray(needed.T)[order]
-        settled = ((draws != wanted)[attributes] & (draws[attributes] == ways[:, None])).T[order]
-        found = []
+        needed = needed.T[order].astype(np.float32)
+        is_settled = (draws != wanted)[attributes] & (draws[attributes] == ways[:, None])
+        settled = is_settled.T[order].astype(np.float32) if is_settled.any() else None
+        best = np.full((len(order), self.n_donors), np.iinfo(np.int32).max, dtype=np.int32)
+        donors = np.empty(best.shape, dtype=np.intp)
         ends = [*(np.flatnonzero(np.diff(pivots[order])) + 1).tolist(), len(order)]
         for start, stop in itertools.pairwise([0, *ends]):
+            pivot = int(pivots[order[start]])
             for first in range(start, stop, _PATTERNS):
                 part = slice(first, min(first + _PATTERNS, stop))
-                found.append(self._look(int(pivots[order[start]]), needed[part], settled[part]))
-        back = np.empty_like(order)
+                keys = self._keys(pivot, needed[part], None if settled is None else settled[part])
+                best[part, : keys.shape[1]] = smallest_keys(keys, self.n_donors)
+            candidates = self._candidates_of(pivot)
+            donors[start:stop] = candidates[np.minimum(best[start:stop] & (CANDIDATES - 1), len(candidates) - 1)]
+        lacking, back = best >> _LACKING_BITS, np.empty_like(order)
         back[order] = np.arange(len(order))
-        return Ranked(*(np.concatenate(parts)[back] for parts in zip(*found, strict=True)))
-
-    def _look(self, pivot: int, needed: np.ndarray, settled: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return donors, counts and lack of one pivot: those lacking the fewest ways, the most alike first.
-
-        If no candidate of a block has all needed ways, the next block is looked at. Donors come from one block.
-        """
-        candidates = self._candidates_of(pivot)
-        needed = needed.astype(np.float32)
-        settled_too = settled.astype(np.float32) if settled.any() else None
-        best = self._best_of_block(pivot, 0, needed, settled_too)
-        starts = np.zeros((len(needed), 1), dtype=np.intp)
-        for first in range(BLOCK, len(candidates), BLOCK):
-            open_ = np.flatnonzero(best[:, 0] >> _LACKING_BITS)
-            if not len(open_):
-                break
-            part = None if settled_too is None else settled_too[open_]
-            keys = self._best_of_block(pivot, first, needed[open_], part)
-            lacks_fewer = keys[:, 0] >> _LACKING_BITS < best[open_, 0] >> _LACKING_BITS
-            best[open_[lacks_fewer]], starts[open_[lacks_fewer]] = keys[lacks_fewer], first
-        lacking = best >> _LACKING_BITS
         counts = np.count_nonzero(lacking == lacking[:, :1], axis=1)
-        places = np.minimum((best & (BLOCK - 1)) + starts, len(candidates) - 1)
-        return candidates[places], counts, lacking[:, 0] > 0
-
-    def _best_of_block(self, pivot: int, first: int, needed: np.ndarray, settled: np.ndarray | None) -> np.ndarray:
-        """Return the smallest keys of one block, sorted, (n, n_donors); missing ones are larger than any key."""
-        keys, m = self._keys(pivot, first, needed, settled), self.n_donors
-        if keys.shape[1] > m:
-            keys.partition(m - 1, axis=1)
-        best = np.sort(keys[:, :m], axis=1)
-        if best.shape[1] == m:
-            return best
-        return np.pad(best, ((0, 0), (0, m - best.shape[1])), constant_values=np.iinfo(np.int32).max)
+        return Ranked(donors[back], counts[back], lacking[back, 0] > 0)
 
     def _candidates_of(self, pivot: int) -> np.ndarray:
-        """Return the rows with an outcome, in the order in which they are looked at; at most 2,048."""
+        """Return the rows with an outcome that come first in the order of ``ranks``, at most 128."""
         if pivot not in self._candidates:
             attribute, way = self.outcomes[pivot]
             rows = np.flatnonzero(self.ways[attribute] == way)
             keys = self.ranks[rows] - self.costs[attribute, rows].astype(np.uint32)  # below 2^17
             keys *= np.uint32(MAX_ROWS)
             keys += rows.astype(np.uint32)
-            if len(keys) > MAX_CANDIDATES:
-                keys.partition(MAX_CANDIDATES - 1)
-            self._candidates[pivot] = (np.sort(keys[:MAX_CANDIDATES]) % MAX_ROWS).astype(np.intp)
+            if len(keys) > CANDIDATES:
+                keys.partition(CANDIDATES - 1)
+            self._candidates[pivot] = (np.sort(keys[:CANDIDATES]) % MAX_ROWS).astype(np.intp)
         return self._candidates[pivot]
 
-    def _keys(self, pivot: int, first: int, needed: np.ndarray, settled: np.ndarray | None) -> np.ndarray:
-        """Return a number (n, block) per pattern and candidate: lacking ways, unlikeness, place in the block.
+    def _keys(self, pivot: int, needed: np.ndarray, settled: np.ndarray | None) -> np.ndarray:
+        """Return a number (n, candidates) per pattern and candidate: lacking ways, unlikeness, place.
 
         All numbers in the products are whole and have at most 24 bits, so that sums are exact in any order.
         """
-        if (pivot, first) not in self._blocks:
-            block, (attributes, ways) = self._candidates_of(pivot)[first : first + BLOCK], self.outcomes.T
-            costs = self.costs[:, block][attributes].astype(np.float32)
-            lacks = self.ways[:, block][attributes] != ways[:, None]
+        if pivot not in self._factors:
+            candidates, (attributes, ways) = self._candidates_of(pivot), self.outcomes.T
+            costs = self.costs[:, candidates][attributes].astype(np.float32)
+            lacks = self.ways[:, candidates][attributes] != ways[:, None]
             penalties = _LACKING * lacks.astype(np.float32) - costs
-            self._blocks[pivot, first] = BLOCK * penalties, BLOCK * costs, np.float32(BLOCK) * self.total[block]
-        penalties, costs, total = self._blocks[pivot, first]
+            scale = np.float32(CANDIDATES)
+            self._factors[pivot] = scale * penalties, scale * costs, scale * self.total[candidates]
+        penalties, costs, total = self._factors[pivot]
         sums = needed @ penalties
         sums += total
         if settled is not None:
             sums -= settled @ costs
         if len(penalties) > _MAX_LACKING:
-            np.minimum(sums, BLOCK * _WORST, out=sums)
+            np.minimum(sums, CANDIDATES * _WORST, out=sums)
         keys = sums.astype(np.int32)
         keys += np.arange(keys.shape[1], dtype=np.int32)
         return np.asarray(keys)
+
+
+def smallest_keys(keys: np.ndarray, n: int) -> np.ndarray:
+    """Return the n smallest keys of every row, sorted; changes the order of the given ones."""
+    if keys.shape[1] > n:
+        keys.partition(n - 1, axis=1)
+    return np.sort(keys[:, :n], axis=1)
 
 
 class Ranked(NamedTuple):

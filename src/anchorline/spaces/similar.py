@@ -12,17 +12,14 @@ from functools import cached_property
 import numpy as np
 
 from anchorline.spaces.attributes import RandomWords
-from anchorline.spaces.donors import MAX_ROWS, Donors, Ranked
+from anchorline.spaces.donors import MAX_ROWS, Donors, Ranked, smallest_keys
 from anchorline.spaces.likeness import TOTAL_BITS
 from anchorline.spaces.natives import Cells
 
-POOL = 1024  # rows that are compared per neighbor
-_MAX_POOL = 4096  # if the rows that break each single attribute are more than 1,024
-_PATTERNS = 4096  # patterns of draws that are compared at once
+POOL = 256  # rows that are compared for one neighbor, unless more attributes may change
+_PATTERNS = 1024  # patterns of draws that are compared at once, so that their keys stay in the cache
 _MAX_BITS = 62  # attributes whose patterns are numbered; more have hardly any equal patterns
 _COST = 2**TOTAL_BITS
-_PLACE_BITS = 30 - TOTAL_BITS  # a key is a cost and a place in the pool, in 31 bits
-_NONE = np.iinfo(np.int32).max  # the key of a row that breaks no drawn literal: larger than any other
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,24 +43,38 @@ class SimilarRows:
         """The rows that are compared, as places among the donors, in order.
 
         For every attribute, the rows that break its literal and are most like the instance in all others: as many
-        as may donate, of at most 4,096 together. Then, up to 1,024, the rows that are like the instance in most
-        attributes: an attribute that may change counts at most as much as its mean cost.
+        as may donate, of at most 128 together, but one at least. Then, up to 256, the rows that are like the
+        instance in most attributes: an attribute that may change counts at most as much as its mean cost.
         """
         costs, total, broken = self.donors.costs, self.donors.total, self.donors.ways != 0
-        n_each = max(1, min(self.donors.n_donors, _MAX_POOL // len(costs)))
+        n_each = max(1, min(self.donors.n_donors, POOL // 2 // len(costs)))
         pairs = zip(costs, broken, strict=True)
         each = [_smallest(total - own, np.flatnonzero(breaks), n_each) for own, breaks in pairs]
-        chosen = np.unique(np.concatenate(each))
-        rest = np.setdiff1d(np.flatnonzero(broken.any(axis=0)), chosen)
+        is_chosen = np.zeros(len(total), dtype=bool)
+        is_chosen[np.concatenate(each)] = True
         typical = total - np.maximum(costs - self.unit, 0).sum(axis=0, dtype=total.dtype)
-        return np.union1d(chosen, _smallest(typical, rest, max(0, POOL - len(chosen))))
+        rest = np.flatnonzero(broken.any(axis=0) & ~is_chosen)
+        is_chosen[_smallest(typical, rest, max(0, POOL - int(is_chosen.sum())))] = True
+        return np.flatnonzero(is_chosen)
 
     @cached_property
-    def _factors(self) -> np.ndarray:
-        """What a drawn attribute adds to the key of a row, (d, pool): 2^16 if the row breaks it, less its cost."""
-        dtype = np.float32 if len(self.donors.costs) < 2 ** (24 - TOTAL_BITS) else np.float64
-        broken, costs = self.donors.ways[:, self.pool] != 0, self.donors.costs[:, self.pool]
-        return np.asarray(_COST * broken.astype(dtype) - costs.astype(dtype))
+    def _scale(self) -> int:
+        """A power of two that exceeds every place in the pool."""
+        return 1 << (max(POOL, len(self.pool)) - 1).bit_length()
+
+    @cached_property
+    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
+        """What a drawn attribute takes from the key of a row, and whether the row breaks it, (1 + d, pool).
+
+        The first line is the key if nothing is drawn: the cost of all attributes, and then the place in the pool.
+        """
+        scale, pool = self._scale, self.pool
+        dtype = np.float32 if scale * _COST <= 2**24 else np.float64
+        keys = np.vstack(
+            [scale * self.donors.total[pool] + np.arange(len(pool)), -scale * self.donors.costs[:, pool]]
+        )
+        breaks = np.vstack([np.zeros(len(pool), dtype=bool), self.donors.ways[:, pool] != 0])
+        return keys.astype(dtype), breaks.astype(dtype)
 
     def cells(self, draws: np.ndarray, words: RandomWords) -> Iterator[Cells]:
         """Yield the cells to draw, given draws (d, n)."""
@@ -95,29 +106,25 @@ class SimilarRows:
         if d <= _MAX_BITS:
             numbers = (1 << np.arange(d, dtype=np.int64)) @ wanted
             _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-        parts = [self._best(wanted[:, first[i : i + _PATTERNS]]) for i in range(0, len(first), _PATTERNS)]
-        best = np.concatenate(parts)
-        counts = np.count_nonzero(best != _NONE, axis=1)
-        donors = self.pool[np.minimum(best & (2**_PLACE_BITS - 1), len(self.pool) - 1)]
-        return Ranked(donors[inverse], counts[inverse], np.zeros(n, dtype=bool))
+        best = np.concatenate(
+            [self._best(wanted[:, first[i : i + _PATTERNS]]) for i in range(0, len(first), _PATTERNS)]
+        )
+        counts = np.count_nonzero(np.isfinite(best), axis=1)
+        places = np.where(np.isfinite(best), best, 0).astype(np.intp) & (self._scale - 1)
+        return Ranked(self.pool[places][inverse], counts[inverse], np.zeros(n, dtype=bool))
 
     def _best(self, wanted: np.ndarray) -> np.ndarray:
         """Return the smallest keys per pattern (d, n), sorted; a key is the cost of what is kept, then the place.
 
-        All numbers in the product are whole and have at most 24 bits, so that sums are exact in any order.
+        All numbers in the products are whole and have at most as many bits as a float holds, so that sums are
+        exact in any order. Rows that break nothing that is drawn have an infinite key.
         """
-        keys = (wanted.T.astype(self._factors.dtype) @ self._factors).astype(np.int32)
-        keys -= 1
-        breaks_none = keys < 0
-        keys &= _COST - 1  # 2^16 - 1 less the cost of what is drawn
-        keys += (self.donors.total[self.pool] - (_COST - 1)).astype(np.int32)
-        keys <<= _PLACE_BITS
-        keys += np.arange(keys.shape[1], dtype=np.int32)
-        keys[breaks_none] = _NONE
-        m = min(self.donors.n_donors, keys.shape[1])
-        if keys.shape[1] > m:
-            keys.partition(m - 1, axis=1)
-        return np.sort(keys[:, :m], axis=1)
+        costs, breaks = self._factors
+        patterns = np.empty((wanted.shape[1], 1 + len(wanted)), dtype=costs.dtype)
+        patterns[:, 0], patterns[:, 1:] = 1, wanted.T
+        keys = patterns @ costs
+        keys[patterns @ breaks == 0] = np.inf
+        return smallest_keys(keys, self.donors.n_donors)
 
 
 def _smallest(costs: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:

@@ -29,15 +29,14 @@ def check_shares(seen, expected):
         assert abs(counts.get(donor, 0) / n - share) < 5 * np.sqrt(share * (1 - share) / n) + 1e-9
 
 
-@pytest.mark.parametrize(("at", "block"), [(0, 512), (7, 512), (7, 16), (11, 16)])
-def test_donors_have_the_probabilities_of_their_definition(at, block, monkeypatch):
+@pytest.mark.parametrize(("at", "candidates"), [(0, 128), (7, 128), (7, 16), (11, 16)])
+def test_donors_have_the_probabilities_of_their_definition(at, candidates, monkeypatch):
     """An implementation by the definition in docs/tables.md gives the same donors, as often, for all 12 patterns.
 
-    With blocks of 16 rows, some patterns need several blocks.
+    With 16 candidates, some patterns need several donors.
     """
-    monkeypatch.setattr(library, "BLOCK", block)
-    monkeypatch.setattr(library, "MAX_CANDIDATES", 4 * block)
-    monkeypatch.setattr(library, "_LACKING_BITS", 16 + block.bit_length() - 1)
+    monkeypatch.setattr(library, "CANDIDATES", candidates)
+    monkeypatch.setattr(library, "_LACKING_BITS", 16 + candidates.bit_length() - 1)
     frame = dependent_frame(200)
     table = al.Table(frame, cuts=CUTS, neighbors="realistic", literals="intervals")
     row, rows = frame.iloc[at], ordered_rows(table, frame)
@@ -48,7 +47,7 @@ def test_donors_have_the_probabilities_of_their_definition(at, block, monkeypatc
     for flips in itertools.product([False, True], repeat=4):
         if not flips[0] and not flips[1]:  # these two identify the donor
             continue
-        donors = reference.donor_weights(costs, unit, ways, flips, block_size=block)
+        donors = reference.donor_weights(costs, unit, ways, flips, n_candidates=candidates)
         first = 0 if flips[0] else 1
         expected, later = {}, 0.0
         for donor, (share, given) in donors.items():
@@ -58,7 +57,9 @@ def test_donors_have_the_probabilities_of_their_definition(at, block, monkeypatc
             later += share
             rest = [flips[a] and a not in given for a in range(4)]
             settled = [a for a in range(4) if a in given]
-            for second, (part, more) in reference.donor_weights(costs, unit, ways, rest, settled, block).items():
+            for second, (part, more) in reference.donor_weights(
+                costs, unit, ways, rest, settled, candidates
+            ).items():
                 assert first in more
                 expected[second] = expected.get(second, 0) + share * part
         compared += 1

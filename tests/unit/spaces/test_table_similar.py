@@ -21,7 +21,7 @@ def decide(table, row, draws, n=1, seed=1):
     return table.at(row).decide(drawn, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize(("at", "pool"), [(0, 1024), (7, 1024), (7, 48), (11, 48)])
+@pytest.mark.parametrize(("at", "pool"), [(0, 256), (7, 256), (7, 32), (11, 32)])
 def test_donors_have_the_probabilities_of_their_definition(at, pool, monkeypatch):
     """An implementation by the definition in docs/tables.md gives the same donors, as often, for 12 patterns."""
     monkeypatch.setattr(library, "POOL", pool)
