@@ -130,7 +130,7 @@ NOTES = {
     "images": "Pieces of 128 x 128 pixels of four photos of scikit-image, classified by their colors (logistic "
     "regression). The same regions, hidden by black, the same model and the same number of queries, k = 5. "
     "Otherwise as for texts.",
-    "realism": "Neighbors of held-out rows of raw tables (at most 6,000 training rows, groups='auto', sigma = 1), by "
+    "realism": "Neighbors of held-out rows of raw tables (at most 6,000 training rows, sigma = 1), by "
     "the value of Table(neighbors=...). Ratios: the distance of neighbors to the nearest training row "
     "over the same distance of held-out rows, median and mean; a ratio is missing where most held-out "
     "rows equal a training row. Distances are means over the columns, in training quantiles; two "
@@ -142,7 +142,7 @@ NOTES = {
     "of neighbors of 40 other people that break a rule. A break is avoidable if a training row breaks "
     "exactly the same facts about the columns of the rule. Grouped: the columns of a rule are one "
     "attribute.",
-    "attack": "The attack of Slack et al. (2020), trained for each explainer on the rows that it makes up: a random "
+    "attack": "The attack of Slack et al. (2020), trained for each explainer on its made-up rows: a random "
     "forest takes rows for real or made up, the model decides by the sensitive attribute (race; A1) where "
     "a row looks real, and by a column of random values elsewhere. The limit lets 95% of checked real "
     "rows pass. Shares of explained rows, all of which pass, in which the sensitive attribute is among "
@@ -153,7 +153,7 @@ NOTES = {
     "relevance errors, and mean shares of neighbors in which the output stays while the facts hold. Same "
     "facts: the share of rows in which all facts, or the first one, are those found with independent "
     "neighbors.",
-    "law_cost": "Whole explanations (5,000 samples, 5,000 to certify) with a trivial model on generated numbers and "
+    "law_cost": "Explanations (5,000 samples, 5,000 to certify) with a trivial model on generated numbers and "
     "categories that all depend on three hidden numbers; processor time outside the model, nine rows in "
     "turn, median ratio to independent neighbors. The last columns: milliseconds to make 1,000 neighbors, "
     "in batches of 5,000, from a table of a million rows after the index is built.",
