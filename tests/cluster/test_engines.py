@@ -65,6 +65,23 @@ def expected():
     return {id: (r["key"], r["explanation"], r["error_type"]) for id, r in zip(ROWS["id"], records, strict=True)}
 
 
+LAWS = ("realistic", "similar")  # laws in which a neighbor takes its values from one row
+
+
+def of_law(law):
+    return al.Explainer(batch_models.score, al.Table(TRAIN, neighbors=law), output="score")
+
+
+@pytest.fixture(scope="module")
+def expected_of_laws():
+    """The keys and the explanations of every id, by the law of neighbors, computed in one process."""
+    found = {law: of_law(law).explain_many(ROWS, **CHEAP).records for law in LAWS}
+    return {
+        law: {id: (r["key"], r["explanation"], None) for id, r in zip(ROWS["id"], records, strict=True)}
+        for law, records in found.items()
+    }
+
+
 def outcomes(frame):
     """Return the same for the result of an engine, and check that no row occurs twice."""
     assert frame["id"].is_unique
@@ -73,7 +90,7 @@ def outcomes(frame):
     return dict(zip(frame["id"], zip(*columns, strict=True), strict=True))
 
 
-def test_dask(expected, tmp_path, monkeypatch):
+def test_dask(expected, expected_of_laws, tmp_path, monkeypatch):
     import dask
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
@@ -91,6 +108,8 @@ def test_dask(expected, tmp_path, monkeypatch):
         assert len({*client.run(os.getpid).values(), os.getpid()}) == 3
         frame = dd.from_pandas(SHUFFLED.reset_index(drop=True), npartitions=4).repartition(npartitions=3)
         assert outcomes(explain(frame, explainer_of(Trouble(os.devnull)), id="id", **CHEAP).compute()) == expected
+        for law in LAWS:
+            assert outcomes(explain(frame, of_law(law), id="id", **CHEAP).compute()) == expected_of_laws[law]
 
         marker = tmp_path / "killed"
         answer = explain(frame, explainer_of(Trouble(once=str(marker))), id="id", **CHEAP)
@@ -141,7 +160,7 @@ def read_back(folder):
     return {(record["key"], record["explanation"], record["error_type"]) for record in records}
 
 
-def test_ray(expected, tmp_path, monkeypatch):
+def test_ray(expected, expected_of_laws, tmp_path, monkeypatch):
     for name, value in {**HOME, "RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}.items():
         monkeypatch.setenv(name, value)
     import ray
@@ -159,6 +178,9 @@ def test_ray(expected, tmp_path, monkeypatch):
         data = ray.data.from_pandas(SHUFFLED).repartition(3)
         answer = explain(data, explainer_of(Trouble(os.devnull)), id="id", batch_size=5, **CHEAP)
         assert outcomes(answer.to_pandas()) == expected
+        for law in LAWS:
+            answer_of_law = explain(data, of_law(law), id="id", batch_size=5, **CHEAP)
+            assert outcomes(answer_of_law.to_pandas()) == expected_of_laws[law]
         answer.write_parquet(str(tmp_path / "why"))
         assert read_back(tmp_path / "why") == {*expected.values()}
 
@@ -179,7 +201,7 @@ def test_ray(expected, tmp_path, monkeypatch):
         ray.shutdown()
 
 
-def test_spark(expected, tmp_path, monkeypatch):
+def test_spark(expected, expected_of_laws, tmp_path, monkeypatch):
     for name, value in {**HOME, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}.items():
         monkeypatch.setenv(name, value)
     from pyspark import SparkContext
@@ -206,6 +228,8 @@ def test_spark(expected, tmp_path, monkeypatch):
         frame = session.createDataFrame(SHUFFLED).repartition(3)
         answer = explain(frame, explainer_of(Trouble(os.devnull)), id="id", **CHEAP)
         assert outcomes(answer.toPandas()) == expected
+        for law in LAWS:
+            assert outcomes(explain(frame, of_law(law), id="id", **CHEAP).toPandas()) == expected_of_laws[law]
         answer.write.parquet(str(tmp_path / "why"))
         assert read_back(tmp_path / "why") == {*expected.values()}
 
