@@ -151,7 +151,7 @@ class Biased:
 
 
 def _explain_by_lime(model: Biased, train: Any, row: Any) -> list[str]:
-    lime = _LimeOnTable(RawTask("", train, None, (), True))
+    lime = _lime(train)
     column = int(model(row)[0, 1])
     explanation = lime._explainer.explain_instance(
         lime._coded(row)[0],
@@ -183,7 +183,7 @@ def _shap_rows(train: Any, rows: Any, n_each: int) -> Any:
 def _explain_by_shap(model: Biased, train: Any, row: Any) -> list[str]:
     import shap
 
-    lime = _LimeOnTable(RawTask("", train, None, (), True))  # its codes
+    lime = _lime(train)  # its codes
     column = int(model(row)[0, 1])
     explainer = shap.KernelExplainer(
         lambda coded: model(lime.decoded(coded))[:, column], lime._coded(_background(train))
@@ -201,14 +201,24 @@ def _explain_by(law: str) -> Callable[[Biased, Any, Any], list[str]]:
     return explain
 
 
-_TABLES: dict[tuple[int, str], tuple[Any, Table]] = {}
+_MADE: dict[tuple[int, str], tuple[Any, Any]] = {}
+
+
+def _once(train: Any, name: str, make: Callable[[], Any]) -> Any:
+    """Return what belongs to a frame, made once; the frame is kept, so that its identity is not used again."""
+    if (id(train), name) not in _MADE:
+        _MADE[id(train), name] = train, make()
+    return _MADE[id(train), name][1]
 
 
 def _table(train: Any, law: str) -> Table:
-    """Return the table of a frame, made once; the frame is kept, so that its identity is not used again."""
-    if (id(train), law) not in _TABLES:
-        _TABLES[id(train), law] = train, Table(train, neighbors=law)
-    return _TABLES[id(train), law][1]
+    table: Table = _once(train, law, lambda: Table(train, neighbors=law))
+    return table
+
+
+def _lime(train: Any) -> _LimeOnTable:
+    lime: _LimeOnTable = _once(train, "LIME", lambda: _LimeOnTable(RawTask("", train, None, (), True)))
+    return lime
 
 
 def _made_by(law: str) -> Callable[[Any, Any, int], Any]:
