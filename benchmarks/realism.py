@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from anchorline.search.sampling import DrawnFlips, stream_key
 from anchorline.settings import flip_probability_of
+from anchorline.spaces.base import Law
 from anchorline.spaces.options import NEIGHBORS
 from anchorline.spaces.table import Table
 from benchmarks.datasets import available, read_dataset
@@ -141,9 +143,10 @@ def _made(table: Table, rows: Any, n_each: int) -> Any:
 def made_up(table: Table, row: Any, n: int, seed: int) -> Any:
     """Return n neighbors of a row, as the table's law makes them."""
     here, rng = table.at(row), np.random.default_rng([SEED, seed])
-    changes = here.changes
-    n_attributes = len(here.literals) if changes is None else len(changes)
-    return here.realize(rng.random((n, n_attributes)) < P, rng)
+    n_literals, changes = len(here.literals), here.changes
+    law = Law.of_literals(n_literals, P) if changes is None else Law.of_changes(changes, n_literals, P)
+    draws, _ = DrawnFlips(stream_key(seed, here.key, "made up"), n, law.ends).rows(0, n)
+    return here.realize(law.as_realized(draws), rng)
 
 
 def lime_rows(train: Any, rows: Any, n_each: int) -> Any:
