@@ -44,6 +44,8 @@ SMALL = {
 N_SMALL = 240  # more different requests than the cache holds, so that some are always computed
 CACHE_ENTRIES = 200
 MAX_SECONDS = 600  # per measurement
+WIDE = 57  # columns of the table that hostile clients attack
+ROUNDS, PER_ROUND = 4, 60  # rounds without and with hostile clients, in turns, and honest requests per round
 
 
 def load_explainer(data: Path) -> Explainer:
@@ -52,19 +54,35 @@ def load_explainer(data: Path) -> Explainer:
     return Explainer(task.model, Table(task.frame))
 
 
-def serve(data: Path) -> None:
+def wide_explainer() -> Explainer:
+    """Return an explainer of a synthetic model on 57 columns, on which a search for 20 terms takes minutes."""
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=WIDE)
+
+    def score(rows: Any) -> np.ndarray:
+        values = np.asarray(rows, dtype=float)
+        return np.asarray(np.tanh(0.2 * values @ weights + 0.3 * values[:, 0] * values[:, 1]))
+
+    table = Table(rng.normal(size=(20_000, WIDE)))
+    explainer = Explainer(score, table, output="score", output_range=(-1, 1))
+    explainer.check()
+    return explainer
+
+
+def serve(data: Path, *, wide: bool) -> None:
     """Run the server."""
     from anchorline.studio.limits import StudioLimits
     from anchorline.studio.server import prepare
 
     limits = StudioLimits(cache_entries=CACHE_ENTRIES, queue=64)
-    prepare(load_explainer(data), on_ready=lambda link: print(link, flush=True), port=0, limits=limits).run()
+    explainer = wide_explainer() if wide else load_explainer(data)
+    prepare(explainer, on_ready=lambda link: print(link, flush=True), port=0, limits=limits).run()
 
 
 @contextmanager
-def served(data: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def served(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Start a server process; yield it and its port."""
-    command = [sys.executable, "-m", "benchmarks.studio", str(data), "--serve"]
+    command = [sys.executable, "-m", "benchmarks.studio", str(data), "--serve", *options]
     environment = os.environ | {
         "ANCHORLINE_STUDIO_TOKEN": TOKEN,
         "OMP_NUM_THREADS": "1",
@@ -241,6 +259,64 @@ def beside_bad_clients(port: int, small: Sequence[tuple[Any, str]]) -> dict[str,
     return tally.row("beside 60 slow or disconnecting clients", 4, duration)
 
 
+async def attack(port: int, number: int) -> None:
+    """Be one hostile client until canceled: expensive searches, repeated facts, odd words, or unread answers."""
+    count = 0
+    while True:
+        count += 1
+        seed = 1000 * number + count
+        connection = Connection(port)
+        try:
+            if number % 4 == 0:
+                body = {"row": count, "k": 20, "objective": "relevance", "seed": seed}
+                await connection.ask("/explain", body)
+            elif number % 4 == 1:
+                body = {"row": count, "broken": ["x1"] * 4096, "seed": seed, "n_samples": 20_000}
+                await connection.ask("/what-if", body)
+            elif number % 4 == 2:
+                await connection.ask(f"/rows?search=word{seed}+{seed}.5&sort=high&limit=200")
+            else:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(request_bytes("/rows?limit=200") * 20)
+                connection.streams = (_, writer)
+                await asyncio.sleep(1.0)
+        except (OSError, asyncio.IncompleteReadError):
+            await asyncio.sleep(0.1)
+        finally:
+            connection.close()
+
+
+def beside_hostile_clients(data: Path) -> Iterator[dict[str, Any]]:
+    """Measure 8 honest clients alone and beside 8 hostile ones, in turns on one server."""
+    explainer = wide_explainer()
+    bodies = [{"row": row, "n_samples": 500, "n_certify": 500, "k": 4} for row in range(2 * ROUNDS * PER_ROUND)]
+    requests = expected_answers(explainer, bodies)
+    parts = [requests[i : i + PER_ROUND] for i in range(0, len(requests), PER_ROUND)]
+
+    async def run(port: int, part: Sequence[tuple[Any, str]], hostile: int) -> tuple[Tally, float]:
+        attackers = [asyncio.ensure_future(attack(port, number)) for number in range(hostile)]
+        await asyncio.sleep(1.0)
+        outcome = await load(port, 8, part)
+        for attacker in attackers:
+            attacker.cancel()
+        await asyncio.gather(*attackers, return_exceptions=True)
+        return outcome
+
+    tallies, durations = {0: Tally(), 8: Tally()}, {0: 0.0, 8: 0.0}
+    with served(data, "--wide") as (_, port):
+        for i, part in enumerate(parts):
+            hostile = 8 * (i % 2)
+            tally, duration = asyncio.run(run(port, part, hostile))
+            total = tallies[hostile]
+            total.wrong, total.refused = total.wrong + tally.wrong, total.refused + tally.refused
+            total.lost, durations[hostile] = total.lost + tally.lost, durations[hostile] + duration
+            total.seconds += tally.seconds
+    p99 = {hostile: float(np.quantile(tally.seconds, 0.99)) for hostile, tally in tallies.items()}
+    yield tallies[0].row("8 honest clients alone, 57 columns", 8, durations[0])
+    what = f"8 honest beside 8 hostile clients: p99 is {p99[8] / p99[0]:.1f} times that without"
+    yield tallies[8].row(what, 8, durations[8])
+
+
 def shut_down(process: "subprocess.Popen[str]", port: int, explainer: Explainer) -> dict[str, Any]:
     """Send SIGTERM while requests run; the server answers them, and its process ends."""
     requests = expected_answers(explainer, [{"row": row, "seed": 99} for row in range(4)])
@@ -268,6 +344,7 @@ def measure(data: Path) -> Iterator[dict[str, Any]]:
         yield endurance(port, small)
         yield beside_bad_clients(port, small)
         yield shut_down(process, port, explainer)
+    yield from beside_hostile_clients(data)
     yield from sliders()
 
 
@@ -326,10 +403,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.studio", description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--serve", action="store_true")
+    parser.add_argument("--wide", action="store_true", help="with --serve: the model of the hostile clients")
+    parser.add_argument("--hostile", action="store_true", help="print only the rows about hostile clients")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     chosen = parser.parse_args(arguments)
     if chosen.serve:
-        serve(chosen.data)
+        serve(chosen.data, wide=chosen.wide)
+        return 0
+    if chosen.hostile:
+        for row in beside_hostile_clients(chosen.data):
+            print(row, flush=True)
         return 0
     rows = []
     for row in measure(chosen.data):

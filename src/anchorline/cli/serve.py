@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import typer
 
 from anchorline.cli import options as opt
-from anchorline.cli.console import print_result
+from anchorline.cli.console import print_message, print_result
 from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.explainer import Explainer
@@ -90,6 +90,7 @@ def serve(
 
     The printed link contains a token, which every request needs. The browser keeps a cookie after the first use.
     """
+    print_message("Starting the studio.")
     try:
         from anchorline.studio.limits import StudioLimits  # noqa: PLC0415  the extra may be missing
         from anchorline.studio.proxy import Proxy  # noqa: PLC0415
@@ -102,6 +103,7 @@ def serve(
             "`anchorline serve` needs either --demo, or one MODEL and its --data. "
             "Type: anchorline serve --demo, or: anchorline serve MODEL --data FILE"
         )
+    print_message("Loading the model and the table.")
     if demo:
         from anchorline.studio.demo import demo_explainer  # noqa: PLC0415
 
@@ -113,6 +115,7 @@ def serve(
         space = table_options.space(data, target)
         loaded = model_options.load(spec)
         explainer, default_name = output_options.explainer(loaded, space), _model_name(spec)
+    print_message("Asking the model for its first answers.")
     _check_first_row(explainer)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     prepare(

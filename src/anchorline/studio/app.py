@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
@@ -76,7 +77,7 @@ class Studio:
         self.access = Access(token, hosts)
         self.explainer, model = lock_model(explainer, self.metrics)
         self.catalog = Catalog(self.explainer)
-        self.service = ExplanationService(self.explainer, model, self.catalog, self.limits)
+        self.service = ExplanationService(self.explainer, model, self.catalog, self.limits, self.name)
         self.jobs = JobQueue(self.limits, self.metrics)
         self.files = static_files()
         landing = self.files["landing.html"].content
@@ -115,6 +116,7 @@ class Studio:
             "name": printable(self.name),
             "version": __version__,
             "rows": self.catalog.n_rows,
+            "fingerprint": self.explainer.space.fingerprint,
             "is_ranked": target.task != "label",
             "columns": self.catalog.describe(),
             "notices": [printable(finding.text) for finding in self.explainer.setup.known],
@@ -286,7 +288,8 @@ def _page_routes(studio: Studio) -> APIRouter:
 
     @router.post("/report", summary="Explain one row as an HTML report", response_class=Response)
     async def report(request: Request, body: schemas.ExplainRequest) -> Response:
-        content = await studio.answer(request, "report", body.model_dump(), lambda: service.report(body))
+        key = body.model_dump() | {"date": f"{datetime.now(UTC):%Y-%m-%d}"}  # the report names its date
+        content = await studio.answer(request, "report", key, lambda: service.report(body))
         headers = {"Content-Disposition": 'attachment; filename="explanation.html"'}
         return Response(content, media_type="text/html", headers=headers)
 

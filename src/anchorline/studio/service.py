@@ -28,6 +28,7 @@ from anchorline.search.trace import trace
 from anchorline.settings import N_SAMPLES, NODE_LIMIT, Settings
 from anchorline.studio.cache import ObjectCache
 from anchorline.studio.catalog import Catalog, browser_value
+from anchorline.studio.evidence import filed
 from anchorline.studio.job_queue import checkpoint
 from anchorline.studio.limits import MAX_ALTERNATIVES, MAX_TERMS, StudioLimits
 from anchorline.studio.problems import Problem
@@ -46,6 +47,7 @@ from anchorline.verify import verify
 logger = logging.getLogger("anchorline.studio")
 _KEYWORDS = ("k", "sigma", "n_samples", "n_certify", "seed", "alternatives", "objective")
 _SEARCH_SHARE = 0.25  # of the time limit; a search that takes longer is repeated once, and the rest measures
+_LISTED = 4  # other sums that the page and a report list
 _MAX_EXPLANATIONS = 64  # in the cache; a few kilobytes each
 _MAX_PREPARED = 4  # neighborhoods in the cache; each holds a copy of the table
 
@@ -53,8 +55,11 @@ _MAX_PREPARED = 4  # neighborhoods in the cache; each holds a copy of the table
 class ExplanationService:
     """Answers every kind of request; except for `verify`, an answer depends on its request only."""
 
-    def __init__(self, explainer: Explainer, model: Any, catalog: Catalog, limits: StudioLimits) -> None:
+    def __init__(
+        self, explainer: Explainer, model: Any, catalog: Catalog, limits: StudioLimits, name: str = "model"
+    ) -> None:
         self._explainer, self._model, self._catalog, self._limits = explainer, model, catalog, limits
+        self._name = name
         self._explanations, self._prepared = ObjectCache(_MAX_EXPLANATIONS), ObjectCache(_MAX_PREPARED)
         self._means = ObjectCache(_MAX_EXPLANATIONS)
         self._search_seconds = limits.timeout * _SEARCH_SHARE
@@ -77,11 +82,13 @@ class ExplanationService:
         return _json(frontier_view(self._frontier(request)))
 
     def report(self, request: ExplainRequest) -> bytes:
-        """Return the explanation with its frontier as one self-contained HTML page."""
+        """Return the explanation with its frontier as one self-contained HTML page, and what a file needs."""
         explanation = self._explanation(request)
         shared = request.model_dump(include=set(FrontierRequest.model_fields))
         frontier = self._frontier(FrontierRequest(**shared))
-        return html.page(explanation, frontier, self._training_mean(explanation)).encode()
+        page = html.page(explanation, frontier, self._training_mean(explanation))
+        listed = self._explanation(request.model_copy(update={"alternatives": request.alternatives or _LISTED}))
+        return filed(page, explanation, listed, self._name, request.row).encode()
 
     def kserve(self, request: KServeRequest) -> bytes:
         """Return predictions and explanations (each one its sealed JSON) in the order of the instances.

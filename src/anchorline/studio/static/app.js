@@ -7,8 +7,9 @@ import { compare } from "./compare.js";
 import { curve } from "./curve.js";
 import { announce, byId, fill, h, isolate } from "./dom.js";
 import { drawPicture, report, save } from "./download.js";
-import { joinWithAnd, percent, shortNumber, withMinusSign } from "./format.js";
+import { dateText, joinWithAnd, percent, shortNumber, valueText, withMinusSign } from "./format.js";
 import { trust } from "./gauge.js";
+import { NewCase } from "./newcase.js";
 import { waterfall } from "./waterfall.js";
 import * as urlState from "./state.js";
 import { WhatIf } from "./whatif.js";
@@ -17,13 +18,18 @@ const SKETCH = { n_samples: 1000, n_certify: 0 }; // a smaller computation while
 const SETTLE_TIME = 250; // milliseconds without a change before the page requests the certified answer
 const answers = new AnswerCache();
 const state = urlState.read();
-let about, cases, whatIf, changes;
+let about, cases, whatIf, changes, newCase;
 let current = { view: null, sum: null, literals: null, frontier: null, row: null, other: null };
 let turn = 0; // counts the opened cases, so that answers for an earlier case are ignored
 let settling = null;
 let sketching = null;
 
-const request = (position = state.case, k = state.k) => ({ row: position, k, sigma: state.sigma });
+const isNewCase = () => state.row !== null;
+const caseName = () => (isNewCase() ? "New case" : `Case ${state.case}`);
+const classChoice = () => (state.output === null ? {} : { output: state.output });
+const shownRow = () => (isNewCase() ? state.row : state.case);
+const request = (position = shownRow(), k = state.k) => ({ row: position, k, sigma: state.sigma, ...classChoice() });
+const frontierRequest = () => ({ row: shownRow(), sigma: state.sigma, ks: ks(), ...classChoice() });
 const ks = () => Array.from({ length: about.most_k }, (_, i) => i + 1);
 
 function showError(error) {
@@ -59,7 +65,8 @@ function sentence(sum, literals) {
   const pro = sum.terms.filter((term) => sign * term.value >= 0);
   const contra = sum.terms.filter((term) => sign * term.value < 0);
   if (!sum.terms.length) return ["With this few terms, no single fact stands out. Allow more terms below."];
-  const [up, down, whose] = goal === null ? ["raise", "lower", output] : ["speak for", "speak against", goal];
+  if (goal === null) return [...addends(sum, marked), " to ", isolate(output), "."];
+  const [up, down, whose] = ["speak for", "speak against", goal];
   const says = (terms, phrase, about) => {
     const [verb, ...rest] = phrase.split(" ");
     return [...facts(terms), ` ${[verb + (terms.length === 1 ? "s" : ""), ...rest].join(" ")} `, about];
@@ -67,6 +74,14 @@ function sentence(sum, literals) {
   if (!contra.length) return [...says(pro, up, isolate(whose)), "."];
   if (!pro.length) return [...says(contra, down, isolate(whose)), "."];
   return [...says(pro, up, isolate(whose)), "; ", ...says(contra, down, "it"), "."];
+}
+
+// Numbers are not decided for or against: each fact adds to the number or takes from it.
+function addends(sum, marked) {
+  return joinWithAnd(sum.terms.map((term) => {
+    const number = withMinusSign(term.number);
+    return h("span", null, marked(term), term.value < 0 ? ` takes ${number.replace("\u2212", "")}` : ` adds ${number}`);
+  }));
 }
 
 function drawSum(sum, literals) {
@@ -80,14 +95,32 @@ function drawSum(sum, literals) {
 
 function drawView(view) {
   const row = current.row;
-  byId("kicker").textContent = `Case ${state.case}: the model\u2019s answer`;
+  byId("kicker").textContent = `${caseName()}: the model\u2019s answer`;
   fill(byId("headline"), ...headline());
-  document.title = `Case ${state.case}: ${row?.answer ?? ""} - anchorline Studio`;
+  document.title = `${caseName()}: ${row?.answer ?? ""} - anchorline Studio`;
+  drawValues(row);
   drawSum(view.sum, view.literals);
   fill(byId("legend"), view.legend.map((line) => h("p", null, line)));
   fill(byId("trust"), ...trust(view));
   byId("trust").classList.remove("stale");
   drawRecord(view);
+}
+
+// All values of the case, in the order of the columns.
+function drawValues(shown) {
+  const names = about.columns.map((column) => column.name);
+  const cells = shown ? names.map((name, i) => [h("dt", null, isolate(name)), h("dd", null, isolate(dateText(valueText(shown.values[i]))))]) : [];
+  fill(byId("values"), h("dl", { class: "values-list" }, cells.map((pair) => h("div", null, pair))));
+}
+
+// Says in the headline which facts are in some of the equally good sums only.
+function drawDoubt(view) {
+  const n = view.alternatives.length + 1;
+  const shares = new Map(view.shares.map(({ text, share }) => [text, share]));
+  const own = view.sum.terms.map((term) => view.literals[term.index].text).filter((text) => (shares.get(text) ?? 1) < 1);
+  const parts = own.map((text) => h("span", null, isolate(text), ` (in ${Math.round(shares.get(text) * n)} of ${n})`));
+  byId("doubt").hidden = !parts.length || n < 2;
+  fill(byId("doubt"), `The evidence does not distinguish ${n} sums. Not in all of them: `, joinWithAnd(parts), ".");
 }
 
 function drawRecord(view) {
@@ -145,34 +178,44 @@ function drawSliders() {
 
 // A new case requests everything. A moving slider requests a sketch, a resting one the certified answer.
 
-async function openCase(position, isNew = true) {
+async function openCase(position, isNew = true, ownRow = null) {
   const ownTurn = ++turn;
   state.case = position;
-  if (isNew) Object.assign(state, { edits: {}, broken: [] });
+  if (isNew) Object.assign(state, { edits: {}, broken: [], row: ownRow });
   urlState.write(state, isNew);
   byId("main").setAttribute("aria-busy", "true");
   byId("error").hidden = true;
-  cases.mark(position);
-  const [view, row] = await Promise.all([answers.post("/page/explain", request()), loadRow(position)]);
+  byId("doubt").hidden = true;
+  cases.mark(isNewCase() ? null : position);
+  const loaded = isNewCase() ? loadNewRow() : loadRow(position);
+  const [view, row] = await Promise.all([answers.post("/page/explain", request()), loaded]);
   if (ownTurn !== turn) return;
   current = { ...current, view, row, frontier: null };
   drawView(view);
   drawSliders();
   changes.open(view);
   byId("main").removeAttribute("aria-busy");
-  announce(`Case ${position}: ${row?.answer ?? ""}. ${view.in_population} Verdict: ${view.verdict.title}.`);
+  announce(`${caseName()}: ${row?.answer ?? ""}. ${view.in_population} Verdict: ${view.verdict.title}.`);
   showErrors(loadWhatIf());
   showErrors(loadComparison());
   await loadRest(ownTurn);
 }
 
 async function loadRest(ownTurn) {
-  const frontier = await answers.post("/page/frontier", { row: state.case, sigma: state.sigma, ks: ks() });
+  const frontier = await answers.post("/page/frontier", frontierRequest());
   if (ownTurn !== turn) return;
   current.frontier = frontier;
   drawFrontier();
   const others = await answers.post("/page/explain", { ...request(), alternatives: 4 });
-  if (ownTurn === turn) drawOthers(others);
+  if (ownTurn !== turn) return;
+  drawOthers(others);
+  drawDoubt(others);
+}
+
+// The model's answer to a case that is not in the table, in the form of a row of the table.
+async function loadNewRow() {
+  const answer = await answers.post("/what-if", request());
+  return { position: null, values: about.columns.map(({ name }) => answer.row[name]), answer: answer.answer, value: answer.prediction };
 }
 
 const rows = new Map();
@@ -216,16 +259,24 @@ async function loadComparison() {
   const [view, row] = await Promise.all([answers.post("/page/explain", body), loadRow(position)]);
   if (position !== state.compare) return undefined;
   if (!row) throw new ServerError(404, `Case ${position} does not exist.`);
-  const first = { view: current.view, row: current.row, position: state.case };
+  const first = { view: current.view, row: current.row, position: isNewCase() ? "new" : state.case };
   const target = about.classes?.length > 2 ? row.answer : null;
-  const separate = () => answers.post("/page/changes", { row: state.case, toward: position, target });
+  const separate = () => answers.post("/page/changes", { row: shownRow(), toward: position, target });
   return compare(byId("compare"), columns, first, { view, row, position }, separate);
 }
 
 function setCompare(position) {
   state.compare = position;
   urlState.write(state);
-  showErrors(loadComparison());
+  const show = () => position !== null && byId("compare-title").scrollIntoView({ block: "start" });
+  showErrors(loadComparison().then(show));
+}
+
+function setOutput(output) {
+  state.output = output;
+  urlState.write(state);
+  byId("output").value = output ?? "";
+  showErrors(openCase(state.case, false));
 }
 
 // Sliders. One sample yields the sums for all k, so a new k needs no request. A new sigma first requests a sketch
@@ -248,7 +299,7 @@ function move(change, start = performance.now()) {
 }
 
 async function sketch(start) {
-  const whole = { row: state.case, sigma: state.sigma, ks: ks() };
+  const whole = frontierRequest();
   const quick = { ...whole, ...SKETCH };
   let frontier = answers.peek("/page/frontier", whole) ?? answers.peek("/page/frontier", quick);
   if (!frontier) {
@@ -266,7 +317,7 @@ async function sketch(start) {
       sketching = null;
       if (next !== null) sketch(next);
     }
-    if (!frontier || quick.sigma !== state.sigma || quick.row !== state.case) return;
+    if (!frontier || quick.sigma !== state.sigma || quick.row !== shownRow()) return;
   }
   const point = frontier.points.find(({ k }) => k === state.k);
   if (point) drawSum(point.sum, frontier.literals);
@@ -288,11 +339,14 @@ async function settle() {
 }
 
 async function download(format) {
-  const name = `case-${state.case}`;
+  const name = isNewCase() ? "new-case" : `case-${state.case}`;
   if (format === "html") return report(request(), `${name}.html`);
   if (format === "json") return save(new Blob([current.view.json], { type: "application/json" }), `${name}.json`);
   const [headlineText, sentenceText] = [byId("headline").textContent.trim(), byId("sentence").textContent];
-  return save(await drawPicture(current.view, headlineText, sentenceText, byId("kicker").textContent), `${name}.png`);
+  const values = about.columns.map((column, i) => `${column.name} ${valueText(current.row?.values[i] ?? null)}`).join(", ");
+  const footer = `${values}. Model ${about.name}, data ${about.fingerprint}, ${new Date().toISOString().slice(0, 10)}.`;
+  const picture = await drawPicture(current.view, headlineText, sentenceText, byId("kicker").textContent, footer);
+  return save(picture, `${name}.png`);
 }
 
 async function copyLink() {
@@ -332,6 +386,7 @@ function wire() {
     if (byId("other").value !== "") setCompare(Number(byId("other").value));
   });
   byId("compare-none").addEventListener("click", () => setCompare(null));
+  byId("output").addEventListener("change", (event) => setOutput(event.target.value || null));
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) {
       event.preventDefault();
@@ -373,12 +428,23 @@ async function start() {
     urlState.write(state);
     showErrors(loadWhatIf());
   };
-  whatIf = new WhatIf(about, byId("what-if"), { onChange: edit });
+  const openNew = (values) => {
+    current.answer = null;
+    showErrors(openCase(state.case, true, values));
+    byId("main").scrollIntoView({ block: "start" });
+  };
+  whatIf = new WhatIf(about, byId("what-if"), { onChange: edit, onExplain: openNew });
+  newCase = new NewCase(about, { open: openNew });
+  if (about.classes && about.classes.length > 1 && about.explains === null) {
+    const option = (label) => h("option", { value: label, selected: label === state.output }, label);
+    byId("output").append(h("option", { value: "" }, "the model\u2019s decision"), ...about.classes.map(option));
+    byId("class-choice").hidden = false;
+  } else state.output = null;
   changes = new Changes(about, byId("changes"), {
     search: async (wishes) => {
       byId("error").hidden = true;
       try {
-        return await answers.post("/page/changes", { row: state.case, ...wishes });
+        return await answers.post("/page/changes", { row: shownRow(), ...classChoice(), ...wishes });
       } catch (error) {
         showError(error);
         return null;

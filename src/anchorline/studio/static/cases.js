@@ -94,7 +94,7 @@ export class Cases {
     });
     const number = row.value === null ? "" : this.about.classes ? percent(row.value, 0) : shortNumber(row.value);
     const isText = this.about.classes || row.value === null;
-    const pick = h("button", { type: "button", class: "pick", onclick: () => this.open(position) }, `#${position}`);
+    const pick = h("button", { type: "button", class: "pick", tabindex: "-1", onclick: () => this.open(position) }, `#${position}`);
     const tone = this.about.classes ? this.about.classes.indexOf(row.answer) % 4 : -1;
     const share = isText && number ? h("span", { class: "share" }, ` ${number}`) : null;
     const chip = h("span", { class: `chip tone${tone}` }, isText ? isolate(row.answer) : number, share);
@@ -131,11 +131,19 @@ export class Cases {
       row.querySelector(".pick").toggleAttribute("aria-current", isSelected);
       if (isSelected) row.querySelector(".pick").setAttribute("aria-current", "true");
     }
+    this.offerFocus(byId("listing").querySelector(".selected .pick") ?? byId("listing").querySelector(".pick"));
+  }
+
+  // The list is one stop of the Tab key; the arrow keys move inside.
+  offerFocus(pick) {
+    for (const other of byId("listing").querySelectorAll(".pick")) other.tabIndex = other === pick ? 0 : -1;
   }
 
   focus(index) {
     const picks = [...byId("listing").querySelectorAll(".pick")];
-    picks[Math.max(0, Math.min(picks.length - 1, index))]?.focus();
+    const pick = picks[Math.max(0, Math.min(picks.length - 1, index))];
+    this.offerFocus(pick);
+    pick?.focus();
   }
 
   moveFocus(event) {

@@ -54,19 +54,33 @@ export function curve(points, k, onSelect) {
     s("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, shortNumber(value)),
   ]);
   const half = last ? (0.46 * (WIDTH - LEFT - RIGHT)) / last : 40;
-  const columns = points.map((point) => {
+  const columns = points.map((point, i) => {
     const isSelected = point.k === k;
     const field = { x: x(point.k) - half, y: TOP, width: 2 * half, height: HEIGHT - TOP - BOTTOM + 24, rx: 4 };
     const number = { x: x(point.k), y: HEIGHT - BOTTOM + 18, "text-anchor": "middle" };
     return [
-      s("rect", { ...field, class: isSelected ? "selected" : "choice", onclick: () => onSelect(point.k) }),
+      s("rect", {
+        ...field,
+        class: isSelected ? "selected" : "choice",
+        role: "button",
+        tabindex: "0",
+        "aria-label": descriptions[i],
+        "aria-pressed": String(isSelected),
+        onclick: () => onSelect(point.k),
+        onkeydown: (event) => {
+          if (event.key === "Enter" || event.key === " ") {
+            event.preventDefault();
+            onSelect(point.k);
+          }
+        },
+      }),
       s("text", { ...number, class: isSelected ? "selected" : null }, point.k),
     ];
   });
   const lines = SERIES.map((name) => series(name, points, x, y));
   const axis = s("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "terms");
   const description = `Errors by number of terms. ${descriptions.join("; ")}.`;
-  const picture = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": description };
+  const picture = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": description };
   return h(
     "figure",
     { class: "curve" },

@@ -49,16 +49,15 @@ class Paper {
   }
 
   wrapped(words, x, y, options) {
-    this.pen.font = `400 ${options.size}px ${FONT}`;
+    this.pen.font = `${options.bold ? 600 : 400} ${options.size}px ${FONT}`;
     const lines = [""];
     for (const word of words.split(" ")) {
       const longer = `${lines.at(-1)} ${word}`.trim();
       if (this.pen.measureText(longer).width > WIDE - 2 * PAD && lines.at(-1)) lines.push(word);
       else lines[lines.length - 1] = longer;
     }
-    const visible = lines.slice(0, 3);
-    visible.forEach((line, i) => this.text(line, x, y + i * options.size * 1.45, options));
-    return y + visible.length * options.size * 1.45;
+    lines.forEach((line, i) => this.text(line, x, y + i * options.size * 1.45, options));
+    return y + lines.length * options.size * 1.45;
   }
 
   strip(x, y, width, height, isPositive) {
@@ -84,7 +83,10 @@ class Paper {
   }
 }
 
-export function drawPicture(view, headline, sentence, kicker) {
+// The height of wrapped texts is not known before they are measured, so an estimate leaves room for all lines.
+const linesOf = (words, size) => Math.ceil((words.length * size * 0.62) / (WIDE - 2 * PAD)) + 1;
+
+export function drawPicture(view, headline, sentence, kicker, footer) {
   const { steps } = levels(view.sum);
   const { intercept, terms, total } = view.sum;
   const level = (text, part) => ({ text, number: withMinusSign(part.number), from: part.value, to: part.value, kind: "dot" });
@@ -99,7 +101,9 @@ export function drawPicture(view, headline, sentence, kicker) {
   rows.push({ ...level(view.total, total), bold: true });
   const all = rows.flatMap((row) => [row.from, row.to]);
   const [low, high] = [Math.min(...all), Math.max(...all)];
-  const paper = new Paper(330 + rows.length * ROW);
+  const texts = [[sentence, 18], [`${view.verdict.title}. ${view.verdict.meaning}`, 18], [view.in_population, 15], [footer, 13]];
+  const height = texts.reduce((sum, [words, size]) => sum + linesOf(words, size) * size * 1.45, 0);
+  const paper = new Paper(170 + height + rows.length * ROW);
   paper.text(kicker, PAD, 44, { size: 15, color: "soft" });
   paper.text(headline, PAD, 82, { size: 34, bold: true });
   let y = paper.wrapped(sentence, PAD, 128, { size: 18 }) + 26;
@@ -125,8 +129,9 @@ export function drawPicture(view, headline, sentence, kicker) {
   const { name, title, meaning } = view.verdict;
   y += 6;
   const verdict = `${SIGNS[name]} ${title[0].toUpperCase()}${title.slice(1)}. ${meaning}`;
-  paper.text(verdict, PAD, y, { size: 17, bold: true, color: TONES[name] ?? "soft" });
-  paper.wrapped(view.in_population, PAD, y + 30, { size: 15, color: "soft" });
+  y = paper.wrapped(verdict, PAD, y, { size: 17, bold: true, color: TONES[name] ?? "soft" }) + 8;
+  y = paper.wrapped(view.in_population, PAD, y, { size: 15, color: "soft" }) + 8;
+  paper.wrapped(footer, PAD, y, { size: 13, color: "soft" });
   return new Promise((resolve) => paper.canvas.toBlob(resolve, "image/png"));
 }
 

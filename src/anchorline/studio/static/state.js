@@ -12,19 +12,24 @@ function parseJson(text, fallback) {
   }
 }
 
+const isValues = (content) => content !== null && typeof content === "object" && !Array.isArray(content);
+
 export function read() {
   const query = new URLSearchParams(location.search);
   const sigma = Number(query.get("sigma") ?? NaN);
   const edits = parseJson(query.get("edits"), null);
   const broken = parseJson(query.get("broken"), null);
+  const ownRow = parseJson(query.get("row"), null);
   return {
     case: parseWhole(query.get("case"), DEFAULTS.case),
     k: Math.max(1, parseWhole(query.get("k"), DEFAULTS.k)),
     sigma: Number.isFinite(sigma) && sigma >= 0 && sigma <= 4 && query.has("sigma") ? sigma : DEFAULTS.sigma,
     compare: parseWhole(query.get("compare"), null),
+    output: query.get("output"),
+    row: isValues(ownRow) ? ownRow : null,
     search: query.get("search") ?? "",
     sort: ["high", "low"].includes(query.get("sort")) ? query.get("sort") : "position",
-    edits: edits && typeof edits === "object" && !Array.isArray(edits) ? edits : {},
+    edits: isValues(edits) ? edits : {},
     broken: Array.isArray(broken) ? broken.filter((name) => typeof name === "string") : [],
   };
 }
@@ -32,6 +37,8 @@ export function read() {
 export function address(state) {
   const query = new URLSearchParams({ case: state.case, k: state.k, sigma: state.sigma });
   if (state.compare !== null) query.set("compare", state.compare);
+  if (state.output !== null) query.set("output", state.output);
+  if (state.row !== null) query.set("row", JSON.stringify(state.row));
   if (state.search) query.set("search", state.search);
   if (state.sort !== "position") query.set("sort", state.sort);
   if (Object.keys(state.edits).length) query.set("edits", JSON.stringify(state.edits));

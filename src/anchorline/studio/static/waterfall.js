@@ -1,7 +1,7 @@
 // Draws the sum as a waterfall: a table that contains every number, with bars that repeat them.
 
 import { h, isolate } from "./dom.js";
-import { withMinusSign, withSign } from "./format.js";
+import { shortNumber, withMinusSign, withSign } from "./format.js";
 
 class Scale {
   constructor(levels) {
@@ -10,6 +10,15 @@ class Scale {
     const room = (high - low || Math.abs(high) || 1) * 0.04;
     this.low = low - room;
     this.width = high - low + 2 * room || 1;
+  }
+
+  // Four to eight round values inside the scale.
+  ticks() {
+    const power = 10 ** Math.floor(Math.log10(this.width));
+    const step = [0.1, 0.2, 0.5, 1].map((unit) => unit * power).find((size) => this.width / size <= 6);
+    const first = Math.ceil(this.low / step);
+    const n = Math.floor((this.low + this.width) / step) - first + 1;
+    return Array.from({ length: n }, (_, i) => Number(((first + i) * step).toPrecision(12)));
   }
 
   percent(value) {
@@ -62,6 +71,7 @@ export function waterfall(sum, literals, total, caption, range = [], means = {})
   });
   const end = sum.total.value;
   rows.push(row("total", total, withMinusSign(sum.total.number), [...compared(), mark("up", end), mark("dot", end)]));
+  rows.push(row("axis", "", "", scale.ticks().map((value) => h("i", { class: "tick", style: position(scale.percent(value)) }, h("span", null, shortNumber(value))))));
   const names = [h("th", { scope: "col" }, "fact"), h("th", { scope: "col", class: "number" }, "adds")];
   return h(
     "table",

@@ -61,11 +61,12 @@ function bar(name, value, text, ends, kind) {
 }
 
 export class WhatIf {
-  constructor(about, container, { onChange }) {
+  constructor(about, container, { onChange, onExplain }) {
     this.columns = new Map(about.columns.map((column, index) => [column.name, { ...column, index }]));
     this.groups = new Map(Object.entries(about.groups)); // a column may be named like a member of all objects
     this.container = container;
     this.onChange = onChange;
+    this.onExplain = onExplain;
     this.isOpen = false;
   }
 
@@ -88,7 +89,12 @@ export class WhatIf {
     if (others.length) facts.push(this.rest(list(rest), others.length));
     const isChanged = Object.keys(state.edits).length || state.broken.length;
     const reset = { type: "button", id: "reset", disabled: !isChanged, onclick: () => this.onChange({}, []) };
-    const outcome = [this.answers(view, answer, isChanged), h("button", reset, "Undo all changes")];
+    const explain = { type: "button", id: "explain-changed", disabled: !isChanged || isPending || !answer };
+    const buttons = [
+      h("button", { ...explain, onclick: () => this.onExplain(answer.row) }, "Explain the changed case"),
+      h("button", reset, "Undo all changes"),
+    ];
+    const outcome = [this.answers(view, answer, isChanged), h("div", { class: "inline" }, buttons)];
     const sides = [h("div", null, facts), h("div", { class: "outcomes", "aria-live": "polite" }, outcome)];
     fill(this.container, h("div", { class: "what-if-columns" }, sides));
     if (focused) document.getElementById(focused)?.focus();
@@ -145,6 +151,14 @@ export class WhatIf {
     ];
   }
 
+  // The sum is a summary of the neighborhood: for one changed case it may point in the wrong direction.
+  disagreement(answer, format) {
+    const moved = [answer.prediction - answer.original, answer.expected - answer.original];
+    if (answer.prediction === null || moved[0] * moved[1] >= 0 || format(answer.prediction) === format(answer.original)) return null;
+    const [model, sum] = moved.map((change) => (change > 0 ? "up" : "down"));
+    return h("p", { class: "note disagrees" }, `The model\u2019s answer goes ${model}, but the sum predicts that it goes ${sum}: here the sum is wrong.`);
+  }
+
   toggle(state, key, isBroken) {
     const edits = { ...state.edits };
     for (const name of this.members(key)) delete edits[name];
@@ -172,6 +186,6 @@ export class WhatIf {
     const now = isChanged && answer.decision_stays !== null ? [" Now: ", h("b", null, isolate(answer.answer))] : null;
     const outside = `The sum predicts ${expected}, which is outside the range of the model's answers.`;
     const note = within !== answer.expected ? h("p", { class: "note" }, outside) : null;
-    return [h("p", { class: "outcome" }, outcome, now), bars, note];
+    return [h("p", { class: "outcome" }, outcome, now), bars, note, isChanged ? this.disagreement(answer, format) : null];
   }
 }
