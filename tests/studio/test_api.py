@@ -373,3 +373,16 @@ def test_numbers_and_labels_are_shown_too(kind):
         received = client.post("/what-if", json={"row": 1, "broken": ["a"], **QUICK}).json()
         assert received["decision_stays"] is None if kind == "number" else received["prediction"] in (-1, 1)
         assert client.get("/rows?sort=high&limit=3").status_code == 200
+
+
+def test_clipped_outputs_are_named_with_what_to_type():
+    """The largest of few training rows has neighbors beyond all training outputs; the page names the option."""
+    values = np.random.default_rng(0).normal(size=(40, 6))
+    explainer = al.Explainer(lambda rows: 100 * rows.sum(axis=1), al.Table(values), output="cost")
+    service, row = Studio(explainer, token=None).service, int(values.sum(axis=1).argmax())
+    view = json.loads(service.explain_view(ExplainRequest(row=row, sigma=0, **QUICK)))
+    certificate = json.loads(view["json"])["certificate"]
+    assert certificate["n_clipped"] > 0.01 * certificate["n_queries"]
+    assert "beyond those on the training table and clipped" in view["clipping"]
+    assert view["clipping"].endswith("Pass --output-range LOWEST HIGHEST, which all outputs of the model lie in.")
+    assert view["goal"] is None

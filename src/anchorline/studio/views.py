@@ -20,7 +20,7 @@ from anchorline.render.rules import goal_of
 from anchorline.render.shares import limits
 from anchorline.render.summands import output_name, round_preserving_sum, summands
 from anchorline.render.text import details_text, on_the_sample
-from anchorline.render.trust import over_neighbors, short_condition, verdict_reason
+from anchorline.render.trust import clipping_warning, over_neighbors, short_condition, verdict_reason
 from anchorline.result.certificate import Certificate
 from anchorline.result.changes import Changes
 from anchorline.result.explanation import Explanation
@@ -68,6 +68,7 @@ def explanation_view(explanation: Explanation, training_mean: float) -> dict[str
             "title": certificate.verdict_title,
             "meaning": verdict_reason(certificate, warned=bool(explanation.warnings)),
         },
+        "clipping": clipping_text(certificate),
         "is_proved": explanation.is_proved,
         "gauges": _gauges(certificate),
         "confidence": certificate.confidence,
@@ -79,6 +80,11 @@ def explanation_view(explanation: Explanation, training_mean: float) -> dict[str
         ],
         "json": explanation.to_json(),
     }
+
+
+def clipping_text(certificate: Certificate) -> str:
+    """Return a warning about outputs beyond the known range, with what to type where the server is started."""
+    return clipping_warning(certificate).replace("output_range=(lowest, highest)", "--output-range LOWEST HIGHEST")
 
 
 def frontier_view(frontier: Frontier) -> dict[str, Any]:

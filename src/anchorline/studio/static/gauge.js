@@ -68,5 +68,6 @@ export function trust(view) {
     ` ${meaning}`,
   );
   const shares = view.gauges.filter((gauge) => gauge.kind === "stability");
-  return [verdict, ...shares.map((gauge) => stability(gauge, view.confidence))];
+  const clipping = view.clipping ? h("p", { class: "note clipping" }, view.clipping) : null;
+  return [verdict, clipping, ...shares.map((gauge) => stability(gauge, view.confidence))];
 }
