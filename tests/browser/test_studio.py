@@ -485,7 +485,7 @@ def test_names_of_columns_may_be_those_of_members_of_objects(opened):
         page.wait_for_selector("#what-if .facts li")
         page.locator("#what-if .switch").first.click()
         page.wait_for_selector("#what-if li.broken")
-        assert page.locator("#what-if .fields input").count() == 3
+        assert page.locator("#what-if .fields input").count() >= 3
         assert re.search(r" (adds|takes) \d", page.locator("#sentence").inner_text())
         assert page.locator("#class-choice").is_hidden()
 

@@ -63,11 +63,7 @@ def explanation_view(explanation: Explanation, training_mean: float) -> dict[str
         "on_sample": on_the_sample(certificate),
         "in_population": f"{over_neighbors(certificate)} {values_sentence(explanation)}".rstrip(),
         "details": details_text(certificate).split("\n"),
-        "verdict": {
-            "name": certificate.verdict.name.lower(),
-            "title": certificate.verdict_title,
-            "meaning": verdict_reason(certificate, warned=bool(explanation.warnings)),
-        },
+        "verdict": _verdict(explanation),
         "clipping": clipping_text(certificate),
         "is_proved": explanation.is_proved,
         "gauges": _gauges(certificate),
@@ -79,6 +75,15 @@ def explanation_view(explanation: Explanation, training_mean: float) -> dict[str
             {"text": printable(text), "share": share} for text, share in explanation.literal_shares.items()
         ],
         "json": explanation.to_json(),
+    }
+
+
+def _verdict(explanation: Explanation) -> dict[str, str]:
+    certificate = explanation.certificate
+    return {
+        "name": certificate.verdict.name.lower(),
+        "title": certificate.verdict_title,
+        "meaning": verdict_reason(certificate, warned=bool(explanation.warnings)),
     }
 
 

@@ -6,8 +6,8 @@ import { dateText, percent, shortNumber, valueText, withMinusSign, withSign } fr
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const LONG = /^-?[1-9]\d{15,}$/; // an integer that JavaScript cannot represent exactly, exchanged as a text
 
-function editor(column, value, change) {
-  const id = `edit-${column.index}`;
+function editor(column, value, change, fact) {
+  const id = `edit-${column.index}-${fact}`; // several facts may be about one column
   const label = h("label", { class: "visually-hidden", for: id }, `${column.name}: value`);
   const isListed = column.kind === "booleans" || (column.kind === "categories" && !column.has_more);
   return [label, isListed ? selectField(id, column, value, change) : textField(id, column, value, change)];
@@ -127,7 +127,7 @@ export class WhatIf {
       const column = this.columns.get(name);
       if (!column) return null;
       const change = (next) => this.edit(state, literal.key, name, next);
-      return h("span", { class: "field" }, editor(column, answer ? answer.row[name] : null, change));
+      return h("span", { class: "field" }, editor(column, answer ? answer.row[name] : null, change, i));
     });
     const text = isolate(literal.text);
     const newText = isBroken && !this.isPending ? answer?.literals[i] : null;
