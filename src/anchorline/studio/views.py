@@ -3,6 +3,7 @@
 Printed numbers are rounded so that they still add up.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -89,7 +90,8 @@ def _verdict(explanation: Explanation) -> dict[str, str]:
 
 def clipping_text(certificate: Certificate) -> str:
     """Return a warning about outputs beyond the known range, with what to type where the server is started."""
-    return clipping_warning(certificate).replace("output_range=(lowest, highest)", "--output-range LOWEST HIGHEST")
+    warning = clipping_warning(certificate)
+    return re.sub(r"output_range=\([^)]*\)", "--output-range LOWEST HIGHEST", warning)
 
 
 def frontier_view(frontier: Frontier) -> dict[str, Any]:
