@@ -237,7 +237,7 @@ def test_two_cases_side_by_side(opened):
     page.fill("#other", "5")
     page.click("#compare-form button[type=submit]")
     page.wait_for_selector("#compare .side:nth-child(2) table")
-    assert page.locator("#compare h3").all_inner_texts() == ["Case 1: declined", "Case 5: approved"]
+    assert page.locator("#compare .side h3").all_inner_texts() == ["Case 1: declined", "Case 5: approved"]
     assert page.locator("#compare tr.total th").all_inner_texts() == ["P(declined)", "P(declined)"]
     assert page.locator("#compare tr.differs").count() > 2
     assert "compare=5" in page.url
