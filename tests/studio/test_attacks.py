@@ -53,7 +53,7 @@ def test_two_expensive_requests_stop_nobody_and_return_their_best(server, client
                 client.post("/explain", json={"row": row, "n_samples": 500, "n_certify": 200}).status_code == 200
             )
             seconds.append(time.perf_counter() - start)
-        assert max(seconds) < TIMEOUT / 2, seconds
+        assert max(seconds) < TIMEOUT, seconds
         for answer in (one.result() for one in expensive):
             if answer.status_code == 200:  # always on an idle machine
                 content = answer.json()

@@ -127,8 +127,9 @@ class AnswerCache:
             connection = sqlite3.connect(
                 self.path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
-            owner = connection.execute("PRAGMA application_id").fetchone()[0]
+            # In this order: another process may be creating the file, and it sets the owner before the table.
             n_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            owner = connection.execute("PRAGMA application_id").fetchone()[0]
             if owner != _APPLICATION_ID and n_tables:
                 connection.close()
                 raise CacheError(

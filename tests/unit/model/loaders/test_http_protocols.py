@@ -76,13 +76,14 @@ def test_mlflow_scores_are_ordered_by_their_labels(server, load):
 def test_explanations_are_named_after_the_labels_of_an_mlflow_model(server, load):
     server.answer = by_label
     table = Table(pd.DataFrame({"a": np.linspace(0, 10, 40), "b": np.arange(40.0) % 3}))
-    model = load(f"{server.address}/invocations")
+    patient = HttpLimits(read_timeout=20.0)  # the machine may be busy
+    model = load(f"{server.address}/invocations", http=patient)
     assert model.classes_for(table.at(0).original) == ["no", "yes"]
     explainers = [Explainer(model, table, output=output) for output in (None, "yes")]
     explanations = [explainer.explain(3, k=2, n_samples=200) for explainer in explainers]
     assert [explanation.output for explanation in explanations] == ["no", "yes"]
     for explanation in explanations:
-        for same_model in (model, load(f"{server.address}/invocations")):
+        for same_model in (model, load(f"{server.address}/invocations", http=patient)):
             assert verify(explanation.to_json(), same_model, table).holds
     wrong = Explainer(partial(model), table, output="yes", column=0).explain(3, k=2, n_samples=200)
     assert not verify(wrong, model, table).holds
