@@ -1,25 +1,13 @@
 """The studio of the demonstration, open in a real browser."""
 
-import pathlib
 import re
 
 import pytest
 from playwright.sync_api import sync_playwright
 
 from anchorline.studio.demo import demo_explainer
-from helpers.pages import TIMEOUT
+from helpers.pages import ARGUMENTS, CHROMIUM, TIMEOUT
 from helpers.studio import live
-
-CHROMIUM = pathlib.Path("/usr/bin/chromium")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="module")

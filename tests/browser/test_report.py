@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import itertools
-import pathlib
 import re
 
 import numpy as np
@@ -14,17 +13,8 @@ from playwright.sync_api import sync_playwright
 import anchorline as al
 from anchorline.render import html
 from helpers.explanations import INSTANCE, smooth_explainer
+from helpers.pages import ARGUMENTS, CHROMIUM
 
-CHROMIUM = pathlib.Path("/usr/bin/chromium")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 HOSTILE = '"><script>document.title="broken"</script><img src=//example.org/x onerror=alert(1)>\u202e\x1b[2J'
 LONG = "a very long statement about an attribute " + "without_any_place_to_break_it_" * 4
 A4 = (595, 842)  # points

@@ -185,3 +185,11 @@ def similar_population(table, unit, ways, flip_probability):
         for donor, share in similar_weights(table, unit, ways, wanted).items():
             flips = tuple(bool(want and ways[a][donor]) for a, want in enumerate(wanted))
             yield chance * share, flips, {a: donor for a in range(d) if wanted[a]}
+
+
+def assert_same_bytes_in_batches(explainer, rows):
+    """Check that a row's explanation does not depend on the rows beside it, nor on the number of processes."""
+    settings = {"k": 3, "n_samples": 300, "n_certify": 300}
+    alone = [explainer.explain(rows.iloc[i], **settings).to_json() for i in range(len(rows))]
+    for n_jobs in (1, 2):
+        assert [e.to_json() for e in explainer.explain_many(rows, **settings, n_jobs=n_jobs)] == alone

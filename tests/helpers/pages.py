@@ -1,7 +1,18 @@
-"""Waiting for the studio's page in a browser, and reading it."""
+"""The browser of the tests; waiting for the studio's page in it, and reading it."""
 
+import pathlib
 import time
 
+CHROMIUM = pathlib.Path("/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 TIMEOUT = 20_000  # milliseconds; long, because the machine may be busy
 
 

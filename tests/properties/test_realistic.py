@@ -10,7 +10,15 @@ import pytest
 
 import anchorline as al
 from helpers import donors as reference
-from helpers.donors import CUTS, dependent_frame, ordered_rows, plain_columns, score, ways_of
+from helpers.donors import (
+    CUTS,
+    assert_same_bytes_in_batches,
+    dependent_frame,
+    ordered_rows,
+    plain_columns,
+    score,
+    ways_of,
+)
 
 OPTIONS = {"cuts": CUTS, "neighbors": "realistic"}
 
@@ -78,12 +86,7 @@ def test_bounds_and_direct_relevance_work_with_realistic_neighbors():
 
 
 def test_batches_and_processes_give_the_same_bytes():
-    here = explainer()
-    rows = dependent_frame(150).iloc[:4]
-    alone = [here.explain(rows.iloc[i], k=3, n_samples=300, n_certify=300).to_json() for i in range(4)]
-    for n_jobs in (1, 2):
-        many = here.explain_many(rows, k=3, n_samples=300, n_certify=300, n_jobs=n_jobs)
-        assert [e.to_json() for e in many] == alone
+    assert_same_bytes_in_batches(explainer(), dependent_frame(150).iloc[:4])
 
 
 PROGRAM = """

@@ -12,7 +12,15 @@ import anchorline as al
 from anchorline.errors import ParameterError
 from anchorline.render.levels import neighbor_sentence
 from helpers import donors as reference
-from helpers.donors import CUTS, dependent_frame, ordered_rows, plain_columns, score, ways_of
+from helpers.donors import (
+    CUTS,
+    assert_same_bytes_in_batches,
+    dependent_frame,
+    ordered_rows,
+    plain_columns,
+    score,
+    ways_of,
+)
 
 OPTIONS = {"cuts": CUTS, "neighbors": "similar", "literals": "intervals"}
 P = 1 / (1 + np.e)
@@ -123,11 +131,7 @@ def test_bounds_hold_the_value_while_they_are_tested():
 
 
 def test_batches_and_processes_give_the_same_bytes():
-    here, rows = explainer(), dependent_frame(150).iloc[:4]
-    alone = [here.explain(rows.iloc[i], k=3, n_samples=300, n_certify=300).to_json() for i in range(4)]
-    for n_jobs in (1, 2):
-        many = here.explain_many(rows, k=3, n_samples=300, n_certify=300, n_jobs=n_jobs)
-        assert [e.to_json() for e in many] == alone
+    assert_same_bytes_in_batches(explainer(), dependent_frame(150).iloc[:4])
 
 
 PROGRAM = """
