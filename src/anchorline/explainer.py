@@ -197,7 +197,7 @@ class Explainer(ModelOnSpace):
         >>> vote = lambda z: (z[:, :3].sum(axis=1) > 0) * 2 - 1
         >>> explainer = Explainer(vote, Hypercube(["a", "b", "c", "d"]), output="vote")
         >>> print(explainer.shortest([1, 1, 1, 1], max_relevance_error=0.05).as_rule())
-        If a = +1 and b = +1, then vote stays 1 in all 3 possible neighbors.
+        If a = +1 and b = +1, then the predicted vote stays 1 in all 3 possible neighbors.
         """
         chosen: dict[str, Any] = {"k": 11, **keywords, "objective": "shortest"}
         settings = Settings.from_keywords(max_relevance_error=max_relevance_error, **chosen)

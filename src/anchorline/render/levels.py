@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from anchorline.render.claims import value
-from anchorline.render.neighbors import mean_over_neighbors, neighbor_sentence
-from anchorline.render.summands import STARTING_LEVEL, added_together, output_name, summands
+from anchorline.render.neighbors import mean_over_neighbors, neighbor_sentence, own_intervals
+from anchorline.render.summands import STARTING_LEVEL, added_together, predicted, summands
 
 if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation
@@ -53,7 +53,7 @@ def same_sentences(explanation: "Explanation") -> list[str]:
     why = f"a tenth of the output range {low:.4g} to {high:.4g}"
     if explanation.certificate.learned_range:
         why = "a tenth of the range that holds the middle 90% of outputs on the training table"
-    why = "as requested" if explanation.parameters.get("same_is_given") else why
+    why = "as the maker of the explanation requested" if explanation.parameters.get("same_is_given") else why
     return [f"An output counts as unchanged if it moves by at most {within:g}, {why}."]
 
 
@@ -68,7 +68,7 @@ def level_sentences(
     parts, means, mean = [], "", mean_over_neighbors(explanation)
     if mean is not None:
         table = "" if training is None else f", and {training[0]:.3g} over the training table{training[1]}"
-        what = f"The mean of {format_name(output_name(explanation))}"
+        what = f"The mean of {predicted(explanation, format_name)}"
         what = "On this scale, the mean" if is_label(explanation) else what
         clipped = ", with outputs clipped" if explanation.certificate.n_clipped else ""
         means = f"{what} is {mean:.3g} over the neighbors{mark}{clipped}{table}."
@@ -111,8 +111,7 @@ def far_end(explanation: "Explanation") -> float:
 def _all_broken(explanation: "Explanation") -> str:
     """Return what the sum gives if all facts are broken, and whether the sum can leave the range of the output."""
     terms, parameters = summands(explanation).terms, explanation.parameters
-    # Several facts about one attribute may exclude each other, and so may pairs that share a fact.
-    if len({term.name for term in terms}) < len(terms) or explanation.pairs:
+    if explanation.pairs:  # pairs that share a fact may exclude each other
         return ""
     broken = {1: "the fact", 2: "both facts"}.get(len(terms), f"all {len(terms)} facts")
     low, high = parameters["output_range"]
@@ -124,17 +123,35 @@ def _all_broken(explanation: "Explanation") -> str:
     def leaves(end: float) -> bool:
         return not low - slack <= end <= high + slack
 
-    end, shown = far_end(explanation), _far_end_as_printed(explanation)
-    text = f"; with {broken} broken, the sum gives about {shown:f}"
-    if leaves(end) and leaves(float(shown)):
-        return f"{text}, outside {known}: so far from the case, the sum does not fit"
-    changes = 2 * explanation.contributions
-    lowest, highest = (
-        explanation.prediction - float(part.sum()) for part in (changes.clip(0), changes.clip(None, 0))
-    )
-    return (
-        f"{text}, and with some of them broken, it leaves {known}" if leaves(lowest) or leaves(highest) else text
-    )
+    text, end, shown = "", far_end(explanation), _far_end_as_printed(explanation)
+    if len({term.name for term in terms}) == len(terms):  # facts about one attribute may exclude each other
+        text = f"; with {broken} broken, the sum gives about {shown:f}"
+        if leaves(end) and leaves(float(shown)):
+            return f"{text}, outside {known}: so far from the case, the sum does not fit"
+    if any(leaves(explanation.prediction - 2 * taken) for taken in _most_taken(explanation)):
+        return f"{text}{', and' if text else ';'} with some facts broken, the sum leaves {known}"
+    return text
+
+
+def _most_taken(explanation: "Explanation") -> tuple[float, float]:
+    """Return the largest and the smallest sum of contributions of facts that can be broken together.
+
+    Of the two bounds of one attribute, one is broken at a time, and its interval with either of them. Of several
+    bounds on one side, it is not known here which are broken together; then nothing is claimed.
+    """
+    by_attribute: dict[str, list[tuple[str, float]]] = {}
+    for term in explanation.terms:
+        by_attribute.setdefault(term.literal.name, []).append((term.literal.text, term.contribution))
+    own, largest, smallest = own_intervals(explanation), 0.0, 0.0
+    for name, facts in by_attribute.items():
+        interval = sum(amount for text, amount in facts if text == own[name])
+        below = [amount for text, amount in facts if text != own[name] and ">=" in text]
+        above = [amount for text, amount in facts if text != own[name] and ">=" not in text]
+        if max(len(below), len(above)) > 1:
+            return 0.0, 0.0
+        sums = [interval + sum(below), interval + sum(above)]
+        largest, smallest = largest + max(0.0, *sums), smallest + min(0.0, *sums)
+    return largest, smallest
 
 
 def _far_end_as_printed(explanation: "Explanation") -> Decimal:

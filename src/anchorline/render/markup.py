@@ -5,6 +5,7 @@ from importlib import resources
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from anchorline.guarantees.verdicts import Verdict
 from anchorline.render.characters import printable
 from anchorline.render.levels import is_label
 from anchorline.render.neighbors import mean_over_neighbors, values_sentence
@@ -12,7 +13,13 @@ from anchorline.render.rules import rule_sentence
 from anchorline.render.shares import percent
 from anchorline.render.summands import Summand, round_preserving_sum, summands
 from anchorline.render.text import cautions, on_the_sample, stopping_sentence
-from anchorline.render.trust import clipping_warning, over_neighbors, short_condition, verdict_reason
+from anchorline.render.trust import (
+    clipping_warning,
+    over_neighbors,
+    short_condition,
+    verdict_reason,
+    warnings_counted,
+)
 
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
@@ -28,6 +35,7 @@ _SYMBOLS = {
     "UNDECIDED": "\u2026",
     "UNKNOWN": "?",
 }
+_DOUBTFUL = "!"  # praise beside a warning, which may take it back
 
 
 def escape_text(text: str) -> str:
@@ -75,11 +83,11 @@ def rule_markup(explanation: "Explanation") -> str:
 def verdict_markup(explanation: "Explanation") -> str:
     """Return the verdict as a symbol, a word and a sentence, so that it does not rely on color."""
     verdict = explanation.verdict
-    symbol = f'<span aria-hidden="true">{_SYMBOLS[verdict.name]}</span>'
-    title = explanation.certificate.verdict_title.capitalize() + (
-        " (see the warning)" if explanation.warnings else ""
-    )
-    reason = verdict_reason(explanation.certificate, escape_text, warned=bool(explanation.warnings))
+    n, title = len(explanation.warnings), explanation.certificate.verdict_title.capitalize()
+    title += f" (see the {warnings_counted(n)})" if n else ""
+    sign = _DOUBTFUL if n and verdict is Verdict.TRUSTWORTHY else _SYMBOLS[verdict.name]
+    symbol = f'<span aria-hidden="true">{sign}</span>'
+    reason = verdict_reason(explanation.certificate, escape_text, n_warnings=n)
     return f'<p class="al-verdict al-{verdict.name.lower()}"><b>{symbol} {title}.</b> <span>{reason}</span></p>'
 
 

@@ -7,9 +7,9 @@ from anchorline.render.characters import printable
 from anchorline.render.claims import quoted, stays, value
 from anchorline.render.neighbors import own_intervals
 from anchorline.render.shares import possible, share_of, weighted
-from anchorline.render.summands import added_together, output_name, summands
+from anchorline.render.summands import added_together, output_name, predicted, summands
 from anchorline.render.text import about_the_class
-from anchorline.render.trust import joint_interval
+from anchorline.render.trust import joint_interval, without_worth
 from anchorline.spaces.joining import held_together
 
 if TYPE_CHECKING:
@@ -122,9 +122,7 @@ def _sides(explanation: "Explanation", format_fact: Format, format_name: Callabl
         fact = format_fact(printable(text), printable(name))
         (pro if sign * contribution > 0 else contra).append(fact)
     if goal is None:  # a number has no right side, and the output of another class than the predicted one neither
-        name = format_name(output_name(explanation))
-        predicted = f"the predicted {name}" if explanation.certificate.decision == "number" else name
-        return _raising(explanation, pro, contra, predicted)
+        return _raising(explanation, pro, contra, predicted(explanation, format_name))
     if not contra:
         return ""
     if not pro:
@@ -201,17 +199,20 @@ def _consequence(explanation: "Explanation", format_name: Callable[[str], str]) 
     claim, interval = _claim(explanation, format_name), f"{joint_interval(certificate)} "
     if certificate.n_facts and not certificate.held_reach:
         return f"{claim}, because nothing else can change."
-    return f"{claim} in {share_of(share, reach, interval, bare=not certificate.n_facts)}."
+    stays_in = f"{claim} in {share_of(share, reach, interval, bare=not certificate.n_facts)}"
+    return f"{stays_in}{without_worth(certificate)}."
 
 
 def _claim(explanation: "Explanation", format_name: Callable[[str], str]) -> str:
     """Return the statement of what stays: the output, the label, the class or the decision."""
-    certificate, name = explanation.certificate, format_name(output_name(explanation))
+    certificate, name = explanation.certificate, predicted(explanation, format_name)
     within, threshold = certificate.same_within, explanation.parameters.get("threshold")
     if certificate.decision in ("class", "own class"):
         return stays(certificate, format_name)
     if explanation.label is not None:
-        return f"{format_name(explanation.output)} stays {value(str(explanation.label), format_name)}"
+        return (
+            f"the predicted {format_name(explanation.output)} stays {value(str(explanation.label), format_name)}"
+        )
     if threshold is not None:
         side = "at or above" if explanation.prediction >= threshold else "below"
         return f"{name} stays {side} {threshold:.4g}"

@@ -31,8 +31,13 @@ def limits(low: float, high: float) -> str:
     >>> limits(0.97568, 0.98899), limits(0.5, 1.0)
     ('97.5 to 98.9', '50.0 to 100')
     """
-    ends = math.floor(1000 * low + _ROUNDING) / 10, math.ceil(1000 * high - _ROUNDING) / 10
+    ends = (100 * end for end in outward(low, high))
     return " to ".join(f"{end:.0f}" if end in (0, 100) else f"{end:.1f}" for end in ends)
+
+
+def outward(low: float, high: float) -> tuple[float, float]:
+    """Return the limits of an interval of shares as they are shown, rounded outward to tenths of a percent."""
+    return math.floor(1000 * low + _ROUNDING) / 1000, math.ceil(1000 * high - _ROUNDING) / 1000
 
 
 def share_of(share: "Estimate", reach: float = 1.0, interval: str = "", *, bare: bool = False) -> str:

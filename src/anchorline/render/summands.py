@@ -1,6 +1,7 @@
 """The numbers of a sum as every picture prints them: rounded so that they still add up, digit for digit."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -92,6 +93,16 @@ def output_name(explanation: "Explanation") -> str:
         return f"{parameters['output_scale']} of {name}"
     is_score = parameters.get("classes") is not None and parameters.get("task") != "number"
     return f"score of class {name}" if is_score else name
+
+
+def predicted(explanation: "Explanation", format_name: Callable[[str], str] = printable) -> str:
+    """Return the output as a part of a sentence, so that it is not taken for the thing itself.
+
+    Such names are ``the predicted price``, but ``P(benign)`` and ``f(x)`` as they are.
+    """
+    name = output_name(explanation)
+    is_plain = name.endswith(")") or explanation.parameters.get("classes")
+    return format_name(name) if is_plain else f"the predicted {format_name(name)}"
 
 
 def total_name(explanation: "Explanation") -> str:

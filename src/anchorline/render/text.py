@@ -10,7 +10,13 @@ from anchorline.render.characters import printable as printable  # noqa: PLC0414
 from anchorline.render.claims import quoted
 from anchorline.render.neighbors import values_sentence
 from anchorline.render.summands import Summand, output_name, summands
-from anchorline.render.trust import clipped_much, clipping_warning, over_neighbors, verdict_reason
+from anchorline.render.trust import (
+    clipped_much,
+    clipping_warning,
+    over_neighbors,
+    verdict_reason,
+    warnings_counted,
+)
 from anchorline.search.pairs import MAX_PAIRS
 
 if TYPE_CHECKING:
@@ -25,7 +31,7 @@ _DEFINITIONS = (
 _PROVEN = {
     "fidelity": "Proven best {size} {where}.",
     "leaves": "Proven best {size} over all neighbors, computed from the model's trees.",
-    "relevance": "Proven: no other rule within the terms allowed keeps the output closer to the prediction (mean "
+    "relevance": "Proven: no other rule of at most {facts} keeps the output closer to the prediction (mean "
     "square), on {sample}.",
     "shortest": "Proven shortest rule on {sample}: {fewer}.",
 }
@@ -54,13 +60,14 @@ def explanation_text(explanation: "Explanation") -> str:
 
 def sentences(explanation: "Explanation") -> list[str]:
     """Return everything that is said about a sum, one line each: the certificate, and what misleads."""
-    lines = certificate_text(explanation.certificate, warned=bool(explanation.warnings)).split("\n")
+    lines = certificate_text(explanation.certificate, n_warnings=len(explanation.warnings)).split("\n")
     title = f"{_VERDICT} {explanation.certificate.verdict_title}"
     verdict = next(i for i, line in enumerate(lines) if line.startswith(_VERDICT))
     lines[verdict - 1] = " ".join(filter(None, (lines[verdict - 1], values_sentence(explanation))))
     lines = [*about_the_class(explanation), *lines]
     if explanation.warnings:  # praise must not be read without them
-        lines = [line.replace(title, f"{title} (see the warning below)", 1) for line in lines]
+        see = f"see the {warnings_counted(len(explanation.warnings))} below"
+        lines = [line.replace(title, f"{title} ({see})", 1) for line in lines]
     return [line for line in (*lines, *cautions(explanation)) if line]
 
 
@@ -97,13 +104,13 @@ def unseen_sentence(explanation: "Explanation") -> str:
     return f"The row is unlike the training table. {'; '.join(notes)}."
 
 
-def certificate_text(certificate: "Certificate", *, warned: bool = False) -> str:
+def certificate_text(certificate: "Certificate", *, n_warnings: int = 0) -> str:
     """Return the certificate in a few lines: on the sample, over all neighbors, the verdict, and about clipping.
 
-    ``warned`` says that warnings about the setup are shown beside it.
+    ``n_warnings`` about the setup are shown beside it.
     """
     lines = [on_the_sample(certificate), over_neighbors(certificate)]
-    lines.append(f"{_VERDICT} {certificate.verdict_title}. {verdict_reason(certificate, warned=warned)}")
+    lines.append(f"{_VERDICT} {certificate.verdict_title}. {verdict_reason(certificate, n_warnings=n_warnings)}")
     warning = clipping_warning(certificate)
     if warning:
         lines.insert(0 if clipped_much(certificate) else 3, warning)
@@ -188,7 +195,8 @@ def on_the_sample(certificate: "Certificate") -> str:
     facts = "1 fact was" if n == 1 else f"{n:,} facts were"
     their = "its" if n == 1 else "their"
     zero = "is zero" if certificate.exhaustive else "cannot be distinguished from zero"
-    return f"{_found(certificate)} {facts} left out, because {their} average effect on the output {zero}."
+    effect = f"around this case, {their} average effect on the output {zero}"
+    return f"{_found(certificate)} {facts} left out, because {effect}."
 
 
 def _unclear(certificate: "Certificate") -> str:
@@ -224,7 +232,8 @@ def _found(certificate: "Certificate") -> str:
     match certificate.status:
         case Status.OPTIMAL:
             proven = _PROVEN["leaves" if certificate.by_leaves else certificate.goal]
-            return proven.format(size=size, fewer=_fewer(certificate), sample=sample, where=where)
+            facts = f"{certificate.n_facts} fact{'' if certificate.n_facts == 1 else 's'}"
+            return proven.format(size=size, facts=facts, fewer=_fewer(certificate), sample=sample, where=where)
         case Status.LIMIT | Status.CHOSEN if certificate.goal == "shortest":
             what = f"With {_facts(certificate.n_facts)} held, {_requested(certificate)}"
             return f"{what}, on {sample}; a shorter rule was not ruled out."
@@ -261,7 +270,7 @@ def _requested(certificate: "Certificate") -> str:
     change = certificate.requested_change or 0.0
     if certificate.decision == "label":  # outputs are -1 and +1
         return f"the label changes in at most {rounded_up(100 * (change / 2) ** 2)}% of draws"
-    return f"the typical move of the output (root mean square) is at most {rounded_up(change)}"
+    return f"the typical move of the output (root mean square) is at most {rounded_up(change)}, the limit set"
 
 
 def _where(certificate: "Certificate") -> str:

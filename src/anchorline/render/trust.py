@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 from anchorline.guarantees.verdicts import BAD, GOOD, PREVENTED, Effect, Losses, Verdict
 from anchorline.render.characters import printable
 from anchorline.render.claims import by_more, stays, subject
-from anchorline.render.shares import at_least, limits, percent, possible, share_of, weighted
+from anchorline.render.shares import at_least, limits, outward, percent, possible, share_of, weighted
 
 if TYPE_CHECKING:
     from anchorline.guarantees import Estimate
     from anchorline.result.certificate import Certificate
 
 _NOT_MEASURED = "How far this explanation can be trusted was not measured"
+_MOVES = {  # by whether it is one fact
+    True: " or moves to another interval in which the fact holds",
+    False: " or move to other intervals in which the facts hold",
+}
 _LEAST_REACH = 0.5  # below, most neighbors are the case itself
 
 
@@ -35,6 +39,15 @@ def over_neighbors(certificate: "Certificate", format_name: Callable[[str], str]
     second = share_of(free, certificate.reach, joint if held.exact else "", bare=True)
     everywhere += "" if weighted(held) else count  # once is enough
     return f"{first}; {everywhere}, in {second}.{_comparison(certificate)}"
+
+
+def without_worth(certificate: "Certificate") -> str:
+    """Return how often the output stays without the facts, if they were not shown to help, and what that means."""
+    losses, free = certificate.losses, certificate.free_share
+    if losses is None or free is None or not certificate.n_facts or losses.effect is Effect.HELPS:
+        return ""
+    everywhere = f"over all {possible(free, certificate.reach)}, in {share_of(free, certificate.reach, bare=True)}"
+    return f"; {everywhere}.{_comparison(certificate)}".removesuffix(".")
 
 
 def joint_interval(certificate: "Certificate") -> str:
@@ -62,7 +75,10 @@ def _prevented(certificate: "Certificate", losses: Losses) -> str:
     held, free = certificate.held_share, certificate.free_share
     assert held is not None  # it was measured
     assert free is not None
-    share, least = 1 - (1 - held.value) / (1 - free.value), f"at least {at_least(losses.least_prevented)}%"
+    share, floor = 1 - (1 - held.value) / (1 - free.value), losses.least_prevented
+    if not (held.exact and free.exact):  # a reader computes it from the limits as they are shown
+        floor = 1 - (1 - outward(held.low, held.high)[0]) / (1 - outward(free.low, free.high)[1])
+    least = f"at least {at_least(floor)}%"
     shown = f"{percent(share, decimals=0)}%"
     if not (held.exact and free.exact):
         shown, least = (least, "") if share == 1 else (shown, f" ({least})")
@@ -73,11 +89,11 @@ def _prevented(certificate: "Certificate", losses: Losses) -> str:
 
 
 def verdict_reason(
-    certificate: "Certificate", format_name: Callable[[str], str] = printable, *, warned: bool = False
+    certificate: "Certificate", format_name: Callable[[str], str] = printable, *, n_warnings: int = 0
 ) -> str:
     """Return why the verdict is what it is, as one or two sentences about this output.
 
-    ``format_name`` is applied to names from data; all other text is safe as it is. ``warned`` says that warnings
+    ``format_name`` is applied to names from data; all other text is safe as it is. ``n_warnings``
     are shown beside the verdict, which may take back its praise.
     """
     losses, output = certificate.losses, subject(certificate)
@@ -86,21 +102,29 @@ def verdict_reason(
     match certificate.verdict:
         case Verdict.TRUSTWORTHY:
             within = f" to within {certificate.same_within:g}" if certificate.same_within else ""
-            alone = "" if certificate.held_reach else ", because nothing else can change"
-            unless = ", unless a warning says otherwise" if warned else ""
-            reason = f"As tested, {_facts(certificate, 'explain')} {output}{within}{alone}{unless}."
+            but = f" But read the {warnings_counted(n_warnings)} before you rely on it." if n_warnings else ""
+            reason = f"As tested, {_facts(certificate, 'explain')} {output}{within}.{but}"
+            if not certificate.held_reach:
+                reason = f"While {_hold(certificate)}, nothing else can change, so nothing had to be tested.{but}"
         case Verdict.ROBUST:
             reason = _robust_reason(certificate, losses)
         case Verdict.UNRELIABLE:
             changes = _changes(certificate, certificate.held_share)
-            although = f"{_capital(changes)} although {_hold(certificate)}"
-            although = although if certificate.n_facts else f"No fact is held, and {changes}"
-            reason = f"{although}. Do not rely on this explanation."
+            within = f"{_capital(changes)} in which {_hold(certificate)}".replace(
+                "of neighbors", "of the neighbors"
+            )
+            within = within if certificate.n_facts else f"No fact is held, and {changes}"
+            reason = f"{within}. Do not rely on this explanation."
         case Verdict.UNDECIDED:
             reason = _undecided_reason(certificate, losses, format_name)
         case _:
             reason = _weak_reason(certificate, losses)
     return reason
+
+
+def warnings_counted(n: int) -> str:
+    """Return how many warnings a sentence refers to: "warning", or "2 warnings"."""
+    return "warning" if n == 1 else f"{n} warnings"
 
 
 def _changes(certificate: "Certificate", share: "Estimate | None", only: str = "") -> str:
@@ -116,7 +140,8 @@ def _hold(certificate: "Certificate") -> str:
     """Return what stays in the condition of the measurement, in a few words."""
     if certificate.keeps_values:
         return "this value stays" if certificate.n_facts == 1 else "these values stay"
-    return "this fact holds" if certificate.n_facts == 1 else "these facts hold"
+    as_tested = " as tested" if certificate.keeps_some else ""
+    return f"{'this fact holds' if certificate.n_facts == 1 else 'these facts hold'}{as_tested}"
 
 
 def _robust_reason(certificate: "Certificate", losses: Losses) -> str:
@@ -131,7 +156,7 @@ def _facts(certificate: "Certificate", verb: str) -> str:
     """Return what was held as the subject of a verb: "this fact explains", "the values behind these facts ..."."""
     one = certificate.n_facts == 1
     facts = "this fact" if one else "these facts"
-    if certificate.keeps_values:
+    if certificate.keeps_values or certificate.keeps_some:
         facts = f"the value{'' if one else 's'} behind {facts}"
     return f"{facts} {verb}{'s' if one else ''}"
 
@@ -201,9 +226,10 @@ def _while(certificate: "Certificate") -> str:
     """Return the condition of the measurement in words, with a final comma."""
     if certificate.n_pairs:
         facts = _facts_and_pairs(certificate)
-    elif certificate.keeps_values:
+    elif certificate.keeps_values or certificate.keeps_some:
         n = certificate.n_facts
         facts = "the value behind this fact stays" if n == 1 else f"the values behind these {n} facts stay"
+        facts += _MOVES[n == 1] if certificate.keeps_some else ""
     else:
         facts = "this fact holds" if certificate.n_facts == 1 else f"these {certificate.n_facts} facts hold"
     if not certificate.event_is_literal:
@@ -216,8 +242,8 @@ def _facts_and_pairs(certificate: "Certificate") -> str:
     n, n_pairs = certificate.n_facts - certificate.n_pairs, certificate.n_pairs
     counts = [(n, "fact"), (n_pairs, "pair")] if n else [(n_pairs, "pair")]
     named = " and ".join(f"this {word}" if count == 1 else f"these {count} {word}s" for count, word in counts)
-    if certificate.keeps_values:
-        return f"the values behind {named} stay"
+    if certificate.keeps_values or certificate.keeps_some:
+        return f"the values behind {named} stay{_MOVES[False] if certificate.keeps_some else ''}"
     return f"{named} hold{'s' if certificate.n_facts == 1 else ''}"
 
 
@@ -240,6 +266,8 @@ def short_condition(certificate: "Certificate") -> str:
         return "over all neighbors"
     one = certificate.n_facts == 1
     hold = "while the fact holds" if one else "while the facts hold"
+    if certificate.keeps_some:
+        hold += " as tested"
     if certificate.keeps_values:
         hold = "while the value stays" if one else "while the values stay"
     return hold if certificate.event_is_literal is not False else f"{hold} or cancel"

@@ -79,6 +79,7 @@ def _own_text(attribute: Any, columns: Sequence[Any]) -> str:
 def _certificate(case: Case, findings: Findings, contributions: np.ndarray, intercept: float) -> Certificate:
     """Return what is known about a sum in the output's own units."""
     predictor, solution, support = case.predictor, findings.solution, np.flatnonzero(contributions)
+    kept = _kept(case, support)
     return Certificate(
         status=solution.status,
         goal=case.settings.objective,
@@ -103,17 +104,18 @@ def _certificate(case: Case, findings: Findings, contributions: np.ndarray, inte
         stopped_because=findings.stopped_because,
         decision=predictor.decision,
         decided=predictor.decided,
-        keeps_values=_keeps_values(case, support),
+        keeps_values=kept == "all",
+        keeps_some=kept == "some",
         **measurements(findings.assessment, predictor),
         **derived(case.parameters, case.n_literals),
     )
 
 
-def _keeps_values(case: Case, support: np.ndarray) -> bool:
-    """Return whether the rule holds values and not only facts: a bound alone lets the value vary on one side."""
-    literals = [case.literals[j] for j in support]
-    keeps = case.flips_follow or case.law.keeps_values(support.tolist())
-    return keeps and any(literal.held != literal.text for literal in literals)
+def _kept(case: Case, support: np.ndarray) -> str:
+    """Return of how many facts the rule holds the values: "none", "all", or "some", as a bound may vary."""
+    if not any(case.literals[j].held != case.literals[j].text for j in support):
+        return "none"
+    return "all" if case.flips_follow or case.law.keeps_values(support.tolist()) else "some"
 
 
 def assemble_frontier(case: Case, traced: Sequence[TracedPoint]) -> Frontier:

@@ -1,6 +1,7 @@
 """From a row and a target to changes: searches, and measures what was found."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,8 +90,7 @@ def find_changes(explainer: Asked, instance: Any, settings: ChangeSettings) -> C
     candidates = candidates if leaves is None else with_cells(candidates, leaves)
     questions = Questions(candidates, predictor, goal, _limit(settings))
     outcome = search(questions, settings, leaves)
-    questions = Questions(candidates, predictor, goal, settings.max_queries, questions.alone)
-    options = _options(questions, outcome.found, settings, neighborhood)
+    options = _options(replace(questions, max_queries=settings.max_queries), outcome.found, settings, neighborhood)
     described = predictor.describe()
     return Changes(
         options=options,

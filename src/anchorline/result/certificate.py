@@ -21,7 +21,7 @@ _ESTIMATES = (
 _DERIVED = ("reach", "learned_range", "same_within", "requested_change", "budget", "known_moments")
 _WHERE_SET = {
     **{"n_left_out": 0, "n_pairs": 0, "pairs_searched": None, "decided": None},
-    **{"by_leaves": False, "sampled_because": None, "n_unclear": 0},
+    **{"by_leaves": False, "sampled_because": None, "n_unclear": 0, "keeps_some": False},
 }  # not recorded by the first release
 
 
@@ -53,13 +53,14 @@ class Certificate:
     bound are about the error by the known moments of flips and the estimated effects. ``n_facts`` counts the
     literals of the sum, and ``n_pairs`` those of them that are pairs, which count twice in ``n_terms``.
     ``pairs_searched`` are the number of pairs that were candidates and the number of all pairs, or None.
-    ``keeps_values`` means that the condition kept the values of the facts, not only the facts. ``decision`` is
-    the kind of decision, see `Predictor.decision`, and ``decided`` the class or label that the model decides for.
+    ``keeps_values`` means that the condition kept the values of the facts, not only the facts. ``keeps_some``
+    means that it kept them or moved them to other intervals in which the facts hold. ``decision`` is the kind of
+    decision, see `Predictor.decision`, and ``decided`` the class or label that the model decides for.
     ``n_clipped_inside`` counts outputs that were clipped while the condition held; if there are any, the typical
     change understates the true one, while ``stability`` does not depend on clipping. ``answers_checksum`` is a
     random weighted sum of all the model's answers, tied to the parameters. ``reach`` is the probability that a
-    draw differs from the case at all, ``learned_range`` whether the output range is that of the predictions
-    on the training table, ``same_within`` by how much a number may change and stay the same, and
+    draw differs from the case at all, ``learned_range`` whether the output range is that of the predictions on
+    the training table, ``same_within`` by how much a number may change and stay the same, and
     ``requested_change`` the largest typical change that was requested (`Explainer.shortest`); these, the budget
     and ``known_moments`` follow from the parameters of the explanation.
     """
@@ -86,6 +87,7 @@ class Certificate:
     event_probability: float | None = None
     event_is_literal: bool | None = None
     keeps_values: bool = False
+    keeps_some: bool = False
     decision: str | None = None
     decided: str | None = None
     n_clipped_inside: int = 0

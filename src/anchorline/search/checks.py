@@ -69,8 +69,8 @@ class Setup:
 
     @property
     def known(self) -> list[Finding]:
-        """The findings so far, without a query."""
-        return self.of_table + (self._of_answers or [])
+        """The findings so far, without a query, advice last."""
+        return sorted(self.of_table + (self._of_answers or []), key=lambda finding: finding.code in ADVICE)
 
     @property
     def _has_many_rows(self) -> bool:

@@ -84,7 +84,7 @@ def _verdict(explanation: Explanation) -> dict[str, str]:
     return {
         "name": certificate.verdict.name.lower(),
         "title": certificate.verdict_title,
-        "meaning": verdict_reason(certificate, warned=bool(explanation.warnings)),
+        "meaning": verdict_reason(certificate, n_warnings=len(explanation.warnings)),
     }
 
 

@@ -157,7 +157,7 @@ def test_the_rule_states_what_was_held_and_the_sum_what_is_true():
     text = html.page(explanation_of([0.5], literals=literals))
     assert re.search(
         r"If <b[^>]*><bdi dir=\"ltr\"><bdi>age</bdi> stays 41</bdi></b>, then "
-        r"<bdi>score</bdi> stays at or above 0 in",
+        r"the predicted <bdi>score</bdi> stays at or above 0 in",
         text,
     )
     assert '<bdi dir="ltr">37 &lt;= <bdi>age</bdi> &lt; 48</bdi></th>' in text
@@ -369,6 +369,9 @@ def test_findings_about_the_setup_are_shown_beside_the_verdict(render):
     made = render(dataclasses.replace(explanation(), warnings=(finding,)))
     assert '<p class="al-warning"><bdi>Warning: The model predicts &#x27;&lt;b&gt;&#x27; for all 512' in made
     assert " (see the warning).</b>" in made
+    assert " (see the 2 warnings).</b>" in render(
+        dataclasses.replace(explanation(), warnings=(finding, "Another."))
+    )
     assert "see the warning" not in render(explanation())
 
 

@@ -1,5 +1,6 @@
 """What the starting level is, the means beside it, and what a neighbor is, in words and numbers."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -71,8 +72,8 @@ def test_the_starting_level_and_the_far_end_are_defined_with_their_numbers():
     gives = f"the sum gives about {far_end(e):.3g}, outside the output range 0 to 1"
     assert f"with all {len(e.terms)} facts broken, {gives}" in text
     assert (
-        f"The starting level is not a mean. The mean of score is {mean_over_neighbors(e):.3g} over the neighbors."
-        in text
+        "The starting level is not a mean. The mean of the predicted score is "
+        f"{mean_over_neighbors(e):.3g} over the neighbors." in text
     )
     assert "A neighbor is this case with each of its 8 values reversed with probability 27%" in text
     assert text == e.explain_itself()
@@ -113,6 +114,20 @@ def test_bounds_that_exclude_each_other_are_never_all_broken(frame):
     text = legend(explainer.explain(row, k=4, n_certify=0))
     assert "broken, the sum gives" not in text
     assert "each of its 2 values changed" in text
+
+
+def test_bounds_that_take_the_sum_out_of_the_range_are_said_to(frame):
+    """One bound at a time is broken: the sum of the two contributions alone would stay inside the range."""
+    row = int((frame["age"] - 45).abs().argmin())
+    space = al.Table(frame, literals="bounds")
+    e = al.Explainer(lambda rows: np.asarray(rows["age"]) / 100, space, output_range=(0, 0.8)).explain(row, k=3)
+    assert "leaves the output range" not in legend(e)
+    bounds = [j for j in e.support.tolist() if e.literals[j].name == "age"]
+    assert len(bounds) == 2
+    steep = e.contributions.copy()
+    steep[bounds] = 0.6, -0.6
+    steep = dataclasses.replace(e, contributions=steep, intercept=e.prediction)
+    assert "with some facts broken, the sum leaves the output range 0 to 0.8" in legend(steep)
 
 
 def test_a_sum_without_facts_is_its_starting_level():

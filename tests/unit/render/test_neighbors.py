@@ -63,6 +63,12 @@ def test_bounds_say_how_many_neighbors_keep_the_values(frame):
     assert stated / 100 <= unchanged.mean() + 0.01
     assert stated / 100 == pytest.approx(unchanged.mean(), abs=0.02)
     assert "the values behind them are those of this case. Other values with " in values_sentence(e)
+    assert e.certificate.keeps_some
+    n = len(e.terms)
+    assert (
+        f"While the values behind these {n} facts stay or move to other intervals in which the facts hold,"
+        in str(e)
+    )
 
 
 def test_a_bound_is_tested_beyond_the_interval_of_the_own_value():
@@ -150,8 +156,8 @@ def test_the_requested_error_is_stated_in_the_units_of_the_output():
     e = shortest(lambda z: 50 * (0.5 * z[:, 0] + 0.4 * z[:, 1] + 0.02 * z[:, 2]), output_range=(-50, 50))
     assert e.certificate.n_facts == 2
     assert on_the_sample(e.certificate).endswith(
-        ": with these 2 facts held, the typical move of the output (root mean square) is at most 10; with any one "
-        "fact held, it is larger."
+        ": with these 2 facts held, the typical move of the output (root mean square) is at most 10, the limit "
+        "set; with any one fact held, it is larger."
     )
     limit = dataclasses.replace(e.certificate, status=Status.LIMIT)
     assert on_the_sample(limit).startswith("With these 2 facts held, the typical move of the output (root mean")

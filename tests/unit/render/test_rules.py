@@ -46,8 +46,8 @@ def test_facts_that_all_speak_for_the_class_are_the_condition():
 def test_facts_speak_for_a_label():
     text = rule_of(label, output="vote")
     assert text.startswith(
-        'a = +1 and b = +1 speak for vote = "yes"; d = +1 and c = +1 speak against it. If all 4 hold, then vote '
-        'stays "yes" in all 15 possible neighbors.'
+        'a = +1 and b = +1 speak for vote = "yes"; d = +1 and c = +1 speak against it. If all 4 hold, then the '
+        'predicted vote stays "yes" in all 15 possible neighbors.'
     )
 
 
@@ -65,15 +65,16 @@ def test_facts_speak_for_the_side_of_a_threshold(row, sides):
     text = rule_of(good, row, output="score", threshold=0.6, output_range=(0, 1))
     side = sides.partition("speaks for score ")[2] or sides.partition("speak for score ")[2]
     assert text.startswith(
-        f"{sides} If all 4 hold, then score stays {side.partition(';')[0]} in all 15 possible neighbors."
+        f"{sides} If all 4 hold, then the predicted score stays {side.partition(';')[0]} in all 15 possible "
+        "neighbors."
     )
 
 
 def test_facts_raise_and_lower_a_number():
     text = rule_of(lambda z: 1000 * good(z), k=4, output="price", output_range=(0, 1000))
     assert text.startswith(
-        "a = +1 raises the predicted price; b = +1 and c = +1 lower it. If all 3 hold, then price stays within "
-        "100 of 690 in "
+        "a = +1 raises the predicted price; b = +1 and c = +1 lower it. If all 3 hold, then the predicted price "
+        "stays within 100 of 690 in "
     )
 
 
@@ -97,16 +98,22 @@ def test_an_empty_rule_says_what_is_measured():
         "70.7%."
     )
     always = rule_of(lambda z: 0.3 + 0 * z[:, 0], k=1, output="rate")
-    assert always == "Over all 255 possible neighbors, rate stays within 0.2 of 0.3 in all of them."
+    assert always == "Over all 255 possible neighbors, the predicted rate stays within 0.2 of 0.3 in all of them."
     e = al.Explainer(both, al.Hypercube(NAMES), classes=["bad", "good"]).explain(ONES, k=1, n_certify=0)
     assert e.as_rule() == 'No fact is held, and how often "good" stays the predicted class was not measured.'
 
 
 def test_a_rule_that_leaves_nothing_to_change_says_so():
     text = al.explain(lambda z: z[:, 0] / 2, [1, -1], k=3, names=["paid", "late"], output="score", keep_noise=True)
-    assert text.as_rule() == "If paid = +1, then score stays within 0.2 of 0.5 in the only possible neighbor."
+    assert (
+        text.as_rule()
+        == "If paid = +1, then the predicted score stays within 0.2 of 0.5 in the only possible neighbor."
+    )
     alone = al.explain(lambda z: z[:, 0] / 2, [1], k=2, names=["paid"], output="score")
-    assert alone.as_rule() == "If paid = +1, then score stays within 0.2 of 0.5, because nothing else can change."
+    assert (
+        alone.as_rule()
+        == "If paid = +1, then the predicted score stays within 0.2 of 0.5, because nothing else can change."
+    )
 
 
 def test_a_rule_whose_facts_all_speak_against_it_says_so():
@@ -130,7 +137,7 @@ def test_values_that_stay_are_named():
     model = lambda rows: np.asarray(rows["age"]) - np.asarray(rows["debt"])  # noqa: E731
     text = al.Explainer(model, al.Table(frame), output="net").explain(45, k=3).as_rule()
     assert " net; " in text
-    assert "lowers it. If age stays 45.5 and debt stays 14, then net stays" in text
+    assert "lowers it. If age stays 45.5 and debt stays 14, then the predicted net stays" in text
 
 
 def test_facts_about_one_attribute_speak_with_one_voice():
@@ -151,3 +158,14 @@ def test_facts_about_one_attribute_speak_with_one_voice():
     assert "lower" not in changed.as_rule()  # one fact, which points one way
     assert "The 2 facts about age add 0.2" in changed.explain_itself()
     assert "The 2 facts about <bdi>age</bdi> add 0.2" in changed.to_html()
+
+
+def test_a_rule_whose_facts_do_not_help_says_how_often_the_output_stays_anyway():
+    e = al.Explainer(both, al.Hypercube(NAMES), classes=["bad", "good"]).explain(ONES, k=5)
+    same = dataclasses.replace(e.certificate, stability=e.certificate.baseline_stability)
+    text = dataclasses.replace(e, certificate=same).as_rule()
+    assert "; over all 255 possible neighbors, in " in text
+    assert text.endswith("Holding the facts makes no difference to the predicted class.") or text.endswith(
+        "more often while they hold than over all neighbors."
+    )
+    assert "over all" not in e.as_rule()

@@ -119,7 +119,7 @@ def test_exactly_equal_figures_make_no_difference():
         (
             (0.70, 0.69, 0.71),
             (0.6, 0.58, 0.62),
-            "unreliable explanation. The decision changes in 30.0% of neighbors although these facts hold. Do not",
+            "unreliable explanation. The decision changes in 30.0% of the neighbors in which these facts hold.",
         ),
         (
             (0.95, 0.94, 0.96),
@@ -167,6 +167,12 @@ def test_one_fact_is_one_fact():
 def test_a_robust_decision_is_praised_over_all_neighbors_and_not_for_its_facts():
     robust = with_stability((0.99, 0.98, 1.0), (0.972, 0.96, 0.98))
     assert short_claim(robust) == "Robust answer: the output stays at or above 0 in 97.2% of all neighbors"
+
+
+def test_a_reader_can_compute_the_floor_of_what_is_prevented_from_the_limits_shown():
+    shown = over_neighbors(with_stability((1.0, 0.9969, 1.0), (0.6279, 0.6004, 0.6551)))
+    assert "(joint 95% interval 99.6 to 100%); over all neighbors, in 62.8% (60.0 to 65.6%)" in shown
+    assert "prevents at least 98% of the changes" in shown  # 1 - 0.4 / 34.4; by the hidden digits, 99.1%
 
 
 def test_rounding_turns_nothing_into_all_or_none():
@@ -219,7 +225,7 @@ def test_facts_that_leave_nothing_to_change_were_hardly_tested():
         "While these 4 facts hold, nothing else can change, so the output stays at or above 0; over all "
         "neighbors, in 50.0% (joint 95% interval 47.5 to 52.5%)."
     )
-    assert verdict_reason(alone) == "As tested, these facts explain the decision, because nothing else can change."
+    assert verdict_reason(alone) == "While these facts hold, nothing else can change, so nothing had to be tested."
     none = with_stability((1.0, 1.0, 1.0), (1.0, 0.985, 1.0), reach=0.01, event_probability=1.0)
     assert verdict_reason(none).startswith(
         "99.0% of the draws equal this case, so that the facts were hardly tested."

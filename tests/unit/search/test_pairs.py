@@ -83,7 +83,7 @@ def test_the_model_itself_is_found_and_told():
         "neighbors; over all 63 possible neighbors, each weighted by its probability, in 42.9%.",
     ]
     assert e.as_rule() == (
-        "(x0 = +1 and x1 = +1) raises the predicted f(x); x2 = -1 lowers it. If both hold, then f(x) stays within "
+        "(x0 = +1 and x1 = +1) raises f(x); x2 = -1 lowers it. If both hold, then f(x) stays within "
         "0.2 of 0.1 in "
         "all 7 possible neighbors."
     )

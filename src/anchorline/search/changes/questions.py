@@ -15,6 +15,7 @@ class Questions:
     """The model seen from one instance, and the goal of the changes.
 
     ``alone`` remembers for every cell of candidates that were tried alone the replies, and which of them it is.
+    ``turned`` remembers the same for every change of several facts that turns.
     """
 
     candidates: Candidates
@@ -22,6 +23,7 @@ class Questions:
     goal: Goal
     max_queries: int
     alone: dict[int, tuple[Reply, int]] = field(default_factory=dict)
+    turned: dict[tuple[int, ...], tuple[Reply, int]] = field(default_factory=dict)
 
     @property
     def left(self) -> int:
@@ -49,13 +51,20 @@ class Questions:
             inputs = self.candidates.choices.realize(owner[chosen[first:last]], value[chosen[first:last]])
             parts.append(self.goal.judge(self.predictor, *self.predictor.query(inputs, last - first)))
         reply = parts[0].joined(*parts[1:]) if parts else Reply(np.zeros(0, dtype=bool), np.zeros(0), None, None)
+        self._remember(chosen, reply)
+        return reply
+
+    def _remember(self, chosen: np.ndarray, reply: Reply) -> None:
         if chosen.shape[1] == 1:
             places = np.flatnonzero(chosen[:, 0] >= 0)
             cells = self.candidates.cell[chosen[places, 0]].tolist()
             self.alone.update((cell, (reply, i)) for cell, i in zip(cells, places.tolist(), strict=True))
-        return reply
+            return
+        for i in np.flatnonzero(reply.reached).tolist():
+            self.turned[tuple(sorted(chosen[i][chosen[i] >= 0].tolist()))] = reply, i
 
     def known(self, change: tuple[int, ...]) -> Reply | None:
-        """Return the reply to a single fact that was tried already, or None."""
-        reply, i = self.alone.get(int(self.candidates.cell[change[0]]), (None, 0))
-        return None if reply is None or len(change) > 1 else reply.part(slice(i, i + 1))
+        """Return the reply to a change that turned, or to a single fact that was tried; None if there is none."""
+        single = self.alone.get(int(self.candidates.cell[change[0]])) if len(change) == 1 else None
+        remembered = single or self.turned.get(tuple(sorted(change)))
+        return None if remembered is None else remembered[0].part(slice(remembered[1], remembered[1] + 1))
