@@ -137,9 +137,10 @@ def _check_frontier(explanation: "Explanation", frontier: "FrontierLike | None")
 
 
 def _header(explanation: "Explanation") -> str:
-    total = summands(explanation).total
+    total, is_answer = summands(explanation).total, explanation.certificate.decision != "class"
+    kicker = "The model's answer, and why" if is_answer else "One output of the model, and why"
     return (
-        f'<header><p class="kicker">The model\'s answer, and why</p>'
+        f'<header><p class="kicker">{kicker}</p>'
         f"<h1>{escape_statement(total.text, total.name)} = {total.number.replace('-', '&minus;')}</h1>"
         f'<p class="lead">{rule_markup(explanation)}</p>'
         f"{verdict_markup(explanation)}{warnings_markup(explanation)}</header>"
@@ -151,7 +152,7 @@ def _sum(explanation: "Explanation", training_mean: float | None) -> str:
         "The numbers add up exactly, digit for digit. Solid bars add; hatched bars subtract.",
         level_sentences(explanation, "", escape_text)[0],
         means_key(explanation, training_mean),
-        *same_sentences(explanation),
+        *same_sentences(explanation, escape_text),
         neighbor_sentence(explanation),
         VERDICT_SENTENCE,
     ]

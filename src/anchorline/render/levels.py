@@ -5,6 +5,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from anchorline.render.characters import printable
 from anchorline.render.claims import value
 from anchorline.render.neighbors import mean_over_neighbors, neighbor_sentence, own_intervals
 from anchorline.render.summands import STARTING_LEVEL, added_together, predicted, summands
@@ -37,16 +38,18 @@ def legend(
     return "\n".join(
         [
             *level_sentences(explanation, mark, format_name, training),
-            *same_sentences(explanation),
+            *same_sentences(explanation, format_name),
             neighbor_sentence(explanation),
             VERDICT_SENTENCE,
         ]
     )
 
 
-def same_sentences(explanation: "Explanation") -> list[str]:
-    """Return within which distance a number counts as unchanged; nothing for decisions."""
-    within = explanation.certificate.same_within
+def same_sentences(explanation: "Explanation", format_name: Callable[[str], str] = lambda name: name) -> list[str]:
+    """Return what the decision is, or within which distance a number counts as unchanged; nothing for classes."""
+    within, limit = explanation.certificate.same_within, explanation.parameters.get("threshold")
+    if explanation.certificate.decision == "threshold" and limit is not None:
+        return [f"The decision is whether {predicted(explanation, format_name)} is at least {limit:.4g}."]
     if within is None:
         return []
     low, high = explanation.parameters["output_range"]
@@ -91,8 +94,11 @@ def level_sentences(
 def _together(explanation: "Explanation", format_name: Callable[[str], str]) -> list[str]:
     """Return what several facts about one attribute add together, in one sentence per attribute."""
     counts = Counter(term.name for term in summands(explanation).terms)
+    own = {printable(name): text for name, text in own_intervals(explanation).items()}
+    whole = {name for name, text in own.items() if any(term.literal.text == text for term in explanation.terms)}
     return [
-        f"The {counts[name]} facts about {format_name(name)} add {total:f} together."
+        f"The {counts[name]} facts about {format_name(name)} add {total:f} together"
+        f"{'.' if name in whole or counts[name] > 2 else '; only one of them can be broken at a time.'}"
         for name, total in added_together(explanation).items()
         if counts[name] > 1
     ]

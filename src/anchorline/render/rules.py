@@ -89,10 +89,11 @@ def _held(explanation: "Explanation") -> list[tuple[str, str]]:
 
 
 def _by_attribute(explanation: "Explanation") -> list[tuple[str, str, float]]:
-    """Return name, statement and contribution of every fact, largest first; facts about one attribute are one.
+    """Return name, statement and contribution of every fact, largest first.
 
-    They hold together, and what they add together is what the attribute adds; it is stated, because each of them
-    may add the opposite. A pair is a fact of its own, in parentheses, so that its "and" does not join two facts.
+    Facts about one attribute that point the same way are one, with what they add together; others are broken by
+    lower and by higher values, whose effects are opposite. A pair is a fact of its own, in parentheses, so that
+    its "and" does not join two facts.
     """
     singles = [term for term in explanation.terms if term.index < len(explanation.single_literals)]
     by_name: dict[str, list[Term]] = {}
@@ -100,13 +101,34 @@ def _by_attribute(explanation: "Explanation") -> list[tuple[str, str, float]]:
         by_name.setdefault(term.literal.name, []).append(term)
     sums, facts = added_together(explanation), []
     for name, terms in by_name.items():
-        text = terms[0].literal.text
-        if len(terms) > 1:
-            text = f"{name} (its {len(terms)} facts together: {sums[printable(name)]:+f})"
+        sides = _by_side(explanation, terms)
+        if len({effect > 0 for _, effect in sides}) > 1 or len(terms) == 1:
+            facts += [(name, text, effect) for text, effect in sides]
+            continue
+        text = f"{name} (its {len(terms)} facts together: {sums[printable(name)]:+f})"
         facts.append((name, text, sum(term.contribution for term in terms)))
     pairs = [term for term in explanation.terms if term.index >= len(explanation.single_literals)]
     facts += [(term.literal.name, f"({term.literal.text})", term.contribution) for term in pairs]
     return sorted(facts, key=lambda fact: -abs(fact[2]))
+
+
+def _by_side(explanation: "Explanation", terms: list["Term"]) -> list[tuple[str, float]]:
+    """Return what lower and higher values of an attribute break, as facts and what these add.
+
+    A value beyond a stated bound breaks the stated interval, too; one on the other side breaks the interval alone.
+    """
+    name = terms[0].literal.name
+    interval = [term for term in terms if term.literal.text == own_intervals(explanation)[name]]
+    bounds = [term for term in terms if term not in interval]
+    others = [
+        literal.text
+        for literal in explanation.single_literals
+        if literal.name == name and all(literal.text != term.literal.text for term in terms)
+    ]
+    if not (len(interval) == len(bounds) == len(others) == 1):
+        return [(term.literal.text, term.contribution) for term in terms]
+    whole, bound = interval[0].contribution, bounds[0]
+    return [(bound.literal.text, whole + bound.contribution), (others[0], whole)]
 
 
 def _sides(explanation: "Explanation", format_fact: Format, format_name: Callable[[str], str]) -> str:

@@ -211,11 +211,13 @@ def _weak_reason(certificate: "Certificate", losses: Losses) -> str:
         return f"It was not shown that {output} stays more often while {_hold(certificate)}."
     if losses.held[1] <= GOOD:
         return f"{_capital(_facts(certificate, 'hold'))} {output}, but it stays nearly as often without."
-    less = f"While {_hold(certificate)}, {output} changes{more} less often"
+    less, still = f"{output} changes less often", "it still does"
+    if more:
+        less, still = f"changes{more} are rarer", "they occur"
     share = certificate.held_share
     assert share is not None  # it was measured
-    still = f"it still does in {percent(1 - share.value)}% of neighbors"
-    return f"{less}, but {still}; a trustworthy explanation allows {GOOD:.0%}."
+    still = f"{still} in {percent(1 - share.value)}% of these neighbors"
+    return f"While {_hold(certificate)}, {less}, but {still}; a trustworthy explanation allows {GOOD:.0%}."
 
 
 def _capital(text: str) -> str:

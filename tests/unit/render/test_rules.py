@@ -155,9 +155,17 @@ def test_facts_about_one_attribute_speak_with_one_voice():
     changed = dataclasses.replace(
         explained, contributions=contributions, intercept=float(explained.prediction - contributions.sum())
     )
-    assert "lower" not in changed.as_rule()  # one fact, which points one way
-    assert "The 2 facts about age add 0.2" in changed.explain_itself()
-    assert "The 2 facts about <bdi>age</bdi> add 0.2" in changed.to_html()
+    rule, other = changed.as_rule(), explained.literals[bound + 1]
+    assert other.name == "age"
+    assert f"{explained.literals[bound].text} raises" in rule  # opposite effects are not added up to one
+    assert f"{other.text} lowers" in rule  # a value beyond it breaks the interval alone
+    contributions[interval] = 0.1
+    same = dataclasses.replace(
+        explained, contributions=contributions, intercept=float(explained.prediction - contributions.sum())
+    )
+    assert "lower" not in same.as_rule()  # one fact, which points one way
+    assert "The 2 facts about age add 0.4" in same.explain_itself()
+    assert "The 2 facts about <bdi>age</bdi> add 0.4" in same.to_html()
 
 
 def test_a_rule_whose_facts_do_not_help_says_how_often_the_output_stays_anyway():

@@ -109,7 +109,7 @@ def test_exactly_equal_figures_make_no_difference():
             (0.90, 0.89, 0.91),
             (0.6, 0.58, 0.62),
             "weak explanation. While these facts hold, the decision changes less often, but it still does in "
-            "10.0% of neighbors; a trustworthy explanation allows 5%.",
+            "10.0% of these neighbors; a trustworthy explanation allows 5%.",
         ),
         (
             (0.90, 0.89, 0.91),
