@@ -27,6 +27,7 @@ N_TREES = 100
 N_TIMED = 500  # rows for the fast ones; sampling and certificates take a part of them
 N_SLOW = 6
 N_ROWS = 10
+N_COMPARED = 20  # rows per table whose facts are compared with those of SHAP
 N_FRESH = 20_000
 N_SEEDS = 20
 
@@ -127,44 +128,58 @@ def _interleaved(calls: dict[str, tuple[Callable[[], Any], int]], n_turns: int =
     return {name: spent[name] / (n_turns * n_rows) for name, (_, n_rows) in calls.items()}
 
 
-def tree_quality(data: Path, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
-    """Yield errors of our facts and of as many attributes with the largest SHAP values, on fresh neighbors."""
+def tree_quality(data: Path, n_rows: int = N_COMPARED) -> Iterator[dict[str, Any]]:
+    """Yield errors of our facts and of as many attributes with the largest SHAP values, on fresh neighbors.
+
+    Once for the sum that fits best, and once for ``objective="relevance"``, whose facts hold the output best.
+    """
     for name, model, frame, explainer in _read_tables(data):
         values = _shap_of_attributes(explainer, model, frame)
         rows = _chosen(frame, n_rows)
-        pairs = [_measured(explainer, row, values) for row in rows]
-        kept = [pair for pair in pairs if pair is not None]
-        ours, theirs = ([pair[side] for pair in kept] for side in (0, 1))
-        yield {
-            "table": name,
-            "model": type(model[-1]).__name__,
-            "rows": len(kept),
-            "mean_facts": statistics.mean(pair[2] for pair in kept) if kept else None,
-            **_means(
-                "relevance_error", [one.relevance_error for one in ours], [one.relevance_error for one in theirs]
-            ),
-            **_means("stability", [one.stability for one in ours], [one.stability for one in theirs]),
-        }
+        for objective in ("fidelity", "relevance"):
+            pairs = [_measured(explainer, row, values, objective) for row in rows]
+            kept = [pair for pair in pairs if pair is not None]
+            yield {
+                "table": name,
+                "model": type(model[-1]).__name__,
+                "objective": objective,
+                "rows": len(kept),
+                "mean_facts": statistics.mean(pair[2] for pair in kept) if kept else None,
+                **_means("relevance_error", kept),
+                **_means("stability", kept),
+            }
 
 
-def _means(name: str, ours: Sequence[Any], theirs: Sequence[Any]) -> dict[str, float | None]:
-    """Return the mean of an estimate for both sides; None where it is not measured, as stability of a number."""
-    known = [(a.value, b.value) for a, b in zip(ours, theirs, strict=True) if a is not None and b is not None]
-    if not known:
-        return {name: None, f"shap_{name}": None}
-    return {name: statistics.mean(a for a, _ in known), f"shap_{name}": statistics.mean(b for _, b in known)}
+def _means(name: str, pairs: Sequence[Any]) -> dict[str, float | None]:
+    """Return the mean of an estimate for both sides, and the standard error of their difference, row by row."""
+    estimates = [(getattr(ours, name), getattr(theirs, name)) for ours, theirs, _ in pairs]
+    known = [(a.value, b.value) for a, b in estimates if a is not None and b is not None]
+    names = (name, f"shap_{name}", f"{name}_difference_error")
+    if len(known) < 2:
+        return dict.fromkeys(names)
+    differences = [a - b for a, b in known]
+    means = (statistics.mean(a for a, _ in known), statistics.mean(b for _, b in known))
+    return dict(zip(names, (*means, statistics.stdev(differences) / len(known) ** 0.5), strict=True))
 
 
-def _measured(explainer: Explainer, row: int, values: Callable[[int, int | None], np.ndarray]) -> Any:
-    """Return the assessments of our facts and of SHAP's, and their number; None if we find no fact."""
-    e = explainer.explain(row, k=K, n_certify=0)
+def _measured(
+    explainer: Explainer, row: int, values: Callable[[int, int | None], np.ndarray], objective: Any
+) -> Any:
+    """Return the assessments of our facts and of SHAP's, and their number; None if we find no fact.
+
+    SHAP's largest attributes are held by the statement about each, which holds their values.
+    """
+    e = explainer.explain(row, k=K, n_certify=0, objective=objective)
     n_facts = int(np.count_nonzero(e.contributions))
     if n_facts == 0:
         return None
-    shap_values = values(row, e.parameters["column"])
+    case = explainer.prepare(row, Settings.from_keywords(k=K))
+    attributes = [source.attribute for source in case.neighborhood.sources]
+    statements = np.unique(case.law.groups, return_index=True)[1]  # of each attribute, the first literal
+    shap_values = values(row, e.parameters["column"])[attributes]
     top = np.argsort(-np.abs(shap_values), kind="stable")[:n_facts]
     kept = np.zeros(len(e.contributions))
-    kept[top] = np.where(shap_values[top] == 0, 1e-12, shap_values[top])
+    kept[statements[top]] = np.where(shap_values[top] == 0, 1e-12, shap_values[top])
     ours, theirs = (explainer.assess(row, sums, n_fresh=N_FRESH, k=K) for sums in (e.contributions, kept))
     return ours, theirs, n_facts
 

@@ -19,6 +19,7 @@ smallest and the r - i largest covariances. All i are tried. This is exact if th
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -56,6 +57,10 @@ class IndependentProblems:
         """The mean squared drops, (n,)."""
         return np.asarray(self.rests + self.means**2 + (self.covariances**2 / self.variance).sum(axis=1))
 
+    def with_squares(self, squares: np.ndarray) -> "IndependentProblems":
+        """Return the problems of drops with these mean squares (n,)."""
+        return replace(self, rests=np.maximum(squares - replace(self, rests=np.zeros(len(squares))).squares, 0.0))
+
     def take(self, rows: np.ndarray) -> "IndependentProblems":
         """Return some of the problems."""
         each = {name: getattr(self, name)[rows] for name in _PER_PROBLEM}
@@ -74,6 +79,11 @@ class IndependentSums:
     objectives: np.ndarray
     with_level: np.ndarray
     solved: np.ndarray
+
+    @property
+    def lower_bounds(self) -> np.ndarray:
+        """The objectives, because nothing is better."""
+        return self.objectives
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +122,7 @@ def solve_independent(problems: IndependentProblems, allowed: np.ndarray) -> Ind
     added = contributions.sum(axis=1)
     unfitted = v * ((contributions - covariances / v) ** 2).sum(axis=1)
     objectives = problems.rests + unfitted + (means - p * added) ** 2
-    solved = (sizes > 0) & _are_clear(problems, contributions, chosen, with_level, added)
+    solved = (sizes > 0) & are_clear(problems, contributions, chosen, with_level)
     return IndependentSums(contributions, objectives, with_level, solved)
 
 
@@ -192,16 +202,28 @@ def _chosen(ends: _Ends, n_small: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return chosen
 
 
-def _are_clear(
-    problems: IndependentProblems,
-    contributions: np.ndarray,
-    chosen: np.ndarray,
-    with_level: np.ndarray,
-    added: np.ndarray,
+class _Posed(Protocol):
+    """What the problems of this and of other solvers have in common."""
+
+    @property
+    def squares(self) -> np.ndarray: ...
+
+    @property
+    def predictions(self) -> np.ndarray: ...
+
+    @property
+    def origins(self) -> np.ndarray: ...
+
+    @property
+    def box(self) -> float | None: ...
+
+
+def are_clear(
+    problems: _Posed, contributions: np.ndarray, chosen: np.ndarray, with_level: np.ndarray
 ) -> np.ndarray:
     """Return which sums are inside the box, and have no term that is so small that rounding decides about it."""
-    sizes, levels = np.abs(contributions), problems.predictions - added
-    smallest = np.where(chosen, sizes, np.inf).min(axis=1)
+    sizes, levels = np.abs(contributions), problems.predictions - contributions.sum(axis=1)
+    smallest = np.where(chosen, sizes, np.inf).min(axis=1, initial=np.inf)
     smallest = np.where(with_level, np.minimum(smallest, np.abs(levels - problems.origins)), smallest)
     squares = problems.squares
     clear = (smallest > _NEGLIGIBLE * np.sqrt(squares)) & (squares > _SMALLEST)

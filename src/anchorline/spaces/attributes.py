@@ -263,6 +263,12 @@ class Attribute:
             self._offers[own] = self._offer(own, literals)
         return self._offers[own]
 
+    def drawn(self, own: tuple[int, ...], literals: str, draw: str) -> Offer:
+        """Return `offer`; with marginal draws, also the way of taking a value that breaks nothing."""
+        offer, (start, stop) = self.offer(own, literals), self.block(own)
+        stays = () if draw == "breaking" or start == stop else (Way(start, stop - start, ()),)
+        return offer._replace(ways=offer.ways + stays) if stays else offer
+
     def _offer(self, own: tuple[int, ...], literals: str) -> Offer:
         start, stop = self.block(own)
         whole = Offer((), (Way(stop, self.starts[-1] - (stop - start), (0,)),))
@@ -284,8 +290,7 @@ class Attribute:
             breaks = tuple(j for j, broken in enumerate(broken_sets) if other in broken)
             ways.append(Way(self.starts[i], self.starts[i + 1] - self.starts[i], breaks))
         bounds = tuple(by_broken.values())[1:]
-        texts = tuple(encoding.bound_texts(code, bound) for bound in bounds)
-        return Offer(bounds, _merged(ways, self.starts[-1]), texts)
+        return Offer(bounds, _merged(ways, self.starts[-1]), tuple(encoding.bound_texts(code, b) for b in bounds))
 
     def statement(self, columns: Sequence[Column], codes: tuple[int, ...]) -> Statement:
         """Return what is true of the row: the statements of all columns, or of the only indicator that is 1."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from anchorline.errors import InstanceError, names_similar_keywords
 from anchorline.spaces import options
-from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Statement, Way, changes_of
+from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Statement, changes_of
 from anchorline.spaces.base import Change, Finding, Literal, Source
 from anchorline.spaces.columns import Column, digest_columns
 from anchorline.spaces.donor_index import DonorIndex, leading_rows
@@ -277,13 +277,8 @@ class TableNeighborhood:
     @cached_property
     def _offers(self) -> list[Offer]:
         """The literals of every breakable attribute, and the ways in which it changes."""
-        numbers = self._breakable.tolist()
-        offers = [self.attributes[i].offer(self._codes[i], self.offered) for i in numbers]
-        if self.drawing.draw == "breaking":
-            return offers
-        staying = [Way(start, stop - start, ()) for start, stop in self._blocks[:, numbers].T.tolist()]
-        pairs = zip(offers, staying, strict=True)
-        return [offer._replace(ways=(*offer.ways, way)) if way.size else offer for offer, way in pairs]
+        draw, numbers = self.drawing.draw, self._breakable.tolist()
+        return [self.attributes[i].drawn(self._codes[i], self.offered, draw) for i in numbers]
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:

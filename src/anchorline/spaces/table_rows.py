@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 
-from anchorline.spaces.attributes import Attribute
+from anchorline.spaces.attributes import Attribute, Way
 from anchorline.spaces.columns import BOOLEAN, NUMBER, Column, row_values
 from anchorline.spaces.natives import Natives
 from anchorline.spaces.rows import Schema
@@ -16,10 +16,28 @@ from anchorline.spaces.table import Table, TableNeighborhood
 from anchorline.spaces.values import identity_for_model
 
 
-def changes_in_one_way(table: Table) -> bool:
-    """Return whether every attribute of a row has one literal and changes in one way, by itself."""
+class RowWays(NamedTuple):
+    """How the attributes of n rows change: where their values come from, and which literals each way breaks.
+
+    ``begins`` and ``sizes`` (attributes, 1 + ways, n) are rows of the circular pool, as in `Source`: first those
+    of an attribute that keeps its literal, and then those of each way of changing. An attribute that no training
+    row breaks has no way. ``breaks`` (3, attributes, ways, n) is whether a way breaks the statement, the first or
+    the second bound.
+    """
+
+    begins: np.ndarray
+    sizes: np.ndarray
+    breaks: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "RowWays":
+        """Return the ways of some of the rows."""
+        return RowWays(*(each[..., rows] for each in self))
+
+
+def changes_alone(table: Table) -> bool:
+    """Return whether every attribute of a row changes by itself, and has at most three literals."""
     alone = table.neighbors == "independent" and table.valid is None
-    return alone and table.literals == "intervals" and table.drawing.draw == "breaking"
+    return alone and table.literals in ("intervals", "bounds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,17 +75,44 @@ class TableRows:
         return self.table.around(self.natives.row(i), tuple(columns))
 
     @cached_property
-    def kept(self) -> tuple[np.ndarray, np.ndarray]:
-        """Start and stop, in the pool, of the training rows that keep an attribute's literal, (attributes, n)."""
-        blocks = [self._kept(attribute) for attribute in self.table.attributes]
-        starts, stops = (np.array([block[end] for block in blocks]).reshape(-1, len(self)) for end in (0, 1))
-        return starts, stops
+    def ways(self) -> RowWays:
+        """How the attributes of the rows change."""
+        each = [self._ways(attribute) for attribute in self.table.attributes]
+        n_ways = max((part.breaks.shape[1] for part, _ in each), default=0)
+        shape = (len(each), 1 + n_ways, len(self))
+        begins, sizes = np.zeros((2, *shape), dtype=np.intp)
+        breaks = np.zeros((3, shape[0], n_ways, shape[2]), dtype=bool)
+        for number, (part, at) in enumerate(each):
+            own = part.breaks.shape[1]
+            begins[number, : 1 + own], sizes[number, : 1 + own] = part.begins[:, at], part.sizes[:, at]
+            breaks[:, number, :own] = part.breaks[..., at]
+        return RowWays(begins, sizes, breaks)
 
-    def _kept(self, attribute: Attribute) -> tuple[np.ndarray, np.ndarray]:
+    def _ways(self, attribute: Attribute) -> tuple[RowWays, np.ndarray]:
+        """Return how an attribute changes for each of its distinct codes, and which of these each row has."""
         pairs = zip(attribute.encodings, attribute.positions, strict=True)
-        codes = [encoding.codes(self.columns[j]).tolist() for encoding, j in pairs]
-        blocks = {row: attribute.block(row) for row in {*zip(*codes, strict=True)}}
-        return tuple(np.array([blocks[row] for row in zip(*codes, strict=True)], dtype=np.intp).T)
+        codes = [*zip(*(encoding.codes(self.columns[j]).tolist() for encoding, j in pairs), strict=True)]
+        numbers = {own: number for number, own in enumerate(dict.fromkeys(codes))}
+        sources = [self._sources(attribute, own) for own in numbers]
+        n_ways = max(len(ways) for _, ways in sources)
+        places, breaks = (
+            np.zeros((2, 1 + n_ways, len(sources)), np.intp),
+            np.zeros((3, n_ways, len(sources)), bool),
+        )
+        for i, (kept, ways) in enumerate(sources):
+            places[:, 0, i] = kept
+            for number, way in enumerate(ways):
+                places[:, 1 + number, i] = way[:2]
+                breaks[list(way.breaks), number, i] = True
+        return RowWays(places[0], places[1], breaks), np.array([numbers[own] for own in codes], dtype=np.intp)
+
+    def _sources(self, attribute: Attribute, own: tuple[int, ...]) -> tuple[tuple[int, int], tuple[Way, ...]]:
+        """Return the rows from which an attribute takes values, as `TableNeighborhood.sources` does."""
+        table, (start, stop) = self.table, attribute.block(own)
+        if stop - start == table.schema.n_rows:
+            return (0, 0), ()  # no training row breaks it
+        kept = (start, stop - start) if table.within == "redraw" else (0, 0)
+        return kept, attribute.drawn(own, table.literals, table.drawing.draw).ways
 
 
 def _columns_of(part: Any, names: Sequence[str]) -> list[Any] | None:

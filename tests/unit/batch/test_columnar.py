@@ -33,7 +33,7 @@ def table(n=300):
 
 
 def intervals(frame, **options):
-    return al.Table(frame, literals="intervals", **options)
+    return al.Table(frame, **({"literals": "intervals"} | options))
 
 
 def forest(frame, target, **options):
@@ -48,11 +48,11 @@ def with_categories():
     return make_pipeline(encoder, forest(np.zeros((2, 1)), [0, 1])).fit(frame, target), frame, {}
 
 
-def with_missing():
+def with_missing(**options):
     frame, target = table()
     frame.loc[::5, "a"] = np.nan
     model = HistGradientBoostingRegressor(max_iter=8, random_state=0).fit(frame, target)
-    return model, frame, {}
+    return model, frame, options
 
 
 def of_classes():
@@ -72,6 +72,13 @@ def plain(**options):
     return forest(frame, target), frame, options
 
 
+def only_categories():
+    frame, target = table()
+    frame = (frame.round() % 3).astype(int).astype(str)
+    model = make_pipeline(OneHotEncoder(), forest(np.zeros((2, 1)), [0, 1])).fit(frame, target)
+    return model, frame, {"literals": "bounds"}
+
+
 def of_array():
     frame, target = table()
     values = frame.to_numpy()
@@ -88,6 +95,13 @@ SETTINGS = {
     "redraw": lambda: plain(within="redraw"),
     "group": lambda: plain(groups={"pair": ["a", "f"]}),
     "fixed": lambda: plain(fixed=["b"]),
+    "marginal": lambda: plain(draw="marginal"),
+    "bounds": lambda: plain(literals="bounds"),
+    "bounds, redraw": lambda: plain(literals="bounds", within="redraw"),
+    "bounds, group": lambda: plain(literals="bounds", groups={"pair": ["a", "f"]}),
+    "bounds, marginal": lambda: plain(literals="bounds", draw="marginal"),
+    "bounds, missing": lambda: with_missing(literals="bounds"),
+    "bounds, no numbers": only_categories,
     "categories": with_categories,
     "missing": with_missing,
     "classes": of_classes,
@@ -114,25 +128,29 @@ def test_same_bytes_as_one_by_one(name):
     assert all(e.certificate.by_leaves and e.is_proved and e.certificate.n_queries == 1 for e in many)
 
 
+@pytest.mark.parametrize("name", ["plain", "bounds"])
 @pytest.mark.parametrize("settings", [{"k": 1}, {"k": 9}, {"sigma": 3.0}, {"keep_noise": True}, {"box": None}])
-def test_same_bytes_with_other_settings(settings):
-    explainer, rows = explainer_and_rows("plain")
+def test_same_bytes_with_other_settings(settings, name):
+    explainer, rows = explainer_and_rows(name)
     chosen = KEYWORDS | settings
     many = explainer.explain_many(rows, **chosen)
     assert [e.to_json() for e in many] == [explainer.explain(i, **chosen).to_json() for i in range(len(many))]
 
 
-def test_facts_without_effect_are_left_out():
+@pytest.mark.parametrize("literals", ["intervals", "bounds"])
+def test_facts_without_effect_are_left_out(literals):
     frame, target = table()
     model = forest(frame * [1, 1, 0, 0, 0, 0], target)  # two of six columns are used
-    explainer = al.Explainer(model, intervals(frame))
+    explainer = al.Explainer(model, al.Table(frame, literals=literals))
     many = explainer.explain_many(frame[:10], k=6, n_certify=0)
     assert [e.to_json() for e in many] == [explainer.explain(i, k=6, n_certify=0).to_json() for i in range(10)]
-    assert {e.certificate.n_left_out for e in many} == {4}
+    left_out = {e.certificate.n_left_out for e in many}
+    assert left_out == {4} if literals == "intervals" else max(left_out) >= 4
 
 
-def test_equals_other_engines():
-    explainer, rows = explainer_and_rows("plain")
+@pytest.mark.parametrize("name", ["plain", "bounds"])
+def test_equals_other_engines(name):
+    explainer, rows = explainer_and_rows(name)
     here = explainer.explain_many(rows, **KEYWORDS)
     assert explainer.explain_many(rows, n_jobs=2, **KEYWORDS).records == here.records
     assert explainer.explain_many(rows, share_calls=True, **KEYWORDS).records == here.records
@@ -183,10 +201,19 @@ def test_answers_that_depend_on_the_batch_are_not_taken_together():
     assert not any(isinstance(held, PendingRow) for held in many._held)
 
 
-def test_bounds_are_solved_one_by_one():
+def test_thresholds_are_solved_one_by_one():
     frame, target = table()
-    many = al.Explainer(forest(frame, target), al.Table(frame)).explain_many(frame[:3], **KEYWORDS)
+    thresholds = al.Table(frame, literals="thresholds")
+    many = al.Explainer(forest(frame, target), thresholds).explain_many(frame[:3], **KEYWORDS)
     assert not any(isinstance(held, PendingRow) for held in many._held)
+
+
+def test_the_default_table_is_solved_together():
+    frame, target = table()
+    explainer = al.Explainer(forest(frame, target), al.Table(frame))
+    many = explainer.explain_many(frame[:60], **KEYWORDS)
+    assert sum(isinstance(held, PendingRow) for held in many._held) > 55
+    assert any(">=" in term.literal.text for e in many[:5] for term in e.terms)
 
 
 def test_certificates_and_samples_are_made_one_by_one():

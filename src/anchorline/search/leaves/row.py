@@ -7,6 +7,7 @@ import numpy as np
 
 from anchorline.optimize.evidence import Evidence
 from anchorline.search.leaves.moments import leaf_moments, reached
+from anchorline.search.leaves.outcomes import Outcomes
 from anchorline.search.leaves.pairs import n_pairs, second_moment
 from anchorline.search.leaves.sums import Drawn, LeafSums
 from anchorline.search.sampling import Event
@@ -76,6 +77,22 @@ class LeafRow:
     def attributes(self) -> np.ndarray:
         """The attributes of the table that can change, (attributes of the law,)."""
         return np.array([source.attribute for source in self.sources], dtype=np.intp)
+
+    @property
+    def _breaks(self) -> np.ndarray:
+        """Which literals of an attribute its outcomes break, (3, attributes, ways, 1)."""
+        groups = self.law.groups
+        numbers = np.arange(len(groups)) - np.searchsorted(groups, groups)  # literals of an attribute are adjacent
+        breaks = np.zeros((3, self.sums.n_attributes, self.weights.shape[1] - 1, 1), dtype=bool)
+        breaks[numbers, self.attributes[groups], :, 0] = self.law.breaks[:, 1:]
+        return breaks
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """What changes of attributes do, for attributes with at most three literals."""
+        mean, covariances = self.by_attribute
+        n_ways = self.weights.shape[1] - 1  # `known` may have more, which are never taken
+        return Outcomes(self.weights, self._breaks, np.array([mean]), covariances[:, :n_ways, None])
 
     @cached_property
     def explainable(self) -> float:

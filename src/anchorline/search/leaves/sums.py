@@ -13,6 +13,7 @@ from anchorline.search.leaves.pairs import Attribute, Factors
 from anchorline.search.leaves.paths import Paths
 from anchorline.search.leaves.sets import MAX_LISTED, Marginal, OrderedSets, n_listed, sets_of
 from anchorline.spaces.base import Law, Source
+from anchorline.spaces.table_rows import RowWays
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,17 +188,14 @@ class Drawn:
         return cls(weights, begins, sizes)
 
     @classmethod
-    def of_rows(cls, kept: tuple[np.ndarray, np.ndarray], n_training: int, p: float, *, redraw: bool) -> "Drawn":
-        """Return how attributes are drawn that change in one way: to any training row that breaks the literal.
-
-        ``kept`` are start and stop, (attributes, n) each, of the training rows that keep the literal.
-        """
-        (starts, stops), sizes = kept, kept[1] - kept[0]
-        changing = sizes < n_training
-        weights = np.stack([np.where(changing, 1 - p, 1.0), np.where(changing, p, 0.0)], axis=1)
-        own = sizes * (changing & redraw)
-        begins = np.stack([starts * (own > 0), np.where(changing, stops, 0)], axis=1)
-        return cls(weights, begins, np.stack([own, np.where(changing, n_training - sizes, 0)], axis=1))
+    def of_rows(cls, ways: RowWays, p: float) -> "Drawn":
+        """Return how the attributes of many rows are drawn."""
+        sizes = ways.sizes[:, 1:]
+        totals = sizes.sum(axis=1)
+        weights = np.zeros(ways.sizes.shape)
+        weights[:, 0] = np.where(totals, 1 - p, 1.0)
+        weights[:, 1:] = p * (sizes / np.maximum(totals, 1)[:, None])
+        return cls(weights, ways.begins, ways.sizes)
 
     def take(self, rows: np.ndarray | slice) -> "Drawn":
         """Return how the attributes of some of the rows are drawn."""
