@@ -77,11 +77,11 @@ NOTES = {
     "more. 'Exact errors' computes relevance and baseline error over pairs of leaves, however many, and 'queries' "
     "measures 5,000 neighbors instead. Calls take turns in one run; 6 rows each, apart from the first two.",
     "tree_quality": "k = 5, raw tables (at most 3,000 training rows), 20 rows each; forests, boosted numbers, and "
-    "log-odds of boosted classes. The objective 'fidelity' finds the sum that fits best (default), and 'relevance' "
-    "the facts that hold the output best. SHAP's facts are the attributes with the largest sums of path-dependent "
-    "SHAP values, as many as our facts, each held by the statement about its value. Both are held, and 20,000 fresh "
-    "neighbors measure the relevance error and how often the decision stays. The last column of each kind is the "
-    "standard error of the difference, row by row.",
+    "log-odds of boosted classes. The objective 'fidelity' finds the sum that fits best (default), "
+    "'relevance' the facts that hold the output best. SHAP's facts are the attributes with the largest "
+    "sums of path-dependent SHAP values, as many as our facts, each held by the statement about its "
+    "value. Both are held, and 20,000 fresh neighbors measure the relevance error and how often the "
+    "decision stays. The last column of each kind is the standard error of the difference, row by row.",
     "tree_noise": "k = 5, no certificate, 10 rows per table, 20 seeds. Shares of rows whose facts, or whose "
     "numbers, differ between seeds: with 5,000 sampled neighbors, and from leaves.",
     "tree_support": "Regressors of 20 trees on 400 rows. 'Adds up' means that base value plus contributions equal "
