@@ -174,7 +174,8 @@ def _measured(
     if n_facts == 0:
         return None
     case = explainer.prepare(row, Settings.from_keywords(k=K))
-    attributes = [source.attribute for source in case.neighborhood.sources]
+    neighborhood: Any = case.neighborhood
+    attributes = [source.attribute for source in neighborhood.sources]
     statements = np.unique(case.law.groups, return_index=True)[1]  # of each attribute, the first literal
     shap_values = values(row, e.parameters["column"])[attributes]
     top = np.argsort(-np.abs(shap_values), kind="stable")[:n_facts]
