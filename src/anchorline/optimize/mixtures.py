@@ -15,7 +15,7 @@ import numpy as np
 
 from anchorline.optimize.options import Options, Sums
 
-_STEPS = 10
+_STEPS = 6
 _SHARES = np.array([1.0, 0.75, 0.5, 0.375, 0.25, 0.1875, 0.125, 0.0625, 0.03125])  # of a new set in a mixture
 _PARTS = ((0, 3), (3, 6), (6, 7))  # options of one, two and three literals
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from anchorline.optimize.options import SIZES, Options, Sums
 
-_MOST = 20_000  # sets of one size per problem; with more, another solver is needed
+_MOST = 200_000  # sets of one size per problem; with more, another solver is needed
 _AT_ONCE = 400_000  # numbers of options times problems
 
 
@@ -95,16 +95,25 @@ def _search(
 ) -> None:
     """Record the best sets of problems with the numbers ``own``."""
     ranked, n = _Ranked.of(gains, limits, table), len(own)
-    nodes = _Nodes(np.arange(n), np.zeros((n, 0), np.intp), np.zeros(n), np.zeros((6, n)), np.full(n, sums.budget))
-    while len(nodes.rows):
+    waiting = [
+        _Nodes(np.arange(n), np.zeros((n, 0), np.intp), np.zeros(n), np.zeros((6, n)), np.full(n, sums.budget))
+    ]
+    while waiting:
+        nodes = waiting.pop()
         counts = _n_children(ranked, nodes, limits)
         many = np.bincount(nodes.rows, counts, minlength=n) > _MOST
         found.too_many[own[many]] = True
-        counts[found.too_many[own[nodes.rows]]] = 0
+        counts[many[nodes.rows]] = 0
+        if counts.sum() > _MOST and nodes.rows[0] != nodes.rows[-1]:  # one part after the other, to save memory
+            first = nodes.rows <= (nodes.rows[0] + nodes.rows[-1]) // 2
+            waiting += [nodes.take(~first), nodes.take(first)]
+            continue
         nodes = _children(options, ranked, nodes, counts)
         if len(nodes.rows):
             _record(ranked, nodes, sums.take(nodes.rows).values(nodes.terms), found, own)
-        nodes = nodes.take(nodes.left > 0)
+            nodes = nodes.take(nodes.left > 0)
+        if len(nodes.rows):
+            waiting.append(nodes)
 
 
 def _n_children(ranked: _Ranked, nodes: _Nodes, limits: np.ndarray) -> np.ndarray:
