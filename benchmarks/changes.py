@@ -71,7 +71,7 @@ def _compare(data: Path, dataset_id: int, n_rows: int, peers: Sequence[str]) -> 
         if finder is None:
             yield result | {"note": f"{PACKAGES[name]} is not installed"}
             continue
-        yield result | _summary(answers[name], answers["anchorline"])
+        yield result | _summary(answers[name], answers["anchorline"], answers["anchorline, rows"])
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,16 @@ def _answer(model: CountingModel, frame: Any, metric: "Metric", finder: Finder, 
     return Answer(bool(decisions[0] != decisions[1]), n_changed, sum(apart.values()), nearest, *cost)
 
 
-def _summary(answers: Sequence[Answer], ours: Sequence[Answer]) -> dict[str, Any]:
+def _summary(answers: Sequence[Answer], ours: Sequence[Answer], our_rows: Sequence[Answer]) -> dict[str, Any]:
+    """Return medians; times are compared row by row with both kinds of our examples, values and whole rows."""
     found = [answer for answer in answers if answer.is_valid is not None]
 
     def median(name: str) -> float | None:
         return statistics.median(getattr(answer, name) for answer in found) if found else None
 
-    ratios = [answer.seconds / own.seconds for answer, own in zip(answers, ours, strict=True)]
+    def times(other: Sequence[Answer]) -> float:
+        return statistics.median(answer.seconds / own.seconds for answer, own in zip(answers, other, strict=True))
+
     return {
         "found": len(found),
         "valid": sum(bool(answer.is_valid) for answer in found),
@@ -117,7 +120,8 @@ def _summary(answers: Sequence[Answer], ours: Sequence[Answer]) -> dict[str, Any
         "median_nearest_row": median("nearest"),
         "median_queries": statistics.median(answer.n_queries for answer in answers),
         "median_seconds": statistics.median(answer.seconds for answer in answers),
-        "median_times_anchorline": statistics.median(ratios),
+        "median_times_anchorline": times(ours),
+        "median_times_anchorline_rows": times(our_rows),
     }
 
 

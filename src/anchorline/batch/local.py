@@ -14,12 +14,12 @@ from typing import Any, Unpack
 from anchorline.batch.blas import one_blas_thread
 from anchorline.batch.columnar import Columnar
 from anchorline.batch.ids import rows_with_ids
-from anchorline.batch.partition import FrameRows, Work, failed_row_key, pack_work
+from anchorline.batch.partition import FrameRows, Work, pack_work
 from anchorline.batch.progress import Progress, ProgressReporter
 from anchorline.batch.workers import WorkerPool, explain_rows, learn_ranges_in_worker
 from anchorline.errors import ParameterError, RowError, UnpackableError, WorkerError
 from anchorline.explainer import Explainer
-from anchorline.result.explanations import Explanations, Failure, PendingRow, Record, failed_record
+from anchorline.result.explanations import Explanations, Failure, PendingRow, Record
 from anchorline.result.labels import index_of
 from anchorline.search.ready import Ranges
 from anchorline.settings import Keywords
@@ -371,7 +371,7 @@ class _Dispatcher:
             limit = f"{self._plan.row_timeout:g}"
             kind, message = "RowTimeout", f"The row was not explained within {limit} seconds, in two attempts."
         row = self._rows.take(place, place + 1)[0]
-        return failed_record(failed_row_key(self._work.explainer, row), kind, message)
+        return self._work.failed(row, kind, message)
 
 
 def _has_result(future: Future[Any] | None) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from anchorline.errors import FormatError, MissingDependencyError
 from anchorline.io.files import open_atomically
-from anchorline.result.explanations import COLUMNS, Record
+from anchorline.result.explanations import CHANGE_COLUMNS, COLUMNS, Record
 from anchorline.result.labels import RowIds
 
 ROWS_PER_GROUP = 256  # fixed for reproducible bytes, and small so that long explanations need little memory
@@ -116,8 +116,9 @@ def read_identity(path: Path) -> dict[str, Any] | None:
 
 
 def _schema(pa: Any, identity: Mapping[str, Any] | None, ids: RowIds | None) -> Any:
-    types = {"text": pa.string(), "number": pa.float64()}
-    fields = [("row", pa.int64()), *((name, types[kind]) for name, kind in COLUMNS.items())]
+    types, kinds = {"text": pa.string(), "number": pa.float64()}, dict(COLUMNS)
+    kinds |= CHANGE_COLUMNS if identity is not None and identity.get("changes") else {}
+    fields = [("row", pa.int64()), *((name, types[kind]) for name, kind in kinds.items())]
     metadata = {} if identity is None else {_IDENTITY: json.dumps(identity, sort_keys=True).encode()}
     if ids is not None:
         found = pa.array(ids.values).type

@@ -15,7 +15,15 @@ from anchorline.batch.sharing import share_calls
 from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer
 from anchorline.model.exits import contain_exits
-from anchorline.result.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
+from anchorline.result.explanations import (
+    COLUMNS,
+    Record,
+    change_values,
+    content_key,
+    failed_record,
+    frame_of,
+    record_of,
+)
 from anchorline.search.ready import Ranges
 from anchorline.settings import Keywords, Settings
 from anchorline.spaces.base import Finding
@@ -31,28 +39,49 @@ class Work:
     """The explainer and the settings that are applied to every row.
 
     ``share`` is the number of rows whose queries go to the model in one call; with 1, rows do not share calls.
+    ``changes`` adds what would change each decision to the records.
     """
 
     explainer: Explainer
     settings: Settings = field(default_factory=Settings)
     share: int = 1
+    changes: bool = False
 
     @classmethod
     def from_keywords(
-        cls, explainer: Explainer, *, share_calls: bool = False, **keywords: Unpack[Keywords]
+        cls,
+        explainer: Explainer,
+        *,
+        share_calls: bool = False,
+        changes: bool = False,
+        **keywords: Unpack[Keywords],
     ) -> "Work":
         """Return the work with the settings that these keywords describe."""
-        return cls(explainer, Settings.from_keywords(**keywords), SHARED_ROWS if share_calls else 1)
+        settings = Settings.from_keywords(**keywords)
+        return cls(explainer, settings, SHARED_ROWS if share_calls else 1, changes)
 
     def record(self, row: Any) -> Record:
         """Explain one row; an error becomes part of the record, so that the next row can follow."""
-        return _record(self.explainer, self.settings, row)
+        return self._record(self.explainer, row)
 
     def records(self, rows: Sequence[Any]) -> list[Record]:
         """Explain rows and return their records in order."""
         if self.share == 1:
             return [self.record(row) for row in rows]
-        return share_calls(self.explainer, lambda one, row: _record(one, self.settings, row), rows, self.share)
+        return share_calls(self.explainer, self._record, rows, self.share)
+
+    def _record(self, explainer: Explainer, row: Any) -> Record:
+        try:
+            with contain_exits():
+                record = record_of(explainer.explain_with(row, self.settings))
+                return record | change_values(explainer.changes(row, n=1)) if self.changes else record
+        except Exception as error:
+            return self.failed(row, type(error).__name__, str(error))
+
+    def failed(self, row: Any, error_type: str, error: str) -> Record:
+        """Return the record of a row without explanation."""
+        record = failed_record(failed_row_key(self.explainer, row), error_type, error)
+        return record | change_values(None) if self.changes else record
 
     def with_ranges(self) -> "Work":
         """Learn the ranges of the model's outputs, so that workers need not query for them; return this work.
@@ -68,14 +97,6 @@ class Work:
         with contextlib.suppress(Exception), contain_exits():
             return self.explainer.check(query=self.settings.max_queries is None)
         return ()
-
-
-def _record(explainer: Explainer, settings: Settings, row: Any) -> Record:
-    try:
-        with contain_exits():
-            return record_of(explainer.explain_with(row, settings))
-    except Exception as error:
-        return failed_record(failed_row_key(explainer, row), type(error).__name__, str(error))
 
 
 def failed_row_key(explainer: Explainer, row: Any) -> str:

@@ -103,6 +103,7 @@ def run_batch(
     check_plan(plan, work)
     check_progress(options.progress)
     identity = batch_identity(rows, work, sources, options) | ({} if ids is None else {"id": ids.name})
+    identity |= {"changes": True} if work.changes else {}
     journal_path = Path(f"{out}{JOURNAL_SUFFIX}")
     _check_paths(out, journal_path)
     failures: Counter[str] = Counter()

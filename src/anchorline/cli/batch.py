@@ -24,6 +24,7 @@ from anchorline.cli.console import error_console, print_message
 from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, keywords_of, rows_like
 from anchorline.errors import ParameterError
 from anchorline.model.loaders.http_endpoint import redact_address
+from anchorline.result.explanations import CHANGE_COLUMNS
 
 SUMMARY = "Explain every row of a table and write a file, with checkpoints."
 _SUFFIXES = ("", ".parquet", ".pq")
@@ -31,6 +32,7 @@ EXAMPLES = """\
 anchorline batch declined.parquet --model model.skops --data train.parquet --id case --out why.parquet
 anchorline batch declined.csv --model model.onnx --data train.csv --target approved --out why.parquet --jobs -1
 anchorline batch declined.csv --model model.onnx --data train.csv --target approved --out why.parquet --resume
+anchorline batch declined.csv --model model.onnx --data train.csv --target approved --out why.parquet --changes
 anchorline batch new.csv --model mypackage.scoring:score --data train.csv --out why.parquet --row-timeout 60"""
 
 
@@ -64,6 +66,10 @@ def batch(
             help="Combine queries of several rows in one call, if the model's answers do not depend on the batch.",
         ),
     ] = False,
+    changes: Annotated[
+        bool,
+        typer.Option("--changes", help="Add columns about the fewest facts that would change each decision."),
+    ] = False,
     target: opt.Target = None,
     k: opt.K = 5,
     sigma: opt.Sigma = 1.0,
@@ -90,6 +96,8 @@ def batch(
     space = table_options.space(data, target)
     frame = rows_like(space, rows)
     ids = unique_ids(frame, id, "--id")
+    if changes and id in CHANGE_COLUMNS:
+        raise ParameterError(f"--id is {id!r}, the name of a column of the result. Rename your column.")
     loaded = model_options.load(model)
     explainer = output_options.explainer(loaded, space)
     keywords: dict[str, Any] = keywords_of(
@@ -101,7 +109,7 @@ def batch(
         pairs=pairs,
         budget=budget,
     )
-    work = Work.from_keywords(explainer, share_calls=share_calls, k=k, **keywords)
+    work = Work.from_keywords(explainer, share_calls=share_calls, changes=changes, k=k, **keywords)
     sources: dict[str, Any] = {"model": _model_digest(model), "data": file_digest(rows)}
     sources |= {"batch_rows": model_options.batch_rows} if "://" in model else {}
     with _progress_bar() as progress, _resume_note():

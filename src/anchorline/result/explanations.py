@@ -11,11 +11,13 @@ from anchorline.result.changes import Changes
 from anchorline.result.explanation import Explanation
 from anchorline.result.labels import RowIds, labeled_frame
 from anchorline.result.records import (
+    CHANGE_COLUMNS,
     COLUMNS,
     TERM_COLUMNS,
     Failure,
     PendingRow,
     Record,
+    change_values,
     content_key,
     failed_record,
     frame_of,
@@ -24,6 +26,7 @@ from anchorline.result.records import (
 from anchorline.result.summary import AttributeSummary, Summary, summarize, worst_change
 
 __all__ = [
+    "CHANGE_COLUMNS",
     "COLUMNS",
     "TERM_COLUMNS",
     "AttributeSummary",
@@ -32,6 +35,7 @@ __all__ = [
     "PendingRow",
     "Record",
     "Summary",
+    "change_values",
     "content_key",
     "failed_record",
     "frame_of",
@@ -39,9 +43,6 @@ __all__ = [
     "summarize",
     "worst_change",
 ]
-
-
-CHANGE_COLUMNS = {"change": "text", "change_facts": "number", "change_label": "text", "change_output": "number"}
 
 
 class Explanations(Sequence["Explanation | Failure"]):
@@ -203,13 +204,8 @@ class Explanations(Sequence["Explanation | Failure"]):
     def _change_columns(self, find: Callable[[Any], Changes]) -> dict[str, list[Any]]:
         """Return `CHANGE_COLUMNS`, one value per row; None for rows that failed, and where nothing turns."""
         found = [find(list(each.instance)) if isinstance(each, Explanation) else None for each in self]
-        best = [next(iter(each), None) if each is not None else None for each in found]
-        return {
-            "change": [None if each is None else " and ".join(each.facts) for each in best],
-            "change_facts": [None if each is None else each.n_facts for each in best],
-            "change_label": [None if each is None or each.label is None else str(each.label) for each in best],
-            "change_output": [None if each is None else each.output for each in best],
-        }
+        values = [change_values(each) for each in found]
+        return {name: [each[name] for each in values] for name in CHANGE_COLUMNS}
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write `to_frame` as a Parquet file, without its index; a failure leaves no partial file."""

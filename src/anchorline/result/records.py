@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anchorline._links import call
+from anchorline.result.changes import Changes
 from anchorline.result.explanation import Explanation
 from anchorline.result.frames import frame_in
 
@@ -27,6 +28,8 @@ COLUMNS = {
 }
 # The columns of a frame with one row per term.
 TERM_COLUMNS = {"row": "place", "key": "text", "name": "text", "literal": "text", "contribution": "number"}
+# Further columns about what would change each decision; all are missing where nothing turns it.
+CHANGE_COLUMNS = {"change": "text", "change_facts": "number", "change_label": "text", "change_output": "number"}
 Record = dict[str, Any]
 
 
@@ -55,6 +58,16 @@ class PendingRow:
     def record(self) -> "Record":
         """The record of the row, with its place."""
         return {"row": self.row} | record_of(self.build())
+
+
+def change_values(changes: Changes | None) -> Record:
+    """Return `CHANGE_COLUMNS` of one row: the fewest facts that turn the decision, and the new answer."""
+    best = None if changes is None else next(iter(changes), None)
+    if best is None:
+        return dict.fromkeys(CHANGE_COLUMNS)
+    label = None if best.label is None else clean_text(str(best.label))
+    facts = clean_text(" and ".join(best.facts))
+    return {"change": facts, "change_facts": best.n_facts, "change_label": label, "change_output": best.output}
 
 
 def record_of(entry: Explanation | Failure) -> Record:

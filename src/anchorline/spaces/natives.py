@@ -299,11 +299,12 @@ class PandasNatives(ColumnNatives):
         """Return a frame with an index from 0; objects get an explicit type, or pandas would convert texts."""
         import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
 
+        index = pd.RangeIndex(len(columns[0]))  # one object, or pandas would align every series with it
         by_position = {
-            j: pd.Series(column, dtype=object, copy=False) if column.dtype == object else column
+            j: pd.Series(column, dtype=object, index=index, copy=False) if column.dtype == object else column
             for j, column in enumerate(columns)
         }
-        frame = pd.DataFrame(by_position, index=pd.RangeIndex(len(columns[0])), copy=False)
+        frame = pd.DataFrame(by_position, index=index, copy=False)
         frame.columns = self.labels.view()  # a view, so that a model that renames them does not rename ours
         return frame
 

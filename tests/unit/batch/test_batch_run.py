@@ -4,9 +4,12 @@ import json
 import os
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import anchorline as al
 from anchorline.batch import Work
 from anchorline.batch import run as run_module
 from anchorline.batch.journal import read_records
@@ -18,6 +21,7 @@ from anchorline.result.explanations import Explanations
 from helpers.batch_models import (
     FAILS,
     Trouble,
+    people,
     score,
 )
 from helpers.batch_rows import CHEAP, ROWS, explainer_of, texts, with_ages
@@ -50,6 +54,19 @@ def test_a_batch_its_file_and_its_report(alone, tmp_path):
     with pytest.raises(JournalError, match="data was 'd', is 'e'"):
         batch(out, sources={"model": "m", "data": "e"}, resume=True)
     assert out.read_bytes() == first
+
+
+def test_a_batch_adds_what_would_change_each_decision(tmp_path):
+    explainer = al.Explainer(Trouble(), al.Table(people(120)), output="score", threshold=0.0, output_range=(-1, 1))
+    rows, out = with_ages((4, FAILS))[:8], tmp_path / "why.parquet"
+    work = Work.from_keywords(explainer, changes=True, **CHEAP)
+    report = run_batch(rows_of(rows, explainer), work, out, {"model": "m", "data": "d"}, RunOptions())
+    assert report.n_failed == 1
+    written = pq.read_table(out).to_pandas()
+    expected = Explanations.from_parquet(out).to_frame(changes=lambda row: explainer.changes(row, n=1))
+    pd.testing.assert_frame_equal(written, expected, check_dtype=False)
+    assert written["change"].notna().sum() == 7
+    assert pd.isna(written["change"][4])
 
 
 def test_a_batch_goes_on_where_it_stopped_and_ends_with_the_same_bytes(tmp_path):

@@ -63,4 +63,16 @@ def differing(candidates: Candidates) -> np.ndarray:
         columns.append(lookup[values.ids])
     rows = np.column_stack(columns)
     rows = rows[(rows != _NOT_ALLOWED).all(axis=1)]
-    return np.unique(rows, axis=0) if len(rows) else rows
+    return _without_copies(rows) if len(rows) else rows
+
+
+def _without_copies(rows: np.ndarray) -> np.ndarray:
+    """Return the distinct rows (n, attributes) of candidates or -1, sorted; by one number per row if it fits."""
+    is_own = rows < 0
+    lowest = np.where(is_own, rows.max(axis=0), rows).min(axis=0)  # the candidates of an attribute are contiguous
+    digits = np.where(is_own, 0, rows - lowest + 1)
+    sizes = digits.max(axis=0).astype(np.float64) + 1
+    if np.prod(sizes) >= 2.0**63:
+        return np.unique(rows, axis=0)
+    strides = np.append(np.cumprod(sizes[:0:-1])[::-1], 1).astype(np.int64)  # the first attribute counts most
+    return np.asarray(rows[np.unique(digits @ strides, return_index=True)[1]])
