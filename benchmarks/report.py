@@ -72,17 +72,18 @@ NOTES = {
     "outside the model, in seconds. The ratio is LIME's overhead divided by ours.",
     "tree_speed": "100 trees on 2,000 rows of numbers, k = 5, milliseconds of one processor per row. shap is the "
     "path-dependent TreeExplainer on 500 rows at once, and 'trees, many' is explain_many on the same 500 rows, by "
-    "intervals and without a certificate; 'assembled' also looks at every explanation. 'Bounds, many' uses the "
-    "default literals, whose rows are solved one by one. 'Sampling' draws 5,000 neighbors; if certified, 5,000 "
-    "more. 'Exact errors' computes relevance and baseline error over pairs of leaves, however many, and 'queries' "
-    "measures 5,000 neighbors instead. Calls take turns in one run; 6 rows each, apart from the first two.",
-    "tree_quality": "k = 5, raw tables (at most 3,000 training rows), 20 rows each; forests, boosted numbers, and "
+    "the default literals and without a certificate; 'intervals' offers intervals only, and 'assembled' also "
+    "looks at every explanation (of 50). 'Sampling' draws 5,000 neighbors; if certified, 5,000 more. 'Exact "
+    "relevance' is the sum over pairs of leaves while the facts hold, 'exact errors' also that over all "
+    "neighbors, which fidelity needs, and 'queries' measures 5,000 neighbors instead. Calls take turns in one "
+    "run; those that sample or certify explain 6 rows.",
+    "tree_quality": "k = 5, raw tables (at most 3,000 training rows), 10 rows each; forests, boosted numbers, and "
     "log-odds of boosted classes. The objective 'fidelity' finds the sum that fits best (default), "
     "'relevance' the facts that hold the output best. SHAP's facts are the attributes with the largest "
     "sums of path-dependent SHAP values, as many as our facts, each held by the statement about its "
     "value. Both are held, and 20,000 fresh neighbors measure the relevance error and how often the "
     "decision stays. The last column of each kind is the standard error of the difference, row by row.",
-    "tree_noise": "k = 5, no certificate, 10 rows per table, 20 seeds. Shares of rows whose facts, or whose "
+    "tree_noise": "k = 5, no certificate, 5 rows per table, 20 seeds. Shares of rows whose facts, or whose "
     "numbers, differ between seeds: with 5,000 sampled neighbors, and from leaves.",
     "tree_support": "Regressors of 20 trees on 400 rows. 'Adds up' means that base value plus contributions equal "
     "the model's own predictions to 1e-4 of their range, on 20 rows; for anchorline also that these rows are "

@@ -26,10 +26,11 @@ DIMENSIONS = (15, 50, 200)
 N_TREES = 100
 N_TIMED = 500  # rows for the fast ones; sampling and certificates take a part of them
 N_SLOW = 6
+N_ASSEMBLED = 50
 N_ROWS = 10
-N_COMPARED = 20  # rows per table whose facts are compared with those of SHAP
 N_FRESH = 20_000
 N_SEEDS = 20
+N_SEEDED = 5  # rows that are explained with every seed
 
 
 def tree_speed(dimensions: Sequence[int] = DIMENSIONS, n_rows: int = N_TIMED) -> Iterator[dict[str, Any]]:
@@ -43,9 +44,9 @@ def tree_speed(dimensions: Sequence[int] = DIMENSIONS, n_rows: int = N_TIMED) ->
                 "model": name,
                 **{f"{key}_ms": value for key, value in ms.items()},
                 "many_over_shap": seconds["trees_many"] / seconds["shap"],
-                "bounds_many_over_shap": seconds["bounds_many"] / seconds["shap"],
+                "intervals_over_shap": seconds["intervals_many"] / seconds["shap"],
                 "sampling_over_many": seconds["sampling"] / seconds["trees_many"],
-                "sampling_over_bounds_many": seconds["bounds_sampling"] / seconds["bounds_many"],
+                "relevance_over_queries": seconds["exact_relevance"] / seconds["queries"],
                 "exact_over_queries": seconds["exact_errors"] / seconds["queries"],
                 "certified_over_certified_sampling": seconds["trees_certified"] / seconds["sampling_certified"],
             }
@@ -73,33 +74,34 @@ def _timed_calls(model: Any, frame: Any, n_rows: int) -> dict[str, tuple[Callabl
 
     tree_shap, slow = shap.TreeExplainer(model), range(min(N_SLOW, n_rows))
     intervals = Explainer(model, Table(frame, literals="intervals"))
-    bounds = Explainer(model, Table(frame))
-    for explainer in (intervals, bounds):  # they read the trees, and compare answers together and one by one
+    default = Explainer(model, Table(frame))
+    for explainer in (intervals, default):  # they read the trees, and compare answers together and one by one
         assert all(isinstance(one, Explanation) for one in explainer.explain_many(frame[:2], k=K, n_certify=0))
-    sums = [_sum_of(intervals, row) for row in slow]
-    few = frame.iloc[slow]
+    sums = [_sum_of(default, row) for row in slow]
+    few, some = frame.iloc[slow], frame.iloc[: min(N_ASSEMBLED, n_rows)]
 
-    def certify(exactly: bool) -> None:
+    def query() -> None:
         for case, contributions in sums:
-            if exactly:
-                _exact_errors(case, contributions)
-            else:
-                assess(case, contributions, n_samples=5000, confidence=0.95)
+            assess(case, contributions, n_samples=5000, confidence=0.95)
+
+    def exactly(*, relevance_only: bool) -> None:
+        for case, contributions in sums:
+            _exact_errors(case, contributions, relevance_only=relevance_only)
 
     def many(explainer: Explainer, rows: Any, **keywords: Any) -> Callable[[], Any]:
         return lambda: explainer.explain_many(rows, k=K, **keywords)
 
     return {
         "shap": (lambda: tree_shap.shap_values(frame.iloc[:n_rows]), n_rows),
-        "trees_many": (many(intervals, frame.iloc[:n_rows], n_certify=0), n_rows),
-        "trees_assembled": (lambda: list(intervals.explain_many(few, k=K, n_certify=0)), len(slow)),
-        "bounds_many": (many(bounds, few, n_certify=0), len(slow)),
-        "sampling": (many(intervals, few, n_certify=0, sampling="draw"), len(slow)),
-        "bounds_sampling": (many(bounds, few, n_certify=0, sampling="draw"), len(slow)),
-        "trees_certified": (many(bounds, few), len(slow)),
-        "sampling_certified": (many(bounds, few, sampling="draw"), len(slow)),
-        "exact_errors": (lambda: certify(exactly=True), len(slow)),
-        "queries": (lambda: certify(exactly=False), len(slow)),
+        "trees_many": (many(default, frame.iloc[:n_rows], n_certify=0), n_rows),
+        "intervals_many": (many(intervals, frame.iloc[:n_rows], n_certify=0), n_rows),
+        "trees_assembled": (lambda: list(default.explain_many(some, k=K, n_certify=0)), len(some)),
+        "sampling": (many(default, few, n_certify=0, sampling="draw"), len(slow)),
+        "trees_certified": (many(default, few), len(slow)),
+        "sampling_certified": (many(default, few, sampling="draw"), len(slow)),
+        "exact_relevance": (lambda: exactly(relevance_only=True), len(slow)),
+        "exact_errors": (lambda: exactly(relevance_only=False), len(slow)),
+        "queries": (query, len(slow)),
     }
 
 
@@ -109,10 +111,11 @@ def _sum_of(explainer: Explainer, row: int) -> tuple[Any, np.ndarray]:
     return case, investigate_by_leaves(case).solution.contributions
 
 
-def _exact_errors(case: Any, contributions: np.ndarray) -> None:
+def _exact_errors(case: Any, contributions: np.ndarray, *, relevance_only: bool) -> None:
     """Compute relevance and baseline error as sums over pairs of leaves, however many there are."""
     leaves, event = replace(case.leaves), cancelling_event(contributions, case.law)  # a copy remembers nothing
-    leaves.mean_square(leaves.weights)
+    if not relevance_only:
+        leaves.mean_square(leaves.weights)
     for number in range(len(event.shares)):
         leaves.mean_square(leaves.weights_given(event, number))
 
@@ -128,7 +131,7 @@ def _interleaved(calls: dict[str, tuple[Callable[[], Any], int]], n_turns: int =
     return {name: spent[name] / (n_turns * n_rows) for name, (_, n_rows) in calls.items()}
 
 
-def tree_quality(data: Path, n_rows: int = N_COMPARED) -> Iterator[dict[str, Any]]:
+def tree_quality(data: Path, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
     """Yield errors of our facts and of as many attributes with the largest SHAP values, on fresh neighbors.
 
     Once for the sum that fits best, and once for ``objective="relevance"``, whose facts hold the output best.
@@ -203,7 +206,7 @@ def _shap_of_attributes(explainer: Explainer, model: Any, frame: Any) -> Callabl
     return values
 
 
-def tree_noise(data: Path, n_rows: int = N_ROWS, n_seeds: int = N_SEEDS) -> Iterator[dict[str, Any]]:
+def tree_noise(data: Path, n_rows: int = N_SEEDED, n_seeds: int = N_SEEDS) -> Iterator[dict[str, Any]]:
     """Yield the share of rows whose facts or numbers change between seeds: by sampling, and from leaves."""
     for name, model, frame, explainer in _read_tables(data):
         rows = _chosen(frame, n_rows)

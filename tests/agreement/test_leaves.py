@@ -20,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatu
 import anchorline as al
 from anchorline.errors import ParameterError
 from anchorline.search.investigate import gather
+from anchorline.search.leaves import row
 from anchorline.settings import Settings
 
 RNG = np.random.default_rng(0)
@@ -176,6 +177,23 @@ def test_forests_measure_decisions_on_fresh_neighbors_and_the_rest_on_leaves():
     assert not certificate.stability.exact
     assert certificate.stability.confidence == pytest.approx(0.975)
     assert explainer.explain(2, n_certify=0).certificate.n_queries == 1
+
+
+def test_relevance_is_exact_where_all_neighbors_are_too_many_pairs(monkeypatch):
+    explainer, model = explained("histogram, categories")
+    exact = explainer.explain(5, k=3).certificate
+    monkeypatch.setattr(row, "n_pairs", lambda paths, chances: int(np.count_nonzero(chances > 0)))
+    n_edges = explainer.prepare(5, Settings.from_keywords()).leaves.sums.paths.n_edges
+    monkeypatch.setattr(row, "MAX_PAIRS", n_edges - 1)
+    e = explainer.explain(5, k=3)
+    certificate = e.certificate
+    assert certificate.relevance_error == exact.relevance_error
+    assert not certificate.fidelity_error.exact
+    assert certificate.fidelity_error.low <= exact.fidelity_error.value <= certificate.fidelity_error.high
+    assert certificate.stability.confidence == pytest.approx(1 - 0.05 / 4)
+    assert al.verify(e, model, explainer.space, seed=0).holds
+    monkeypatch.setattr(row, "MAX_PAIRS", 0)
+    assert not explainer.explain(5, k=3).certificate.relevance_error.exact
 
 
 def test_without_certificate_the_same_sum_is_found():
