@@ -75,7 +75,8 @@ NOTES = {
     "the default literals and without a certificate; 'intervals' offers intervals only, and 'assembled' also "
     "looks at every explanation (of 50). 'Sampling' draws 5,000 neighbors; if certified, 5,000 more. 'Exact "
     "relevance' is the sum over pairs of leaves while the facts hold, 'exact errors' also that over all "
-    "neighbors, which fidelity needs, and 'queries' measures 5,000 neighbors instead. Calls take turns in one "
+    "neighbors, which fidelity needs, and 'queries' measures 5,000 neighbors instead; they are left out where "
+    "the pairs are too many (above 5 million for relevance, 20 million for all errors). Calls take turns in one "
     "run; those that sample or certify explain 6 rows.",
     "tree_quality": "k = 5, raw tables (at most 3,000 training rows), 10 rows each; forests, boosted numbers, and "
     "log-odds of boosted classes. The objective 'fidelity' finds the sum that fits best (default), "

@@ -14,6 +14,7 @@ from anchorline.explainer import Explainer
 from anchorline.result.explanation import Explanation
 from anchorline.search.assess import assess
 from anchorline.search.leaves.investigating import investigate_by_leaves
+from anchorline.search.leaves.row import MAX_PAIRS
 from anchorline.search.sampling import cancelling_event
 from anchorline.settings import Settings
 from anchorline.spaces.table import Table
@@ -27,6 +28,7 @@ N_TREES = 100
 N_TIMED = 500  # rows for the fast ones; sampling and certificates take a part of them
 N_SLOW = 6
 N_ASSEMBLED = 50
+N_PAIRS = 20_000_000  # pairs of leaves that are added up at most
 N_ROWS = 10
 N_FRESH = 20_000
 N_SEEDS = 20
@@ -38,18 +40,23 @@ def tree_speed(dimensions: Sequence[int] = DIMENSIONS, n_rows: int = N_TIMED) ->
     for d in dimensions:
         for name, model, frame in _generated(d):
             seconds = _interleaved(_timed_calls(model, frame, n_rows))
-            ms = {key: round(1000 * value, 3) for key, value in seconds.items()}
-            yield {
-                "columns": d,
-                "model": name,
-                **{f"{key}_ms": value for key, value in ms.items()},
-                "many_over_shap": seconds["trees_many"] / seconds["shap"],
-                "intervals_over_shap": seconds["intervals_many"] / seconds["shap"],
-                "sampling_over_many": seconds["sampling"] / seconds["trees_many"],
-                "relevance_over_queries": seconds["exact_relevance"] / seconds["queries"],
-                "exact_over_queries": seconds["exact_errors"] / seconds["queries"],
-                "certified_over_certified_sampling": seconds["trees_certified"] / seconds["sampling_certified"],
-            }
+            ms = {f"{key}_ms": None if value is None else round(1000 * value, 3) for key, value in seconds.items()}
+            ratios = {key: _ratio(seconds[over], seconds[under]) for key, (over, under) in _RATIOS.items()}
+            yield {"columns": d, "model": name, **ms, **ratios}
+
+
+_RATIOS = {
+    "many_over_shap": ("trees_many", "shap"),
+    "intervals_over_shap": ("intervals_many", "shap"),
+    "sampling_over_many": ("sampling", "trees_many"),
+    "relevance_over_queries": ("exact_relevance", "queries"),
+    "exact_over_queries": ("exact_errors", "queries"),
+    "certified_over_certified_sampling": ("trees_certified", "sampling_certified"),
+}
+
+
+def _ratio(over: float | None, under: float | None) -> float | None:
+    return None if over is None or under is None else over / under
 
 
 def _generated(d: int) -> Iterator[tuple[str, Any, Any]]:
@@ -84,9 +91,9 @@ def _timed_calls(model: Any, frame: Any, n_rows: int) -> dict[str, tuple[Callabl
         for case, contributions in sums:
             assess(case, contributions, n_samples=5000, confidence=0.95)
 
-    def exactly(*, relevance_only: bool) -> None:
-        for case, contributions in sums:
-            _exact_errors(case, contributions, relevance_only=relevance_only)
+    def exactly(*, relevance_only: bool) -> bool:
+        each = [_exact_errors(case, sum_, relevance_only=relevance_only) for case, sum_ in sums]
+        return None not in each
 
     def many(explainer: Explainer, rows: Any, **keywords: Any) -> Callable[[], Any]:
         return lambda: explainer.explain_many(rows, k=K, **keywords)
@@ -111,24 +118,30 @@ def _sum_of(explainer: Explainer, row: int) -> tuple[Any, np.ndarray]:
     return case, investigate_by_leaves(case).solution.contributions
 
 
-def _exact_errors(case: Any, contributions: np.ndarray, *, relevance_only: bool) -> None:
-    """Compute relevance and baseline error as sums over pairs of leaves, however many there are."""
+def _exact_errors(case: Any, contributions: np.ndarray, *, relevance_only: bool) -> float | None:
+    """Compute relevance and baseline error as sums over pairs of leaves; None if there are too many of them."""
     leaves, event = replace(case.leaves), cancelling_event(contributions, case.law)  # a copy remembers nothing
-    if not relevance_only:
-        leaves.mean_square(leaves.weights)
-    for number in range(len(event.shares)):
-        leaves.mean_square(leaves.weights_given(event, number))
+    weights = [] if relevance_only else [leaves.weights]
+    weights += [leaves.weights_given(event, number) for number in range(len(event.shares))]
+    found = [leaves.mean_square(each, MAX_PAIRS if relevance_only else N_PAIRS) for each in weights]
+    return None if None in found else sum(found)
 
 
-def _interleaved(calls: dict[str, tuple[Callable[[], Any], int]], n_turns: int = 3) -> dict[str, float]:
-    """Return processor seconds per row; the calls take turns, so that a busy machine slows all of them."""
-    spent = dict.fromkeys(calls, 0.0)
+def _interleaved(calls: dict[str, tuple[Callable[[], Any], int]], n_turns: int = 3) -> dict[str, float | None]:
+    """Return processor seconds per row; the calls take turns, so that a busy machine slows all of them.
+
+    None for calls that return False, because they could not do what is timed.
+    """
+    spent: dict[str, list[float]] = {name: [] for name in calls}
+    failed = set()
     for _ in range(n_turns):
         for name, (call, _) in calls.items():
             start = time.process_time()
-            call()
-            spent[name] += time.process_time() - start
-    return {name: spent[name] / (n_turns * n_rows) for name, (_, n_rows) in calls.items()}
+            if call() is False:
+                failed.add(name)
+            spent[name].append(time.process_time() - start)
+    means = {name: statistics.mean(spent[name]) / n_rows for name, (_, n_rows) in calls.items()}
+    return {name: None if name in failed else mean for name, mean in means.items()}
 
 
 def tree_quality(data: Path, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
