@@ -21,10 +21,11 @@ from anchorline.search.case import Case, open_case
 from anchorline.search.cost import Cost, estimate_cost
 from anchorline.search.investigate import investigate
 from anchorline.search.leaves.investigating import investigate_by_leaves
+from anchorline.search.leaves.tracing import trace_sums
 from anchorline.search.neighbors import look
 from anchorline.search.ranges import mean_on_examples, ranges_on_examples, refuse_to_learn
 from anchorline.search.ready import ModelOnSpace
-from anchorline.search.trace import checked_ks, trace
+from anchorline.search.trace import checked_ks
 from anchorline.settings import Keywords, Settings, show_keywords
 from anchorline.spaces.base import Finding
 from anchorline.spaces.hypercube import Hypercube
@@ -184,7 +185,7 @@ class Explainer(ModelOnSpace):
         """
         ks, settings = checked_ks(ks), Settings.from_keywords(**keywords)
         case = self.prepare(instance, settings)
-        return self._warned(assemble_frontier(case, trace(case, ks)), settings)
+        return self._warned(assemble_frontier(case, trace_sums(case, ks)), settings)
 
     def shortest(self, instance: Any, max_relevance_error: float, **keywords: Unpack[Keywords]) -> Explanation:
         """Return the fewest facts that hold the output to a relevance error of at most ``max_relevance_error``.

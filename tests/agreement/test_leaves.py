@@ -160,6 +160,28 @@ def test_the_seed_does_not_matter():
     assert set(explainer.repeat(7, n_seeds=3).values()) == {1.0}
 
 
+@pytest.mark.parametrize("kind", ["histogram, categories", "forest, one-hot"])
+def test_frontiers_are_exact_and_sample_nothing(kind, monkeypatch):
+    explainer, _ = explained(kind)
+    frontier = explainer.frontier(7, ks=[1, 3, 5])
+    assert frontier.n_queries == 1
+    for point in frontier.points:
+        e = explainer.explain(7, k=point.k, keep_noise=True)
+        assert point.status is al.Status.OPTIMAL
+        assert point.objective == pytest.approx(e.certificate.objective, rel=1e-9)
+        assert point.contributions == pytest.approx(e.contributions, abs=1e-9)
+        assert point.fidelity_error.value == pytest.approx(e.certificate.fidelity_error.value, rel=1e-9)
+        assert point.relevance_error.value == pytest.approx(e.certificate.relevance_error.value, rel=1e-9)
+        assert point.relevance_error.exact
+    monkeypatch.setattr(row, "MAX_PAIRS", 0)
+    measured = explainer.frontier(7, ks=[1, 3, 5], n_certify=4000)
+    assert measured.n_queries == 4001
+    for point, exact in zip(measured.points, frontier.points, strict=True):
+        assert point.contributions == pytest.approx(exact.contributions, abs=1e-9)
+        assert point.fidelity_error.low <= exact.fidelity_error.value <= point.fidelity_error.high
+    assert explainer.frontier(7, ks=[2], n_certify=0).points[0].fidelity_error is None
+
+
 def test_alternatives_are_ties_and_their_excess_is_exact():
     explainer, _ = explained("histogram, categories")
     e = explainer.explain(7, k=3, alternatives=3)

@@ -33,12 +33,8 @@ def checked_ks(ks: Any) -> list[int]:
     return list(ks)
 
 
-def trace(case: Case, ks: Sequence[int]) -> list[TracedPoint]:
-    """Solve for every k on one search sample, and measure all the sums on one fresh sample.
-
-    Fidelity uses all fresh rows, relevance those in each sum's own event: given their number, they are
-    independent draws from it. The failure probability is shared by all limits.
-    """
+def check_trace(case: Case, ks: Sequence[int]) -> None:
+    """Raise `ParameterError` if the settings of a case do not allow a frontier."""
     settings = case.settings
     if not ks or settings.n_samples == "auto" or settings.objective != "fidelity":
         raise ParameterError("A frontier needs at least one k, n_samples as a number, and objective='fidelity'.")
@@ -49,7 +45,16 @@ def trace(case: Case, ks: Sequence[int]) -> list[TracedPoint]:
             f"A frontier was asked for with pairs={settings.pairs!r}, but it compares sums of single facts. Leave "
             "out pairs, or call explain(..., pairs=..., k=k) for every k."
         )
-    flips = plan(case)
+
+
+def trace(case: Case, ks: Sequence[int]) -> list[TracedPoint]:
+    """Solve for every k on one search sample, and measure all the sums on one fresh sample.
+
+    Fidelity uses all fresh rows, relevance those in each sum's own event: given their number, they are
+    independent draws from it. The failure probability is shared by all limits.
+    """
+    check_trace(case, ks)
+    settings, flips = case.settings, plan(case)
     assert flips is not None  # n_samples is a number
     exhaustive = isinstance(flips, EnumeratedFlips)
     check_budget(settings, flips.n_rows, exhaustive)
@@ -59,8 +64,7 @@ def trace(case: Case, ks: Sequence[int]) -> list[TracedPoint]:
     if settings.n_fresh and not exhaustive:
         _, rows = gather(case, case.stream("certify", settings.n_fresh), keep=True)
     points = [TracedPoint(setting.k, solution) for setting, solution in zip(each, solutions, strict=True)]
-    confidence = 1 - (1 - settings.confidence) / (2 * len(each))
-    return points if rows is None else _measured(case, points, rows, confidence)
+    return points if rows is None else measure_points(case, points, rows)
 
 
 def _solve_all(problems: list[Problem], each: list[Settings]) -> list[Solution]:
@@ -70,8 +74,10 @@ def _solve_all(problems: list[Problem], each: list[Settings]) -> list[Solution]:
     return [solve_posed(problem, setting) for problem, setting in zip(problems, each, strict=True)]
 
 
-def _measured(case: Case, points: list[TracedPoint], rows: SampleRows, confidence: float) -> list[TracedPoint]:
+def measure_points(case: Case, points: list[TracedPoint], rows: SampleRows) -> list[TracedPoint]:
+    """Return the points with their errors on fresh rows; all limits hold together."""
     flips = rows.flips  # unpacked once for all points
+    confidence = 1 - (1 - case.settings.confidence) / (2 * len(points))
     measured = []
     for point in points:
         u = point.solution.contributions

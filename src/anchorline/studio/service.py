@@ -24,7 +24,7 @@ from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier
 from anchorline.result.verification import Outcome, Verification
 from anchorline.search.case import Case
-from anchorline.search.trace import trace
+from anchorline.search.leaves.tracing import trace_sums
 from anchorline.settings import N_SAMPLES, NODE_LIMIT, Settings
 from anchorline.studio.cache import ObjectCache
 from anchorline.studio.catalog import Catalog, browser_value
@@ -223,7 +223,7 @@ class ExplanationService:
         """Return the same as `Explainer.frontier`, but with the cached neighborhood of a recent row."""
         case = self._prepare(request)
         with limited_search(self._search_seconds, keep_best=True):
-            return assemble_frontier(case, trace(case, request.ks))
+            return assemble_frontier(case, trace_sums(case, request.ks))
 
     def _prepare(self, request: Any) -> Case:
         """Return the opened case of the row, for the requested class."""

@@ -142,11 +142,11 @@ class LeafRow:
         """The mean squared drop over all neighbors; None if there are too many pairs of leaves."""
         return self.mean_square(self.weights, MAX_PAIRS)
 
-    def drop_square_given(self, event: Event) -> float | None:
-        """Return the mean squared drop given an event; None if there are too many pairs of leaves."""
-        total = 0.0
+    def drop_square_given(self, event: Event, n_events: int = 1) -> float | None:
+        """Return the mean squared drop given one of some events; None if there are too many pairs of leaves."""
+        total, most = 0.0, MAX_PAIRS // (n_events * len(event.shares))
         for number, share in enumerate(event.shares.tolist()):
-            square = self.mean_square(self.weights_given(event, number), MAX_PAIRS // len(event.shares))
+            square = self.mean_square(self.weights_given(event, number), most)
             if square is None:
                 return None
             total += share * square
