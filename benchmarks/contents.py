@@ -16,10 +16,11 @@ from anchorline.spaces.image import Image
 from benchmarks.engine import Stopwatch
 
 K = 5  # terms; of LIME, 4 features and an intercept
-N_TEXTS, N_PIECES = 4, 4  # per size
+N_TEXTS, N_PIECES = 30, 24  # per size
 TEXT_SIZES = ((50, 100), (100, 250), (250, 500))  # words
 IMAGE_SIZES = (50, 100, 200)  # regions
 TEXT_QUERIES, IMAGE_QUERIES, N_FRESH = 5000, 1000, 4000
+PAIRED = ("relevance_error", "fidelity_error", "share_of_decisions_kept", "same_facts_with_another_seed")
 MODULES = (
     *("numpy", "numpy.linalg", "numpy.fft", "numpy.polynomial", "pandas", "pandas.api.types", "scipy.stats"),
     *(
@@ -164,15 +165,26 @@ def _compare(size: str, subjects: list[Subject]) -> Iterator[dict[str, Any]]:
             "method": name,
             "instances": len(rows),
             **{key: statistics.mean(row[key] for row in rows) for key in rows[0] if key != "overhead_seconds"},
+            **_differences(rows, measured["LIME"]),
             "median_overhead_seconds": statistics.median(times[name]),
             "lime_overhead_ratio": ratio if name == "anchorline" else 1.0,
         }
 
 
+def _differences(rows: list[dict[str, float]], others: list[dict[str, float]]) -> dict[str, float]:
+    """Return the means of a method minus those of LIME on the same instances, and their standard errors."""
+    found = {}
+    for key in PAIRED:
+        pairs = [row[key] - other[key] for row, other in zip(rows, others, strict=True)]
+        found[f"{key}_minus_lime"] = statistics.mean(pairs)
+        found[f"{key}_minus_lime_error"] = statistics.stdev(pairs) / len(pairs) ** 0.5 if len(pairs) > 1 else 0.0
+    return found
+
+
 def _ours(subject: Subject, model: Stopwatch, column: int, seed: int) -> tuple[np.ndarray, float]:
     explainer = Explainer(model, subject.space, column=column)
     size: dict[str, Any] = {"n_samples": subject.n_queries - 1, "n_certify": 0, "sampling": "draw"}
-    e = explainer.explain(subject.instance, k=K, seed=seed, keep_noise=True, **size)
+    e = explainer.explain(subject.instance, k=K, seed=seed, moments="known", keep_noise=True, **size)
     return e.contributions, e.intercept
 
 
@@ -187,9 +199,9 @@ def _limes(subject: Subject, model: Stopwatch, column: int, seed: int) -> tuple[
 
 def _measured(subject: Subject, column: int, method: Callable[..., tuple[np.ndarray, float]]) -> dict[str, float]:
     """Return errors on fresh neighbors, agreement of two seeds, anchoring gap, and time outside the model."""
-    model, start = Stopwatch(subject.model), time.perf_counter()
+    model, start = Stopwatch(subject.model, time.process_time), time.process_time()
     contributions, intercept = method(subject, model, column, 0)
-    seconds, n_queries = time.perf_counter() - start - model.seconds, model.n_rows
+    seconds, n_queries = time.process_time() - start - model.seconds, model.n_rows
     other, _ = method(subject, Stopwatch(subject.model), column, 1)
     explainer = Explainer(subject.model, subject.space, column=column)
     assessed = explainer.assess(subject.instance, contributions, intercept, n_fresh=N_FRESH, seed=99)
