@@ -4,12 +4,14 @@ import statistics
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from anchorline.compat.lime_text import LimeTextExplainer as LimeTexts
+from anchorline.errors import MissingDependencyError
 from anchorline.explainer import Explainer
 from anchorline.optimize import Problem, solve
 from anchorline.optimize.rows import SampleRows
@@ -20,12 +22,15 @@ from anchorline.spaces.hypercube import Hypercube
 from benchmarks import contents
 from benchmarks.datasets import available
 from benchmarks.experiments.explainers import lime_contributions, lime_explainer
+from benchmarks.needs import PEERS, require
 from benchmarks.tasks import CACHE, load_benchmark
 
-K, N_INSTANCES, N_POPULATION, SEED = 5, 3, 10_000, 0
+K, N_INSTANCES, N_POPULATION, SEEDS = 5, 3, 10_000, range(5)
 BUDGETS = (64, 128, 256, 300, 500)
 MAX_LITERALS = 190
-Lime = Callable[[Any, int], np.ndarray]  # from a model and a number of queries to contributions (d,)
+Lime = Callable[[Any, int, int], np.ndarray]  # from a model, a number of queries and a seed to contributions (d,)
+Figures = dict[str, dict[str, float]]  # by method, and by what was measured
+Runs = list[list[Figures]]  # by instance and seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,29 +69,45 @@ class Counted:
 
 
 def few_queries(data: Path, cache: Path = CACHE) -> Iterator[dict[str, Any]]:
-    """Yield one row per task and number of queries, and then the medians over all instances of all tasks."""
-    everything: dict[int, list[dict[str, dict[str, float]]]] = {budget: [] for budget in BUDGETS}
+    """Yield one row per task and number of queries, and then one per number of queries over all tasks."""
+    require(PEERS)
+    if find_spec("shapiq") is None:
+        raise MissingDependencyError("This section needs shapiq, which no extra contains. Run: pip install shapiq")
+    everything: dict[int, Runs] = {budget: [] for budget in BUDGETS}
     for name, subjects in (*_tasks(data, cache), ("Docstrings (text)", _texts())):
         measured = [_measure(subject) for subject in subjects]
         for budget in BUDGETS:
-            rows = [each[budget] for each in measured if each is not None]
-            everything[budget] += rows
-            if rows:
-                yield _row(name, len(subjects[0].case().literals), budget, rows)
-    for budget, rows in everything.items():
-        yield _row("all", None, budget, rows)
+            runs = [each[budget] for each in measured if each is not None]
+            everything[budget] += runs
+            if runs:
+                yield _row(name, len(subjects[0].case().literals), budget, runs)
+    for budget, runs in everything.items():
+        yield _row("all", None, budget, runs)
 
 
-def _row(name: str, d: int | None, budget: int, rows: list[dict[str, dict[str, float]]]) -> dict[str, Any]:
-    row: dict[str, Any] = {"task": name, "d": d, "queries": budget, "instances": len(rows)}
+def _row(name: str, d: int | None, budget: int, runs: Runs) -> dict[str, Any]:
+    """Return medians over all runs, and how much lower or higher each other method is than ours."""
+    flat, methods = [run for each in runs for run in each], list(runs[0][0])
+    row: dict[str, Any] = {"task": name, "d": d, "queries": budget, "instances": len(runs), "runs": len(flat)}
     for figure in ("excess", "facts_excess", "relevance"):
-        for method in rows[0]:
-            row[f"{method}_{figure}"] = statistics.median(each[method][figure] for each in rows)
+        for method in methods:
+            row[f"{method}_{figure}"] = statistics.median(run[method][figure] for run in flat)
+    for figure in ("excess", "relevance"):
+        for method in methods[1:]:
+            mean, error = _difference(runs, method, figure)
+            row |= {f"{method}_{figure}_minus_ours": mean, f"{method}_{figure}_minus_ours_error": error}
     return row
 
 
-def _measure(subject: Subject) -> dict[int, dict[str, dict[str, float]]] | None:
-    """Return the figures of every method by number of queries; None if facts explain the output completely."""
+def _difference(runs: Runs, method: str, figure: str) -> tuple[float, float]:
+    """Return the mean of a figure minus ours over these instances, and its standard error over seeds."""
+    differences = np.array([[run[method][figure] - run["ours"][figure] for run in each] for each in runs])
+    variances = differences.var(axis=1, ddof=1) / differences.shape[1] if differences.shape[1] > 1 else np.zeros(1)
+    return float(differences.mean()), float(np.sqrt(variances.mean() / len(runs)))
+
+
+def _measure(subject: Subject) -> dict[int, list[Figures]] | None:
+    """Return the figures of every seed by number of queries; None if facts explain the output completely."""
     case = subject.case()
     evidence, rows = gather(case, case.stream("population", N_POPULATION), keep=True)
     assert rows is not None  # kept
@@ -94,23 +115,29 @@ def _measure(subject: Subject) -> dict[int, dict[str, dict[str, float]]] | None:
     best = solve(problem, time_limit=20.0).objective
     if best < 1e-6:
         return None
-    return {budget: _figures(subject, case, problem, rows, best, budget) for budget in BUDGETS}
+    return {
+        budget: [_figures(problem, rows, best, _found(subject, case, budget, seed)) for seed in SEEDS]
+        for budget in BUDGETS
+    }
 
 
-def _figures(
-    subject: Subject, case: Case, problem: Problem, rows: SampleRows, best: float, budget: int
-) -> dict[str, dict[str, float]]:
-    found = {"ours": _ours(subject, budget), "lime": subject.lime(subject.model, budget)}
-    for name, method in (("kernelshap", _kernelshap), ("svarm", _svarm), ("lasso", _lasso)):
+def _found(subject: Subject, case: Case, budget: int, seed: int) -> dict[str, np.ndarray]:
+    """Return the contributions (d,) by method."""
+    found = {"ours": _ours(subject, budget, seed), "lime": subject.lime(subject.model, budget, seed)}
+    for name, method in METHODS.items():
         game = Counted(case)
-        found[name] = method(game, case.n_literals, budget)
+        found[name] = method(game, case.n_literals, budget, seed)
         if game.n_queries > budget:
             raise AssertionError(f"{name} asked {game.n_queries} queries of {budget}.")
+    return found
+
+
+def _figures(problem: Problem, rows: SampleRows, best: float, found: dict[str, np.ndarray]) -> Figures:
     flips, squares, figures = rows.flips, rows.drops**2, {}
     for name, contributions in found.items():
         kept = np.argsort(-np.abs(contributions), kind="stable")[: K if name == "ours" else K - 1]
         support = np.sort(kept[contributions[kept] != 0])
-        sum_ = np.zeros(case.n_literals)
+        sum_ = np.zeros(problem.n_literals)
         sum_[support] = contributions[support]
         refitted, _ = problem.fit(support)
         held = ~flips[:, support].any(axis=1)
@@ -122,17 +149,18 @@ def _figures(
     return figures
 
 
-def _ours(subject: Subject, budget: int) -> np.ndarray:
-    explanation = subject.explainer().explain(subject.instance, k=K, budget=budget, sampling="draw", seed=SEED)
+def _ours(subject: Subject, budget: int, seed: int) -> np.ndarray:
+    explanation = subject.explainer().explain(subject.instance, k=K, budget=budget, sampling="draw", seed=seed)
     if explanation.certificate.n_queries > budget:
         raise AssertionError(f"anchorline asked {explanation.certificate.n_queries} queries of {budget}.")
     return np.asarray(explanation.scaled)
 
 
-def _kernelshap(game: Counted, d: int, budget: int) -> np.ndarray:
+def _kernelshap(game: Counted, d: int, budget: int, seed: int) -> np.ndarray:
     """Return half the Shapley values by shap: a coalition keeps its facts, and breaks all others."""
     import shap
 
+    np.random.seed(seed)  # noqa: NPY002  shap draws from the global generator
     explainer = shap.KernelExplainer(lambda kept: game(1 - np.asarray(kept)), np.zeros((1, d)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the regression, about few samples
@@ -142,23 +170,32 @@ def _kernelshap(game: Counted, d: int, budget: int) -> np.ndarray:
     return np.asarray(values).reshape(d) / 2
 
 
-def _svarm(game: Counted, d: int, budget: int) -> np.ndarray:
-    """Return half the Shapley values by shapiq's SVARM, of the same game; zeros if shapiq is not installed."""
-    try:
-        import shapiq
-    except ImportError:
-        return np.zeros(d)
-    found = shapiq.SVARM(n=d, random_state=SEED).approximate(
-        budget=budget, game=lambda kept: game(~np.asarray(kept))
-    )
+def _svarm(game: Counted, d: int, budget: int, seed: int) -> np.ndarray:
+    """Return half the Shapley values by shapiq's SVARM, of the same game."""
+    import shapiq
+
+    return _approximated(shapiq.SVARM(n=d, random_state=seed), game, budget)
+
+
+def _banzhaf(game: Counted, d: int, budget: int, seed: int) -> np.ndarray:
+    """Return half the Banzhaf values by shapiq's regression: the best sum over coalitions of fair coin tosses."""
+    import shapiq
+
+    return _approximated(shapiq.RegressionFBII(n=d, max_order=1, random_state=seed), game, budget)
+
+
+def _approximated(approximator: Any, game: Counted, budget: int) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about few samples
+        found = approximator.approximate(budget=budget, game=lambda kept: game(~np.asarray(kept)))
     return np.asarray(found.get_n_order_values(1)) / 2
 
 
-def _lasso(game: Counted, d: int, budget: int) -> np.ndarray:
+def _lasso(game: Counted, d: int, budget: int, seed: int) -> np.ndarray:
     """Return least squares on the first facts of the lasso's path, on neighbors drawn by our own law."""
     from sklearn.linear_model import lars_path
 
-    flips = np.random.default_rng(SEED).random((budget - 1, d)) < Settings().flip_probability
+    flips = np.random.default_rng(seed).random((budget - 1, d)) < Settings().flip_probability
     drops = (game.case.predictor.scaled_prediction - game(flips)) / 2
     rows = flips - flips.mean(axis=0)
     _, order, _ = lars_path(rows, drops - drops.mean(), method="lasso", max_iter=4 * K)
@@ -168,16 +205,20 @@ def _lasso(game: Counted, d: int, budget: int) -> np.ndarray:
     return contributions
 
 
+METHODS = {"kernelshap": _kernelshap, "svarm": _svarm, "banzhaf": _banzhaf, "lasso": _lasso}
+
+
 def _tasks(data: Path, cache: Path) -> Iterator[tuple[str, list[Subject]]]:
     rows = [row for row in available(data) if row.dimension <= MAX_LITERALS]
     for row in sorted(rows, key=lambda row: row.dimension):
         benchmark = load_benchmark(data, row.id, cache=cache)
 
         def lime_of(instance: np.ndarray) -> Lime:
-            flips = np.random.default_rng(SEED).random((1000, len(instance))) < Settings().flip_probability
-            explainer = lime_explainer(np.where(flips, -instance, instance), SEED)
+            flips = np.random.default_rng(0).random((1000, len(instance))) < Settings().flip_probability
+            columns = np.where(flips, -instance, instance)
 
-            def run(predict: Any, n_queries: int) -> np.ndarray:
+            def run(predict: Any, n_queries: int, seed: int) -> np.ndarray:
+                explainer = lime_explainer(columns, seed)
                 found = explainer.explain_instance(instance, predict, num_features=K - 1, num_samples=n_queries)
                 return lime_contributions(found, len(instance))
 
@@ -204,8 +245,8 @@ def _texts() -> list[Subject]:
     for text in (texts[i] for i in tested):
         column = int(np.argmax(model([text])[0]))
 
-        def lime(predict: Any, n_queries: int, text: str = text, column: int = column) -> np.ndarray:
-            found = LimeTextExplainer(random_state=SEED).explain_instance(
+        def lime(predict: Any, n_queries: int, seed: int, text: str = text, column: int = column) -> np.ndarray:
+            found = LimeTextExplainer(random_state=seed).explain_instance(
                 text, predict, labels=(column,), num_features=K - 1, num_samples=n_queries
             )
             contributions = np.zeros(len(space.at(text).literals))
