@@ -81,7 +81,9 @@ class Explainer(ModelOnSpace):
     def target(self) -> Target:
         """Which of the model's numbers is explained; some models are queried about one row for their labels."""
         if self._target is None:
-            self._target = self.resolved(classes=self.model.classes_for(self.space.at(0).original))
+            inputs, cache = self.space.at(0).original, self.cache
+            labels = self.model.classes_for(inputs) if cache is None else cache.classes_of(self.model, inputs)
+            self._target = self.resolved(classes=labels)
         return self._target
 
     @target.setter

@@ -21,7 +21,7 @@ from anchorline.batch.run import JOURNAL_SUFFIX, RunOptions, file_digest, run_ba
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 from anchorline.cli.console import error_console, print_message
-from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, keywords_of, rows_like
+from anchorline.cli.inputs import CacheOptions, ModelOptions, OutputOptions, TableOptions, keywords_of, rows_like
 from anchorline.errors import ParameterError
 from anchorline.model.loaders.http_endpoint import redact_address
 from anchorline.result.explanations import CHANGE_COLUMNS
@@ -82,6 +82,7 @@ def batch(
     max_queries: opt.MaxQueries = None,
     seed: opt.Seed = 0,
     model_options: ModelOptions,
+    cache_options: CacheOptions,
 ) -> Code:
     """Explain every row of a table, with checkpoints: --resume continues an interrupted batch.
 
@@ -99,7 +100,7 @@ def batch(
     if changes and id in CHANGE_COLUMNS:
         raise ParameterError(f"--id is {id!r}, the name of a column of the result. Rename your column.")
     loaded = model_options.load(model)
-    explainer = output_options.explainer(loaded, space)
+    explainer = output_options.explainer(loaded, space, cache_options.open(model))
     keywords: dict[str, Any] = keywords_of(
         sigma=sigma,
         samples=samples,

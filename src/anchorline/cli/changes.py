@@ -10,7 +10,14 @@ from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 from anchorline.cli.console import printable_lines
 from anchorline.cli.formats import format_by_name, write_results
-from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, instances_to_explain, require_rows
+from anchorline.cli.inputs import (
+    CacheOptions,
+    ModelOptions,
+    OutputOptions,
+    TableOptions,
+    instances_to_explain,
+    require_rows,
+)
 from anchorline.cli.progress import QueryProgress
 from anchorline.errors import ParameterError
 from anchorline.result.changes import Changes
@@ -85,6 +92,7 @@ def changes(
     form: Annotated[ChangesFormat | None, opt.FORMAT] = None,
     out: opt.Out = None,
     model_options: ModelOptions,
+    cache_options: CacheOptions,
 ) -> Code:
     """Find sets of few facts whose change turns the decision, with an example that was asked of the model.
 
@@ -101,9 +109,10 @@ def changes(
     }
     limits = {"max_facts": max_facts, "max_queries": max_queries, "seed": seed}
     keywords = wishes | limits | {"examples": examples.value}
-    loaded, found = model_options.load(model), list[tuple[int, Changes]]()
+    loaded, cache = model_options.load(model), cache_options.open(model)
+    found = list[tuple[int, Changes]]()
     with QueryProgress("Searching", 5000.0 * len(instances)) as progress:
-        explainer = output_options.explainer(progress.wrap_model(loaded), space)
+        explainer = output_options.explainer(progress.wrap_model(loaded), space, cache)
         for at, instance in instances:
             progress.describe(f"Searching for row {at}")
             found.append((at, explainer.changes(instance, target=goal, n=number, **keywords)))

@@ -8,6 +8,7 @@ from anchorline.cli import options as opt
 from anchorline.cli.contents import ContentOptions
 from anchorline.cli.formats import Format, choose_format, render, write_results
 from anchorline.cli.inputs import (
+    CacheOptions,
     ModelOptions,
     OutputOptions,
     TableOptions,
@@ -53,6 +54,7 @@ def explain(
     form: Annotated[Format | None, opt.FORMAT] = None,
     out: opt.Out = None,
     model_options: ModelOptions,
+    cache_options: CacheOptions,
 ) -> None:
     """Explain why the model gives a row, or each of several rows, its prediction.
 
@@ -78,11 +80,11 @@ def explain(
         budget=budget,
     )
     keywords |= {"alternatives": alternatives}
-    loaded = model_options.load(model)
+    loaded, cache = model_options.load(model), cache_options.open(model)
     several, contents = len(instances) > 1, []
     expected = expected_rows(keywords, len(instances))
     with QueryProgress("Explaining", expected, announce=budget is not None) as progress:
-        explainer = output_options.explainer(progress.wrap_model(loaded), space)
+        explainer = output_options.explainer(progress.wrap_model(loaded), space, cache)
         for n_done, (number, instance) in enumerate(instances, start=1):
             progress.describe(f"Explaining row {number}")
             explanation = explainer.explain(instance, k=k, **keywords)

@@ -8,7 +8,7 @@ import typer
 from anchorline.cli import options as opt
 from anchorline.cli.console import print_result, printable_lines
 from anchorline.cli.formats import format_by_name, png_bytes
-from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions, keywords_of
+from anchorline.cli.inputs import CacheOptions, ModelOptions, OutputOptions, TableOptions, keywords_of
 from anchorline.cli.progress import QueryProgress, expected_rows
 from anchorline.errors import ParameterError
 from anchorline.io import write_atomically
@@ -50,6 +50,7 @@ def frontier(
     form: Annotated[FrontierFormat | None, opt.FORMAT] = None,
     out: opt.Out = None,
     model_options: ModelOptions,
+    cache_options: CacheOptions,
 ) -> None:
     """Show how many terms an explanation needs: the best sum of 1, 2, ... terms, and the errors of each."""
     chosen_format = format_by_name(form, out, _BY_SUFFIX)
@@ -59,9 +60,9 @@ def frontier(
         sigma=sigma, samples=samples, objective="fidelity", max_queries=max_queries, seed=seed, budget=budget
     )
     space = table_options.space(data, target)
-    loaded = model_options.load(model)
+    loaded, cache = model_options.load(model), cache_options.open(model)
     with QueryProgress("Tracing", expected_rows(keywords, 1), announce=budget is not None) as progress:
-        explainer = output_options.explainer(progress.wrap_model(loaded), space)
+        explainer = output_options.explainer(progress.wrap_model(loaded), space, cache)
         trace = explainer.frontier(row, range(1, max_k + 1), **keywords)
     if chosen_format is FrontierFormat.png:
         from anchorline.render import plot  # noqa: PLC0415  needs matplotlib

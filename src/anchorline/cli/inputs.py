@@ -1,14 +1,21 @@
 """Groups of options that several commands share, and what the commands build from them: model, space, rows."""
 
+import hashlib
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from anchorline.cli import options as opt
 from anchorline.errors import ParameterError, TableFileError
 from anchorline.explainer import Explainer
 from anchorline.io import read_rows, read_table
+from anchorline.model.cache import AnswerCache
 from anchorline.model.loaders import HttpLimits, load_model
+from anchorline.model.loaders.http_endpoint import redact_address
+
+_RUNTIMES = ("numpy", "sklearn", "onnxruntime", "xgboost", "lightgbm")  # which compute the answers of model files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +27,20 @@ class ModelOptions:
     trust_pickle: opt.TrustPickle = False
     timeout: opt.Timeout = 60.0
     batch_rows: opt.BatchRows = 1000
+    rate: opt.Rate = None
+    parallel: opt.Parallel = 1
+    retries: opt.Retries = 4
 
     def load(self, spec: str) -> Any:
         """Return the model of a file, a module:function or an address."""
-        limits = HttpLimits(read_timeout=self.timeout, total_timeout=5 * self.timeout, batch_rows=self.batch_rows)
+        limits = HttpLimits(
+            read_timeout=self.timeout,
+            total_timeout=5 * self.timeout,
+            batch_rows=self.batch_rows,
+            requests_per_second=self.rate,
+            parallel=self.parallel,
+            max_retries=self.retries,
+        )
         trust = self.trust or ()
         return load_model(spec, kind=self.kind, trust=trust, trust_pickle=self.trust_pickle, http=limits)
 
@@ -68,7 +85,7 @@ class OutputOptions:
     threshold: opt.Threshold = None
     output_scale: opt.OutputScale = None
 
-    def explainer(self, model: Any, space: Any) -> Explainer:
+    def explainer(self, model: Any, space: Any, cache: AnswerCache | None = None) -> Explainer:
         """Return an explainer for the chosen output."""
         return Explainer(
             model,
@@ -80,7 +97,42 @@ class OutputOptions:
             output_range=self.output_range,
             threshold=self.threshold,
             output_scale=self.output_scale,
+            cache=cache,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheOptions:
+    """Options on where answers are kept."""
+
+    cache: opt.Cache = None
+    cache_key: opt.CacheKey = None
+
+    def open(self, spec: str) -> AnswerCache | None:
+        """Return the cache of a model that was loaded from ``spec``, or None if none is asked for.
+
+        A file is recognized by its content and by the versions of the packages that run it. Code and addresses
+        need a key, because they may answer differently while they look the same.
+        """
+        if self.cache is None:
+            if self.cache_key is not None:
+                raise ParameterError("--cache-key is given without a file. Type: --cache answers.db")
+            return None
+        if self.cache_key is None and not Path(spec).is_file():
+            name = redact_address(spec) if "://" in spec else spec
+            raise ParameterError(
+                f"{name!r} cannot be recognized in a later run, because it may answer differently "
+                "while it looks the same. Type --cache-key 'name and version of the model', and change the key "
+                "whenever the model changes."
+            )
+        return AnswerCache(self.cache, key=self.cache_key or _file_key(spec))
+
+
+def _file_key(path: str) -> str:
+    with Path(path).open("rb") as file:
+        content = hashlib.file_digest(file, "sha256").hexdigest()
+    versions = [(name, getattr(sys.modules.get(name), "__version__", "")) for name in _RUNTIMES]
+    return hashlib.sha256(repr((content, versions)).encode()).hexdigest()
 
 
 def keywords_of(

@@ -20,6 +20,10 @@ _OPTION_OF_KEYWORD = {
     "output_scale": "--output-scale",
     "classes": "--class",
     "n_jobs": "--jobs",
+    "requests_per_second": "--rate",
+    "max_retries": "--retries",
+    "batch_rows": "--batch-rows",
+    "parallel": "--parallel",
     "k": "-k",
     **{
         name: f"--{name}"
@@ -123,6 +127,26 @@ Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", help="Time limit for a reply of an HTTP model.")
 ]
 BatchRows = Annotated[int, typer.Option("--batch-rows", help="Rows per request to an HTTP model.")]
+Rate = Annotated[
+    float | None,
+    typer.Option("--rate", metavar="N", help="Requests per second to an HTTP model. [default: no limit]"),
+]
+Parallel = Annotated[int, typer.Option("--parallel", metavar="N", help="Requests to an HTTP model at once.")]
+Retries = Annotated[
+    int, typer.Option("--retries", metavar="N", help="Further attempts if a request to an HTTP model fails.")
+]
+Cache = Annotated[
+    str | None,
+    typer.Option("--cache", metavar="FILE", help="A file of answers, so that the model is never asked twice."),
+]
+CacheKey = Annotated[
+    str | None,
+    typer.Option(
+        "--cache-key",
+        metavar="NAME",
+        help="Name and version of the model in the cache; needed for module:function and for HTTP models.",
+    ),
+]
 Data = Annotated[
     str,
     typer.Option(

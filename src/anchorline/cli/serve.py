@@ -9,7 +9,7 @@ import typer
 
 from anchorline.cli import options as opt
 from anchorline.cli.console import print_message, print_result
-from anchorline.cli.inputs import ModelOptions, OutputOptions, TableOptions
+from anchorline.cli.inputs import CacheOptions, ModelOptions, OutputOptions, TableOptions
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.explainer import Explainer
 
@@ -85,6 +85,7 @@ def serve(
     output_options: OutputOptions,
     table_options: TableOptions,
     model_options: ModelOptions,
+    cache_options: CacheOptions,
 ) -> None:
     """Serve a page on which anybody can choose a case and understand its decision, and an HTTP interface.
 
@@ -113,8 +114,8 @@ def serve(
             missing, given = ("--data FILE", "MODEL") if data is None else ("MODEL", "--data")
             raise ParameterError(f"{given} was given without {missing}. Type: anchorline serve MODEL --data FILE")
         space = table_options.space(data, target)
-        loaded = model_options.load(spec)
-        explainer, default_name = output_options.explainer(loaded, space), _model_name(spec)
+        loaded, cache = model_options.load(spec), cache_options.open(spec)
+        explainer, default_name = output_options.explainer(loaded, space, cache), _model_name(spec)
     print_message("Asking the model for its first answers.")
     _check_first_row(explainer)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
