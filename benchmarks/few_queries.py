@@ -25,7 +25,7 @@ from benchmarks.experiments.explainers import lime_contributions, lime_explainer
 from benchmarks.needs import PEERS, require
 from benchmarks.tasks import CACHE, load_benchmark
 
-K, N_INSTANCES, N_POPULATION, SEEDS = 5, 3, 10_000, range(5)
+K, N_INSTANCES, N_POPULATION, SEEDS = 5, 3, 10_000, range(4)
 BUDGETS = (64, 128, 256, 300, 500)
 MAX_LITERALS = 190
 Lime = Callable[[Any, int, int], np.ndarray]  # from a model, a number of queries and a seed to contributions (d,)

@@ -124,7 +124,7 @@ NOTES = {
     "certificate. LIME with its default settings; KernelSHAP of shap, SVARM and the regression for Banzhaf values "
     "of shapiq on the game in which a coalition keeps its facts and breaks all others; the lasso's first four "
     "facts, refitted, on neighbors drawn by our own law. All sums are anchored at the prediction. Medians over "
-    "instances and five seeds; 10,000 other neighbors are the population. Minus ours: the mean over these "
+    "instances and four seeds; 10,000 other neighbors are the population. Minus ours: the mean over these "
     "instances minus ours, with its standard error over seeds; negative where the other one is better. "
     "Excess: the fidelity error above that of the best 5-term sum, as a share of it. "
     "Facts excess: the same with the best numbers for the facts that a method chose. Relevance: mean squared drop "

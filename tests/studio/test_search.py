@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import anchorline as al
-from anchorline.studio import answers
 from anchorline.studio.app import Studio
+from anchorline.studio.cases import TableCases
 from anchorline.studio.search import date_range, number_range, words_of
 
 N = 300
@@ -106,7 +106,7 @@ def test_words_numbers_and_dates_are_read():
 
 
 def test_progress_is_told_until_all_rows_are_answered(monkeypatch):
-    monkeypatch.setattr(answers, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(TableCases, "block_rows", 100)
     explainer = al.Explainer(classify, al.Table(FRAME), classes=["approved", "declined"])
     catalog = Studio(explainer, token=None).catalog
     catalog.answer_table.fill.__func__.__defaults__ = (0.0,)

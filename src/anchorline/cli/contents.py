@@ -1,7 +1,7 @@
 """Texts and images on the command line: how they are given, and how they are cut into facts."""
 
 import io
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +15,32 @@ _MAX_BYTES = 64 * 2**20  # of a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContentOptions:
+class CutOptions:
+    """Options on how texts and images are cut into facts, and on what replaces a fact."""
+
+    unit: Annotated[str, typer.Option("--unit", help="What is taken out of a text: word or sentence.")] = "word"
+    mask: Annotated[
+        str | None, typer.Option("--mask", help="What replaces a word. [default: words are deleted]")
+    ] = None
+    segments: Annotated[str, typer.Option("--segments", help="How an image is cut: slic or grid.")] = "slic"
+    n_segments: Annotated[int, typer.Option("--n-segments", help="About how many regions an image has.")] = 64
+    hidden: Annotated[str, typer.Option("--hidden", help="What a hidden region shows: mean or blur.")] = "mean"
+
+    def text_space(self) -> Any:
+        """Return the space of texts."""
+        from anchorline.spaces.text import Text  # noqa: PLC0415  on first use
+
+        return Text(self.unit, "delete" if self.mask is None else self.mask)
+
+    def image_space(self) -> Any:
+        """Return the space of images."""
+        from anchorline.spaces.image import Image  # noqa: PLC0415  on first use
+
+        return Image(self.segments, self.hidden, self.n_segments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentOptions(CutOptions):
     """Options on texts and images, which need no table."""
 
     text: Annotated[
@@ -27,13 +52,6 @@ class ContentOptions:
     image: Annotated[
         list[str] | None, typer.Option("--image", metavar="FILE", help="An image file to explain. Repeatable.")
     ] = None
-    unit: Annotated[str, typer.Option("--unit", help="What is taken out of a text: word or sentence.")] = "word"
-    mask: Annotated[
-        str | None, typer.Option("--mask", help="What replaces a word. [default: words are deleted]")
-    ] = None
-    segments: Annotated[str, typer.Option("--segments", help="How an image is cut: slic or grid.")] = "slic"
-    n_segments: Annotated[int, typer.Option("--n-segments", help="About how many regions an image has.")] = 64
-    hidden: Annotated[str, typer.Option("--hidden", help="What a hidden region shows: mean or blur.")] = "mean"
 
     @property
     def is_given(self) -> bool:
@@ -53,13 +71,7 @@ class ContentOptions:
 
     def space(self) -> Any:
         """Return the space of the texts or images."""
-        if self.image:
-            from anchorline.spaces.image import Image  # noqa: PLC0415  on first use
-
-            return Image(self.segments, self.hidden, self.n_segments)
-        from anchorline.spaces.text import Text  # noqa: PLC0415  on first use
-
-        return Text(self.unit, "delete" if self.mask is None else self.mask)
+        return self.image_space() if self.image else self.text_space()
 
     def space_of(self, explanation: str) -> Any:
         """Return the space of a recorded explanation of a text or an image; None if it is one of a table."""
@@ -67,10 +79,7 @@ class ContentOptions:
             recorded = str(Explanation.from_json(explanation).parameters.get("space"))
         except FormatError:
             return None  # the verification reports it
-        kind = recorded.partition(":")[0]
-        return (
-            replace(self, image=["."] if kind == "image" else None).space() if kind in ("text", "image") else None
-        )
+        return {"text": self.text_space, "image": self.image_space}.get(recorded.partition(":")[0], lambda: None)()
 
     def instances(self) -> list[tuple[int, Any]]:
         """Return numbered texts or images: those of --text first, then those of files."""

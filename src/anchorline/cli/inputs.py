@@ -91,7 +91,7 @@ class OutputOptions:
             model,
             space,
             output=self.output,
-            column=self.column,
+            column=_column_number(self.column),
             task=self.task,
             classes=self.classes or None,
             output_range=self.output_range,
@@ -99,6 +99,14 @@ class OutputOptions:
             output_scale=self.output_scale,
             cache=cache,
         )
+
+
+def _column_number(column: str | None) -> int | None:
+    if column is None or column.isdecimal():
+        return None if column is None else int(column)
+    raise ParameterError(
+        f"--column is {column!r}, but it must be a whole number from 0 on. Type: --column 1, or --output CLASS"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -226,7 +226,12 @@ Output = Annotated[
     ),
 ]
 Column = Annotated[
-    int | None, typer.Option("--column", help="The class to explain, by its column, counted from 0.")
+    str | None,
+    typer.Option(
+        "--column",
+        metavar="N",
+        help="The class to explain, by its column, counted from 0. With `serve --text`: the column of the texts.",
+    ),
 ]
 TaskOption = Annotated[
     Task | None, typer.Option("--task", help="Whether whole numbers that the model returns are labels or numbers.")

@@ -1,13 +1,15 @@
 """The command ``anchorline serve``."""
 
 import logging
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 
 from anchorline.cli import options as opt
+from anchorline.cli.collections import CollectionOptions
 from anchorline.cli.console import print_message, print_result
 from anchorline.cli.inputs import CacheOptions, ModelOptions, OutputOptions, TableOptions
 from anchorline.errors import MissingDependencyError, ParameterError
@@ -17,6 +19,8 @@ SUMMARY = "Explore explanations in a browser, and serve them over HTTP."
 EXAMPLES = """\
 anchorline serve --demo
 anchorline serve model.onnx --data train.parquet --target approved
+anchorline serve mypackage.reviews:classify --text reviews.csv --column text
+anchorline serve mypackage.photos:classify --images photos --max-samples 1000
 anchorline serve model.skops --data train.csv --host 0.0.0.0 --allow-host studio.example.org
 ANCHORLINE_STUDIO_TOKEN=... anchorline serve model.onnx --data train.parquet --port 8000"""
 
@@ -84,6 +88,7 @@ def serve(
     target: opt.Target = None,
     output_options: OutputOptions,
     table_options: TableOptions,
+    collection_options: CollectionOptions,
     model_options: ModelOptions,
     cache_options: CacheOptions,
 ) -> None:
@@ -99,21 +104,26 @@ def serve(
     except ModuleNotFoundError as error:
         raise MissingDependencyError.for_package(str(error.name), "studio") from error
     spec = model or model_option
-    if demo == bool(spec or data) or (model and model_option):
+    is_collection = collection_options.is_given
+    if demo == bool(spec or data or is_collection) or (model and model_option) or (data and is_collection):
         raise ParameterError(
-            "`anchorline serve` needs either --demo, or one MODEL and its --data. "
+            "`anchorline serve` needs either --demo, or one MODEL and its --data, --text or --images. "
             "Type: anchorline serve --demo, or: anchorline serve MODEL --data FILE"
         )
-    print_message("Loading the model and the table.")
+    print_message("Loading the model and the cases." if is_collection else "Loading the model and the table.")
     if demo:
         from anchorline.studio.demo import demo_explainer  # noqa: PLC0415
 
         explainer, default_name = demo_explainer(), "loan-decisions"
     else:
-        if spec is None or data is None:
-            missing, given = ("--data FILE", "MODEL") if data is None else ("MODEL", "--data")
+        if spec is None or (data is None and not is_collection):
+            missing, given = ("MODEL", "Data") if spec is None else ("--data FILE", "MODEL")
             raise ParameterError(f"{given} was given without {missing}. Type: anchorline serve MODEL --data FILE")
-        space = table_options.space(data, target)
+        if data is None:
+            space: Any = collection_options.space(output_options.column)
+            output_options = replace(output_options, column=None)
+        else:
+            space = table_options.space(data, target)
         loaded, cache = model_options.load(spec), cache_options.open(spec)
         explainer, default_name = output_options.explainer(loaded, space, cache), _model_name(spec)
     print_message("Asking the model for its first answers.")
@@ -140,7 +150,8 @@ def _model_name(spec: str) -> str:
 
 def _check_first_row(explainer: Explainer) -> None:
     """Explain the first row, so that errors of the model and the data appear now instead of in the browser."""
-    explainer.explain(0, k=2, n_samples=50, n_certify=0)
+    first = getattr(explainer.space, "first", 0)  # the first text may be empty
+    explainer.explain(first, k=2, n_samples=50, n_certify=0)
 
 
 def _print_link(link: str) -> None:

@@ -13,7 +13,6 @@ from anchorline.render.characters import printable
 from anchorline.spaces.columns import NUMBER, text_of
 from anchorline.studio.job_queue import checkpoint
 
-BLOCK_ROWS = 4096  # rows per query of the model
 _FILL_SECONDS = 1.0  # a request asks for further blocks for about this time
 _MAX_SCORES = 20_000_000  # scores of all classes are kept up to this many: 160 MB
 
@@ -29,27 +28,28 @@ class Answers:
 class AnswerTable:
     """The answers to all rows, as far as they are known; ``ask`` returns the model's raw answers to positions.
 
-    For every row the table keeps a number and the code of a text, not Python objects, so that memory is bounded.
+    The model is asked about ``block_rows`` rows at once. For every row the table keeps a number and the code of a
+    text, not Python objects, so that memory is bounded.
     """
 
-    def __init__(self, ask: Callable[[np.ndarray], np.ndarray], target: Any, n_rows: int) -> None:
-        self._ask, self._target, self.n_rows = ask, target, n_rows
+    def __init__(self, ask: Callable[[np.ndarray], np.ndarray], target: Any, n_rows: int, block_rows: int) -> None:
+        self._ask, self._target, self.n_rows, self._block_rows = ask, target, n_rows, block_rows
         self._lock = threading.Lock()
         self._levels: dict[str, int] = {}
         self.codes = np.full(n_rows, -1, dtype=np.int32)
         self.values = np.full(n_rows, np.nan)
         self._scores: np.ndarray | None = None
-        self._known = np.zeros(-(-n_rows // BLOCK_ROWS), dtype=bool)
+        self._known = np.zeros(-(-n_rows // block_rows), dtype=bool)
 
     @property
     def n_known(self) -> int:
         """How many rows have an answer."""
-        return min(self.n_rows, int(self._known.sum()) * BLOCK_ROWS)
+        return min(self.n_rows, int(self._known.sum()) * self._block_rows)
 
     @property
     def is_known(self) -> np.ndarray:
         """Whether each row has an answer."""
-        return np.repeat(self._known, BLOCK_ROWS)[: self.n_rows]
+        return np.repeat(self._known, self._block_rows)[: self.n_rows]
 
     @property
     def levels(self) -> list[str]:
@@ -61,7 +61,7 @@ class AnswerTable:
         end = time.monotonic() + seconds
         for block in np.flatnonzero(~self._known).tolist():
             checkpoint()
-            positions = np.arange(block * BLOCK_ROWS, min(self.n_rows, (block + 1) * BLOCK_ROWS))
+            positions = np.arange(block * self._block_rows, min(self.n_rows, (block + 1) * self._block_rows))
             answer = self._ask(positions)
             with self._lock:
                 self._store(positions, answer)
@@ -72,7 +72,7 @@ class AnswerTable:
     def at(self, positions: Sequence[int]) -> Answers:
         """Return the answers to a few rows; the model is asked about those that are not known."""
         rows = np.array(positions, dtype=np.intp)
-        unknown = rows[~self._known[rows // BLOCK_ROWS]]
+        unknown = rows[~self._known[rows // self._block_rows]]
         if len(unknown):
             answer = self._ask(unknown)
             with self._lock:

@@ -19,6 +19,7 @@ from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer
 from anchorline.model.predictor import output_name
 from anchorline.render.characters import printable
+from anchorline.spaces.table import Table
 from anchorline.studio import schemas
 from anchorline.studio.access import Access
 from anchorline.studio.audit import AuditLog
@@ -46,7 +47,7 @@ class Studio:
     Parameters
     ----------
     explainer
-        A model and a `Table`. The studio queries a locked copy; the given explainer does not change.
+        A model and a `Table` or `Contents`. The studio queries a locked copy; the given explainer does not change.
     token
         The token that every request needs; None if no token is required, which suits a single-user machine only.
     name
@@ -111,19 +112,20 @@ class Studio:
     def about(self) -> dict[str, Any]:
         """Return the description of the model and the table that the page needs at its start."""
         target = self.explainer.target
-        n_columns = len(self.catalog.names)
+        is_table = isinstance(self.explainer.space, Table)
         return {
             "name": printable(self.name),
             "version": __version__,
             "rows": self.catalog.n_rows,
             "fingerprint": self.explainer.space.fingerprint,
             "is_ranked": target.task != "label",
-            "columns": self.catalog.describe(),
+            "columns": self.catalog.cases.describe(),
             "notices": [printable(finding.text) for finding in self.explainer.setup.known],
             "classes": None if target.classes is None else [printable(str(label)) for label in target.classes],
             "explains": None if target.column is None else printable(output_name(target, target.column)),
-            "groups": self.explainer.space.groups,  # type: ignore[attr-defined]  # the space is a Table
-            "most_k": min(10, n_columns + 1),
+            "groups": getattr(self.explainer.space, "groups", {}),
+            "is_table": is_table,
+            "most_k": min(10, len(self.catalog.names) + 1) if is_table else 10,
             "most_samples": self.limits.max_samples,
         }
 

@@ -172,7 +172,7 @@ def prepare(
     Parameters
     ----------
     explainer
-        A model and a `Table`.
+        A model and a `Table`, or `Contents`.
     on_ready
         Called once with the link, when the server answers requests.
     name

@@ -27,9 +27,8 @@ from anchorline.search.case import Case
 from anchorline.search.leaves.tracing import trace_sums
 from anchorline.settings import N_SAMPLES, NODE_LIMIT, Settings
 from anchorline.studio.cache import ObjectCache
-from anchorline.studio.catalog import Catalog, browser_value
+from anchorline.studio.catalog import Catalog
 from anchorline.studio.evidence import filed
-from anchorline.studio.job_queue import checkpoint
 from anchorline.studio.limits import MAX_ALTERNATIVES, MAX_TERMS, StudioLimits
 from anchorline.studio.problems import Problem
 from anchorline.studio.schemas import (
@@ -127,27 +126,15 @@ class ExplanationService:
 
     def what_if(self, request: WhatIfRequest) -> bytes:
         """Return the model's answer to the changed row, and the value that the explanation's sum predicts."""
-        space: Any = self._explainer.space
         case = self._prepare(request)
-        neighborhood: Any = case.neighborhood
         predictor, explanation = case.predictor, self._explanation(request)
-        changed = dict(zip(space.names, neighborhood.instance, strict=True))
-        for name in request.broken:  # each once; a name that is not a fact of this case ends the loop
-            checkpoint()
-            changed |= self._catalog.breaking_values(neighborhood, name)
-        unknown = [name for name in request.edits if name not in changed]
-        if unknown:
-            detail = f"edits contains {unknown[0]!r}, which is not a column of the table. Use the names in /rows."
-            raise Problem(422, detail)
-        after = space.at(changed | self._catalog.parse_row(request.edits))
-        new_texts = {literal.name: literal.text for literal in reversed(after.literals)}  # the first of each name
-        is_broken = neighborhood.broken_by(after)
-        broken_sum = float(explanation.contributions[is_broken].sum())
-        answer, stays = self._catalog.ask(after.original), predictor.answer(after.original, 1).stays
+        changed = self._catalog.cases.change(case.neighborhood, request.broken, request.edits)
+        broken_sum = float(explanation.contributions[np.array(changed.is_broken)].sum())
+        answer, stays = self._catalog.ask(changed.original), predictor.answer(changed.original, 1).stays
         content = {
-            "row": dict(zip(space.names, map(browser_value, after.instance), strict=True)),
-            "literals": [_printable(new_texts.get(literal.name)) for literal in explanation.literals],
-            "is_broken": is_broken,
+            "row": changed.values,
+            "literals": [_printable(changed.texts.get(literal.name)) for literal in explanation.literals],
+            "is_broken": list(changed.is_broken),
             "answer": self._catalog.answer_table.readable(answer).texts[0],
             "prediction": _explained_number(answer, explanation),
             "expected": explanation.prediction - 2 * broken_sum,
@@ -198,8 +185,13 @@ class ExplanationService:
         seconds = self._search_seconds
         return self._explanations.get_or_build(key, lambda: _explained(explainer, row, settings, seconds))
 
-    def _training_mean(self, explanation: Explanation) -> float:
-        """Return the mean of the explained output over the training table, which is queried once per output."""
+    def _training_mean(self, explanation: Explanation) -> float | None:
+        """Return the mean of the explained output over the training table, which is queried once per output.
+
+        Texts and images have no training table.
+        """
+        if not hasattr(self._explainer.space, "examples"):
+            return None
         key = _key({"column": explanation.parameters["column"], "label": explanation.label})
         mean: float = self._means.get_or_build(key, lambda: self._explainer.training_mean(explanation))
         return mean

@@ -27,17 +27,19 @@ from anchorline.result.changes import Changes
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier, FrontierPoint
 from anchorline.spaces.base import Literal
-from anchorline.studio.catalog import browser_value
+from anchorline.studio.cases import browser_value
+from anchorline.studio.content_view import content_view
 
 
-def explanation_view(explanation: Explanation, training_mean: float) -> dict[str, Any]:
+def explanation_view(explanation: Explanation, training_mean: float | None) -> dict[str, Any]:
     """Return everything that the page shows about one explanation, and the explanation's sealed JSON.
 
-    ``training_mean`` is the mean of the explained output over the training table.
+    ``training_mean`` is the mean of the explained output over the training table, if there is one.
     """
     certificate, printed = explanation.certificate, summands(explanation)
     values = [term.contribution for term in explanation.terms]
     goal, sign = goal_of(explanation)
+    training = None if training_mean is None else (training_mean, " (dotted line)")
     return {
         "output": output_name(explanation),
         "total": printed.total.text,
@@ -57,7 +59,8 @@ def explanation_view(explanation: Explanation, training_mean: float) -> dict[str
         "fixed": {printable(name): printable(why) for name, why in explanation.fixed.items()},
         "neighbors_mean": mean_over_neighbors(explanation),
         "training_mean": training_mean,
-        "legend": legend(explanation, " (dashed line)", training=(training_mean, " (dotted line)")).split("\n"),
+        "legend": legend(explanation, " (dashed line)", training=training).split("\n"),
+        "content": content_view(explanation),
         "goal": goal,
         "goal_sign": sign,
         "rule": explanation.as_rule(),

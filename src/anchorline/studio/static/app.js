@@ -4,6 +4,7 @@ import { AnswerCache, ServerError, get } from "./api.js";
 import { Cases } from "./cases.js";
 import { Changes } from "./changes.js";
 import { compare } from "./compare.js";
+import { drawContent } from "./content.js";
 import { curve } from "./curve.js";
 import { announce, byId, fill, h, isolate } from "./dom.js";
 import { drawPicture, report, save } from "./download.js";
@@ -16,6 +17,10 @@ import { WhatIf } from "./whatif.js";
 
 const SKETCH = { n_samples: 1000, n_certify: 0 }; // a smaller computation while a slider moves
 const SETTLE_TIME = 250; // milliseconds without a change before the page requests the certified answer
+const HINTS = {
+  texts: ["Take out words.", "The fewest words that turn the decision when they are taken out."],
+  images: ["Hide regions.", "The fewest regions that turn the decision when they are hidden."],
+};
 const answers = new AnswerCache();
 const state = urlState.read();
 let about, cases, whatIf, changes, newCase;
@@ -88,6 +93,7 @@ function drawSum(sum, literals) {
   current.sum = sum;
   current.literals = literals;
   fill(byId("sentence"), ...sentence(sum, literals));
+  drawContent(byId("content-card"), current.view.content, sum, literals);
   const { total, neighbors_mean: neighbors, training_mean: training } = current.view;
   const caption = "Contributions that add up to the prediction";
   fill(byId("waterfall"), waterfall(sum, literals, isolate(total), caption, [], { neighbors, training }));
@@ -261,7 +267,7 @@ async function loadComparison() {
   if (!row) throw new ServerError(404, `Case ${position} does not exist.`);
   const first = { view: current.view, row: current.row, position: isNewCase() ? "new" : state.case };
   const target = about.classes?.length > 2 ? row.answer : null;
-  const separate = () => answers.post("/page/changes", { row: shownRow(), toward: position, target });
+  const separate = !about.is_table ? null : () => answers.post("/page/changes", { row: shownRow(), toward: position, target });
   return compare(byId("compare"), columns, first, { view, row, position }, separate);
 }
 
@@ -343,7 +349,8 @@ async function download(format) {
   if (format === "html") return report(request(), `${name}.html`);
   if (format === "json") return save(new Blob([current.view.json], { type: "application/json" }), `${name}.json`);
   const [headlineText, sentenceText] = [byId("headline").textContent.trim(), byId("sentence").textContent];
-  const values = about.columns.map((column, i) => `${column.name} ${valueText(current.row?.values[i] ?? null)}`).join(", ");
+  const shown = (i) => valueText(current.row?.values[i] ?? null).slice(0, 100); // a text may be long
+  const values = about.columns.map((column, i) => `${column.name} ${shown(i)}`).join(", ");
   const footer = `${values}. Model ${about.name}, data ${about.fingerprint}, ${new Date().toISOString().slice(0, 10)}.`;
   const picture = await drawPicture(current.view, headlineText, sentenceText, byId("kicker").textContent, footer);
   return save(picture, `${name}.png`);
@@ -408,6 +415,9 @@ async function start() {
   byId("drawer-title").textContent = `Cases (${about.rows.toLocaleString("en")})`;
   byId("notices").append(...about.notices.map((text) => h("p", {}, text)));
   byId("notices").hidden = !about.notices.length;
+  byId("new-card").hidden = about.columns[0].kind === "images";
+  byId("values-card").hidden = about.columns[0].kind === "texts"; // the text is shown above
+  if (!about.is_table) [byId("what-if-hint").textContent, byId("changes-hint").textContent] = HINTS[about.columns[0].kind];
   if (matchMedia("(max-width: 60rem)").matches) byId("drawer").open = false;
   const open = (position) => {
     if (matchMedia("(max-width: 60rem)").matches) {
@@ -450,8 +460,9 @@ async function start() {
         return null;
       }
     },
-    apply: (edits) => {
-      edit(edits, []);
+    apply: (edits, names) => {
+      if (about.is_table) edit(edits, []);
+      else edit({}, names);
       byId("what-if-title").scrollIntoView({ block: "nearest" });
     },
   });

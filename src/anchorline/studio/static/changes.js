@@ -104,7 +104,7 @@ export class Changes {
       h(
         "p",
         { class: "actions" },
-        h("button", { type: "button", id: `apply-${i}`, "aria-label": `Apply: ${first}`, onclick: () => this.apply(edits) }, "Apply"),
+        h("button", { type: "button", id: `apply-${i}`, "aria-label": `Apply: ${first}`, onclick: () => this.apply(edits, names) }, "Apply"),
         h("button", { type: "button", id: `rule-out-${i}`, "aria-label": `Not possible: ${first}`, onclick: ruleOut }, "Not possible"),
       ),
     );

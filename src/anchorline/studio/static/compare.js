@@ -30,7 +30,7 @@ function separating(second, answer) {
 // ``separate`` asks for the facts that separate two cases, which the model decides differently.
 export async function compare(container, columns, first, second, separate) {
   draw(container, columns, first, second);
-  if (!second || first.row.answer === second.row.answer || first.view.class === null) return;
+  if (!second || !separate || first.row.answer === second.row.answer || first.view.class === null) return;
   const part = h("div", { class: "facts-apart", "aria-live": "polite" });
   container.querySelector("details").before(part);
   const answer = await separate();

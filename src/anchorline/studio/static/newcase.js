@@ -58,7 +58,12 @@ export class NewCase {
   constructor(about, { open }) {
     this.columns = about.columns;
     this.open = open;
+    this.isText = about.columns[0].kind === "texts";
     byId("new-example").textContent = about.columns.map(({ name }) => name).join(",");
+    if (this.isText) {
+      byId("new-label").textContent = "A text";
+      byId("new-names").hidden = true;
+    }
     byId("new-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.read(byId("new-text").value);
@@ -79,6 +84,7 @@ export class NewCase {
 
   // Names every unknown column and every impossible value; the text stays as it was typed.
   read(text) {
+    if (this.isText) return this.open({ [this.columns[0].name]: text });
     let rows;
     try {
       if (text.length > MAX_BYTES) throw new Error(`The text is longer than ${MAX_BYTES} characters.`);

@@ -62,7 +62,9 @@ function bar(name, value, text, ends, kind) {
 
 export class WhatIf {
   constructor(about, container, { onChange, onExplain }) {
-    this.columns = new Map(about.columns.map((column, index) => [column.name, { ...column, index }]));
+    const isEdited = ({ kind }) => kind !== "texts" && kind !== "images"; // whose facts are parts of the value
+    this.columns = new Map(about.columns.filter(isEdited).map((column, index) => [column.name, { ...column, index }]));
+    this.canExplain = about.columns[0].kind !== "images"; // a changed image has no place in the list
     this.groups = new Map(Object.entries(about.groups)); // a column may be named like a member of all objects
     this.container = container;
     this.onChange = onChange;
@@ -91,7 +93,7 @@ export class WhatIf {
     const reset = { type: "button", id: "reset", disabled: !isChanged, onclick: () => this.onChange({}, []) };
     const explain = { type: "button", id: "explain-changed", disabled: !isChanged || isPending || !answer };
     const buttons = [
-      h("button", { ...explain, onclick: () => this.onExplain(answer.row) }, "Explain the changed case"),
+      this.canExplain ? h("button", { ...explain, onclick: () => this.onExplain(answer.row) }, "Explain the changed case") : null,
       h("button", reset, "Undo all changes"),
     ];
     const outcome = [this.answers(view, answer, isChanged), h("div", { class: "inline" }, buttons)];

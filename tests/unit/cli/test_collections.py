@@ -1,0 +1,101 @@
+"""Collections of texts and images on the command line: a column of a table, and the files of a folder."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from anchorline.cli import serve as serve_module
+from anchorline.cli.app import run
+from anchorline.cli.collections import CollectionOptions, ImageFiles, image_files, texts_of
+from anchorline.errors import InstanceError, ParameterError, TableFileError
+
+MODEL = """
+import numpy as np
+
+def score(texts):
+    return np.array([0.5 + 0.3 * ("great" in text) for text in texts])
+
+def light(images):
+    return images.reshape(len(images), -1).mean(axis=1) / 255
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "reviewer.py").write_text(MODEL)
+    frame = pd.DataFrame({"id": [1, 2, 3], "review": [None, "great food", "slow"]})
+    frame.to_csv(tmp_path / "reviews.csv", index=False)
+    (tmp_path / "photos").mkdir()
+    for name in ("b.png", "a.JPG"):
+        Image.fromarray(np.full((20, 20, 3), 90, dtype=np.uint8)).save(tmp_path / "photos" / name)
+    (tmp_path / "photos" / "notes.txt").write_text("not an image")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """Return what would be served, instead of serving it."""
+    found = []
+
+    class Ready:
+        def run(self):
+            pass
+
+    def prepare(explainer, **options):
+        found.append((explainer, options))
+        return Ready()
+
+    monkeypatch.setattr("anchorline.studio.server.prepare", prepare)
+    return found
+
+
+def test_a_column_of_texts_and_a_folder_of_images_are_served(folder, served):
+    common = ("--output-range", "0", "1", "--threshold", "0.7")
+    assert run(["serve", "reviewer:score", "--text", "reviews.csv", "--column", "review", *common]) == 0
+    space = served[0][0].space
+    assert (list(space.instances), space.column, space.first) == (["", "great food", "slow"], "review", 1)
+    options = ("--images", "photos", "--segments", "grid", "--n-segments", "4")
+    assert run(["serve", "reviewer:light", *options, *common]) == 0
+    space = served[1][0].space
+    assert list(space.titles) == ["a.JPG", "b.png"]
+    assert len(space.at(0).literals) == 4
+
+
+def test_wrong_options_are_named(folder, served, capsys):
+    for options, match in (
+        (["reviewer:score", "--text", "reviews.csv"], "--column NAME"),
+        (["reviewer:score", "--text", "reviews.csv", "--column", "text"], "'review'"),
+        (["reviewer:score", "--text", "reviews.csv", "--images", "photos"], "two commands"),
+        (["reviewer:score", "--text", "reviews.csv", "--data", "reviews.csv"], "either --demo"),
+        (["--text", "reviews.csv", "--column", "review"], "without MODEL"),
+        (["reviewer:light", "--images", "nowhere"], "nowhere"),
+        (["reviewer:score", "--data", "reviews.csv", "--column", "review"], "whole number"),
+    ):
+        assert run(["serve", *options]) != 0
+        assert match in capsys.readouterr().err
+    assert not served
+    assert serve_module.SUMMARY
+
+
+def test_files_are_read_when_they_are_needed(folder):
+    paths = image_files("photos")
+    files = ImageFiles(paths)
+    assert [path.name for path in paths] == ["a.JPG", "b.png"]
+    assert len(files) == 2
+    paths[1].write_bytes(b"not an image")
+    assert files[0].shape == (20, 20, 3)
+    with pytest.raises(InstanceError, match=r"b\.png"):
+        files[1]
+    with pytest.raises(InstanceError, match="no image file"):
+        image_files(str(folder))
+
+
+def test_texts_are_those_of_one_column(folder):
+    assert texts_of("reviews.csv", "id") == ["1", "2", "3"]
+    with pytest.raises(TableFileError, match="no column 'text'"):
+        texts_of("reviews.csv", "text")
+    with pytest.raises(ParameterError, match="--column"):
+        CollectionOptions(text="reviews.csv").space(None)
