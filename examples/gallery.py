@@ -3,11 +3,12 @@
 Type: python examples/gallery.py [folder]. The screenshots need Chromium and playwright.
 """
 
+import contextlib
 import pathlib
-import re
-import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,10 @@ from sklearn.preprocessing import OneHotEncoder
 
 import anchorline as al
 from anchorline.render import html, plot
+from anchorline.studio.contents import Contents
+from anchorline.studio.demo import demo_explainer
+from anchorline.studio.limits import StudioLimits
+from anchorline.studio.server import prepare
 
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "docs/gallery")
 CHROMIUM = "/usr/bin/chromium"
@@ -107,8 +112,8 @@ def multi_class() -> al.Explanation:
     return al.Explainer(model.predict, al.Table(frame), output="wine", task="label").explain(frame.iloc[[70]], k=5)
 
 
-def review() -> al.Explanation:
-    """Explain a text: whether a review is good or bad, by a model of a few reviews."""
+def reviews() -> al.Explainer:
+    """Return reviews, and a model of a few others that says whether a review is good or bad."""
     good = ["great food and friendly people", "lovely room great view", "friendly and quick", "we loved the food"]
     bad = ["cold food and rude people", "dirty room no view", "rude and slow", "we waited for the cold food"]
     model = make_pipeline(CountVectorizer(), LogisticRegression(C=10.0)).fit(good + bad, [1] * 4 + [0] * 4)
@@ -116,7 +121,14 @@ def review() -> al.Explanation:
         "We came late on Friday. Friendly people at the door, great view from the room: we loved it!\n"
         "But breakfast was slow, the coffee was cold, and the towels were dirty \U0001f61e. Still, a lovely place."
     )
-    return al.Explainer(model.predict_proba, al.Text(), classes=["bad", "good"], output="good").explain(text, k=6)
+    others = [
+        "Rude people, and we waited for an hour.",
+        "Great food, quick and friendly.",
+        "A dirty room, but lovely!",
+    ]
+    return al.Explainer(
+        model.predict_proba, Contents(al.Text(), [text, *others]), classes=["bad", "good"], output="good"
+    )
 
 
 def color_shares(images: np.ndarray) -> np.ndarray:
@@ -125,26 +137,25 @@ def color_shares(images: np.ndarray) -> np.ndarray:
     return np.array([np.bincount(one.ravel(), minlength=64) for one in bins]) / bins[0].size
 
 
-def photo() -> al.Explanation:
-    """Explain an image: which of four photos a piece is from, by a model of the colors of 800 pieces."""
-    photos = {
+def photos() -> al.Explainer:
+    """Return parts of four photos, and a model of the colors of 800 pieces that says from which one a part is."""
+    whole = {
         "cat": data.chelsea(),
         "coffee": data.coffee(),
         "astronaut": data.astronaut(),
         "rocket": data.rocket(),
     }
     rng, pieces, names = np.random.default_rng(0), [], []
-    for name, whole in photos.items():
+    for name, image in whole.items():
         for _ in range(200):
-            y, x = (rng.integers(0, size - 160) for size in whole.shape[:2])
-            pieces.append(whole[y : y + 160, x : x + 160])
+            y, x = (rng.integers(0, size - 160) for size in image.shape[:2])
+            pieces.append(image[y : y + 160, x : x + 160])
             names.append(name)
     model = LogisticRegression(C=30.0, max_iter=2000).fit(color_shares(np.array(pieces)), names)
-    space = al.Image(n_segments=40, hidden=np.zeros(3))
-    explainer = al.Explainer(
-        lambda images: model.predict_proba(color_shares(images)), space, classes=model.classes_
-    )
-    return explainer.explain(photos["coffee"][100:340, 150:470], k=6, n_samples=3000)
+    parts = {f"{name}.png": image[-300:-60, 100:420] for name, image in whole.items()}
+    parts["coffee.png"] = whole["coffee"][100:340, 150:470]
+    space = Contents(al.Image(n_segments=40, hidden=np.zeros(3)), list(parts.values()), list(parts))
+    return al.Explainer(lambda images: model.predict_proba(color_shares(images)), space, classes=model.classes_)
 
 
 def screenshots(pages: dict[str, str]) -> None:
@@ -175,34 +186,47 @@ def screenshots(pages: dict[str, str]) -> None:
         browser.close()
 
 
-def studio_screenshots() -> None:
-    """Save the studio's demo as a browser shows it: on a desktop, in dark colors and on a phone."""
-    views = {
-        "desktop": {"viewport": {"width": 1280, "height": 960}, "color_scheme": "light"},
-        "dark": {"viewport": {"width": 1280, "height": 960}, "color_scheme": "dark"},
-        "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
-    }
-    command = [sys.executable, "-u", "-m", "anchorline", "serve", "--demo", "--port", "0"]
-    with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
-        sync_playwright() as playwright,
-    ):
-        link = next(match.group() for line in server.stdout if (match := re.search(r"http://\S+", line)))
+@contextlib.contextmanager
+def studio(explainer: al.Explainer, name: str, max_samples: int) -> Iterator[str]:
+    """Serve an explainer while the block runs; yield the link."""
+    ready, limits = threading.Event(), StudioLimits(max_samples=max_samples)
+    server = prepare(explainer, on_ready=lambda link: ready.set(), name=name, port=0, limits=limits)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    ready.wait()
+    yield server.link
+    server.stop()
+    thread.join()
+
+
+def studio_screenshots(text: al.Explainer, image: al.Explainer) -> None:
+    """Save the studio as a browser shows it: the demo, texts and images, light, dark and on a phone."""
+    desktop, phone = {"width": 1280, "height": 960}, {"width": 390, "height": 844}
+    demo = {"desktop": (desktop, "light"), "dark": (desktop, "dark"), "phone": (phone, "light")}
+    pages = [
+        (demo_explainer(), "loan-decisions", 20_000, demo),
+        (text, "reviews", 20_000, {"text": (desktop, "light")}),
+        (image, "photos", 1000, {"image-dark": (desktop, "dark")}),
+    ]
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        for view, options in views.items():
-            page = browser.new_page(**options)
-            page.goto(f"{link}&case=1")
-            page.wait_for_selector("#main:not([aria-busy]) #others li")
-            page.screenshot(path=FOLDER / f"studio-{view}.png")
+        for explainer, name, max_samples, views in pages:
+            with studio(explainer, name, max_samples) as link:
+                for view, (size, scheme) in views.items():
+                    page = browser.new_page(viewport=size, color_scheme=scheme)
+                    page.set_default_timeout(120_000)  # images take their time
+                    page.goto(f"{link}&case={0 if explainer is text else 1}")
+                    page.wait_for_selector("#main:not([aria-busy]) #others li")
+                    page.screenshot(path=FOLDER / f"studio-{view}.png")
         browser.close()
-        server.terminate()
 
 
 def main() -> None:
     """Draw all pictures, compress them and print their sizes."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     loan, diabetes, wine = classification(), regression(), multi_class()
-    text, coffee = review(), photo()
+    text, image = reviews(), photos()
+    review, coffee = text.explain(0, k=6), image.explain(1, k=6, n_samples=3000)
     pictures = {
         "waterfall-classification": plot.waterfall(loan["explanation"]),
         "waterfall-regression": plot.waterfall(diabetes),
@@ -221,11 +245,11 @@ def main() -> None:
             "classification": html.page(loan["explanation"], loan["frontier"], loan["training mean"]),
             "regression": html.page(diabetes),
             "multi-class": html.page(wine),
-            "text": html.page(text),
+            "text": html.page(review),
             "image": html.page(coffee),
         }
     )
-    studio_screenshots()
+    studio_screenshots(text, image)
     for path in sorted(FOLDER.glob("*.png")):
         Image.open(path).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
         print(f"{path.stat().st_size / 1000:6.0f} kB  {path}")
