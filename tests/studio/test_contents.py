@@ -76,7 +76,7 @@ def test_words_are_taken_out_and_texts_exchanged(client):
     assert found["prediction"] == pytest.approx(0.3)  # of the class that is explained
     assert found["answer"] == "bad"
     found = client.post("/what-if", json=body | {"broken": ["slow"], "edits": {"text": "Great but slow"}}).json()
-    assert found["row"] == {"text": "Great but"}
+    assert found["row"] == {"text": "Great but "}
     assert found["is_broken"] == [False, True, False, True]
 
 

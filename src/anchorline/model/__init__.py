@@ -6,6 +6,8 @@ Models that try to end the process are contained here too. May import: errors, g
 from anchorline.model.label_scores import LabelScores
 from anchorline.model.outputs import resolve
 from anchorline.model.predictor import Answer, Predictor
+from anchorline.model.repeats import Repeated
+from anchorline.model.similarity import SimilarTo, word_overlap
 from anchorline.model.target import Target
 
-__all__ = ["Answer", "LabelScores", "Predictor", "Target", "resolve"]
+__all__ = ["Answer", "LabelScores", "Predictor", "Repeated", "SimilarTo", "Target", "resolve", "word_overlap"]
