@@ -170,11 +170,11 @@ def _kernelshap(game: Counted, d: int, budget: int, seed: int) -> np.ndarray:
     return np.asarray(values).reshape(d) / 2
 
 
-def _svarm(game: Counted, d: int, budget: int, seed: int) -> np.ndarray:
-    """Return half the Shapley values by shapiq's SVARM, of the same game."""
+def _shapiq(game: Counted, d: int, budget: int, seed: int) -> np.ndarray:
+    """Return half the Shapley values by shapiq's own KernelSHAP, of the same game."""
     import shapiq
 
-    return _approximated(shapiq.SVARM(n=d, random_state=seed), game, budget)
+    return _approximated(shapiq.KernelSHAP(n=d, random_state=seed), game, budget)
 
 
 def _banzhaf(game: Counted, d: int, budget: int, seed: int) -> np.ndarray:
@@ -205,7 +205,7 @@ def _lasso(game: Counted, d: int, budget: int, seed: int) -> np.ndarray:
     return contributions
 
 
-METHODS = {"kernelshap": _kernelshap, "svarm": _svarm, "banzhaf": _banzhaf, "lasso": _lasso}
+METHODS = {"kernelshap": _kernelshap, "shapiq": _shapiq, "banzhaf": _banzhaf, "lasso": _lasso}
 
 
 def _tasks(data: Path, cache: Path) -> Iterator[tuple[str, list[Subject]]]:
