@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from catboost import CatBoostRegressor
+from lightgbm import LGBMClassifier
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -15,10 +17,12 @@ from sklearn.ensemble import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 import anchorline as al
 
 LEVELS = ["p", "q", "r"]
+QUIET = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
 
 
 def table(seed):
@@ -55,6 +59,9 @@ def fitted(kind, frame, score):
         ),
         "several": (HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=4), names[third], [None, "high"]),
         "number": (GradientBoostingRegressor(n_estimators=20), score, ["+1.5", "< -4", ">= 5"]),
+        "xgboost": (XGBClassifier(n_estimators=8, max_depth=3, n_jobs=1), high.astype(int), [None, ">= 0.8"]),
+        "lightgbm": (LGBMClassifier(n_estimators=8, min_child_samples=4, n_jobs=1, verbose=-1), high, [None]),
+        "catboost": (CatBoostRegressor(iterations=9, depth=3, **QUIET), score, ["+1.5", ">= 5"]),
     }[kind]
     return make_pipeline(encode, model).fit(frame, labels), targets
 
@@ -95,7 +102,7 @@ def judge(model, frame, row, target):
         return lambda rows: model.predict(rows) != own
     if target[0] not in "<>+-":
         return lambda rows: model.predict(rows) == target
-    is_classifier = hasattr(model, "classes_")
+    is_classifier = hasattr(model, "predict_proba")
     column = model.predict_proba(frame.iloc[[row]])[0].argmax() if is_classifier else None
 
     def output(rows):
@@ -108,7 +115,11 @@ def judge(model, frame, row, target):
     return lambda rows: output(rows) >= limit if target.startswith(">=") else output(rows) < limit
 
 
-@pytest.mark.parametrize("kind", ["tree", "forest", "extra", "boosting", "several", "number"])
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM, inside a pipeline
+@pytest.mark.parametrize(
+    "kind",
+    ["tree", "forest", "extra", "boosting", "several", "number", "xgboost", "lightgbm", "catboost"],
+)
 def test_leaves_find_the_fewest_and_cheapest_facts_and_prove_it(kind):
     frame, score, rng = table(len(kind))
     model, targets = fitted(kind, frame, score)
