@@ -8,9 +8,9 @@ import pytest
 
 from anchorline.optimize import Evidence, Problem, Status, audit, exact, solve
 from anchorline.optimize.bounds import Alone, Bound
-from anchorline.optimize.exact import Limits, solve_runners_up
-from helpers.oracle import enumerate_objective, least_squares
+from helpers.oracle import enumerate_objective
 from helpers.problems import TROUBLES, generate
+from helpers.proofs import check_against, check_runners_up
 
 N_PROBLEMS = 5_500
 PER_TEST = 50
@@ -22,18 +22,6 @@ def problem_from(sample, **changes):
     settings = {"box": sample.box, "origin": sample.origin} | changes
     evidence = Evidence.from_sample(sample.flips, sample.drops, sample.weights)
     return Problem(evidence, sample.k, sample.prediction, **settings)
-
-
-def check_against(truth, problem, seed):
-    solution = solve(problem)
-    if np.isinf(truth):
-        assert solution.status is Status.INFEASIBLE, f"seed {seed}"
-        return
-    assert solution.status is Status.OPTIMAL, f"seed {seed}"
-    assert solution.objective == pytest.approx(truth, abs=1e-9), f"seed {seed}"
-    assert solution.lower_bound <= truth + 1e-9, f"seed {seed}"
-    assert solution.gap <= 1e-9, f"seed {seed}"
-    audit.check(problem, solution)
 
 
 @pytest.mark.generated
@@ -213,16 +201,7 @@ def test_runners_up_are_the_next_best_of_all_supports_shorter_ones_included():
         d, k, n_best = int(rng.integers(2, 7)), int(rng.integers(1, 9)), int(rng.integers(2, 9))
         flips, drops = rng.random((80, d)) < 0.4, rng.uniform(-1, 1, 80)
         problem = Problem(Evidence.from_sample(flips, drops), k, 0.6, box=None)
-        candidates, complete = solve_runners_up(problem, Limits(), n_best)
-        ones, values = np.ones(80), []
-        for size in range(min(k, d) + 1):
-            for chosen in itertools.combinations(range(d), size):
-                columns = flips[:, chosen].astype(float)
-                free = least_squares(columns, drops, ones)[0] if size < k else np.inf
-                values.append(min(free, least_squares(columns, drops, ones, 0.6)[0]))
-        best = sorted(value for value in values if value < np.inf)[:n_best]
-        assert complete
-        assert [candidate.objective for candidate in candidates] == pytest.approx(best, abs=1e-9), f"seed {seed}"
+        check_runners_up(problem, flips, drops, n_best, seed)
 
 
 def test_a_proof_that_begins_again_keeps_the_bound_it_had():

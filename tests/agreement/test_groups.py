@@ -5,9 +5,10 @@ import os
 import numpy as np
 import pytest
 
-from anchorline.optimize import Evidence, Problem, Status, audit, solve
+from anchorline.optimize import Evidence, Problem, Status, solve
 from helpers.attributes import TROUBLES, generate_grouped
 from helpers.oracle import enumerate_objective
+from helpers.proofs import check_against
 
 N_PROBLEMS = 200
 PER_TEST = 50
@@ -20,16 +21,7 @@ def check(seed):
     rest = (sample.k, sample.prediction, sample.box, sample.origin)
     truth = enumerate_objective(sample.flips, sample.drops, sample.row_weights, *rest)
     evidence = Evidence.from_sample(sample.flips, sample.drops, sample.weights)
-    problem = Problem(evidence, *rest, groups=sample.groups)
-    solution = solve(problem)
-    if np.isinf(truth):
-        assert solution.status is Status.INFEASIBLE, f"seed {seed}"
-        return
-    assert solution.status is Status.OPTIMAL, f"seed {seed}"
-    assert solution.objective == pytest.approx(truth, abs=1e-9), f"seed {seed}"
-    assert solution.lower_bound <= truth + 1e-9, f"seed {seed}"
-    assert solution.gap <= 1e-9, f"seed {seed}"
-    audit.check(problem, solution)
+    check_against(truth, Problem(evidence, *rest, groups=sample.groups), seed)
 
 
 @pytest.mark.generated

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from helpers.problems import Sample
+
 TROUBLES = (
     "plain",
     "missing",
@@ -22,23 +24,10 @@ MAX_LITERALS = 9
 
 
 @dataclass(frozen=True)
-class GroupedSample:
-    """The input of one problem, the group of every literal, and the kind of ``trouble`` in it."""
+class GroupedSample(Sample):
+    """The input of one problem, and the group of every literal."""
 
-    trouble: str
-    flips: np.ndarray
-    drops: np.ndarray
-    weights: np.ndarray | None
-    k: int
-    prediction: float
-    box: float | None
-    origin: float
     groups: np.ndarray
-
-    @property
-    def row_weights(self):
-        """The weights, or ones if every row has the same weight."""
-        return np.ones(len(self.drops)) if self.weights is None else self.weights
 
 
 def generate_grouped(seed: int) -> GroupedSample:

@@ -88,3 +88,14 @@ def enumerate_projection(values, k, total):
         outside = np.delete(values, list(chosen))
         best = min(best, len(chosen) * shift**2 + (outside**2).sum())
     return best
+
+
+def next_best(flips, drops, k, prediction, n_best):
+    """Return the smallest errors of anchored sums of at most ``k`` terms, one per support, by enumeration."""
+    ones, values = np.ones(len(drops)), []
+    for size in range(min(k, flips.shape[1]) + 1):
+        for chosen in itertools.combinations(range(flips.shape[1]), size):
+            columns = flips[:, chosen].astype(float)
+            free = least_squares(columns, drops, ones)[0] if size < k else np.inf
+            values.append(min(free, least_squares(columns, drops, ones, prediction)[0]))
+    return sorted(value for value in values if value < np.inf)[:n_best]
