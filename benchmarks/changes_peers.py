@@ -1,6 +1,8 @@
 """Other finders of counterfactual examples: DiCE's random and genetic search, and alibi's prototypes."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 from benchmarks.tasks import SEED
 
 Finder = Callable[[int], list[dict[str, Any]]]  # from the position of a row to examples, as whole rows
+ALIBI_SECONDS = 120.0  # of processor time per row
 DICE = ("dice random", "dice genetic")
 PACKAGES = {"dice random": "dice_ml", "dice genetic": "dice_ml", "alibi prototypes": "alibi"}
 
@@ -95,9 +98,29 @@ def _alibi(model: CountingModel, frame: Any, numbers: Sequence[str]) -> Finder:
     explainer.fit(encoded.astype(np.float32), d_type="abdm", disc_perc=[25, 50, 75])
 
     def find(row: int) -> list[dict[str, Any]]:
-        answer = explainer.explain(encoded[[row]].astype(np.float32))
+        try:
+            with _processor_limit(ALIBI_SECONDS):
+                answer = explainer.explain(encoded[[row]].astype(np.float32))
+        except TimeoutError:
+            return []
         return (
             [] if answer.cf is None else decoded(np.asarray(answer.cf["X"], dtype=np.float64)).to_dict("records")
         )
 
     return find
+
+
+@contextlib.contextmanager
+def _processor_limit(seconds: float) -> Iterator[None]:
+    """Raise `TimeoutError` in the block once the process has used this much processor time."""
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"{seconds:g} s of processor time were used")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
