@@ -4,7 +4,16 @@ import numpy as np
 
 from anchorline.optimize.bounds import Bound, Centered, Node, Projection, climb, project
 from anchorline.optimize.gains import Parts
-from anchorline.optimize.groups import Blocks, arrange, completing, rests_of, sizes_of
+from anchorline.optimize.groups import (
+    Blocks,
+    arrange,
+    completing,
+    in_units,
+    inside,
+    rests_of,
+    sizes_of,
+    units_of,
+)
 from anchorline.optimize.sets import few
 
 _SOLID = 1e-6  # if a candidate keeps a smaller share of its variance, rounding blurs the rest of its group
@@ -19,14 +28,14 @@ def blocks_of(
     literals. Then :math:`\tilde\kappa_{gh} \le (\kappa_{gh} + q_g q_h) / \sqrt{(1 - q_g^2)(1 - q_h^2)}`.
     """
     assert centered.groups is not None
-    numbers = centered.groups.numbers[candidates]
+    if not chosen and len(candidates) == len(centered.variances):
+        return centered.groups.blocks
+    numbers, kappa = centered.groups.numbers[candidates], centered.groups.kappa
     index, table = arrange(numbers)
     groups, left = numbers[table[:, 0]], projection.variances
-    kappa = centered.groups.kappa
-    kappa = kappa.copy() if len(groups) == len(kappa) else kappa[groups[:, None], groups]
-    literals, residuals = candidates[table], projection.residuals[:, table]
-    inner = centered.covariance[literals[:, :, None], literals[:, None, :]]
+    kappa, inner = kappa[groups[:, None], groups], inside(centered.covariance, candidates[table])
     if chosen:
+        residuals = projection.residuals[:, table]
         inner = inner - np.einsum("pgi,pgj->gij", residuals, residuals)
         squares = centered.groups.whitening.projected(
             project(centered, chosen, np.arange(len(centered.variances))).residuals
@@ -36,9 +45,7 @@ def blocks_of(
         kappa += norms[:, None] * norms
         kappa /= rest[:, None] * rest
         np.fill_diagonal(kappa, 0.0)
-    units = np.where(left > 0, 1 / np.sqrt(np.where(left > 0, left, 1.0)), 0.0)[table]
-    inner = inner * units[:, :, None] * units[:, None, :]
-    return Blocks(index, table, inner, kappa)
+    return Blocks(index, table, in_units(inner, units_of(left)[table]), kappa)
 
 
 def screen_groups(

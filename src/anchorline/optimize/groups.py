@@ -111,6 +111,13 @@ class Groups:
         """All literals, in the order of their groups, (d,)."""
         return np.argsort(self.numbers, kind="stable")
 
+    @cached_property
+    def blocks(self) -> "Blocks":
+        """All literals, in the order of their groups, before any of them is chosen."""
+        index, table = arrange(self.numbers[self.order])
+        inner = inside(self.covariance, self.order[table])
+        return Blocks(index, table, in_units(inner, units_of(self.variances[self.order])[table]), self.kappa)
+
 
 def _sets(members: np.ndarray, d: int) -> np.ndarray:
     """Sets of literals (c, s) as masks (c, d)."""
@@ -135,8 +142,10 @@ def rests_of(circuits: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:
 
 def completing(circuits: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:
     """Whether each literal completes one of the circuits (c, d), as an array (d,)."""
-    rests = rests_of(circuits, chosen)
-    return np.asarray(rests[sizes_of(rests) == 1].any(axis=0))
+    left = sizes_of(circuits) - sizes_of(circuits[:, list(chosen)])
+    completes = circuits[left == 1].any(axis=0)
+    completes[list(chosen)] = False
+    return np.asarray(completes)
 
 
 def tabulate(index: np.ndarray) -> np.ndarray:
@@ -197,9 +206,10 @@ class Whitening:
         """Orthonormalize groups with the numbers (d,), by the method of Gram and Schmidt."""
         from scipy.sparse import csr_array  # noqa: PLC0415  on first use only
 
-        units = np.where(variances > 0, 1 / np.sqrt(np.where(variances > 0, variances, 1.0)), 0.0)
-        table = tabulate(numbers)
-        weights, solid = _orthonormal(inside(table, covariance, units))
+        units, table = units_of(variances), tabulate(numbers)
+        inner, places = in_units(inside(covariance, table), units[table]), np.arange(table.shape[1])
+        inner[:, places, places] = 1.0
+        weights, solid = _orthonormal(inner)
         solid &= table >= 0
         starts = np.r_[0, np.cumsum(solid.sum(axis=1))]
         used = solid[:, :, None] & (weights != 0)
@@ -212,7 +222,9 @@ class Whitening:
 
     def kappa(self, covariance: np.ndarray) -> np.ndarray:
         """Norms (G, G) of the correlations between the directions of two groups. Cost d^2."""
-        across = self.directions @ (self.directions @ covariance).T
+        used = np.flatnonzero(np.bincount(self.directions.indices))  # the other literals have no direction
+        directions = self.directions[:, used]
+        across = directions @ (directions @ covariance.take(used, axis=0).take(used, axis=1)).T
         across *= across
         kappa = np.asarray(self.members @ (self.members @ across).T)
         np.sqrt(kappa, out=kappa)
@@ -256,12 +268,19 @@ def _orthonormal(inner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return weights, scale > 0
 
 
-def inside(table: np.ndarray, covariance: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Correlations (G, m, m) inside the groups of a table, 1 on the diagonal."""
-    inner = covariance[table[:, :, None], table[:, None, :]] * units[table][:, :, None] * units[table][:, None, :]
-    places = np.arange(table.shape[1])
-    inner[:, places, places] = 1.0
-    return np.asarray(inner)
+def units_of(variances: np.ndarray) -> np.ndarray:
+    """Factors that give literals unit variance; 0 where the variance is 0."""
+    return np.where(variances > 0, 1 / np.sqrt(np.where(variances > 0, variances, 1.0)), 0.0)
+
+
+def inside(covariance: np.ndarray, literals: np.ndarray) -> np.ndarray:
+    """Covariances (G, m, m) of the literals (G, m) of each group."""
+    return np.asarray(covariance[literals[:, :, None], literals[:, None, :]])
+
+
+def in_units(inner: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Correlations (G, m, m), given covariances and the units (G, m) of the literals."""
+    return np.asarray(inner * units[:, :, None] * units[:, None, :])
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,11 +93,13 @@ class DrawnFlips:
         Return the places of ties, where the byte does not decide, and all 40 bits of their numbers.
         """
         short = _raw(generator, draws.size, "u1").reshape(draws.shape)
-        changes, tied = short < highs[-1], short == highs[-1]
-        draws[:] = changes
-        for high in highs[:-1]:  # ends increase, so the first way that exceeds follows all that do not
-            draws += (short >= high) & changes
+        ways, tied = (short < highs[-1]).view(np.uint8).astype(draws.dtype, copy=False), short == highs[-1]
+        if len(highs) > 1:  # ends increase: a draw is the number of ways minus that of earlier ends that exceed
+            ways *= len(highs)
+        for high in highs[:-1]:
+            ways -= (short < high).view(np.uint8)
             tied |= short == high
+        draws[:] = ways
         places = np.flatnonzero(tied)
         return places, (short.reshape(-1)[places].astype(np.int64) << 32) + _raw(generator, len(places), "<u4")
 

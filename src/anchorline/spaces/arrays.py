@@ -68,16 +68,17 @@ class ArrayNatives:
             last = len(own) if self.order == "C" else int(cells.columns.max(initial=-1)) + 1
             if filled < last:  # just before they are overwritten, while they are in the processor's cache
                 neighbors[:, filled:last], filled = own[filled:last], last
-            flat[self._positions(cells, n, len(own))] = self._values(cells)
+            self._put(cells, flat, n)
             del cells  # freed before the next cells are made, which then reuse memory in the processor's cache
         neighbors[:, filled:] = own[filled:]
         return neighbors
 
-    def _positions(self, cells: Cells, n: int, d: int) -> np.ndarray:
-        """Return the row-major positions of the cells, ``i d + column``, from ``i + j n``."""
+    def _put(self, cells: Cells, flat: np.ndarray, n: int) -> None:
+        """Overwrite the cells of n row-major rows, at the positions ``i d + column``."""
+        d = self.table.shape[1]
         positions = cells.per_cell(cells.columns - np.arange(len(cells.columns)) * (n * d))
         positions += cells.at * d
-        return positions
+        flat[positions] = self._values(cells)
 
     def _values(self, cells: Cells) -> np.ndarray:
         """Return the table's values for the cells."""
@@ -105,9 +106,9 @@ class FrameOfOneType(ArrayNatives):
         """Return a frame with the training table's labels and an index from 0."""
         return self._frame(super().neighbors(row, n, drawn))
 
-    def _positions(self, cells: Cells, n: int, d: int) -> np.ndarray:
-        """Return the column-major positions of the cells."""
-        return cells.flat_positions(n)
+    def _put(self, cells: Cells, flat: np.ndarray, n: int) -> None:
+        """Overwrite the cells of n column-major rows."""
+        cells.put(self._values(cells), flat, n)
 
     def _frame(self, values: np.ndarray) -> Any:
         """Return a frame with an explicit type, because pandas converts objects that are all texts."""

@@ -15,7 +15,7 @@ from anchorline.errors import ParameterError
 from anchorline.spaces.attributes import Offer, RandomWords
 from anchorline.spaces.values import pandas_from_value
 
-_CELLS_AT_ONCE = 50_000  # cells handled together, so that intermediate arrays stay in the processor's cache
+_CELLS_AT_ONCE = 150_000  # cells handled together: few calls, whose arrays stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,13 +48,14 @@ class Cells:
         """Repeat a number per column once per cell of the column."""
         return per_column.repeat(self.counts)
 
-    def flat_positions(self, n: int) -> np.ndarray:
-        """Return the column-major positions of the cells in a table of n rows: ``i + column n``."""
+    def put(self, values: np.ndarray, flat: np.ndarray, n: int) -> None:
+        """Write a value per cell into a column-major table of n rows: to the position ``i + column n``."""
         columns = self.columns.tolist()
         first = min(columns, default=0)
         if columns == list(range(first, first + len(columns))):  # adjacent, which is the usual case
-            return np.asarray(self.at + first * n)
-        return np.asarray(self.at + self.per_cell((self.columns - np.arange(len(columns))) * n))
+            flat[first * n :][self.at] = values
+        else:
+            flat[self.at + self.per_cell((self.columns - np.arange(len(columns))) * n)] = values
 
     def for_columns(self, columns: np.ndarray, n: int) -> "Cells":
         """Return the same cells in other columns; leave out those whose new column is -1."""
@@ -126,9 +127,9 @@ class Blocks:
     def _cells(self, draws: np.ndarray, attributes: slice, words: RandomWords) -> list[Cells]:
         """Return the cells to draw for some attributes."""
         (start, stop), n = self.keeping[:, attributes], draws.shape[1]
-        drawn, redrawn = draws != 0, start < stop
-        if redrawn.any():
-            drawn |= redrawn[:, None]
+        drawn, redraws = draws != 0, bool((start < stop).any())
+        if redraws:
+            drawn |= (start < stop)[:, None]
         (at,) = drawn.reshape(-1).nonzero()
         ends = at.searchsorted(np.arange(len(start) + 1) * n)
         counts = ends[1:] - ends[:-1]
@@ -138,9 +139,9 @@ class Blocks:
         else:
             cell = (np.arange(len(start)) * begins.shape[1] - 1).repeat(counts)
             ways = draws.reshape(-1).take(at)
-            cell += np.maximum(ways, 1) if redrawn.any() else ways
+            cell += np.maximum(ways, 1) if redraws else ways
             begin, size = begins.reshape(-1).take(cell), sizes.reshape(-1).take(cell)
-        if redrawn.any():
+        if redraws:
             changes = draws.reshape(-1)[at] != 0
             begin = np.where(changes, begin, start.repeat(counts))
             size = np.where(changes, size, (stop - start).repeat(counts))
@@ -241,7 +242,7 @@ class ColumnNatives(ABC):
         """Return a table whose columns hold the instance's value and the drawn values at their positions."""
         sources = np.full((len(self.columns), n), -1, dtype=np.intp)
         for cells in drawn:
-            sources.reshape(-1)[cells.flat_positions(n)] = cells.rows
+            cells.put(cells.rows, sources.reshape(-1), n)
         return self._assemble([self._mix(j, own, sources[j]) for j, own in enumerate(row)])
 
     def _mix(self, j: int, own: Any, sources: np.ndarray) -> Any:
