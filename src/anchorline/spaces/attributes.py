@@ -128,7 +128,7 @@ class Intervals:
 
     def value_text(self, column: Column) -> str:
         """Return the text of the only value of a column."""
-        return text_of(column.values[0], self.kind) + self.zone
+        return text_of(column.values.item(0), self.kind) + self.zone
 
     def bounds(self, code: int, literals: str) -> list[Range]:
         """Return the bounds that a value with this code meets: those of its interval, or all thresholds."""
