@@ -66,6 +66,7 @@ def sections(
         "tree_quality": lambda: trees.tree_quality(data),
         "tree_noise": lambda: trees.tree_noise(data),
         "literals": lambda: literals.compare_literals(data),
+        "literals_few_columns": lambda: literals.compare_on_few_columns(data),
         "changes": lambda: changes.compare_changes(data),
         "changes_alibi": lambda: changes.compare_with_alibi(data),
         "pairs": lambda: pairs.compare_pairs(data, cache),

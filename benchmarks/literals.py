@@ -68,6 +68,60 @@ def _compare(data: Path, dataset_id: int, model: str, n_rows: int) -> Iterator[d
         }
 
 
+def compare_on_few_columns(
+    data: Path, models: Sequence[str] = MODELS, n_rows: int = N_ROWS
+) -> Iterator[dict[str, Any]]:
+    """Yield relevance by k on tables of at most K columns, whose facts may hold every column.
+
+    Then the only neighbor is the row itself, nothing can vary, and the relevance error is 0 whatever the model
+    does. Such rows are counted, and both kinds of literals are compared with and without them.
+    """
+    for row in available(data):
+        for model in models:
+            name, frame, fitted = fitted_model(data, row.id, model)
+            if frame.shape[1] > K:
+                continue
+            size = min(n_rows, len(frame))
+            positions = np.random.default_rng(SEED).choice(len(frame), size=size, replace=False).tolist()
+            for k in range(2, K + 1):
+                measured = [
+                    [_measure(fitted, space, position, k) for position in positions]
+                    for literals in KINDS[:2]
+                    for space in [Table(frame, literals=literals)]
+                ]
+                yield {
+                    "table": name,
+                    "model": model,
+                    "columns": frame.shape[1],
+                    "k": k,
+                    **_where_varied(*measured),
+                }
+
+
+def _where_varied(intervals: Sequence[dict[str, Any]], bounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Compare relevance on all rows, and on those in which something can vary with both kinds of literals."""
+    varied = [
+        pair for pair in zip(intervals, bounds, strict=True) if all(not row["nothing_varies"] for row in pair)
+    ]
+    everywhere = _errors(bounds, intervals, "relevance")
+    compared = dict.fromkeys(everywhere)
+    if len(varied) > 1:
+        own, others = [pair[1] for pair in varied], [pair[0] for pair in varied]
+        compared = {**compared, **_errors(own, others, "relevance")}
+    return {
+        "nothing_varies_with_intervals": f"{sum(row['nothing_varies'] for row in intervals)} of {len(intervals)}",
+        "nothing_varies_with_bounds": f"{sum(row['nothing_varies'] for row in bounds)} of {len(bounds)}",
+        "relevance_of_intervals": statistics.mean(row["relevance"] for row in intervals),
+        "relevance_of_bounds": everywhere["relevance_error"],
+        "paired_low": everywhere["relevance_paired_low"],
+        "paired_high": everywhere["relevance_paired_high"],
+        "rows_that_vary_with_both": len(varied),
+        "their_relevance_lower_by_percent": compared["relevance_lower_by_percent"],
+        "their_paired_low": compared["relevance_paired_low"],
+        "their_paired_high": compared["relevance_paired_high"],
+    }
+
+
 def _errors(rows: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]], kind: str) -> dict[str, float]:
     """Return the mean error, and its difference from that of intervals with Student's paired 95% interval."""
     own, reference = (np.array([row[kind] for row in each]) for each in (rows, others))
@@ -82,9 +136,9 @@ def _errors(rows: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]], ki
     }
 
 
-def _measure(model: Any, space: Table, row: int) -> dict[str, Any]:
+def _measure(model: Any, space: Table, row: int, k: int = K) -> dict[str, Any]:
     """Explain one row, time the solver alone and the whole, and measure the sum on fresh neighbors."""
-    settings = Settings.from_keywords(k=K, n_certify=0, time_limit=TIME_LIMIT)
+    settings = Settings.from_keywords(k=k, n_certify=0, time_limit=TIME_LIMIT)
     is_classifier = hasattr(model, "predict_proba")
     watch = Stopwatch(model.predict_proba if is_classifier else model.predict)
     explainer = Explainer(
@@ -99,12 +153,14 @@ def _measure(model: Any, space: Table, row: int) -> dict[str, Any]:
     contributions, _ = case.predictor.in_own_units(solution.contributions, solution.intercept)
     truth = explainer.assess(row, contributions, n_fresh=N_FRESH, seed=SEED + 1)
     watch.seconds, start = 0.0, time.perf_counter()
-    explainer.explain(row, k=K, time_limit=TIME_LIMIT)
+    explainer.explain(row, k=k, time_limit=TIME_LIMIT)
+    nothing_drawn = (1 - settings.flip_probability) ** case.law.n_attributes
     return {
         "candidates": case.n_literals,
         "fidelity": truth.fidelity_error.value,
         "relevance": truth.relevance_error.value,
         "event_probability": truth.event_probability,
+        "nothing_varies": math.isclose(truth.event_probability, nothing_drawn, rel_tol=1e-9),
         "proven": solution.status is Status.OPTIMAL,
         "solver_seconds": solver_seconds,
         "time_over_queries": (time.perf_counter() - start) / watch.seconds,

@@ -57,8 +57,7 @@ class Centered:
     def from_evidence(cls, evidence: Evidence, groups: np.ndarray | None = None) -> "Centered":
         """Center the moments of the evidence on literals of numbered groups. Cost d^2."""
         b, tbar = evidence.flip_means, evidence.drop_mean
-        covariance = b[:, None] * b
-        np.subtract(evidence.second_moments, covariance, out=covariance)  # in place, because it is large
+        covariance = evidence.second_moments - b[:, None] * b
         noise = ROUNDING * np.diagonal(evidence.second_moments)
         # The unit is the largest standard deviation, so that rare flips do not look degenerate.
         unit = float(np.diagonal(covariance).max(initial=0.0)) or 1.0

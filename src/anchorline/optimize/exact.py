@@ -24,7 +24,7 @@ from anchorline.optimize.bounds import (
 )
 from anchorline.optimize.groups import completing
 from anchorline.optimize.problem import Problem, Solution, Status, Variant
-from anchorline.optimize.sets import combinations, few, values_of_sets, without
+from anchorline.optimize.sets import MAX_SETS, combinations, few, values_of_sets, without
 from anchorline.optimize.splits import Splits
 
 TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed, and its bound is kept
@@ -84,6 +84,7 @@ class Pool:
     ranked: list[Candidate] = field(default_factory=list)
     closed: float = np.inf
     limited: bool = False  # whether the box changed the fit of a sum with starting level
+    n_unlisted: float = 0  # nodes so far, minus those that listing their sets took as long as
 
     @property
     def objective(self) -> float:
@@ -180,15 +181,18 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
         shared = Shared(Centered.from_evidence(problem.evidence, problem.groups))
     else:
         attempts = [(False, max_nodes)]  # swaps rarely improve a guess that extends the guess for a smaller k
-    n_nodes, proven = 0, 0.0
+    n_nodes, proven, complete, open_nodes = 0, 0.0, False, Queue()
     for swap, until in attempts:
-        roots = _roots(problem, shared, pool, swap=swap)
+        before, roots = pool.objective, _roots(problem, shared, pool, swap=swap)
         splits = None
         if shared.centered.groups is not None:
             splits = Splits(shared.centered, roots, alone=pool.size == 1)
-        open_nodes = _queue(((0.0, root) for root in roots) if splits is None else splits.nodes(), proven, 0)
+        if splits is None or not open_nodes or pool.objective < before:  # otherwise there is nothing new to use
+            open_nodes = _queue(((0.0, root) for root in roots) if splits is None else splits.nodes(), proven, 0)
+            complete = splits is None or not splits.is_free
         n_nodes += branch(shared.centered, open_nodes, pool, until - n_nodes, deadline)
-        if splits is not None and pool.limited and splits.is_free:
+        if splits is not None and pool.limited and not complete:
+            complete = True
             more = _queue(splits.left_out(), proven, 1 + max((entry[1] for entry in open_nodes), default=0))
             open_nodes = sorted([*open_nodes, *more])
             n_nodes += branch(shared.centered, open_nodes, pool, until - n_nodes, deadline)
@@ -301,7 +305,7 @@ def _add_best(centered: Centered, chosen: tuple[int, ...], variant: Variant) -> 
 
 def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Node]]:
     """Close the node, or return its children with their bounds, best first."""
-    left = node.left
+    left, pool.n_unlisted = node.left, pool.n_unlisted + 1
     if node.forbidden is not None:
         node = replace(node, candidates=allowed(centered, node))
     if len(node.candidates) <= left or not left:  # taking all of them is at least as good as any subset
@@ -318,7 +322,7 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
         if len(candidates):
             _offer(pool, node, candidates)
         return []
-    if centered.groups is not None and few(len(candidates), left) and len(candidates) < len(node.candidates):
+    if len(candidates) < len(node.candidates) and _are_few(centered, candidates, left, pool):
         return [(bound.value, replace(node, candidates=candidates))]
     order, bounds, closed = bound.children(pool.cutoff, left)
     pool.close(closed)
@@ -332,13 +336,23 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
     ]
 
 
+def _are_few(centered: Centered, candidates: np.ndarray, left: int, pool: Pool) -> bool:
+    """Whether to list all sets of candidates: if that takes at most as long as the search so far.
+
+    So a search in which bounds close little, as on a small sample, takes at most twice as long as listing all
+    sets, and in any other search listing at most doubles the time.
+    """
+    return centered.groups is not None and few(len(candidates), left, pool.n_unlisted)
+
+
 def _offer_all(centered: Centered, projection: Projection, node: Node, pool: Pool) -> bool:
     """Offer the best of all sets of candidates if they are few; return whether this was done."""
-    if centered.groups is None or not few(len(node.candidates), node.left):
+    if not _are_few(centered, node.candidates, node.left, pool):
         return False
     sets = without(combinations(len(node.candidates), node.left), rests_among(node, node.candidates))
     values = values_of_sets(centered, projection, node.candidates, sets, *node.limits)
     if values is not None:
+        pool.n_unlisted -= len(values) / MAX_SETS
         _offer_best(pool, node, node.candidates[sets], values)
     return values is not None
 

@@ -14,20 +14,27 @@ import numpy as np
 from anchorline.optimize.bounds import ROUNDING, Centered, Projection, lowered, saddle
 
 MAX_SETS = 600  # take about as long as one node
-_SPARE = 0.1  # the smallest eigenvalue of a set for which this is precise enough
+_MAX_LISTED = 50_000  # sets of one node, which bounds the memory
+_SPARE = 0.1  # from here on, the bound on a set's smallest eigenvalue is precise enough
+_SOLID = 1e-3  # a set with a smaller eigenvalue is nearly dependent, and fitted by itself
+_MAX_FITTED = 20  # such sets of one node
 
 
-def few(n: int, r: int) -> bool:
-    """Whether there are few sets of r of n candidates."""
-    return math.comb(n, r) <= MAX_SETS
+def few(n: int, r: int, n_nodes: float = 1) -> bool:
+    """Whether the sets of r of n candidates take at most as long as some nodes."""
+    return math.comb(n, r) <= min(max(1, n_nodes) * MAX_SETS, _MAX_LISTED)
 
 
-@lru_cache(maxsize=256)
 def combinations(n: int, r: int) -> np.ndarray:
     """All sets (N, r) of r of n positions."""
-    sets = np.array(list(itertools.combinations(range(n), r)), dtype=np.intp).reshape(-1, r)
-    sets.setflags(write=False)
-    return sets
+    return _combinations(n, r).astype(np.intp)
+
+
+@lru_cache(maxsize=128)
+def _combinations(n: int, r: int) -> np.ndarray:
+    """All sets in the smallest type, because they are kept."""
+    each, kind = itertools.chain.from_iterable(itertools.combinations(range(n), r)), np.min_scalar_type(n)
+    return np.fromiter(each, dtype=kind, count=r * math.comb(n, r)).reshape(-1, r)
 
 
 def without(sets: np.ndarray, rests: np.ndarray) -> np.ndarray:
@@ -43,26 +50,43 @@ def values_of_sets(
 ) -> np.ndarray | None:
     r"""Objective of the chosen literals plus each set of candidates, (N,), lowered by rounding.
 
-    If the other correlations of a literal of a set add up to at most :math:`1 - \lambda`, then by Gershgorin's
-    theorem all eigenvalues of :math:`K_T` are at least :math:`\lambda`, so that errors :math:`\nu` of the vectors
-    change the form by at most :math:`2 |A| |\nu| / \lambda`, and errors :math:`\delta` of the correlations by
-    :math:`|A|^2 \delta / \lambda^2`. None if a set is so dependent that this is too much. Cost N r^3.
+    If all eigenvalues of :math:`K_T` are at least :math:`\lambda`, errors :math:`\nu` of the vectors change the
+    form by at most :math:`2 |A| |\nu| / \lambda`, and errors :math:`\delta` of the correlations by :math:`|A|^2
+    \delta / \lambda^2`. Nearly dependent sets get the value :math:`-\infty`, so that they are fitted. None if a
+    candidate has no variance, or if there are many such sets. Cost N r^3.
     """
-    if projection.line is not None or projection.pins is not None or not (projection.variances > 0).all():
+    if projection.pins is not None or not (projection.variances > 0).all():
         return None
-    scale, residuals = 1 / np.sqrt(projection.variances), projection.residuals
+    scale, residuals, r = 1 / np.sqrt(projection.variances), projection.residuals, sets.shape[1]
     inner = centered.covariance[candidates[:, None], candidates] - residuals.T @ residuals
     inner *= scale[:, None] * scale
     np.fill_diagonal(inner, 1.0)
     each = inner[sets[:, :, None], sets[:, None, :]]
-    spare = 2 - float(np.abs(each).sum(axis=2).max(initial=1.0))
-    if spare < _SPARE:
+    blur = ROUNDING * r * float((centered.variances[candidates] / projection.variances).max())
+    smallest = _smallest_eigenvalues(each) - blur
+    dependent = smallest < _SOLID
+    if np.count_nonzero(dependent) > _MAX_FITTED:
         return None
+    each[dependent], smallest[dependent] = np.eye(r), 1.0
     vectors = projection.vectors[:, sets].transpose(1, 2, 0)  # (N, r, 3)
     taken = vectors.transpose(0, 2, 1) @ np.linalg.solve(each, vectors)
     lengths, noise = (np.sqrt((a**2)[:, sets].sum(axis=2)) for a in (projection.vectors, projection.noise))
-    growth = float((centered.variances[candidates] / projection.variances).max())
-    blurred = lengths[:, None] * (noise + lengths * (ROUNDING * sets.shape[1] * growth / spare)) / spare
+    blurred = lengths[:, None] * (noise + lengths * (blur / smallest)) / smallest
     errors = projection.errors[:, :, None] + (blurred + blurred.transpose(1, 0, 2))
     form = projection.form[:, :, None] - taken.transpose(1, 2, 0)
-    return lowered(form, errors, *saddle(form, low, high), low, high)
+    values = lowered(form, errors, *saddle(form, low, high, projection.line), low, high)
+    values[dependent] = -np.inf
+    return values
+
+
+def _smallest_eigenvalues(each: np.ndarray) -> np.ndarray:
+    """Lower bounds (N,) on the eigenvalues of correlation matrices (N, r, r).
+
+    By Gershgorin's theorem, they are at least 1 minus the other correlations of a literal. Only where this is
+    little are they computed.
+    """
+    bounds = 2 - np.abs(each).sum(axis=2).max(axis=1, initial=1.0)
+    little = bounds < _SPARE
+    if little.any():
+        bounds[little] = np.linalg.eigvalsh(each[little])[:, 0]
+    return np.asarray(bounds)

@@ -42,3 +42,29 @@ def test_proofs_are_timed_on_raw_and_generated_tables(data, monkeypatch):
         assert row["largest_relative_gap"] < 1e-9
         assert row["candidates"] > row["attributes"]
         assert 0 < row["median_milliseconds_bounds"] <= row["slowest_milliseconds_bounds"]
+
+
+def test_rows_in_which_nothing_can_vary_are_counted_and_left_out(data, monkeypatch):
+    monkeypatch.setattr(literals, "N_FRESH", 400)
+    rows = list(literals.compare_on_few_columns(data, models=["boosting"], n_rows=3))
+    assert [row["k"] for row in rows] == [2, 3, 4, 5]
+    by_k = {row["k"]: row for row in rows}
+    assert by_k[2]["nothing_varies_with_intervals"] == by_k[2]["nothing_varies_with_bounds"] == "0 of 3"
+    assert by_k[2]["rows_that_vary_with_both"] == 3
+    assert by_k[2]["their_paired_low"] == by_k[2]["paired_low"]
+    for row in rows:
+        if row["nothing_varies_with_intervals"] == "3 of 3":
+            assert row["relevance_of_intervals"] == 0
+            assert row["rows_that_vary_with_both"] == 0
+            assert row["their_paired_low"] is None
+
+
+def test_without_the_rows_in_which_nothing_can_vary():
+    held, free = {"nothing_varies": True, "relevance": 0.0}, {"nothing_varies": False, "relevance": 0.25}
+    other = {"nothing_varies": False, "relevance": 0.125}
+    row = literals._where_varied([held, free, free], [free, other, other])
+    assert (row["nothing_varies_with_intervals"], row["nothing_varies_with_bounds"]) == ("1 of 3", "0 of 3")
+    assert row["rows_that_vary_with_both"] == 2
+    assert row["their_relevance_lower_by_percent"] == 50
+    assert row["paired_low"] < 0 < row["paired_high"]
+    assert row["their_paired_high"] == -0.125
