@@ -109,7 +109,7 @@ def test_one_extreme_output_does_not_make_every_change_small():
     own = al.Explainer(explainer.model, al.Table(frame), same_within=20_000).explain(0, k=1, n_samples=1000)
     assert own.verdict is al.Verdict.ROBUST
     assert "The output changes by more than 20000 in no neighbor drawn, even if no fact is held." in str(own)
-    assert "if it moves by at most 20000, as requested." in own.explain_itself()
+    assert "if it moves by at most 20000, as the maker of the explanation requested." in own.explain_itself()
 
 
 @pytest.mark.parametrize("distance", [-1, np.nan, "far"])
