@@ -87,13 +87,13 @@ def test_a_frontier_that_takes_too_long_keeps_its_bounds():
 
 def test_repeated_facts_cost_no_more_than_one(server, client, monkeypatch):
     counts = []
-    inside = type(server.studio.catalog).breaking_values
+    inside = type(server.studio.catalog.cases).breaking_values
 
     def counted(self, neighborhood, name):
         counts.append(name)
         return inside(self, neighborhood, name)
 
-    monkeypatch.setattr(type(server.studio.catalog), "breaking_values", counted)
+    monkeypatch.setattr(type(server.studio.catalog.cases), "breaking_values", counted)
     body = {"row": 0, "n_samples": 200, "n_certify": 0}
     literals = client.post("/frontier", json={**body, "ks": [1]}).json()["literals"]
     facts = list(dict.fromkeys(literal["name"] for literal in literals))  # several facts may have one name

@@ -89,8 +89,8 @@ def test_kserve_predicts_one_class_in_all_rows(client, server):
     rows = [row["values"] for row in client.get("/rows", params={"limit": 12}).json()["rows"]]
     body = {"instances": rows, "parameters": QUICK | {"n_certify": 0}}
     answer = client.post("/v1/models/loans:explain", json=body).json()
-    studio = server.studio
-    expected = studio.explainer.model.predict_proba(studio.catalog._natives.rows(studio.catalog._stored_at[:12]))
+    cases, model = server.studio.catalog.cases, server.studio.explainer.model
+    expected = model.predict_proba(next(cases.inputs(cases.stored_at[:12]))[0])
     assert answer["output"] == "declined"
     assert answer["predictions"] == pytest.approx(expected[:, 1].tolist())
     assert {explanation["output"] for explanation in answer["explanations"]} == {"declined"}

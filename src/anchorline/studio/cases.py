@@ -107,7 +107,7 @@ class TableCases:
         changed = dict(zip(self.names, neighborhood.instance, strict=True))
         for name in broken:  # each once; a name that is not a fact of this case ends the loop
             checkpoint()
-            changed |= self._breaking_values(neighborhood, name)
+            changed |= self.breaking_values(neighborhood, name)
         unknown = [name for name in edits if name not in changed]
         if unknown:
             detail = f"edits contains {unknown[0]!r}, which is not a column of the table. Use the names in /rows."
@@ -117,7 +117,7 @@ class TableCases:
         values = dict(zip(self.names, map(browser_value, after.instance), strict=True))
         return Changed(after.original, values, neighborhood.broken_by(after), texts)
 
-    def _breaking_values(self, neighborhood: Any, name: str) -> dict[str, Plain]:
+    def breaking_values(self, neighborhood: Any, name: str) -> dict[str, Plain]:
         """Return values, by column, of a typical training row that breaks the literal about attribute ``name``.
 
         Typical means the median for numbers and dates, and the most frequent value for all other kinds.
