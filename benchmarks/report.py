@@ -79,8 +79,8 @@ NOTES = {
     "neighbors, which fidelity needs, and 'queries' measures 5,000 neighbors instead; they are left out where "
     "the pairs are too many (above 5 million for relevance, 20 million for all errors). Calls take turns in one "
     "run; those that sample or certify explain 6 rows.",
-    "tree_quality": "k = 5, raw tables (at most 3,000 training rows), 10 rows each; forests, boosted numbers, and "
-    "log-odds of boosted classes. The objective 'fidelity' finds the sum that fits best (default), "
+    "tree_quality": "k = 5, raw tables (at most 3,000 training rows), 10 or 5 rows each; forests, boosted "
+    "numbers, and log-odds of boosted classes. The objective 'fidelity' finds the sum that fits best (default), "
     "'relevance' the facts that hold the output best. SHAP's facts are the attributes with the largest "
     "sums of path-dependent SHAP values, as many as our facts, each held by the statement about its "
     "value. Both are held, and 20,000 fresh neighbors measure the relevance error and how often the "

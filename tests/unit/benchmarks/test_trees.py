@@ -36,11 +36,13 @@ def test_leaves_give_the_same_sum_for_every_seed():
 def test_facts_are_measured_beside_those_of_shap():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        (row,) = trees.tree_quality(None, n_rows=2)
-    assert row["rows"] == 2
-    assert 0 <= row["relevance_error"] <= 1
-    assert 0 <= row["shap_relevance_error"] <= 1
-    assert 0 <= row["stability"] <= 1
+        rows = list(trees.tree_quality(None, n_rows=2))
+    assert [row["objective"] for row in rows] == ["fidelity", "relevance"]
+    for row in rows:
+        assert row["rows"] == 2
+        assert 0 <= row["relevance_error"] <= 1
+        assert 0 <= row["shap_relevance_error"] <= 1
+        assert 0 <= row["stability"] <= 1
 
 
 def test_calls_take_turns():
@@ -49,3 +51,4 @@ def test_calls_take_turns():
     spent = trees._interleaved(calls, n_turns=3)
     assert order == ["fast", "slow"] * 3
     assert set(spent) == {"fast", "slow"}
+    assert trees._interleaved({"too much": (lambda: False, 1)}) == {"too much": None}
