@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from anchorline.optimize import Evidence, Problem, Status, audit, solve
+from anchorline.optimize.exact import Limits, solve_runners_up
 from helpers.attributes import generate_grouped
 from helpers.oracle import enumerate_objective
 from helpers.proofs import check_runners_up
@@ -27,6 +28,20 @@ def test_runners_up_are_the_next_best_of_all_supports(missing):
         k, n_best = int(rng.integers(2, 5)), int(rng.integers(2, 7))
         problem = Problem(Evidence.from_sample(flips, drops), k, 0.6, box=None, groups=groups)
         check_runners_up(problem, flips, drops, n_best, seed)
+
+
+@pytest.mark.parametrize("k", [3, 4, 5])
+def test_two_bounds_are_stated_instead_of_a_bound_and_the_interval(k):
+    """The last attribute is the only one with an effect, so that with k = 5 all its literals would fit in."""
+    for seed in range(10):
+        flips, _, _, rng = drawn_attributes(seed, missing=False)
+        flips = flips[:, -3:]
+        drops = np.round((flips @ [0.3, -0.1, 0.0] + rng.normal(0, 0.01, len(flips))) * 2**20) / 2**20
+        problem = Problem(Evidence.from_sample(flips, drops), k, 0.6, groups=np.zeros(3, dtype=int))
+        assert solve(problem).support.tolist() == [0, 1]
+        first, second = solve_runners_up(problem, Limits(), 2)[0]
+        assert first.terms == (0, 1)
+        assert second.objective > first.objective + 1e-6  # not the same sum in other words
 
 
 def test_iht_is_never_below_the_enumerated_optimum():

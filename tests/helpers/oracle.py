@@ -90,12 +90,29 @@ def enumerate_projection(values, k, total):
     return best
 
 
-def next_best(flips, drops, k, prediction, n_best):
-    """Return the smallest errors of anchored sums of at most ``k`` terms, one per support, by enumeration."""
-    ones, values = np.ones(len(drops)), []
+def next_best(flips, drops, k, prediction, n_best, groups=None):
+    """Return the smallest errors of anchored sums of at most ``k`` terms, one per support, by enumeration.
+
+    A sum that says the same as another one, with an interval instead of the bounds that add up to it, is left out:
+    with starting level, an interval beside one of its bounds; without, all three.
+    """
+    ones, values, wholes = np.ones(len(drops)), [], sums_of_two(flips, groups)
     for size in range(min(k, flips.shape[1]) + 1):
         for chosen in itertools.combinations(range(flips.shape[1]), size):
             columns = flips[:, chosen].astype(float)
-            free = least_squares(columns, drops, ones)[0] if size < k else np.inf
-            values.append(min(free, least_squares(columns, drops, ones, prediction)[0]))
+            held = max((len({*pair} & {*chosen}) for whole, *pair in wholes if whole in chosen), default=0)
+            free = least_squares(columns, drops, ones)[0] if size < k and held == 0 else np.inf
+            fixed = least_squares(columns, drops, ones, prediction)[0] if held < 2 else np.inf
+            values.append(min(free, fixed))
     return sorted(value for value in values if value < np.inf)[:n_best]
+
+
+def sums_of_two(flips, groups):
+    """Return the columns that vary and are the sum of two others of their group, each with these two."""
+    triples = [] if groups is None else itertools.permutations(np.flatnonzero(flips.any(axis=0)).tolist(), 3)
+    return [
+        (whole, one, other)
+        for whole, one, other in triples
+        if one < other and groups[whole] == groups[one] == groups[other]
+        if np.array_equal(flips[:, whole].astype(int), flips[:, one].astype(int) + flips[:, other])
+    ]

@@ -22,8 +22,8 @@ def check_against(truth, problem, seed):
 
 
 def check_runners_up(problem, flips, drops, n_best, seed):
-    """Check that the runners-up are the next best of all supports, shorter ones included."""
+    """Check that the runners-up are the next best of all supports, shorter ones included, each said once."""
     candidates, complete = solve_runners_up(problem, Limits(), n_best)
-    best = next_best(flips, drops, problem.k, problem.prediction, n_best)
+    best = next_best(flips, drops, problem.k, problem.prediction, n_best, problem.groups)
     assert complete
     assert [candidate.objective for candidate in candidates] == pytest.approx(best, abs=1e-9), f"seed {seed}"

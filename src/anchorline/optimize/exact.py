@@ -25,7 +25,7 @@ from anchorline.optimize.bounds import (
 from anchorline.optimize.groups import completing
 from anchorline.optimize.problem import Problem, Solution, Status, Variant
 from anchorline.optimize.sets import MAX_SETS, combinations, few, values_of_sets, without
-from anchorline.optimize.splits import Splits
+from anchorline.optimize.splits import Splits, with_bounds
 
 TOLERANCE = 1e-10  # a node that cannot gain this share of mean t^2 is closed, and its bound is kept
 _MAX_GAP = 1e-9  # a proof that leaves a larger gap, as a share of mean t^2, is none
@@ -85,6 +85,7 @@ class Pool:
     closed: float = np.inf
     limited: bool = False  # whether the box changed the fit of a sum with starting level
     n_unlisted: float = 0  # nodes so far, minus those that listing their sets took as long as
+    sums: np.ndarray | None = None  # those of `Groups`
 
     @property
     def objective(self) -> float:
@@ -108,7 +109,11 @@ class Pool:
         self.closed = min(self.closed, bound)
 
     def offer(self, support: np.ndarray, variant: Variant) -> None:
-        """Fit a support inside the box and keep the sum if it is new and among the best."""
+        """Fit a support inside the box, or one `with_bounds`, and keep the sum if it is new and among the best."""
+        sums, free = self.sums, self.problem.variants[0]
+        plainer = None if sums is None else with_bounds(support, variant, free, sums)
+        if plainer is not None and _is_inside(self.problem, self.problem.fit_variant(*plainer)):
+            support, variant = plainer
         # Sorting makes the rounding independent of the order in which the search chose the literals.
         fitted = self.problem.fit_variant(np.sort(support), variant)
         self.limited |= variant.low < variant.high and not _is_inside(self.problem, fitted)
@@ -183,9 +188,10 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
         attempts = [(False, max_nodes)]  # swaps rarely improve a guess that extends the guess for a smaller k
     n_nodes, proven, complete, open_nodes = 0, 0.0, False, Queue()
     for swap, until in attempts:
-        before, roots = pool.objective, _roots(problem, shared, pool, swap=swap)
-        splits = None
-        if shared.centered.groups is not None:
+        groups, splits, before = shared.centered.groups, None, pool.objective
+        pool.sums = None if groups is None else groups.sums
+        roots = _roots(problem, shared, pool, swap=swap)
+        if groups is not None:
             splits = Splits(shared.centered, roots, alone=pool.size == 1)
         if splits is None or not open_nodes or pool.objective < before:  # otherwise there is nothing new to use
             open_nodes = _queue(((0.0, root) for root in roots) if splits is None else splits.nodes(), proven, 0)
@@ -337,11 +343,7 @@ def _expand(centered: Centered, node: Node, pool: Pool) -> list[tuple[float, Nod
 
 
 def _are_few(centered: Centered, candidates: np.ndarray, left: int, pool: Pool) -> bool:
-    """Whether to list all sets of candidates: if that takes at most as long as the search so far.
-
-    So a search in which bounds close little, as on a small sample, takes at most twice as long as listing all
-    sets, and in any other search listing at most doubles the time.
-    """
+    """Whether to list all sets of candidates: if that takes at most as long as the nodes so far."""
     return centered.groups is not None and few(len(candidates), left, pool.n_unlisted)
 
 

@@ -60,6 +60,7 @@ class Groups:
     circuits: np.ndarray  # (c, d): whether a circuit holds a literal
     exact: np.ndarray  # (c,): whether the literals of a circuit are linearly dependent
     redundant: np.ndarray  # (c', d): literals that are never broken, and all but one pair of exact circuits
+    sums: np.ndarray  # (c'', 3): literals that are the sum of two others, which follow: exact circuits
     covariance: np.ndarray  # (d, d), in any unit
     variances: np.ndarray  # (d,), in the same unit
 
@@ -94,7 +95,7 @@ class Groups:
         never = sums[rare] == 0
         redundant = np.concatenate([circuits[: len(rare)][never], pairs])
         exact = np.concatenate([never, equal])
-        return cls(numbers, circuits, exact, redundant, covariance, variances)
+        return cls(numbers, circuits, exact, redundant, triples[equal], covariance, variances)
 
     @cached_property
     def whitening(self) -> "Whitening":

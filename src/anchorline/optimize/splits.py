@@ -9,6 +9,7 @@ from anchorline.optimize.blocks import blocks_of
 from anchorline.optimize.bounds import Centered, Node, Projection, project
 from anchorline.optimize.gains import Parts, Whole
 from anchorline.optimize.groups import Blocks
+from anchorline.optimize.problem import Variant
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,22 @@ class Splits:
     def _held(self, root: Node, circuits: np.ndarray, forbidden: np.ndarray) -> Iterator[tuple[float, Node]]:
         eta = self.roots[0].multipliers[0]  # fits a free sum
         return _with_circuits(self.centered, root, circuits, forbidden, eta)
+
+
+def with_bounds(
+    support: np.ndarray, variant: Variant, free: Variant, sums: np.ndarray
+) -> tuple[np.ndarray, Variant] | None:
+    """A support and variant of no more terms that fit as well, with bounds instead of intervals; None if none.
+
+    ``sums`` are those of `Groups`. With a free starting level, two bounds span as much as one of them and the
+    interval, or as all three. Without one, all three span as much as two bounds and a starting level, which is the
+    variant ``free``.
+    """
+    held = np.isin(sums, support)
+    changes = held[:, 0] & held[:, 1:].any(axis=1)
+    if not changes.any() or not (variant.low < variant.high or held.all(axis=1).any()):
+        return None
+    return np.union1d(np.setdiff1d(support, sums[changes, 0]), sums[changes, 1:]), free
 
 
 def split(centered: Centered, node: Node) -> Iterator[tuple[float, Node]]:
