@@ -226,25 +226,23 @@ class Law:
         return draws.view(bool) if self.shares.shape[1] == 1 else draws
 
     @cached_property
-    def _outcomes(self) -> list[np.ndarray]:
-        """The attributes that have a first way, those that have a second way, and so on."""
-        return [np.flatnonzero(shares) for shares in self.shares.T]
+    def _outcomes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Attribute and way of every outcome other than "keeps its value", attribute by attribute."""
+        attributes, ways = np.nonzero(self.shares)
+        return attributes, ways + 1
 
     def outcomes(self, draws: np.ndarray) -> np.ndarray:
-        """Return which outcomes other than 0 the draws (n, attributes) have, as booleans (n, outcomes)."""
+        """Return which outcomes the draws (n, attributes) have, as booleans (n, outcomes)."""
         if self.one_to_one:
             return self.flips(draws)
-        outcomes = [draws.T[attributes] == way for way, attributes in enumerate(self._outcomes, 1)]
-        return np.concatenate(outcomes).T
+        attributes, ways = self._outcomes
+        return np.asarray(draws.T[attributes] == ways[:, None].astype(draws.dtype)).T  # types that differ are slow
 
     @cached_property
     def incidence(self) -> np.ndarray:
         """Whether an outcome breaks a literal, (outcomes, literals)."""
-        owned = [
-            (self.groups == attributes[:, None]) & self.breaks[:, way]
-            for way, attributes in enumerate(self._outcomes, 1)
-        ]
-        return np.concatenate(owned)
+        attributes, ways = self._outcomes
+        return np.asarray((self.groups == attributes[:, None]) & self.breaks[:, ways].T)
 
     @cached_property
     def literal_probabilities(self) -> np.ndarray:
