@@ -24,13 +24,8 @@ N_TRAINING = 6000
 N_HELD = 300  # rows that are compared with neighbors, and as many that neighbors are made of
 N_EXPLAINED, N_EACH = 40, 10  # rows and neighbors of each whose distances are measured
 MIN_HELD = 60  # with fewer rows, a discriminator learns nothing
+N_FOLDS = 5
 P = flip_probability_of(1.0)
-RULE_COLUMNS = {
-    "fare": ("class", "fare"),
-    "deck": ("class", "deck"),
-    "title": ("sex", "age", "title"),
-    "alone": ("relatives", "alone"),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,16 +112,18 @@ def compare_realism(frame: Any) -> dict[str, Any]:
     train = frame.iloc[2 * n_held : 2 * n_held + N_TRAINING].reset_index(drop=True)
     places = Places.of(train)
     own = places.nearest(frame.iloc[: 2 * n_held])
-    found: dict[str, Any] = {"attributes": frame.shape[1], "training_rows": len(train)}
-    aucs: dict[str, float | None] = {}
+    n_numbers = sum(kind.kind in "iuf" for kind in frame.dtypes)
+    found: dict[str, Any] = {"attributes": frame.shape[1], "numbers": n_numbers, "training_rows": len(train)}
+    aucs: dict[str, tuple[float | None, float | None]] = {}
     for law in NEIGHBORS:
         table = Table(train, neighbors=law, groups="auto")
         near = places.nearest(_made(table, cases.iloc[:N_EXPLAINED], N_EACH))
         found[f"{law}_median_ratio"] = _ratio(np.median(near), np.median(own))
         found[f"{law}_mean_ratio"] = _ratio(near.mean(), own.mean())
-        aucs[law] = _auc(places, real, _made(table, cases, 2)) if n_held >= MIN_HELD else None
-    aucs["lime"] = _auc(places, real, lime_rows(train, cases, 2)) if n_held >= MIN_HELD else None
-    return found | {f"{name}_auc": value for name, value in aucs.items()}
+        aucs[law] = _auc(places, real, _made(table, cases, 2)) if n_held >= MIN_HELD else (None, None)
+    aucs["lime"] = _auc(places, real, lime_rows(train, cases, 2)) if n_held >= MIN_HELD else (None, None)
+    found |= {f"{name}_auc": value for name, (value, _) in aucs.items()}
+    return found | {f"{name}_auc_error": error for name, (_, error) in aucs.items()}
 
 
 def _ratio(value: float, own: float) -> float | None:
@@ -142,11 +139,16 @@ def _made(table: Table, rows: Any, n_each: int) -> Any:
 
 def made_up(table: Table, row: Any, n: int, seed: int) -> Any:
     """Return n neighbors of a row, as the table's law makes them."""
-    here, rng = table.at(row), np.random.default_rng([SEED, seed])
+    here = table.at(row)
+    return here.realize(_draws(here, n, seed), np.random.default_rng([SEED, seed]))
+
+
+def _draws(here: Any, n: int, seed: int) -> np.ndarray:
+    """Return which attributes change in n neighbors, and how, (n, d)."""
     n_literals, changes = len(here.literals), here.changes
     law = Law.of_literals(n_literals, P) if changes is None else Law.of_changes(changes, n_literals, P)
     draws, _ = DrawnFlips(stream_key(seed, here.key, "made up"), n, law.ends).rows(0, n)
-    return here.realize(law.as_realized(draws), rng)
+    return law.as_realized(draws)
 
 
 def lime_rows(train: Any, rows: Any, n_each: int) -> Any:
@@ -166,21 +168,32 @@ def lime_rows(train: Any, rows: Any, n_each: int) -> Any:
     return pd.DataFrame(lime.decoded(np.concatenate(made)))
 
 
-def _auc(places: Places, real: Any, made: Any) -> float:
-    """Return the area under the curve of a discriminator, trained on half of the rows and tested on the others."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.metrics import roc_auc_score
+def _auc(places: Places, real: Any, made: Any) -> tuple[float, float]:
+    """Return the area under the curve of a discriminator by cross-validation, and its standard error.
 
-    parts = [(places.coded(rows).T, np.arange(len(rows)) * 2 // len(rows)) for rows in (real, made)]
-    values = np.concatenate([part for part, _ in parts])
-    halves = np.concatenate([half for _, half in parts])
-    is_real = np.repeat([1, 0], [len(real), len(made)])
-    areas = []
-    for half in (0, 1):
-        learned, tested = halves != half, halves == half
-        model = HistGradientBoostingClassifier(random_state=SEED).fit(values[learned], is_real[learned])
-        areas.append(roc_auc_score(is_real[tested], model.predict_proba(values[tested])[:, 1]))
-    return float(np.mean(areas))
+    Rows that are made of one case are in the same fold, and count together in the error, which is that of the
+    tested rows. Where there is nothing to learn, cross-validation gives areas somewhat below 1/2.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    n_each = len(made) // len(real)
+    values = [places.coded(rows).T for rows in (real, made)]
+    cases = [np.arange(len(real)), np.repeat(np.arange(len(real)), n_each)]
+    folds = np.random.default_rng(SEED).permutation(len(real)) % N_FOLDS
+    above: list[np.ndarray] = []
+    below: list[np.ndarray] = []
+    for fold in range(N_FOLDS):
+        learned, tested = ([folds[each] != fold for each in cases], [folds[each] == fold for each in cases])
+        rows = np.concatenate([part[which] for part, which in zip(values, learned, strict=True)])
+        is_real = np.repeat([1, 0], [which.sum() for which in learned])
+        model = HistGradientBoostingClassifier(max_iter=50, random_state=SEED).fit(rows, is_real)
+        pairs = zip(values, tested, strict=True)
+        first, second = (model.predict_proba(part[which])[:, 1] for part, which in pairs)
+        wins = (first[:, None] > second) + 0.5 * (first[:, None] == second)
+        above.append(wins.mean(axis=1))
+        below.append(wins.mean(axis=0).reshape(-1, n_each).mean(axis=1))
+    parts = [np.concatenate(each) for each in (above, below)]
+    return float(parts[0].mean()), float(np.sqrt(sum(part.var(ddof=1) / len(part) for part in parts)))
 
 
 def ships(n: int, seed: int = SEED) -> Any:
@@ -225,47 +238,63 @@ def broken_rules(rows: Any) -> dict[str, np.ndarray]:
         "deck": rows["deck"].to_numpy() != _decks(classes),
         "title": rows["title"].to_numpy() != _titles(sex, age),
         "alone": (rows["relatives"].to_numpy() == 0) != (rows["alone"].to_numpy() == "yes"),
+        "crew": (classes == "crew") & ((rows["relatives"].to_numpy() > 0) | (age < 16)),
     }
 
 
 def rules(n_training: int = 1500, n_rows: int = 40, n_each: int = 50) -> Iterator[dict[str, Any]]:
     """Yield one row per law: the share of neighbors that break a rule which all training rows obey.
 
-    A break is avoidable if a training row breaks exactly the same facts about the columns of the rule.
+    A donor allows a neighbor to keep all rules if it is a training row that breaks the drawn facts (of similar
+    neighbors, at least one of them), and the instance keeps all rules when it takes the drawn attributes from it.
     """
     train, cases = ships(n_training), ships(n_rows, SEED + 1)
     groups = [["class", "fare", "deck"], ["sex", "age", "title"], ["relatives", "alone"]]
     for grouped in (False, True):
         for law in NEIGHBORS:
-            table = Table(train, neighbors=law, groups=groups if grouped else ())
-            yield {"neighbors": law, "grouped": "yes" if grouped else "no"} | _broken(table, train, cases, n_each)
+            options = {"groups": groups if grouped else ()}
+            found = [_broken(law, options, train, cases.iloc[i], n_each, i) for i in range(n_rows)]
+            shares = {name: float(np.mean([each[name] for each in found])) for name in found[0]}
+            yield {"neighbors": law, "grouped": "yes" if grouped else "no"} | shares
 
 
-def _broken(table: Table, train: Any, cases: Any, n_each: int) -> dict[str, Any]:
-    shares: dict[str, list[float]] = {name: [] for name in ("any_rule", *RULE_COLUMNS, "avoidable")}
-    names = [attribute.name for attribute in table.attributes]
-    is_single = names == list(train.columns)
-    training = _codes(table, train) if is_single else []
-    for i in range(len(cases)):
-        made = made_up(table, cases.iloc[i], n_each, i)
-        broken, avoidable = broken_rules(made), np.zeros(n_each, dtype=bool)
-        if is_single:
-            own = _codes(table, cases.iloc[[i]])[0]
-            seen, drawn = (
-                [[a != b for a, b in zip(row, own, strict=True)] for row in rows]
-                for rows in (training, _codes(table, made))
-            )
-            for rule, columns in RULE_COLUMNS.items():
-                at = [names.index(name) for name in columns]
-                known = {tuple(row[j] for j in at) for row in seen}
-                avoidable |= broken[rule] & [tuple(row[j] for j in at) in known for row in drawn]
-        for rule, which in broken.items():
-            shares[rule].append(float(which.mean()))
-        shares["any_rule"].append(float(np.any(list(broken.values()), axis=0).mean()))
-        shares["avoidable"].append(float(avoidable.mean()))
-    return {name: float(np.mean(values)) for name, values in shares.items()}
+def _broken(law: str, options: dict[str, Any], train: Any, case: Any, n_each: int, seed: int) -> dict[str, float]:
+    """Return the shares of the neighbors of one row that break rules: each, any, and where a donor allows none."""
+    made = made_up(_table(train, law, options), case, n_each, seed)
+    broken = broken_rules(made)
+    any_rule = np.any(list(broken.values()), axis=0)
+    here = _table(train, law, options).at(case)
+    draws, names = _draws(here, n_each, seed), [here.attributes[i].name for i in here._breakable]
+    columns = [[train.columns[j] for j in here.attributes[i].positions] for i in here._breakable]
+    assert len(names) == draws.shape[1]
+    ways: Any = _table(train, "realistic", options).at(case)._sources.ways
+    rows = _table(train, "realistic", options).schema.natives.rows(np.arange(len(train)))
+    is_allowed = [_is_allowed(law, each, ways, rows, case, columns) for each in draws]
+    shares = {"any_rule": any_rule, **broken, "where_donors_allow": any_rule & is_allowed}
+    shares["where_none_does"] = any_rule & ~np.array(is_allowed)
+    return {name: float(which.mean()) for name, which in shares.items()}
 
 
-def _codes(table: Table, rows: Any) -> list[list[tuple[int, ...]]]:
-    """Return which statements are true of the rows of a frame, as codes per attribute."""
-    return [table.at(rows.iloc[i])._codes for i in range(len(rows))]
+def _is_allowed(
+    law: str, drawn: np.ndarray, ways: np.ndarray, rows: Any, case: Any, columns: list[list[str]]
+) -> bool:
+    """Return whether a training row breaks what is drawn (d,) and keeps all rules in the attributes it gives."""
+    changes = np.flatnonzero(drawn)
+    broken = ways[changes] != 0 if law == "similar" else ways[changes] == drawn[changes, None]
+    donors = rows[broken.any(axis=0) if law == "similar" else broken.all(axis=0)].copy()
+    given = {name for i in changes for name in columns[i]}
+    for name in donors.columns:
+        if name not in given:
+            donors[name] = case[name]
+    return len(donors) > 0 and not np.any(list(broken_rules(donors).values()), axis=0).all()
+
+
+_TABLES: dict[tuple[int, str, str], tuple[Any, Table]] = {}
+
+
+def _table(train: Any, law: str, options: dict[str, Any]) -> Table:
+    """Return the table of a frame, made once; the frame is kept, so that its identity is not used again."""
+    key = id(train), law, str(options)
+    if key not in _TABLES:
+        _TABLES[key] = train, Table(train, neighbors=law, **options)
+    return _TABLES[key][1]

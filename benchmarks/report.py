@@ -151,13 +151,14 @@ NOTES = {
     "over the same distance of held-out rows, median and mean; a ratio is missing where most held-out "
     "rows equal a training row. Distances are means over the columns, in training quantiles; two "
     "categories are 1/2 apart. AUC: area under the curve of gradient boosting that distinguishes "
-    "neighbors from held-out rows, trained on half of them, two neighbors per row; LIME's rows with its "
+    "neighbors from held-out rows, by cross-validation, two neighbors per row; LIME's rows with its "
     "default settings. Not measured with fewer than 300 rows.",
-    "rules": "Generated people on a ship, of whom all obey four rules: crew and no one else pays no fare, the "
-    "class decides the deck, sex and age decide the title, and whoever has no relatives is alone. Shares "
-    "of neighbors of 40 other people that break a rule. A break is avoidable if a training row breaks "
-    "exactly the same facts about the columns of the rule. Grouped: the columns of a rule are one "
-    "attribute.",
+    "rules": "Generated people on a ship, of whom all obey five rules: crew and no one else pays no fare, the "
+    "class decides the deck, sex and age decide the title, whoever has no relatives is alone, and crew has no "
+    "relatives and is at least 16 years old. Shares of neighbors of 40 other people that break a rule. A donor "
+    "allows a neighbor to keep all rules if it is a training row that breaks the drawn facts (of similar "
+    "neighbors, at least one), and all rules hold if the drawn attributes take its values. Grouped: the columns "
+    "of a rule, but for the last one, are one attribute.",
     "attack": "The attack of Slack et al. (2020), trained for each explainer on its made-up rows: a random "
     "forest takes rows for real or made up, the model decides by the sensitive attribute (race; A1) where "
     "a row looks real, and by a column of random values elsewhere. The limit lets 95% of checked real "

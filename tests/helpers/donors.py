@@ -1,8 +1,10 @@
 """Realistic neighbors by their definition in docs/tables.md, in plain Python; shares no code with the library."""
 
+import functools
 import itertools
 import math
 from bisect import bisect_left, bisect_right
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -51,27 +53,101 @@ def costs(columns, row):
     return table, unit
 
 
-def donor_weights(table, unit, ways, draws, settled=(), n_candidates=128):
+def levels_of(values, own):
+    """The level of every value of a column, and of one more: itself, if it is a category, missing, or frequent."""
+    points = sorted(value for value in values if is_number(value) and not is_missing(value))
+    keys = [None if is_missing(v) else grade(v, points) if points else v for v in [*values, own]]
+    counts = Counter(keys[:-1])
+    levels = [k if k is None or not points or counts[k] >= 0.02 * len(values) else "another number" for k in keys]
+    return levels[:-1], levels[-1]
+
+
+def broken_rules(columns, row):
+    """By pair of columns, whether each training row's value in the first is excluded by the row's in the second.
+
+    By the definition in docs/tables.md.
+    """
+    d, n = len(columns), len(columns[0])
+    pairs = [levels_of(values, own) for values, own in zip(columns, row, strict=True)]
+    levels, own = [each for each, _ in pairs], [each for _, each in pairs]
+    return {
+        (a, b): [
+            _excludes(levels[b], own[b], levels[a], levels[a][i])
+            or _excludes_number(levels[b], own[b], columns[a], columns[a][i])
+            or _excludes_number(levels[a], levels[a][i], columns[b], row[b])
+            for i in range(n)
+        ]
+        for a in range(d)
+        for b in range(d)
+        if a != b
+    }
+
+
+@functools.cache
+def _counts(levels):
+    return Counter(levels)
+
+
+def _comparable(u, w, first, second):
+    return _counts(tuple(first))[u] * _counts(tuple(second))[w] >= 5 * len(first)
+
+
+def _excludes(first, u, second, w):
+    """Whether level u of the first column and level w of the second exclude each other."""
+    with_u = {b for a, b in zip(first, second, strict=True) if a == u}
+    with_w = {a for a, b in zip(first, second, strict=True) if b == w}
+    several = len(set(first)) > 1 and len(set(second)) > 1
+    return several and w not in with_u and _comparable(u, w, first, second) and 1 in (len(with_u), len(with_w))
+
+
+def _excludes_number(levels, u, numbers, number):
+    """Whether level u of a column excludes a number of another column."""
+    if not is_number(number) or is_missing(number):
+        return False
+    of = {level: [] for level in levels}
+    for level, value in zip(levels, numbers, strict=True):
+        if not is_missing(value):
+            of[level].append(value)
+    own = of.get(u, [])
+    others = [
+        values for w, values in of.items() if own and values and w != u and _comparable(u, w, levels, levels)
+    ]
+    below = any(max(values) < min(own) and number <= max(values) for values in others)
+    return below or any(min(values) > max(own) and number >= min(values) for values in others)
+
+
+def donor_weights(table, unit, ways, draws, broken, settled=(), n_candidates=256):
     """The donors of a neighbor and their probabilities, and the attributes that each of them gives.
 
-    ``table`` and ``unit`` are those of `costs`. ``ways[a][i]`` is the way in which training row i differs from the
-    row in attribute a, or 0. ``draws[a]`` is the way that is wanted, or 0. ``settled`` are attributes that changed
-    and have their value.
+    ``table`` and ``unit`` are those of `costs`, and ``broken`` that of `broken_rules`. ``ways[a][i]`` is the way
+    in which training row i differs from the row in attribute a, or 0. ``draws[a]`` is the wanted way, or 0.
+    ``settled`` are attributes that changed and have their value.
     """
     n, d = len(table[0]), len(table)
     wanted = [a for a in range(d) if draws[a]]
     having = {a: [i for i in range(n) if ways[a][i] == draws[a]] for a in wanted}
-    pivot = min(wanted, key=lambda a: (len(having[a]), a))
+    pivots = [(len(having[a]), a, -1, having[a]) for a in wanted]
+    at_stake = [(a, b) for a in wanted for b in range(d) if b not in wanted and b not in settled]
+    for a, b in at_stake:
+        rows = [i for i in having[a] if not broken[a, b][i]]
+        if 0 < len(rows) < len(having[a]) / 2:
+            pivots.append((len(rows), a, b, rows))
+    for _, pivot, other, rows in (min(pivots), min(pivots[: len(wanted)])):
 
-    def rank(i):
-        same = sum(1 for a in range(d) if not ways[a][i])
-        return sum(table[a][i] for a in range(d) if a != pivot) + unit * 3 // 4 * same
+        def rank(i, pivot=pivot):
+            same = sum(1 for a in range(d) if not ways[a][i])
+            return sum(table[a][i] for a in range(d) if a != pivot) + unit * 3 // 4 * same
 
-    looked_at = sorted(having[pivot], key=lambda i: (rank(i), i))[:n_candidates]
-    kept = [a for a in range(d) if a not in wanted and a not in settled]
-    lacking = {i: sum(1 for a in wanted if ways[a][i] != draws[a]) for i in looked_at}
-    fewest = min(lacking.values())
-    alike = [i for i in looked_at if lacking[i] == fewest]
+        looked_at = sorted(rows, key=lambda i: (rank(i), i))[:n_candidates]
+        lacking = {i: sum(1 for a in wanted if ways[a][i] != draws[a]) for i in looked_at}
+        if other < 0 or not min(lacking.values()):
+            break
+
+    def worth(i):
+        return lacking[i], min(3, sum(broken[pair][i] for pair in at_stake))
+
+    alike = [i for i in looked_at if worth(i) == min(map(worth, looked_at))]
+    kept = [a for a in range(d) if a not in wanted]
     donors = sorted(alike, key=lambda i: (sum(table[a][i] for a in kept), looked_at.index(i)))[:10]
     total = len(donors) * (len(donors) + 1) / 2
     return {
@@ -80,24 +156,24 @@ def donor_weights(table, unit, ways, draws, settled=(), n_candidates=128):
     }
 
 
-def population(table, unit, ways, flip_probability):
+def population(table, unit, ways, flip_probability, broken):
     """Every neighbor that can be drawn: its probability, its flips, and the donor of each flipped attribute."""
     d = len(table)
     for flips in itertools.product([False, True], repeat=d):
         n = sum(flips)
         chance = flip_probability**n * (1 - flip_probability) ** (d - n)
-        for share, sources in _given(table, unit, ways, flips, {}):
+        for share, sources in _given(table, unit, ways, flips, {}, broken):
             yield chance * share, flips, sources
 
 
-def _given(table, unit, ways, wanted, sources):
+def _given(table, unit, ways, wanted, sources, broken):
     """Yield the probabilities and the donors by attribute of all ways to serve the wanted attributes."""
     if not any(wanted):
         yield 1.0, sources
         return
-    for donor, (share, given) in donor_weights(table, unit, ways, wanted, tuple(sources)).items():
+    for donor, (share, given) in donor_weights(table, unit, ways, wanted, broken, tuple(sources)).items():
         rest = [want and a not in given for a, want in enumerate(wanted)]
-        for part, more in _given(table, unit, ways, rest, sources | dict.fromkeys(given, donor)):
+        for part, more in _given(table, unit, ways, rest, sources | dict.fromkeys(given, donor), broken):
             yield share * part, more
 
 
@@ -150,10 +226,10 @@ def ordered_rows(table, frame):
     return table.schema.natives.rows(np.arange(len(frame)))
 
 
-def similar_weights(table, unit, ways, wanted, n_donors=10, pool_size=256):
+def similar_weights(table, unit, ways, wanted, broken, n_donors=10, pool_size=256):
     """The donors of a neighbor in which the wanted attributes are replaced, and their probabilities.
 
-    `neighbors="similar"` by its definition in docs/tables.md; ``table``, ``unit`` and ``ways`` as above.
+    `neighbors="similar"` by its definition in docs/tables.md; the other arguments are those of `donor_weights`.
     """
     n, d = len(table[0]), len(table)
     total = [sum(table[a][i] for a in range(d)) for i in range(n)]
@@ -168,12 +244,15 @@ def similar_weights(table, unit, ways, wanted, n_donors=10, pool_size=256):
     pool |= set(others[: max(0, pool_size - len(pool))])
     able = [i for i in pool if any(ways[a][i] for a in range(d) if wanted[a])]
     kept = [a for a in range(d) if not wanted[a]]
+    at_stake = [(a, b) for a in range(d) for b in kept if wanted[a] and (a, b) in broken]
+    n_broken = {i: min(3, sum(broken[pair][i] for pair in at_stake)) for i in able}
+    able = [i for i in able if n_broken[i] == min(n_broken.values())]
     best = sorted(able, key=lambda i: (sum(table[a][i] for a in kept), i))[:n_donors]
     weights = len(best) * (len(best) + 1) / 2
     return {i: (len(best) - at) / weights for at, i in enumerate(best)}
 
 
-def similar_population(table, unit, ways, flip_probability):
+def similar_population(table, unit, ways, flip_probability, broken):
     """Every similar neighbor: its probability, its flips, and the donor of each replaced attribute."""
     d = len(table)
     for wanted in itertools.product([False, True], repeat=d):
@@ -182,7 +261,7 @@ def similar_population(table, unit, ways, flip_probability):
         if not n:
             yield chance, wanted, {}
             continue
-        for donor, share in similar_weights(table, unit, ways, wanted).items():
+        for donor, share in similar_weights(table, unit, ways, wanted, broken).items():
             flips = tuple(bool(want and ways[a][donor]) for a, want in enumerate(wanted))
             yield chance * share, flips, {a: donor for a in range(d) if wanted[a]}
 

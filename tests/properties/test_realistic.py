@@ -33,7 +33,8 @@ def all_neighbors(row, flip_probability):
     rows = ordered_rows(al.Table(frame, **OPTIONS), frame)
     own = [None if pd.isna(value) else value for value in row.tolist()]
     costs, unit = reference.costs(plain_columns(rows), own)
-    everything = list(reference.population(costs, unit, ways_of(rows, row, CUTS), flip_probability))
+    broken = reference.broken_rules(plain_columns(rows), own)
+    everything = list(reference.population(costs, unit, ways_of(rows, row, CUTS), flip_probability, broken))
     neighbors = pd.DataFrame([row] * len(everything)).reset_index(drop=True).astype(frame.dtypes)
     for a, name in enumerate(frame.columns):
         at = [i for i, (_, _, sources) in enumerate(everything) if a in sources]

@@ -36,7 +36,8 @@ def all_neighbors(row):
     rows = ordered_rows(al.Table(frame, **OPTIONS), frame)
     own = [None if pd.isna(value) else value for value in row.tolist()]
     costs, unit = reference.costs(plain_columns(rows), own)
-    everything = list(reference.similar_population(costs, unit, ways_of(rows, row, CUTS), P))
+    broken = reference.broken_rules(plain_columns(rows), own)
+    everything = list(reference.similar_population(costs, unit, ways_of(rows, row, CUTS), P, broken))
     neighbors = pd.DataFrame([row] * len(everything)).reset_index(drop=True).astype(frame.dtypes)
     replaced = np.zeros((len(everything), 4), dtype=bool)
     for a, name in enumerate(frame.columns):

@@ -7,7 +7,8 @@ import numpy as np
 
 from anchorline.spaces.attributes import Attribute, Levels, Way
 from anchorline.spaces.columns import Column
-from anchorline.spaces.donors import MAX_ROWS, Donors
+from anchorline.spaces.donors import MAX_ROWS, Donors, Rules
+from anchorline.spaces.exclusions import Exclusions
 from anchorline.spaces.likeness import Grades, costs_to, grades_of, unit_of
 from anchorline.spaces.rows import Schema
 from anchorline.spaces.similar import SimilarRows
@@ -33,6 +34,7 @@ class DonorIndex:
     starts: tuple[np.ndarray, ...]
     n_training: int
     flips_follow: bool
+    exclusions: Exclusions
 
     @classmethod
     def build(
@@ -61,7 +63,8 @@ class DonorIndex:
             codes = [encoding.codes(columns[j]).tolist() for encoding, j in pairs]
             numbers[i] = [attribute.combinations[combination] for combination in zip(*codes, strict=True)]
         starts = tuple(np.array(attribute.starts[:-1], dtype=np.intp) for attribute in attributes)
-        return cls(rows, units, graded, numbers, starts, schema.n_rows, flips_follow)
+        exclusions = Exclusions.build(graded)
+        return cls(rows, units, graded, numbers, starts, schema.n_rows, flips_follow, exclusions)
 
     def at(
         self,
@@ -90,8 +93,25 @@ class DonorIndex:
             if not own[-1].breaks:  # the last way is to stay within the literal
                 n_same += drawn[i] == len(own)
         ranks = (total + int(unit) * 3 // 4 * n_same).astype(np.uint32)
-        donors = Donors(self.rows, costs[breakable], total, ranks, drawn, outcomes, members, n_donors)
+        rules = self._rules(columns, breakable)
+        donors = Donors(self.rows, costs[breakable], total, ranks, drawn, outcomes, members, rules, n_donors)
         return SimilarRows(donors, int(unit)) if self.flips_follow else donors
+
+    def _rules(self, columns: Sequence[Column], breakable: np.ndarray) -> Rules:
+        """Return which rows have values that those of one row exclude."""
+        grades = {j: int(grades.grades(columns[j])[0]) for j, (grades, _) in self.graded.items()}
+        unit_of_column = {j: i for i, unit in enumerate(self.units) for j in unit}
+        places = {i: place for place, i in enumerate(breakable.tolist())}
+        found: dict[tuple[int, int], np.ndarray] = {}
+        for first, second, rows in self.exclusions.of(grades):
+            unit, other = unit_of_column[first], unit_of_column[second]
+            if unit != other and unit in places:
+                pair = places[unit], places.get(other, -1)
+                found[pair] = found[pair] | rows if pair in found else rows
+        pairs = sorted(found)
+        broken = np.array([found[pair] for pair in pairs], dtype=bool).reshape(len(pairs), len(self.rows))
+        changing, kept = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        return Rules(changing, kept, broken)
 
 
 def leading_rows(attribute: Attribute, order: np.ndarray) -> np.ndarray:

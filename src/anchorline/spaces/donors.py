@@ -17,14 +17,40 @@ from anchorline.spaces.likeness import TOTAL_BITS
 from anchorline.spaces.natives import Cells
 
 MAX_ROWS = 2**13  # rows of the table that may donate; a random sample of larger tables
-CANDIDATES = 128  # rows that are compared for one neighbor; a power of two
+CANDIDATES = 256  # the most rows that are compared for one neighbor, a power of two
+FEWEST = 32  # the fewest
+COMPARED = 2048  # values that are compared for one neighbor, which decides how many rows are
 _PATTERNS = 1024  # patterns of draws that are compared at once, so that their keys stay in the cache
-_LACKING = 2**TOTAL_BITS  # the cost of a way that a candidate lacks: more than all unlikeness
-_MAX_LACKING = (
-    62  # more are not counted, so that keys fit into 31 bits: lacking ways, unlikeness, place among the candidates
-)
+MAX_BROKEN = 3  # broken rules that are counted
+BROKEN = 2**TOTAL_BITS  # the cost of a broken rule: more than all unlikeness
+_LACKING = (MAX_BROKEN + 1) * BROKEN  # that of a way that a candidate lacks: more than all broken rules
+_MAX_LACKING = 30  # more are not counted, so that costs have 23 bits, and 31 with the place among the candidates
 _WORST = (_MAX_LACKING + 1) * _LACKING - 1
-_LACKING_BITS = TOTAL_BITS + CANDIDATES.bit_length() - 1  # where the number of lacking ways begins in a key
+
+
+class Rules(NamedTuple):
+    """Which of N rows have a value that another value of the instance excludes.
+
+    ``changing`` (P,) and ``kept`` (P,) are pairs of attributes: the row's value in the first is excluded by the
+    instance's value in the second, which is -1 if it never changes. ``broken`` (P, N) says of which rows this is
+    true.
+    """
+
+    changing: np.ndarray
+    kept: np.ndarray
+    broken: np.ndarray
+
+    def at_stake(self, changes: np.ndarray, draws: np.ndarray) -> np.ndarray:
+        """Return which pairs (n, P) matter: the first attribute changes (n, d), the second is not drawn (n, d)."""
+        kept = np.concatenate([draws == 0, np.ones((len(draws), 1), dtype=bool)], axis=1)
+        return np.asarray(changes[:, self.changing] & kept[:, self.kept], dtype=np.float32)
+
+    def costs(self, at_stake: np.ndarray, broken: np.ndarray) -> np.ndarray:
+        """Return the costs (n, rows) of rules that are broken (P, rows), given the pairs at stake, (n, P)."""
+        counts = at_stake @ broken
+        np.minimum(counts, MAX_BROKEN, out=counts)
+        counts *= BROKEN
+        return np.asarray(counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +71,9 @@ class Donors:
     ways: np.ndarray
     outcomes: np.ndarray
     columns: np.ndarray
+    rules: Rules
     n_donors: int
-    _factors: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
-    _candidates: dict[int, np.ndarray] = field(default_factory=dict)
+    _factors: dict[int, tuple[np.ndarray, ...]] = field(default_factory=dict)
 
     def cells(self, draws: np.ndarray, words: RandomWords) -> Iterator[Cells]:
         """Yield the cells to draw, given draws (d, n)."""
@@ -59,35 +85,50 @@ class Donors:
         Every round chooses one donor per neighbor that still needs one, in order, and takes one word for each.
         The donor gives all values that are wanted and that it has.
         """
-        wanted = draws.astype(self.ways.dtype)
-        if not self._sizes.all():
-            wanted[~self._exists(draws)] = 0
-        sources = np.full(draws.shape, -1, dtype=np.int32)
-        neighbors = np.flatnonzero(wanted.any(axis=0))
+        drawn = np.ascontiguousarray(draws.T, dtype=self.ways.dtype)
+        wanted = drawn.copy() if self._sizes.all() else drawn * self._exists(drawn)
+        sources = np.full(drawn.shape, -1, dtype=np.int32)
+        neighbors = np.flatnonzero(wanted.any(axis=1))
         while len(neighbors):
-            each = slice(None) if len(neighbors) == draws.shape[1] else neighbors
-            ranked = self._ranked(draws[:, each], wanted[:, each])
-            donors = ranked.drawn(words.take(len(neighbors)))
-            given = wanted[:, each] != 0
-            lacking = np.flatnonzero(ranked.is_lacking)
-            given[:, lacking] = self.ways[:, donors[lacking]] == wanted[:, neighbors[lacking]]
-            given[:, lacking] &= wanted[:, neighbors[lacking]] != 0
-            sources[:, each] = np.where(given, self.rows[donors], sources[:, each])
+            own = wanted[neighbors]
+            ranked = self._ranked(drawn[neighbors], own)
+            donors, lacking = ranked.drawn(words.take(len(neighbors))), np.flatnonzero(ranked.is_lacking)
+            given = own != 0
+            given[lacking] &= self._ways_by_row[donors[lacking]] == own[lacking]
+            sources[neighbors] = np.where(given, self.rows[donors, None], sources[neighbors])
             neighbors = neighbors[lacking]
-            wanted[:, neighbors] *= ~given[:, lacking]
-        return sources
+            wanted[neighbors] = own[lacking] * ~given[lacking]
+        return np.ascontiguousarray(sources.T)
 
-    def _exists(self, draws: np.ndarray) -> np.ndarray:
-        """Return which drawn ways some row has; only a way in which a value stays as it is can have none."""
-        n_ways = int(self.outcomes[:, 1].max()) + 1
-        sizes = np.zeros((len(self.ways), n_ways), dtype=np.intp)
-        sizes[self.outcomes[:, 0], self.outcomes[:, 1]] = self._sizes
-        return np.asarray(np.take_along_axis(sizes, draws.astype(np.intp), axis=1) > 0)
+    @cached_property
+    def _ways_by_row(self) -> np.ndarray:
+        return np.ascontiguousarray(self.ways.T)
+
+    def _exists(self, drawn: np.ndarray) -> np.ndarray:
+        """Return which drawn ways (n, d) some row has; only a way that leaves a value as it is can have none."""
+        sizes = np.zeros((len(self.ways), int(self.outcomes[:, 1].max()) + 1), dtype=bool)
+        sizes[self.outcomes[:, 0], self.outcomes[:, 1]] = self._sizes > 0
+        return np.asarray(sizes[np.arange(len(sizes)), drawn])
 
     @cached_property
     def _sizes(self) -> np.ndarray:
         """How many rows have each outcome, (o,)."""
         return np.array([np.count_nonzero(self.ways[i] == way) for i, way in self.outcomes], dtype=np.intp)
+
+    @cached_property
+    def _pivots(self) -> "list[Pivot]":
+        """What candidates can have in common, first what few rows have: a way, or a way that keeps a rule.
+
+        The latter are only those that fewer than half of the rows with that way have.
+        """
+        ways = zip(self.outcomes.tolist(), self._sizes.tolist(), strict=True)
+        pivots = [Pivot(size, attribute, way, -1) for (attribute, way), size in ways]
+        for pair, attribute in enumerate(self.rules.changing.tolist()):
+            for one in [each for each in pivots if each.pair < 0 and each.attribute == attribute]:
+                size = one.size - int(np.sum(self.rules.broken[pair] & (self.ways[attribute] == one.way)))
+                if 0 < size < one.size / 2:
+                    pivots.append(Pivot(size, attribute, one.way, pair))
+        return sorted(pivots)
 
     @cached_property
     def _bases(self) -> np.ndarray | None:
@@ -96,85 +137,134 @@ class Donors:
         exact = np.cumprod(n_ways.astype(object))
         return None if exact[-1] >= 2**62 else np.array([1, *exact[:-1]], dtype=np.int64)
 
-    def _ranked(self, draws: np.ndarray, wanted: np.ndarray) -> "Ranked":
-        """Return the best donors per neighbor; equal draws have equal donors, which are sought once."""
-        if self._bases is None or (wanted != draws).any():
-            return self._nearest(draws, wanted)
-        _, first, inverse = np.unique(self._bases @ draws, return_index=True, return_inverse=True)
-        ranked = self._nearest(draws[:, first], wanted[:, first])
-        return Ranked(ranked.donors[inverse], ranked.counts[inverse], ranked.is_lacking[inverse])
+    def _ranked(self, drawn: np.ndarray, wanted: np.ndarray) -> "Ranked":
+        """Return the best donors per neighbor (n, d); equal draws have equal donors, which are sought once."""
+        if self._bases is None or (wanted != drawn).any():
+            return self._best(drawn, wanted)
+        _, first, inverse = np.unique(drawn @ self._bases, return_index=True, return_inverse=True)
+        ranked = self._best(drawn[first], wanted[first])
+        return Ranked(*(each[inverse] for each in ranked))
 
-    def _nearest(self, draws: np.ndarray, wanted: np.ndarray) -> "Ranked":
-        """Return the best donors per neighbor, among the candidates that have the rarest way that is wanted.
+    def _best(self, drawn: np.ndarray, wanted: np.ndarray) -> "Ranked":
+        """Return the best donors per neighbor; those that keep a rule must not lack more ways than others."""
+        patterns = Patterns.of(self, drawn, wanted)
+        pairs = np.array([pivot.pair for pivot in self._pivots])
+        pivots = self._pivots_of(wanted, patterns)
+        ranked = self._nearest(patterns, pivots)
+        again = np.flatnonzero(ranked.is_lacking & (pairs[pivots] >= 0))
+        if len(again):
+            others = self._nearest(patterns.part(again), self._pivots_of(wanted[again], None))
+            for old, new in zip(ranked, others, strict=True):
+                old[again] = new
+        return ranked
 
-        The best lack the fewest ways, and are the most alike.
+    def _pivots_of(self, wanted: np.ndarray, patterns: "Patterns | None") -> np.ndarray:
+        """Return the first pivot that each neighbor needs, (n,); without patterns, the first that is a way."""
+        _, attributes, ways, pairs = np.array(self._pivots).T
+        needed, of_rules = wanted[:, attributes] == ways, np.flatnonzero(pairs >= 0)
+        if len(of_rules):
+            needed[:, of_rules] &= False if patterns is None else patterns.at_stake[:, pairs[of_rules]] > 0
+        return np.asarray(needed.argmax(axis=1))
+
+    def _nearest(self, patterns: "Patterns", pivots: np.ndarray) -> "Ranked":
+        """Return the best donors per neighbor, among the candidates that have its pivot.
+
+        The best lack the fewest ways, break the fewest rules, and are the most alike.
         """
-        attributes, ways = self.outcomes.T
-        needed = wanted[attributes] == ways[:, None]
-        rarest = np.argsort(self._sizes, kind="stable")
-        pivots = rarest[needed[rarest].argmax(axis=0)]
         order = np.argsort(pivots, kind="stable")
-        needed = needed.T[order].astype(np.float32)
-        is_settled = (draws != wanted)[attributes] & (draws[attributes] == ways[:, None])
-        settled = is_settled.T[order].astype(np.float32) if is_settled.any() else None
+        needed, at_stake = (each[order] for each in patterns)
         best = np.full((len(order), self.n_donors), np.iinfo(np.int32).max, dtype=np.int32)
-        donors = np.empty(best.shape, dtype=np.intp)
         ends = [*(np.flatnonzero(np.diff(pivots[order])) + 1).tolist(), len(order)]
         for start, stop in itertools.pairwise([0, *ends]):
             pivot = int(pivots[order[start]])
             for first in range(start, stop, _PATTERNS):
                 part = slice(first, min(first + _PATTERNS, stop))
-                keys = self._keys(pivot, needed[part], None if settled is None else settled[part])
-                best[part, : keys.shape[1]] = smallest_keys(keys, self.n_donors)
-            candidates = self._candidates_of(pivot)
-            donors[start:stop] = candidates[np.minimum(best[start:stop] & (CANDIDATES - 1), len(candidates) - 1)]
-        lacking, back = best >> _LACKING_BITS, np.empty_like(order)
-        back[order] = np.arange(len(order))
-        counts = np.count_nonzero(lacking == lacking[:, :1], axis=1)
-        return Ranked(donors[back], counts[back], lacking[back, 0] > 0)
+                keys = self._keys(pivot, needed[part], at_stake[part])
+                best[part, : keys.shape[1]] = some_smallest(keys, self.n_donors)
+        best.sort(axis=1)
+        best[order] = best.copy()
+        levels = best // (CANDIDATES * BROKEN)
+        donors = self._candidates[pivots[:, None], best & (CANDIDATES - 1)]
+        return Ranked(donors, np.count_nonzero(levels == levels[:, :1], axis=1), levels[:, 0] > MAX_BROKEN)
+
+    @cached_property
+    def _candidates(self) -> np.ndarray:
+        """The rows that are compared for each pivot, (pivots, 256); filled in by `_candidates_of`."""
+        return np.zeros((len(self._pivots), CANDIDATES), dtype=np.int32)
 
     def _candidates_of(self, pivot: int) -> np.ndarray:
-        """Return the rows with an outcome that come first in the order of ``ranks``, at most 128."""
-        if pivot not in self._candidates:
-            attribute, way = self.outcomes[pivot]
-            rows = np.flatnonzero(self.ways[attribute] == way)
-            keys = self.ranks[rows] - self.costs[attribute, rows].astype(np.uint32)  # below 2^17
-            keys *= np.uint32(MAX_ROWS)
-            keys += rows.astype(np.uint32)
-            if len(keys) > CANDIDATES:
-                keys.partition(CANDIDATES - 1)
-            self._candidates[pivot] = (np.sort(keys[:CANDIDATES]) % MAX_ROWS).astype(np.intp)
-        return self._candidates[pivot]
+        """Return the rows with a pivot that come first in the order of ``ranks``, as many as are compared."""
+        _, attribute, way, pair = self._pivots[pivot]
+        has_pivot = self.ways[attribute] == way
+        rows = np.flatnonzero(has_pivot if pair < 0 else has_pivot & ~self.rules.broken[pair])
+        keys = self.ranks[rows] - self.costs[attribute, rows].astype(np.uint32)  # below 2^17
+        keys *= np.uint32(MAX_ROWS)
+        keys += rows.astype(np.uint32)
+        most = min(CANDIDATES, max(FEWEST, COMPARED // len(self.ways)))
+        candidates = np.sort(some_smallest(keys, most)) % MAX_ROWS
+        self._candidates[pivot, : len(candidates)] = candidates
+        return np.asarray(candidates)
 
-    def _keys(self, pivot: int, needed: np.ndarray, settled: np.ndarray | None) -> np.ndarray:
-        """Return a number (n, candidates) per pattern and candidate: lacking ways, unlikeness, place.
+    def _keys(self, pivot: int, needed: np.ndarray, at_stake: np.ndarray) -> np.ndarray:
+        """Return a number (n, candidates) per pattern: lacking ways, broken rules, unlikeness, place.
 
         All numbers in the products are whole and have at most 24 bits, so that sums are exact in any order.
         """
         if pivot not in self._factors:
-            candidates, (attributes, ways) = self._candidates_of(pivot), self.outcomes.T
-            costs = self.costs[:, candidates][attributes].astype(np.float32)
-            lacks = self.ways[:, candidates][attributes] != ways[:, None]
-            penalties = _LACKING * lacks.astype(np.float32) - costs
-            scale = np.float32(CANDIDATES)
-            self._factors[pivot] = scale * penalties, scale * costs, scale * self.total[candidates]
-        penalties, costs, total = self._factors[pivot]
+            self._factors[pivot] = self._factors_of(pivot)
+        penalties, total, broken = self._factors[pivot]
         sums = needed @ penalties
         sums += total
-        if settled is not None:
-            sums -= settled @ costs
-        if len(penalties) > _MAX_LACKING:
+        if len(broken):
+            sums += CANDIDATES * self.rules.costs(at_stake, broken)
+        if len(self.ways) > _MAX_LACKING:
             np.minimum(sums, CANDIDATES * _WORST, out=sums)
         keys = sums.astype(np.int32)
         keys += np.arange(keys.shape[1], dtype=np.int32)
         return np.asarray(keys)
 
+    def _factors_of(self, pivot: int) -> tuple[np.ndarray, ...]:
+        """Return what a needed way adds to the keys of candidates, what they are before, and the broken rules."""
+        candidates, (attributes, ways) = self._candidates_of(pivot), self.outcomes.T
+        costs = self.costs[:, candidates].astype(np.float32)[attributes]
+        lacks = self.ways[:, candidates][attributes] != ways[:, None]
+        scale = np.float32(CANDIDATES)
+        broken = self.rules.broken[:, candidates].astype(np.float32)
+        return scale * (_LACKING * lacks - costs), scale * self.total[candidates], broken
 
-def smallest_keys(keys: np.ndarray, n: int) -> np.ndarray:
-    """Return the n smallest keys of every row, sorted; changes the order of the given ones."""
-    if keys.shape[1] > n:
-        keys.partition(n - 1, axis=1)
-    return np.sort(keys[:, :n], axis=1)
+
+def some_smallest(keys: np.ndarray, n: int) -> np.ndarray:
+    """Return the n smallest keys of every row, in any order; changes the order of the given ones."""
+    if keys.shape[-1] > n:
+        keys.partition(n - 1, axis=-1)
+    return keys[..., :n]
+
+
+class Pivot(NamedTuple):
+    """What ``size`` rows have in common: a way of an attribute, and, unless it is -1, the kept rule of a pair."""
+
+    size: int
+    attribute: int
+    way: int
+    pair: int
+
+
+class Patterns(NamedTuple):
+    """What n neighbors need: ways (n, o), and pairs that must not break a rule (n, P)."""
+
+    needed: np.ndarray
+    at_stake: np.ndarray
+
+    @classmethod
+    def of(cls, donors: Donors, drawn: np.ndarray, wanted: np.ndarray) -> "Patterns":
+        """Return what neighbors need that have these draws (n, d), of which some are still wanted."""
+        attributes, ways = donors.outcomes.T
+        needed = (wanted[:, attributes] == ways).astype(np.float32)
+        return cls(needed, donors.rules.at_stake(wanted != 0, drawn))
+
+    def part(self, rows: slice | np.ndarray) -> "Patterns":
+        """Return those of some neighbors."""
+        return Patterns(self.needed[rows], self.at_stake[rows])
 
 
 class Ranked(NamedTuple):

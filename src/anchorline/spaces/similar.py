@@ -12,14 +12,13 @@ from functools import cached_property
 import numpy as np
 
 from anchorline.spaces.attributes import RandomWords
-from anchorline.spaces.donors import MAX_ROWS, Donors, Ranked, smallest_keys
-from anchorline.spaces.likeness import TOTAL_BITS
+from anchorline.spaces.donors import BROKEN, MAX_BROKEN, MAX_ROWS, Donors, Ranked, some_smallest
 from anchorline.spaces.natives import Cells
 
 POOL = 256  # rows that are compared for one neighbor, unless more attributes may change
 _PATTERNS = 1024  # patterns of draws that are compared at once, so that their keys stay in the cache
 _MAX_BITS = 62  # attributes whose patterns are numbered; more have hardly any equal patterns
-_COST = 2**TOTAL_BITS
+_WORST = (MAX_BROKEN + 1) * BROKEN  # the cost of a row that breaks no fact: more than all broken rules
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +62,19 @@ class SimilarRows:
         return 1 << (max(POOL, len(self.pool)) - 1).bit_length()
 
     @cached_property
-    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
-        """What a drawn attribute takes from the key of a row, and whether the row breaks it, (1 + d, pool).
+    def _factors(self) -> tuple[np.ndarray, ...]:
+        """What a drawn attribute takes from the key of a row, whether the row breaks it, and broken rules.
 
         The first line is the key if nothing is drawn: the cost of all attributes, and then the place in the pool.
         """
         scale, pool = self._scale, self.pool
-        dtype = np.float32 if scale * _COST <= 2**24 else np.float64
+        dtype = np.float32 if scale * BROKEN <= 2**24 else np.float64
         keys = np.vstack(
             [scale * self.donors.total[pool] + np.arange(len(pool)), -scale * self.donors.costs[:, pool]]
         )
         breaks = np.vstack([np.zeros(len(pool), dtype=bool), self.donors.ways[:, pool] != 0])
-        return keys.astype(dtype), breaks.astype(dtype)
+        broken = self.donors.rules.broken[:, pool].astype(np.float32)
+        return keys.astype(dtype), breaks.astype(dtype), broken
 
     def cells(self, draws: np.ndarray, words: RandomWords) -> Iterator[Cells]:
         """Yield the cells to draw, given draws (d, n)."""
@@ -106,25 +106,28 @@ class SimilarRows:
         if d <= _MAX_BITS:
             numbers = (1 << np.arange(d, dtype=np.int64)) @ wanted
             _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-        best = np.concatenate(
-            [self._best(wanted[:, first[i : i + _PATTERNS]]) for i in range(0, len(first), _PATTERNS)]
-        )
-        counts = np.count_nonzero(np.isfinite(best), axis=1)
-        places = np.where(np.isfinite(best), best, 0).astype(np.intp) & (self._scale - 1)
+        patterns = wanted[:, first].T
+        best = np.concatenate([self._best(patterns[i : i + _PATTERNS]) for i in range(0, len(first), _PATTERNS)])
+        levels = best // (self._scale * BROKEN)
+        counts = np.count_nonzero(levels == levels[:, :1], axis=1)
+        places = np.minimum(best & (self._scale - 1), len(self.pool) - 1)
         return Ranked(self.pool[places][inverse], counts[inverse], np.zeros(n, dtype=bool))
 
     def _best(self, wanted: np.ndarray) -> np.ndarray:
-        """Return the smallest keys per pattern (d, n), sorted; a key is the cost of what is kept, then the place.
+        """Return the smallest keys per pattern (n, d), sorted: broken rules, the cost of what is kept, the place.
 
         All numbers in the products are whole and have at most as many bits as a float holds, so that sums are
-        exact in any order. Rows that break nothing that is drawn have an infinite key.
+        exact in any order. Rows that break no fact about what is drawn come last.
         """
-        costs, breaks = self._factors
-        patterns = np.empty((wanted.shape[1], 1 + len(wanted)), dtype=costs.dtype)
-        patterns[:, 0], patterns[:, 1:] = 1, wanted.T
-        keys = patterns @ costs
-        keys[patterns @ breaks == 0] = np.inf
-        return smallest_keys(keys, self.donors.n_donors)
+        costs, breaks, broken = self._factors
+        patterns = np.empty((len(wanted), 1 + wanted.shape[1]), dtype=costs.dtype)
+        patterns[:, 0], patterns[:, 1:] = 1, wanted
+        keys = (patterns @ costs).astype(np.int32 if costs.dtype == np.float32 else np.int64)
+        if len(broken):
+            rules = self.donors.rules
+            keys += self._scale * rules.costs(rules.at_stake(wanted, wanted), broken).astype(keys.dtype)
+        keys[patterns @ breaks == 0] = self._scale * _WORST
+        return np.sort(some_smallest(keys, self.donors.n_donors), axis=1)
 
 
 def _smallest(costs: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:

@@ -29,7 +29,10 @@ def test_laws_break_fewer_rules_the_more_real_their_neighbors_are():
     rows = list(realism.rules(n_training=200, n_rows=3, n_each=40))
     single = {row["neighbors"]: row["any_rule"] for row in rows if row["grouped"] == "no"}
     assert single["similar"] < single["realistic"] <= single["independent"]
-    assert all(row["any_rule"] == 0 for row in rows if row["grouped"] == "yes")
+    grouped = [row for row in rows if row["grouped"] == "yes"]
+    assert all(row[rule] == 0 for row in grouped for rule in ("fare", "deck", "title", "alone"))
+    for row in rows:
+        assert row["where_donors_allow"] + row["where_none_does"] == pytest.approx(row["any_rule"])
 
 
 def test_a_biased_model_is_innocent_where_rows_look_made_up():

@@ -9,7 +9,16 @@ import pytest
 import anchorline as al
 from anchorline.errors import ParameterError
 from anchorline.spaces import similar as library
-from helpers.donors import CUTS, costs, dependent_frame, ordered_rows, plain_columns, similar_weights, ways_of
+from helpers.donors import (
+    CUTS,
+    broken_rules,
+    costs,
+    dependent_frame,
+    ordered_rows,
+    plain_columns,
+    similar_weights,
+    ways_of,
+)
 
 
 def table_of(frame, **options):
@@ -29,14 +38,16 @@ def test_donors_have_the_probabilities_of_their_definition(at, pool, monkeypatch
     table = table_of(frame)
     row, rows = frame.iloc[at], ordered_rows(table, frame)
     ways = ways_of(rows, row, CUTS)
-    table_costs, unit = costs(plain_columns(rows), [None if pd.isna(v) else v for v in row.tolist()])
+    own = [None if pd.isna(v) else v for v in row.tolist()]
+    table_costs, unit = costs(plain_columns(rows), own)
+    rules = broken_rules(plain_columns(rows), own)
     identify = {v: i for name in ("size", "weight") for i, v in enumerate(rows[name])}
     for wanted in itertools.product([False, True], repeat=4):
         if not wanted[0] and not wanted[1]:  # these two identify the donor
             continue
         neighbors, changed = decide(table, row, wanted, n)
         seen = [identify[value] for value in neighbors.iloc[:, 0 if wanted[0] else 1]]
-        expected = similar_weights(table_costs, unit, ways, wanted, pool_size=pool)
+        expected = similar_weights(table_costs, unit, ways, wanted, rules, pool_size=pool)
         counts = pd.Series(seen).value_counts()
         assert set(counts.index) <= set(expected)
         for donor, share in expected.items():
@@ -95,7 +106,7 @@ def test_many_attributes_are_compared_exactly():
     for seed in range(5):
         wanted = np.random.default_rng(seed).random(300) < 0.9
         neighbors, changed = decide(table, row, wanted, 60)
-        expected = similar_weights(table_costs, unit, ways, wanted, n_donors=3)
+        expected = similar_weights(table_costs, unit, ways, wanted, {}, n_donors=3)
         found = {tuple(each) for each in changed.tolist()}
         assert found == {tuple((np.array(ways)[:, i] * wanted).tolist()) for i in expected}
         assert len(neighbors) == 60
