@@ -223,9 +223,7 @@ class Whitening:
 
     def kappa(self, covariance: np.ndarray) -> np.ndarray:
         """Norms (G, G) of the correlations between the directions of two groups. Cost d^2."""
-        used = np.flatnonzero(np.bincount(self.directions.indices))  # the other literals have no direction
-        directions = self.directions[:, used]
-        across = directions @ (directions @ covariance.take(used, axis=0).take(used, axis=1)).T
+        across = self.directions @ (self.directions @ covariance).T
         across *= across
         kappa = np.asarray(self.members @ (self.members @ across).T)
         np.sqrt(kappa, out=kappa)

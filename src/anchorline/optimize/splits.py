@@ -66,7 +66,9 @@ def with_bounds(
     interval, or as all three. Without one, all three span as much as two bounds and a starting level, which is the
     variant ``free``.
     """
-    held = np.isin(sums, support)
+    chosen = np.zeros(1 + max(sums.max(initial=0), support.max(initial=0)), dtype=bool)
+    chosen[support] = True  # several times faster than np.isin
+    held = chosen[sums]
     changes = held[:, 0] & held[:, 1:].any(axis=1)
     if not changes.any() or not (variant.low < variant.high or held.all(axis=1).any()):
         return None
