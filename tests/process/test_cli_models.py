@@ -19,7 +19,7 @@ from helpers.commands import error_line, explain
 def test_explain_prints_a_rule_and_a_table(run):
     done = run(*explain("scorer:score", "--row", 3))
     assert (done.returncode, done.stderr) == (0, "")
-    assert " raises the predicted f(x); " in done.stdout.splitlines()[0]
+    assert " raises f(x); " in done.stdout.splitlines()[0]
     assert "Proven best" in done.stdout
     assert "\x1b" not in done.stdout  # no colors unless standard output is a terminal
 
