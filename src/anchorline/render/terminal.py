@@ -75,10 +75,9 @@ def table(
     can change, so the output stays within
     0.2 of its value; over all 3 possible
     neighbors, in none of them.
-    Verdict: trustworthy explanation. As
-    tested, these facts explain the output
-    to within 0.2, because nothing else can
-    change.
+    Verdict: trustworthy explanation. While
+    these facts hold, nothing else can
+    change, so nothing had to be tested.
     """
     room = width
     if room is None:
