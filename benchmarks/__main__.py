@@ -72,6 +72,7 @@ def sections(
         "pairs": lambda: pairs.compare_pairs(data, cache),
         "literals_proofs": lambda: literals.time_proofs(data),
         "few_queries": lambda: few_queries.few_queries(data, cache),
+        "few_queries_slow_peers": lambda: few_queries.few_queries_slow_peers(data, cache),
         "realism": lambda: realism.realism(data),
         "rules": realism.rules,
         "attack": lambda: attack.attack(data),

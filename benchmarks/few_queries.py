@@ -2,7 +2,7 @@
 
 import statistics
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,8 +27,10 @@ from benchmarks.tasks import CACHE, load_benchmark
 
 K, N_INSTANCES, N_POPULATION, SEEDS = 5, 3, 10_000, range(4)
 BUDGETS = (64, 128, 256, 300, 500)
+SLOW_BUDGET = 256
 MAX_LITERALS = 190
 Lime = Callable[[Any, int, int], np.ndarray]  # from a model, a number of queries and a seed to contributions (d,)
+Method = Callable[["Counted", int, int, int], np.ndarray]  # from a game, d, queries and a seed to contributions
 Figures = dict[str, dict[str, float]]  # by method, and by what was measured
 Runs = list[list[Figures]]  # by instance and seed
 
@@ -75,7 +77,7 @@ def few_queries(data: Path, cache: Path = CACHE) -> Iterator[dict[str, Any]]:
         raise MissingDependencyError("This section needs shapiq, which no extra contains. Run: pip install shapiq")
     everything: dict[int, Runs] = {budget: [] for budget in BUDGETS}
     for name, subjects in (*_tasks(data, cache), ("Docstrings (text)", _texts())):
-        measured = [_measure(subject) for subject in subjects]
+        measured = [_measure(subject, BUDGETS, SEEDS, METHODS) for subject in subjects]
         for budget in BUDGETS:
             runs = [each[budget] for each in measured if each is not None]
             everything[budget] += runs
@@ -83,6 +85,24 @@ def few_queries(data: Path, cache: Path = CACHE) -> Iterator[dict[str, Any]]:
                 yield _row(name, len(subjects[0].case().literals), budget, runs)
     for budget, runs in everything.items():
         yield _row("all", None, budget, runs)
+
+
+def few_queries_slow_peers(data: Path, cache: Path = CACHE) -> Iterator[dict[str, Any]]:
+    """Yield one row per task at 256 queries, beside shapiq's approximators that take seconds to minutes per call.
+
+    One instance and one seed per task, because of the time that they take.
+    """
+    require(PEERS)
+    if find_spec("shapiq") is None:
+        raise MissingDependencyError("This section needs shapiq, which no extra contains. Run: pip install shapiq")
+    everything: Runs = []
+    for name, subjects in (*_tasks(data, cache), ("Docstrings (text)", _texts())):
+        measured = (_measure(subject, (SLOW_BUDGET,), SEEDS[:1], SLOW_METHODS) for subject in subjects)
+        runs = next((each[SLOW_BUDGET] for each in measured if each is not None), None)
+        if runs is not None:
+            everything.append(runs)
+            yield _row(name, len(subjects[0].case().literals), SLOW_BUDGET, [runs])
+    yield _row("all", None, SLOW_BUDGET, everything)
 
 
 def _row(name: str, d: int | None, budget: int, runs: Runs) -> dict[str, Any]:
@@ -95,18 +115,24 @@ def _row(name: str, d: int | None, budget: int, runs: Runs) -> dict[str, Any]:
     for figure in ("excess", "relevance"):
         for method in methods[1:]:
             mean, error = _difference(runs, method, figure)
-            row |= {f"{method}_{figure}_minus_ours": mean, f"{method}_{figure}_minus_ours_error": error}
+            row[f"{method}_{figure}_minus_ours"] = mean
+            row |= {f"{method}_{figure}_minus_ours_error": error} if error is not None else {}
     return row
 
 
-def _difference(runs: Runs, method: str, figure: str) -> tuple[float, float]:
-    """Return the mean of a figure minus ours over these instances, and its standard error over seeds."""
+def _difference(runs: Runs, method: str, figure: str) -> tuple[float, float | None]:
+    """Return the mean of a figure minus ours over these instances, and its standard error over several seeds."""
     differences = np.array([[run[method][figure] - run["ours"][figure] for run in each] for each in runs])
-    variances = differences.var(axis=1, ddof=1) / differences.shape[1] if differences.shape[1] > 1 else np.zeros(1)
+    n_seeds = differences.shape[1]
+    if n_seeds == 1:
+        return float(differences.mean()), None
+    variances = differences.var(axis=1, ddof=1) / n_seeds
     return float(differences.mean()), float(np.sqrt(variances.mean() / len(runs)))
 
 
-def _measure(subject: Subject) -> dict[int, list[Figures]] | None:
+def _measure(
+    subject: Subject, budgets: Sequence[int], seeds: Sequence[int], methods: Mapping[str, Method]
+) -> dict[int, list[Figures]] | None:
     """Return the figures of every seed by number of queries; None if facts explain the output completely."""
     case = subject.case()
     evidence, rows = gather(case, case.stream("population", N_POPULATION), keep=True)
@@ -116,15 +142,17 @@ def _measure(subject: Subject) -> dict[int, list[Figures]] | None:
     if best < 1e-6:
         return None
     return {
-        budget: [_figures(problem, rows, best, _found(subject, case, budget, seed)) for seed in SEEDS]
-        for budget in BUDGETS
+        budget: [_figures(problem, rows, best, _found(subject, case, budget, seed, methods)) for seed in seeds]
+        for budget in budgets
     }
 
 
-def _found(subject: Subject, case: Case, budget: int, seed: int) -> dict[str, np.ndarray]:
+def _found(
+    subject: Subject, case: Case, budget: int, seed: int, methods: Mapping[str, Method]
+) -> dict[str, np.ndarray]:
     """Return the contributions (d,) by method."""
     found = {"ours": _ours(subject, budget, seed), "lime": subject.lime(subject.model, budget, seed)}
-    for name, method in METHODS.items():
+    for name, method in methods.items():
         game = Counted(case)
         found[name] = method(game, case.n_literals, budget, seed)
         if game.n_queries > budget:
@@ -205,7 +233,22 @@ def _lasso(game: Counted, d: int, budget: int, seed: int) -> np.ndarray:
     return contributions
 
 
-METHODS = {"kernelshap": _kernelshap, "shapiq": _shapiq, "banzhaf": _banzhaf, "lasso": _lasso}
+def _svarm(game: Counted, d: int, budget: int, seed: int) -> np.ndarray:
+    """Return half the Shapley values by shapiq's stratified sampling."""
+    import shapiq
+
+    return _approximated(shapiq.SVARM(n=d, random_state=seed), game, budget)
+
+
+def _proxyspex(game: Counted, d: int, budget: int, seed: int) -> np.ndarray:
+    """Return half the Banzhaf values by shapiq's ProxySPEX: boosting learns the game, and its spectrum is read."""
+    from shapiq.approximator import ProxySPEX
+
+    return _approximated(ProxySPEX(n=d, index="FBII", max_order=1, random_state=seed), game, budget)
+
+
+SLOW_METHODS: dict[str, Method] = {"svarm": _svarm, "proxyspex": _proxyspex}
+METHODS: dict[str, Method] = {"kernelshap": _kernelshap, "shapiq": _shapiq, "banzhaf": _banzhaf, "lasso": _lasso}
 
 
 def _tasks(data: Path, cache: Path) -> Iterator[tuple[str, list[Subject]]]:

@@ -23,6 +23,7 @@ TITLES = {
     "literals_few_columns": "Intervals and bounds on few columns",
     "literals_proofs": "Proofs of sums of bounds",
     "few_queries": "Few queries",
+    "few_queries_slow_peers": "Few queries, beside slow peers",
     "text": "Texts compared with LIME",
     "images": "Images compared with LIME",
     "tree_support": "What explainers of trees can explain",
@@ -137,6 +138,8 @@ NOTES = {
     "seeds; negative where the other one is better. Excess: the fidelity error above that of the best "
     "5-term sum, as a share of it. Facts excess: the same with the best numbers for the facts that a "
     "method chose. Relevance: mean squared drop while these facts hold.",
+    "few_queries_slow_peers": "As above, with 256 queries in all, one instance and one seed per task, beside "
+    "SVARM and ProxySPEX of shapiq, which take seconds and minutes per call.",
     "text": "Docstrings of NumPy, pandas, SciPy, scikit-learn and matplotlib, classified by their package (TF-IDF "
     "and logistic regression). The same words, the same model and the same number of queries, k = 5 (for LIME: 4 "
     "words and its intercept), LIME's other settings at their defaults, anchorline's with moments='known'. Means "

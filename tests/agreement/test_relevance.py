@@ -103,7 +103,7 @@ def test_shortest_reads_as_a_rule():
     e = explainer.shortest(np.ones(16), 0.1, n_samples=8000)
     assert e.certificate.n_facts == 1
     assert e.as_rule().startswith("If ")
-    assert "then vote stays 1 in 9" in e.as_rule()
+    assert "then the predicted vote stays 1 in 9" in e.as_rule()
     assert "95% interval" in e.as_rule()
 
 

@@ -100,7 +100,7 @@ def _lazy_stream(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Generator[
     if not in_process:
         yield from stream(rows, work, plan, RunEvents())
         return
-    columnar = Columnar.of(work.with_ranges())
+    columnar = None if work.changes else Columnar.of(work.with_ranges())
     if columnar is None:
         yield from _in_process(rows, work, plan)
         return

@@ -15,6 +15,7 @@ from anchorline.batch.sharing import share_calls
 from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer
 from anchorline.model.exits import contain_exits
+from anchorline.result.changes import Changes
 from anchorline.result.explanations import (
     COLUMNS,
     Record,
@@ -74,9 +75,15 @@ class Work:
         try:
             with contain_exits():
                 record = record_of(explainer.explain_with(row, self.settings))
-                return record | change_values(explainer.changes(row, n=1)) if self.changes else record
+                return record | change_values(self.find_changes(explainer, row)) if self.changes else record
         except Exception as error:
             return self.failed(row, type(error).__name__, str(error))
+
+    def find_changes(self, explainer: Explainer, row: Any) -> Changes:
+        """Return the change of the fewest facts; the limit of queries counts anew for it."""
+        limit = self.settings.max_queries or self.settings.budget
+        limits = {} if limit is None else {"max_queries": limit}
+        return explainer.changes(row, n=1, seed=self.settings.seed, **limits)
 
     def failed(self, row: Any, error_type: str, error: str) -> Record:
         """Return the record of a row without explanation."""

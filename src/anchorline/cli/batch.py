@@ -25,6 +25,7 @@ from anchorline.cli.inputs import CacheOptions, ModelOptions, OutputOptions, Tab
 from anchorline.errors import ParameterError
 from anchorline.model.loaders.http_endpoint import redact_address
 from anchorline.result.explanations import CHANGE_COLUMNS
+from anchorline.search.changes.goal import NoDecisionError
 
 SUMMARY = "Explain every row of a table and write a file, with checkpoints."
 _SUFFIXES = ("", ".parquet", ".pq")
@@ -100,7 +101,7 @@ def batch(
     if changes and id in CHANGE_COLUMNS:
         raise ParameterError(f"--id is {id!r}, the name of a column of the result. Rename your column.")
     loaded = model_options.load(model)
-    explainer = output_options.explainer(loaded, space, cache_options.open(model))
+    explainer = output_options.explainer(loaded, space, cache_options.open(model, loaded))
     keywords: dict[str, Any] = keywords_of(
         sigma=sigma,
         samples=samples,
@@ -111,6 +112,8 @@ def batch(
         budget=budget,
     )
     work = Work.from_keywords(explainer, share_calls=share_calls, changes=changes, k=k, **keywords)
+    if changes and len(frame):
+        _check_decision(work, rows_of(frame, explainer).take(0, 1)[0])
     sources: dict[str, Any] = {"model": _model_digest(model), "data": file_digest(rows)}
     sources |= {"batch_rows": model_options.batch_rows} if "://" in model else {}
     with _progress_bar() as progress, _resume_note():
@@ -126,6 +129,19 @@ def batch(
     for line in report.lines():
         print_message(line)
     return Code.MODEL if report.n_failed == report.n_rows else Code.OK
+
+
+def _check_decision(work: Work, row: Any) -> None:
+    """Raise `ParameterError` before any row is explained if the model decides nothing that could change."""
+    try:
+        work.find_changes(work.explainer, row)
+    except NoDecisionError:
+        raise ParameterError(
+            "--changes needs a decision, but the model returns a number. Type --threshold NUMBER as well, or use "
+            "`anchorline changes` with --goal."
+        ) from None
+    except Exception:  # the batch reports it as the row's own
+        return
 
 
 @contextlib.contextmanager

@@ -109,7 +109,8 @@ def changes(
     }
     limits = {"max_facts": max_facts, "max_queries": max_queries, "seed": seed}
     keywords = wishes | limits | {"examples": examples.value}
-    loaded, cache = model_options.load(model), cache_options.open(model)
+    loaded = model_options.load(model)
+    cache = cache_options.open(model, loaded)
     found = list[tuple[int, Changes]]()
     with QueryProgress("Searching", 5000.0 * len(instances)) as progress:
         explainer = output_options.explainer(progress.wrap_model(loaded), space, cache)

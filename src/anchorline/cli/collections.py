@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from anchorline.cli.contents import CutOptions, read_image
+from anchorline.cli.console import print_message
+from anchorline.cli.contents import CutOptions, is_image, read_image
 from anchorline.errors import InstanceError, ParameterError, TableFileError
 from anchorline.io import read_table
 
@@ -51,8 +52,7 @@ class ImageFiles(Sequence[np.ndarray]):
     """Images that are read when they are needed; the last few stay in memory."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths = paths
-        self._read = lru_cache(_KEPT)(lambda i: read_image(str(paths[i])))
+        self._paths, self._read = paths, lru_cache(_KEPT)(self._image)
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -60,16 +60,28 @@ class ImageFiles(Sequence[np.ndarray]):
     def __getitem__(self, i: Any) -> Any:
         return self._read(i)
 
+    def _image(self, i: int) -> np.ndarray:
+        try:
+            return read_image(str(self._paths[i]))
+        except InstanceError:  # whose message names the folder, which readers of the page need not know
+            raise InstanceError(f"{self._paths[i].name!r} cannot be read as an image.") from None
+
 
 def image_files(folder: str) -> list[Path]:
-    """Return the image files of a folder in the order of their names."""
+    """Return the image files of a folder in the order of their names; those that cannot be opened are left out."""
     try:
         paths = sorted(path for path in Path(folder).iterdir() if path.suffix.lower() in _SUFFIXES)
     except OSError as error:
         raise InstanceError(f"{folder!r} cannot be read: {error.strerror}. Type: --images FOLDER") from None
     if not paths:
         raise InstanceError(f"{folder!r} contains no image file ({', '.join(sorted(_SUFFIXES))}).")
-    return paths
+    readable = [path for path in paths if is_image(path)]
+    if not readable:
+        raise InstanceError(f"None of the {len(paths)} image files in {folder!r} can be opened.")
+    if len(readable) < len(paths):
+        left_out = [path.name for path in paths if path not in readable]
+        print_message(f"{len(left_out)} files cannot be opened and are left out: {', '.join(left_out[:5])}.")
+    return readable
 
 
 def texts_of(path: str, column: str) -> list[str]:

@@ -115,6 +115,19 @@ def read_image(path: str) -> np.ndarray:
         raise InstanceError(f"{path!r} cannot be read as an image: {reason}. Pass a PNG or JPEG file.") from None
 
 
+def is_image(path: Path) -> bool:
+    """Return whether a file begins like an image; its pixels are not read."""
+    try:
+        from PIL import Image  # noqa: PLC0415  heavy, and optional
+    except ImportError as error:
+        raise MissingDependencyError.for_package("PIL", "image") from error
+    try:
+        with Image.open(path):
+            return True
+    except (Image.DecompressionBombError, OSError, SyntaxError, ValueError):
+        return False
+
+
 def _read(path: str) -> bytes:
     try:
         size = Path(path).stat().st_size

@@ -80,7 +80,8 @@ def explain(
         budget=budget,
     )
     keywords |= {"alternatives": alternatives}
-    loaded, cache = model_options.load(model), cache_options.open(model)
+    loaded = model_options.load(model)
+    cache = cache_options.open(model, loaded)
     several, contents = len(instances) > 1, []
     expected = expected_rows(keywords, len(instances))
     with QueryProgress("Explaining", expected, announce=budget is not None) as progress:

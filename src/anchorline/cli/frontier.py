@@ -60,7 +60,8 @@ def frontier(
         sigma=sigma, samples=samples, objective="fidelity", max_queries=max_queries, seed=seed, budget=budget
     )
     space = table_options.space(data, target)
-    loaded, cache = model_options.load(model), cache_options.open(model)
+    loaded = model_options.load(model)
+    cache = cache_options.open(model, loaded)
     with QueryProgress("Tracing", expected_rows(keywords, 1), announce=budget is not None) as progress:
         explainer = output_options.explainer(progress.wrap_model(loaded), space, cache)
         trace = explainer.frontier(row, range(1, max_k + 1), **keywords)

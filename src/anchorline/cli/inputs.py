@@ -1,5 +1,6 @@
 """Groups of options that several commands share, and what the commands build from them: model, space, rows."""
 
+import contextlib
 import hashlib
 import sys
 from collections.abc import Iterable, Sequence
@@ -8,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from anchorline.cli import options as opt
-from anchorline.errors import ParameterError, TableFileError
+from anchorline.errors import CacheError, ParameterError, TableFileError
 from anchorline.explainer import Explainer
 from anchorline.io import read_rows, read_table
 from anchorline.model.cache import AnswerCache
+from anchorline.model.fingerprint import fingerprint
 from anchorline.model.loaders import HttpLimits, load_model
 from anchorline.model.loaders.http_endpoint import redact_address
 
@@ -116,24 +118,32 @@ class CacheOptions:
     cache: opt.Cache = None
     cache_key: opt.CacheKey = None
 
-    def open(self, spec: str) -> AnswerCache | None:
+    def open(self, spec: str, model: Any) -> AnswerCache | None:
         """Return the cache of a model that was loaded from ``spec``, or None if none is asked for.
 
-        A file is recognized by its content and by the versions of the packages that run it. Code and addresses
-        need a key, because they may answer differently while they look the same.
+        A file is recognized by its content and by the versions of the packages that run it. Code, addresses and
+        files that refer to others need a key, because they may answer differently while they look the same.
         """
         if self.cache is None:
             if self.cache_key is not None:
                 raise ParameterError("--cache-key is given without a file. Type: --cache answers.db")
             return None
-        if self.cache_key is None and not Path(spec).is_file():
-            name = redact_address(spec) if "://" in spec else spec
-            raise ParameterError(
-                f"{name!r} cannot be recognized in a later run, because it may answer differently "
-                "while it looks the same. Type --cache-key 'name and version of the model', and change the key "
-                "whenever the model changes."
-            )
-        return AnswerCache(self.cache, key=self.cache_key or _file_key(spec))
+        return AnswerCache(self.cache, key=self.cache_key or _recognized(spec, model))
+
+
+def _recognized(spec: str, model: Any) -> str:
+    """Return a key of a model from a file; raise `ParameterError` if other code or files may change it."""
+    if Path(spec).is_file() and not getattr(model, "has_external_data", False):
+        if type(model).__module__.partition(".")[0] == "anchorline":  # it runs what the file holds
+            return _file_key(spec)
+        with contextlib.suppress(CacheError):
+            return f"{_file_key(spec)} {fingerprint(model)}"
+    name = redact_address(spec) if "://" in spec else spec
+    raise ParameterError(
+        f"{name!r} cannot be recognized in a later run, because it may answer differently "
+        "while it looks the same. Type --cache-key 'name and version of the model', and change the key "
+        "whenever the model changes."
+    )
 
 
 def _file_key(path: str) -> str:

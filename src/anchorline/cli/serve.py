@@ -124,7 +124,7 @@ def serve(
             output_options = replace(output_options, column=None)
         else:
             space = table_options.space(data, target)
-        loaded, cache = model_options.load(spec), cache_options.open(spec)
+        cache = cache_options.open(spec, loaded := model_options.load(spec))
         explainer, default_name = output_options.explainer(loaded, space, cache), _model_name(spec)
     print_message("Asking the model for its first answers.")
     _check_first_row(explainer)

@@ -100,7 +100,10 @@ class AnswerCache:
         key = hashlib.sha256(repr((self.key, "labels")).encode()).digest()
         found = self.find(key, 0)
         if found is None:
-            found = np.array(model.classes_for(inputs) or [], dtype=object)
+            labels = model.classes_for(inputs)
+            if not labels:  # another row may be answered
+                return None
+            found = np.array(labels, dtype=object)
             self.store(key, found)
         return found.tolist() or None
 

@@ -69,7 +69,7 @@ def solve_grouped(problems: GroupedProblems, allowed: np.ndarray) -> GroupedSums
     chosen = HOLDS[:, sets] & (sets >= 0)
     clear = are_clear(problems, by_problem(contributions), by_problem(chosen), is_free)
     solved = free.known & fixed.known & ~options.unclear & (sets >= 0).any(axis=1) & clear
-    return GroupedSums(contributions, objectives, np.maximum(objectives - slack, 0.0), is_free, solved)
+    return GroupedSums(contributions, objectives, np.maximum(objectives - 2 * slack, 0.0), is_free, solved)
 
 
 def _best(options: Options, sums: Sums, eta: np.ndarray, cutoffs: np.ndarray, slack: np.ndarray) -> _Best:

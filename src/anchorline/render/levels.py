@@ -5,7 +5,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from anchorline.render.characters import printable
 from anchorline.render.claims import value
 from anchorline.render.neighbors import mean_over_neighbors, neighbor_sentence, own_intervals
 from anchorline.render.summands import STARTING_LEVEL, added_together, predicted, summands
@@ -94,11 +93,8 @@ def level_sentences(
 def _together(explanation: "Explanation", format_name: Callable[[str], str]) -> list[str]:
     """Return what several facts about one attribute add together, in one sentence per attribute."""
     counts = Counter(term.name for term in summands(explanation).terms)
-    own = {printable(name): text for name, text in own_intervals(explanation).items()}
-    whole = {name for name, text in own.items() if any(term.literal.text == text for term in explanation.terms)}
     return [
-        f"The {counts[name]} facts about {format_name(name)} add {total:f} together"
-        f"{'.' if name in whole or counts[name] > 2 else '; only one of them can be broken at a time.'}"
+        f"The {counts[name]} facts about {format_name(name)} add {total:f} together."
         for name, total in added_together(explanation).items()
         if counts[name] > 1
     ]
@@ -151,8 +147,9 @@ def _most_taken(explanation: "Explanation") -> tuple[float, float]:
     own, largest, smallest = own_intervals(explanation), 0.0, 0.0
     for name, facts in by_attribute.items():
         interval = sum(amount for text, amount in facts if text == own[name])
-        below = [amount for text, amount in facts if text != own[name] and ">=" in text]
-        above = [amount for text, amount in facts if text != own[name] and ">=" not in text]
+        bounds = [(text.startswith(f"{name} >= "), amount) for text, amount in facts if text != own[name]]
+        below = [amount for is_lower, amount in bounds if is_lower]
+        above = [amount for is_lower, amount in bounds if not is_lower]
         if max(len(below), len(above)) > 1:
             return 0.0, 0.0
         sums = [interval + sum(below), interval + sum(above)]

@@ -76,8 +76,9 @@ def _prevented(certificate: "Certificate", losses: Losses) -> str:
     assert held is not None  # it was measured
     assert free is not None
     share, floor = 1 - (1 - held.value) / (1 - free.value), losses.least_prevented
-    if not (held.exact and free.exact):  # a reader computes it from the limits as they are shown
-        floor = 1 - (1 - outward(held.low, held.high)[0]) / (1 - outward(free.low, free.high)[1])
+    kept, most = outward(held.low, held.high)[0], outward(free.low, free.high)[1]
+    if most < kept:  # a reader computes it from the limits as they are shown, unless rounding blurs them
+        floor = min(floor, 1 - (1 - kept) / (1 - most))
     least = f"at least {at_least(floor)}%"
     shown = f"{percent(share, decimals=0)}%"
     if not (held.exact and free.exact):

@@ -22,6 +22,7 @@ from anchorline.spaces.likeness import GRADES, Grades, Ranks
 MIN_EXPECTED = 5
 MIN_SHARE = 0.02  # of the rows that have a number, if it is a level
 MAX_LEVELS = 64  # the most frequent ones of a column; all others are one level more
+MAX_COLUMNS = 200  # in wider tables, no rule is looked for, because time and memory grow with the pairs of columns
 _MISSING = GRADES + 1
 _NONE = 2 * GRADES  # beyond all grades
 
@@ -56,8 +57,9 @@ class Exclusions:
     @classmethod
     def build(cls, graded: Mapping[int, tuple[Grades, np.ndarray]]) -> "Exclusions":
         """Find what excludes each other, given how each column is graded, and the grades (N,) of its rows."""
-        ranks = [j for j, (grades, _) in graded.items() if isinstance(grades, Ranks)]
         n = len(next(iter(graded.values()))[1])
+        graded = graded if len(graded) <= MAX_COLUMNS else {}
+        ranks = [j for j, (grades, _) in graded.items() if isinstance(grades, Ranks)]
         numbers = np.array([graded[j][1] for j in ranks], dtype=np.int16).reshape(len(ranks), n)
         known = {j: _lookup(grades, own) for j, (grades, own) in graded.items()}
         known = {j: lookup for j, lookup in known.items() if lookup.max() > 0}  # several levels

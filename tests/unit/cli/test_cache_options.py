@@ -1,5 +1,6 @@
 """Answers kept in a file, and the pace of requests, on the command line."""
 
+import pickle
 import threading
 from http.server import ThreadingHTTPServer
 
@@ -119,3 +120,23 @@ def n_answers(path):
 
     with sqlite3.connect(path) as connection:
         return connection.execute("SELECT count(*) FROM answers").fetchone()[0]
+
+
+def test_a_pickle_of_code_of_your_own_needs_a_key(folder, capsys):
+    (folder / "own.py").write_text(
+        "class Own:\n    def predict(self, rows):\n        return rows['a'].to_numpy()\n"
+    )
+    import own
+
+    (folder / "model.pkl").write_bytes(pickle.dumps(own.Own()))
+    options = ("model.pkl", "--data", "train.csv", "--cache", "answers.db", "--trust-pickle", "--row", "3")
+    assert run(["explain", *options, "--task", "number"]) != 0
+    assert "'model.pkl' cannot be recognized in a later run" in capsys.readouterr().err
+    assert run(["explain", *options, "--task", "number", "--cache-key", "own 1"]) == 0
+
+
+def test_a_batch_with_changes_needs_a_decision_before_it_begins(folder, capsys):
+    options = ["train.csv", "--model", "scorer:score", "--data", "train.csv", "--out", "why.parquet", "--changes"]
+    assert run(["batch", *options]) != 0
+    assert "--changes needs a decision" in capsys.readouterr().err
+    assert not list(folder.glob("why*"))

@@ -175,6 +175,16 @@ def test_a_reader_can_compute_the_floor_of_what_is_prevented_from_the_limits_sho
     assert "prevents at least 98% of the changes" in shown  # 1 - 0.4 / 34.4; by the hidden digits, 99.1%
 
 
+@pytest.mark.parametrize(
+    ("held", "free"),
+    [((1.0, 0.99976, 1.0), (0.9986, 0.998, 0.99915)), ((0.9723, 0.9651, 0.978), (0.963, 0.955, 0.9649))],
+)
+def test_shares_near_each_other_have_a_floor_that_is_not_negative(held, free):
+    text = over_neighbors(with_stability(held, free))
+    assert "prevents" in text
+    assert "at least -" not in text
+
+
 def test_rounding_turns_nothing_into_all_or_none():
     assert short_claim(with_stability((1.0, 0.985, 1.0), (0.6, 0.58, 0.62))).endswith(
         "the output stays at or above 0 in all neighbors drawn while the facts hold"

@@ -10,6 +10,7 @@ from sklearn.svm import LinearSVC
 
 import anchorline as al
 from anchorline.errors import ParameterError
+from anchorline.search.changes.rows import _without_copies
 
 RNG = np.random.default_rng(11)
 N = 300
@@ -376,3 +377,14 @@ def test_only_values_of_another_row_separate_two_cases():
         LABELS.changes(DECLINED, toward=DECLINED)
     cube = al.Explainer(lambda z: (z[:, :2].sum(axis=1) > 0) * 2 - 1, al.Hypercube(["a", "b", "c"]))
     assert [option.facts for option in cube.changes([1, 1, 1], toward=[-1, 1, -1])] == [("a = -1",)]
+
+
+def test_rows_of_many_attributes_are_distinct_beyond_exact_products():
+    """Numbers of rows in a float would be equal: 3^34 is odd and larger than 2^53."""
+    rows = np.full((4, 35), -1)
+    rows[:, :] = 2 * np.arange(35)
+    rows[0, 1:] = -1
+    rows[1, 0] = -1
+    rows[1, 1:] += 1
+    rows[2] += 1
+    assert np.array_equal(_without_copies(rows), np.unique(rows, axis=0))

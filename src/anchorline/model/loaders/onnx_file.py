@@ -51,6 +51,7 @@ class OnnxModel:
 
     def __init__(self, content: bytes, folder: str | None, labels: dict[str, list[Any] | None], name: str) -> None:
         self.content, self._folder, self._name = content, folder, name
+        self.has_external_data = folder is not None
         self._open()
         self._inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         self._wanted, self._form = _choose_outputs(outputs, name)

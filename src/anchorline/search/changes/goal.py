@@ -14,6 +14,10 @@ _MOVE = re.compile(r"\s*([-+])\s*([\d.]+(?:[eE][-+]?\d+)?)\s*")
 _EXAMPLES = "target='>= 300' or target='< 300' for a limit, or target='+50' or target='-50' for a move."
 
 
+class NoDecisionError(ParameterError):
+    """The model returns a number, and nothing says which change of it counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What the model answers to some changed rows.
@@ -106,7 +110,7 @@ def _turned_goal(predictor: Predictor, threshold: float | None) -> Goal:
         return Goal("<" if predictor.prediction >= threshold else ">=", threshold)
     if predictor.decision in ("class", "own class"):
         return Goal("other class", predictor.class_)
-    raise ParameterError(
+    raise NoDecisionError(
         f"The model's output is a number, {predictor.prediction:g}, without a decision, so target is needed. "
         f"Type {_EXAMPLES} Or pass a threshold to the Explainer."
     )

@@ -72,7 +72,7 @@ def _without_copies(rows: np.ndarray) -> np.ndarray:
     lowest = np.where(is_own, rows.max(axis=0), rows).min(axis=0)  # the candidates of an attribute are contiguous
     digits = np.where(is_own, 0, rows - lowest + 1)
     sizes = digits.max(axis=0).astype(np.float64) + 1
-    if np.prod(sizes) >= 2.0**63:
+    if np.prod(sizes) >= 2.0**53:  # beyond, products of floats are not exact
         return np.unique(rows, axis=0)
     strides = np.append(np.cumprod(sizes[:0:-1])[::-1], 1).astype(np.int64)  # the first attribute counts most
     return np.asarray(rows[np.unique(digits @ strides, return_index=True)[1]])
