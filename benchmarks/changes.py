@@ -24,7 +24,7 @@ from benchmarks.tasks import SEED
 
 TABLES = (29, 42192, 43672, 179)  # credit approval, COMPAS, heart disease, adult
 N_ROWS = 10
-N_ALIBI = 2  # rows; its search takes minutes per row, and is stopped after two
+N_ALIBI = 2  # rows; its search takes minutes per row, and is stopped after one
 
 
 def compare_with_alibi(data: Path) -> Iterator[dict[str, Any]]:

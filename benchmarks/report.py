@@ -105,7 +105,7 @@ NOTES = {
     "first line.",
     "changes_alibi": "As above, beside alibi's counterfactuals guided by prototypes (default settings, k-d trees, "
     "categories by their distances), in an environment with NumPy 1, which alibi needs. Its search is stopped "
-    "after 120 s of processor time per row, which then counts as not found.",
+    "after 60 s of processor time per row, which then counts as not found.",
     "literals": "Gradient boosting and random forests on raw tables (at most 3,000 training rows), k = 5, 5,000 "
     "samples, at most 10 s per search, the same 10 rows for all kinds of literals. Mean errors on 20,000 fresh "
     "neighbors. 'Lower by' compares with intervals; the paired 95% interval of the difference is Student's, over "
