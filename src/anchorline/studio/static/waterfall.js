@@ -33,7 +33,7 @@ function row(kind, text, number, parts) {
   return h(
     "tr",
     { class: kind },
-    h("th", { scope: "row" }, text),
+    text ? h("th", { scope: "row" }, text) : h("td"), // the axis has no name
     h("td", { class: "number" }, number),
     h("td", { class: "track", "aria-hidden": "true" }, parts),
   );
