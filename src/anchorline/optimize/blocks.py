@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from anchorline.optimize.bounds import Bound, Centered, Node, Projection, climb, project
+from anchorline.optimize.bounds import Bound, Centered, Node, Projection, climb
 from anchorline.optimize.gains import Parts
 from anchorline.optimize.groups import (
+    VANISHING,
     Blocks,
     arrange,
     completing,
@@ -33,19 +34,32 @@ def blocks_of(
     numbers, kappa = centered.groups.numbers[candidates], centered.groups.kappa
     index, table = arrange(numbers)
     groups, left = numbers[table[:, 0]], projection.variances
-    kappa, inner = kappa[groups[:, None], groups], inside(centered.covariance, candidates[table])
+    kappa = kappa.copy() if len(groups) == len(kappa) else kappa[groups[:, None], groups]
+    inner = inside(centered.covariance, candidates[table])
     if chosen:
         residuals = projection.residuals[:, table]
         inner = inner - np.einsum("pgi,pgj->gij", residuals, residuals)
-        squares = centered.groups.whitening.projected(
-            project(centered, chosen, np.arange(len(centered.variances))).residuals
-        )[groups]
+        squares = centered.groups.whitening.projected(_along(centered, chosen))[groups]
         squares[index[(left > 0) & (left < _SOLID * centered.variances[candidates])]] = 1.0
         norms, rest = np.sqrt(squares), np.sqrt(np.maximum(1 - squares, 1e-30))
         kappa += norms[:, None] * norms
         kappa /= rest[:, None] * rest
         np.fill_diagonal(kappa, 0.0)
     return Blocks(index, table, in_units(inner, units_of(left)[table]), kappa)
+
+
+def _along(centered: Centered, chosen: tuple[int, ...]) -> np.ndarray:
+    """The coordinates of all literals along what each chosen one adds to the earlier ones, (p, d)."""
+    index = np.array(chosen, dtype=np.intp)
+    along, left = centered.covariance[index], centered.variances[index]
+    for i in range(len(chosen)):
+        if left[i] <= VANISHING * centered.variances[index[i]]:
+            along[i] = 0.0
+            continue
+        along[i] /= np.sqrt(left[i])
+        left = left - along[i, index] ** 2
+        along[i + 1 :] -= along[i, index[i + 1 :], None] * along[i]
+    return along
 
 
 def screen_groups(

@@ -58,8 +58,8 @@ def changes_of(offers: Sequence[Offer]) -> tuple[tuple[Change, ...], ...]:
     changes, n_literals = [], 0
     for offer in offers:
         total = sum([way.size for way in offer.ways])
-        ways = [Change(way.size / total, tuple([n_literals + j for j in way.breaks])) for way in offer.ways]
-        changes.append(tuple(ways))
+        numbered = [(size / total, tuple([n_literals + j for j in breaks])) for _, size, breaks in offer.ways]
+        changes.append(tuple([Change(*way) for way in numbered]))
         n_literals += offer.n_literals
     return tuple(changes)
 
@@ -265,9 +265,11 @@ class Attribute:
 
     def drawn(self, own: tuple[int, ...], literals: str, draw: str) -> Offer:
         """Return `offer`; with marginal draws, also the way of taking a value that breaks nothing."""
-        offer, (start, stop) = self.offer(own, literals), self.block(own)
-        stays = () if draw == "breaking" or start == stop else (Way(start, stop - start, ()),)
-        return offer._replace(ways=offer.ways + stays) if stays else offer
+        offer = self.offer(own, literals)
+        if draw == "breaking":
+            return offer
+        start, stop = self.block(own)
+        return offer if start == stop else offer._replace(ways=(*offer.ways, Way(start, stop - start, ())))
 
     def _offer(self, own: tuple[int, ...], literals: str) -> Offer:
         start, stop = self.block(own)

@@ -37,8 +37,7 @@ class Literal:
             object.__setattr__(self, "held", self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One way in which an attribute changes: its share of all changes, and the literals that it breaks.
 
     ``breaks`` are indices of literals. The shares of an attribute's changes add up to 1.
@@ -154,15 +153,15 @@ class Law:
         >>> law.probability_unbroken([0]), law.probability_unbroken([2, 3])
         (0.7, 0.25)
         """
-        n_ways = max(len(ways) for ways in changes)
-        shares, breaks = np.zeros((len(changes), n_ways)), np.zeros((n_literals, 1 + n_ways), dtype=bool)
-        table = list[tuple[int, int, int]]()  # of a broken literal, the attribute and the way
-        for attribute, ways in enumerate(changes):
-            shares[attribute, : len(ways)] = [change.share for change in ways]
-            table += [(j, attribute, way) for way, change in enumerate(ways, 1) for j in change.breaks]
-        literals, owners, by = np.array(table, dtype=np.intp).reshape(-1, 3).T
+        counts, every = [len(ways) for ways in changes], [change for ways in changes for change in ways]
+        owners = np.repeat(np.arange(len(counts)), counts)
+        ways = np.arange(len(every)) - (np.cumsum(counts) - counts)[owners]  # from 0, per attribute
+        shares, breaks = np.zeros((len(counts), max(counts))), np.zeros((n_literals, 1 + max(counts)), dtype=bool)
+        shares[owners, ways] = [change.share for change in every]
+        by = np.repeat(np.arange(len(every)), [len(change.breaks) for change in every])  # of a broken literal
+        literals, owners = np.array([j for change in every for j in change.breaks], dtype=np.intp), owners[by]
         groups = np.full(n_literals, -1)
-        breaks[literals, by], groups[literals] = True, owners
+        breaks[literals, 1 + ways[by]], groups[literals] = True, owners
         if (groups[literals] != owners).any():
             raise ParameterError("A literal is broken by changes of two attributes; it must speak about one.")
         if (groups < 0).any() or not np.allclose(shares.sum(axis=1), 1, atol=1e-9):
