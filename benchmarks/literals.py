@@ -35,14 +35,14 @@ N_TIMED = 5  # of these times the least counts, because other programs only add 
 
 def compare_literals(data: Path, models: Sequence[str] = MODELS, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
     """Yield one row per table, model and kind of literals; differences from intervals are paired by row."""
-    for row in available(data):
-        for model in models:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a model whose answer is always the same is a case, too
-                yield from _compare(data, row.id, model, n_rows)
+    pairs = [(row.id, model) for row in available(data) for model in models]
+    for dataset_id, model in pairs:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a model whose answer is always the same is a case, too
+            yield from _compare(data, dataset_id, model, n_rows, len(pairs))
 
 
-def _compare(data: Path, dataset_id: int, model: str, n_rows: int) -> Iterator[dict[str, Any]]:
+def _compare(data: Path, dataset_id: int, model: str, n_rows: int, n_pairs: int) -> Iterator[dict[str, Any]]:
     name, frame, fitted = fitted_model(data, dataset_id, model)
     positions = (
         np.random.default_rng(SEED).choice(len(frame), size=min(n_rows, len(frame)), replace=False).tolist()
@@ -60,7 +60,9 @@ def _compare(data: Path, dataset_id: int, model: str, n_rows: int) -> Iterator[d
             "attributes": frame.shape[1],
             "candidates": int(statistics.median(row["candidates"] for row in rows)),
             **_errors(rows, measured["intervals"], "fidelity"),
+            "fidelity_joint_low": _joint_low(rows, measured["intervals"], "fidelity", n_pairs),
             **_errors(rows, measured["intervals"], "relevance"),
+            "relevance_joint_low": _joint_low(rows, measured["intervals"], "relevance", n_pairs),
             "median_event_probability": statistics.median(row["event_probability"] for row in rows),
             "proven": f"{sum(row['proven'] for row in rows)} of {len(rows)}",
             "median_solver_seconds": statistics.median(row["solver_seconds"] for row in rows),
@@ -128,16 +130,34 @@ def _where_varied(intervals: Sequence[dict[str, Any]], bounds: Sequence[dict[str
 
 def _errors(rows: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]], kind: str) -> dict[str, float]:
     """Return the mean error, and its difference from that of intervals with Student's paired 95% interval."""
-    own, reference = (np.array([row[kind] for row in each]) for each in (rows, others))
-    differences = own - reference
-    half = float(student.ppf(0.975, len(own) - 1) * differences.std(ddof=1) / math.sqrt(len(own)))
-    mean, base = float(differences.mean()), float(reference.mean())
+    differences = _differences(rows, others, kind)
+    half = _half_width(differences, 0.05)
+    mean, base = float(differences.mean()), statistics.mean(row[kind] for row in others)
     return {
-        f"{kind}_error": float(own.mean()),
+        f"{kind}_error": statistics.mean(row[kind] for row in rows),
         f"{kind}_lower_by_percent": -100 * mean / base if base > 0 else 0.0,
         f"{kind}_paired_low": mean - half,
         f"{kind}_paired_high": mean + half,
     }
+
+
+def _joint_low(rows: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]], kind: str, n_pairs: int) -> float:
+    """Return the lower limit of the difference, such that the intervals of all pairs hold together (Bonferroni).
+
+    If it is above 0, the error is significantly higher.
+    """
+    differences = _differences(rows, others, kind)
+    return float(differences.mean()) - _half_width(differences, 0.05 / n_pairs)
+
+
+def _differences(rows: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]], kind: str) -> np.ndarray:
+    return np.array([row[kind] - other[kind] for row, other in zip(rows, others, strict=True)])
+
+
+def _half_width(differences: np.ndarray, alpha: float) -> float:
+    """Return half the width of Student's interval with confidence 1 - alpha."""
+    n = len(differences)
+    return float(student.ppf(1 - alpha / 2, n - 1) * differences.std(ddof=1) / math.sqrt(n))
 
 
 def _measure(model: Any, space: Table, row: int, k: int = K) -> dict[str, Any]:

@@ -109,7 +109,9 @@ NOTES = {
     "literals": "Gradient boosting and random forests on raw tables (at most 3,000 training rows), k = 5, 5,000 "
     "samples, at most 10 s per search, the same 10 rows for all kinds of literals. Mean errors on 20,000 fresh "
     "neighbors. 'Lower by' compares with intervals; the paired 95% interval of the difference is Student's, over "
-    "the rows. Times are medians: of the solver alone, and of a whole explanation with its certificate divided by "
+    "the rows. 'Joint low' is the lower limit of intervals that hold together for all pairs of table and model: "
+    "one above 0 is a significantly higher error. Times are medians: of the solver alone, and of a whole "
+    "explanation with its certificate divided by "
     "the time inside the model. On Medical Charges (3 columns), intervals hold every column, so that nothing can "
     "vary and their relevance error is 0 whatever the model does; the next table looks at this.",
     "literals_few_columns": "As above, for the tables of at most 5 columns and for k = 2 to 5. If the facts hold "

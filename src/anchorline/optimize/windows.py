@@ -13,6 +13,7 @@ import numpy as np
 from anchorline.optimize.options import SIZES, Options, Sums
 
 _MOST = 200_000  # sets of one size per problem; with more, another solver is needed
+_CELLS = 2_000_000  # of a table that is made at once
 _AT_ONCE = 400_000  # numbers of options times problems
 
 
@@ -118,8 +119,11 @@ def _search(
 
 def _n_children(ranked: _Ranked, nodes: _Nodes, limits: np.ndarray) -> np.ndarray:
     """Return how many options may continue each set: those after its last, with enough gain per literal."""
-    needed = (limits[nodes.rows] - nodes.gains) / nodes.left
-    stops = (ranked.per_literal[nodes.rows] > needed[:, None]).sum(axis=1)
+    needed, stops = (limits[nodes.rows] - nodes.gains) / nodes.left, np.zeros(len(nodes.rows), dtype=np.intp)
+    step = max(1, _CELLS // ranked.per_literal.shape[1])
+    for start in range(0, len(stops), step):  # a table of all sets and options may be too large
+        part = slice(start, start + step)
+        stops[part] = (ranked.per_literal[nodes.rows[part]] > needed[part, None]).sum(axis=1)
     return np.asarray(np.maximum(stops - _begins(nodes), 0))
 
 

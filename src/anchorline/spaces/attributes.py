@@ -58,8 +58,8 @@ def changes_of(offers: Sequence[Offer]) -> tuple[tuple[Change, ...], ...]:
     changes, n_literals = [], 0
     for offer in offers:
         total = sum([way.size for way in offer.ways])
-        numbered = [(size / total, tuple([n_literals + j for j in breaks])) for _, size, breaks in offer.ways]
-        changes.append(tuple([Change(*way) for way in numbered]))
+        ways = [Change(size / total, tuple([n_literals + j for j in broken])) for _, size, broken in offer.ways]
+        changes.append(tuple(ways))
         n_literals += offer.n_literals
     return tuple(changes)
 
@@ -265,11 +265,8 @@ class Attribute:
 
     def drawn(self, own: tuple[int, ...], literals: str, draw: str) -> Offer:
         """Return `offer`; with marginal draws, also the way of taking a value that breaks nothing."""
-        offer = self.offer(own, literals)
-        if draw == "breaking":
-            return offer
-        start, stop = self.block(own)
-        return offer if start == stop else offer._replace(ways=(*offer.ways, Way(start, stop - start, ())))
+        offer, (start, stop) = self.offer(own, literals), (0, 0) if draw == "breaking" else self.block(own)
+        return offer._replace(ways=(*offer.ways, Way(start, stop - start, ()))) if stop > start else offer
 
     def _offer(self, own: tuple[int, ...], literals: str) -> Offer:
         start, stop = self.block(own)

@@ -28,6 +28,7 @@ def test_every_kind_is_measured_on_the_same_rows(data, monkeypatch):
         assert row["proven"] == "3 of 3"
         assert row["fidelity_paired_low"] <= row["fidelity_error"] - rows[0]["fidelity_error"]
         assert row["fidelity_error"] - rows[0]["fidelity_error"] <= row["fidelity_paired_high"]
+        assert row["fidelity_joint_low"] == row["fidelity_paired_low"]  # of a single pair of table and model
         assert row["candidates"] >= rows[0]["candidates"]
         assert row["median_time_over_queries"] > 1
 

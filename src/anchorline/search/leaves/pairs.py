@@ -62,7 +62,7 @@ def second_moment(
     trees, weighted = paths.leaf_trees[leaves], chances[paths.leaf_edges[leaves]] * values[leaves]
     leaf_values = np.zeros(paths.n_edges)
     leaf_values[paths.leaf_edges] = values
-    walk = _Walk(*paths.as_lists, alive.tolist(), leaf_values.tolist(), factors)
+    walk = _Walk(*paths.as_lists, alive.tolist(), leaf_values.tolist(), _rows(paths, alive), factors)
     n_trees, total = int(paths.leaf_trees[-1]) + 1, 0.0
     starts = np.searchsorted(trees, np.arange(n_trees + 1)).tolist()
     for tree in range(n_trees):
@@ -73,33 +73,54 @@ def second_moment(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Tests:
+    """The tests of one attribute, whatever the row: which distinct sets their edges admit.
+
+    ``sets`` (edges,) numbers these sets, and ``edges`` (sets,) holds one edge of each. ``lefts`` (left edges,) are
+    the left edges, and ``before`` (left edges,) the sets of the edges before them. Edges are counted from the
+    attribute's first one. ``leaves`` (leaves,) are the sets of the last edges above the leaves. The number of sets
+    stands for the root.
+    """
+
+    sets: np.ndarray
+    edges: np.ndarray
+    lefts: np.ndarray
+    before: np.ndarray
+    leaves: np.ndarray
+
+    @classmethod
+    def of(cls, paths: Paths, number: int, sets: Sets) -> "Tests":
+        """Return the tests of the attribute with this number."""
+        start, stop = paths.slices[number].start, paths.slices[number].stop
+        _, edges, number_of = np.unique(sets.kinds, return_index=True, return_inverse=True)
+        numbers, lefts = np.append(number_of, len(edges)), np.flatnonzero(paths.is_left[start:stop])
+        before = numbers[np.minimum(paths.before[start + lefts], stop) - start]
+        leaves = numbers[np.minimum(paths.last_edges[number], stop) - start]
+        return cls(number_of, edges, lefts, before, leaves)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Factors:
     """By how much the left edges of one attribute shrink what is beside them.
 
-    ``ratios`` (left edges, sets) are the probabilities of the edge given the edge before and a set. ``rows`` maps
-    left edges to rows, and ``sets`` (leaves,) are the sets of the leaves that a neighbor can reach.
+    ``ratios`` (left edges, sets) are the probabilities of the edge given the edge before and a set, and ``sets``
+    (leaves,) are the sets of the leaves. Edges, sets and leaves are those that a neighbor can reach.
     """
 
     ratios: np.ndarray
-    rows: dict[int, int]
     sets: np.ndarray
 
     @classmethod
-    def of(cls, paths: Paths, number: int, attribute: Attribute, alive: np.ndarray) -> "Factors":
-        """Return the factors of an attribute; only edges that are ``alive`` (edges,), and their leaves, count."""
-        start, stop = paths.slices[number].start, paths.slices[number].stop
-        edges = start + np.flatnonzero(alive[start:stop])
-        lefts = edges[paths.is_left[edges]]
-        leaves = np.flatnonzero(alive[paths.leaf_edges])
-        sets, number_of = np.unique(attribute.sets.kinds[edges - start], return_inverse=True)
-        first = np.zeros(len(sets), dtype=np.intp)
-        first[number_of[::-1]] = edges[::-1]  # one edge for each distinct set
-        numbers = np.full(stop - start + 1, len(sets), dtype=np.intp)  # the last stands for the root
-        numbers[edges - start] = number_of
-        before = numbers[np.minimum(paths.before[lefts], stop) - start]
-        ratios = _ratios(attribute.joint(first - start), numbers[lefts - start], before)
-        last_edges = np.minimum(paths.last_edges[number][leaves], stop) - start
-        return cls(ratios, {edge: row for row, edge in enumerate(lefts.tolist())}, numbers[last_edges])
+    def of(cls, tests: Tests, attribute: Attribute, alive: np.ndarray, leaves: np.ndarray) -> "Factors":
+        """Return the factors of an attribute; only its ``alive`` edges and the leaves of these numbers count."""
+        used = np.zeros(len(tests.edges) + 1, dtype=bool)
+        used[tests.sets[alive]] = True
+        numbers = np.cumsum(used) - 1  # among the sets that are used
+        numbers[-1] = np.count_nonzero(used)
+        lefts = alive[tests.lefts]
+        own, before = numbers[tests.sets[tests.lefts[lefts]]], numbers[tests.before[lefts]]
+        ratios = _ratios(attribute.joint(tests.edges[used[:-1]]), own, before)
+        return cls(ratios, numbers[tests.leaves[leaves]])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +131,7 @@ class _Walk:
     attribute: list[int]
     alive: list[bool]
     leaf_values: list[float]
+    rows: list[int]  # of the left edges in the factors of their attributes
     factors: Sequence["Factors | None"]
 
     def total(self, root: int, beside: np.ndarray, start: int) -> float:
@@ -141,7 +163,15 @@ class _Walk:
         """Return the factors (leaves,) of a left edge with the leaves from ``start`` on."""
         factors = self.factors[self.attribute[edge]]
         assert factors is not None  # a test with two answers
-        return np.asarray(factors.ratios[factors.rows[edge]].take(factors.sets[start:], mode="clip"))
+        return np.asarray(factors.ratios[self.rows[edge]].take(factors.sets[start:], mode="clip"))
+
+
+def _rows(paths: Paths, alive: np.ndarray) -> list[int]:
+    """Return the places of the left edges among those of their attributes that are ``alive`` (edges,)."""
+    before = np.append(0, np.cumsum(alive & paths.is_left))[:-1]
+    firsts = np.array([attribute.start for attribute in paths.slices], dtype=np.intp)
+    rows: list[int] = (before - np.append(before, 0)[firsts][paths.attribute]).tolist()
+    return rows
 
 
 def _ratios(joint: np.ndarray, own: np.ndarray, before: np.ndarray) -> np.ndarray:

@@ -158,10 +158,7 @@ class LeafRow:
         chances = reached(paths, self._parts(weights).sum(axis=0))[:, 0]
         if most is not None and n_pairs(paths, chances) > most:
             return None
-        factors = [
-            self.sums.factors(a, self.values, by_number.get(a), weights[a, :, 0], chances > 0)
-            for a in range(self.sums.n_attributes)
-        ]
+        factors = self.sums.factors(self.values, by_number, weights[..., 0], chances > 0)
         return second_moment(paths, factors, chances, self._changes) / (2 * self.half_range) ** 2
 
     @cached_property

@@ -149,22 +149,27 @@ class Marginal:
     columns: list[int]
     sets: Sets
     rows: np.ndarray
-    _shares: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, repr=False)
+    _known: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
     def per_cell(self, begin: int, size: int) -> np.ndarray:
         """Return how many of the ``size`` rows of the circular pool from ``begin`` on are in each cell."""
-        n, end = len(self.rows), begin + size
-        rows = self.rows[begin:end] if end <= n else np.concatenate([self.rows[begin:], self.rows[: end - n]])
-        return np.bincount(rows, minlength=self.sets.n_cells)
+        return self._counted(begin, size)[0]
 
     def shares(self, begin: int, size: int) -> np.ndarray:
         """Return the share of these rows that each edge admits, (edges,); the counts behind it are exact."""
+        return self._counted(begin, size)[1]
+
+    def _counted(self, begin: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return `per_cell` and `shares` of a block of rows."""
         key = (begin, size)
-        if key not in self._shares:
-            if len(self._shares) >= _MAX_CACHED:
-                self._shares.clear()
-            self._shares[key] = self.sets.totals(self.per_cell(begin, size)) / size
-        return self._shares[key]
+        if key not in self._known:
+            if len(self._known) >= _MAX_CACHED:
+                self._known.clear()
+            n, end = len(self.rows), begin + size
+            parts = [self.rows[begin:end], self.rows[: max(0, end - n)]]
+            counts = np.bincount(np.concatenate(parts), minlength=self.sets.n_cells)
+            self._known[key] = counts, self.sets.totals(counts) / size
+        return self._known[key]
 
     def shares_of(self, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return `shares` of n blocks of rows, (edges, n); 0 for empty blocks."""

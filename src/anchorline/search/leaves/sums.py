@@ -1,6 +1,6 @@
 """Sums over the leaves of one model on one table: the moments of whole neighborhoods."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 
 from anchorline.model.trees import Ensemble
 from anchorline.search.leaves.joining import Features, NotSeparableError
-from anchorline.search.leaves.pairs import Attribute, Factors
+from anchorline.search.leaves.pairs import Attribute, Factors, Tests
 from anchorline.search.leaves.paths import Paths
 from anchorline.search.leaves.sets import MAX_LISTED, Marginal, OrderedSets, n_listed, sets_of
 from anchorline.spaces.base import Law, Source
@@ -125,17 +125,35 @@ class LeafSums:
         """Return the size of covariances that may be rounding errors, on the scale of the drops."""
         return 1e-12 * np.minimum(1.0, np.abs(self.paths.values[:, 0]).max(initial=0.0) / half_ranges)
 
-    def factors(
-        self, number: int, values: np.ndarray, source: Source | None, weights: np.ndarray, alive: np.ndarray
-    ) -> Factors | None:
-        """Return the factors of one attribute of one row, whose outcomes have these weights (1 + ways,).
+    @cached_property
+    def _tests(self) -> tuple[Tests | None, ...]:
+        """The tests of every attribute, None where there are none."""
+        return tuple(
+            None if marginal is None else Tests.of(self.paths, number, marginal.sets)
+            for number, marginal in enumerate(self.marginals)
+        )
 
-        Only edges that are ``alive`` (edges,) count.
+    def factors(
+        self,
+        values: np.ndarray,
+        sources: Mapping[int, Source],
+        weights: np.ndarray,
+        alive: np.ndarray,
+    ) -> list[Factors | None]:
+        """Return the factors of every attribute of one row, whose outcomes have these weights (d, 1 + ways).
+
+        ``sources`` are those of the attributes that can change. Only edges that are ``alive`` (edges,), and their
+        leaves, count; None where there are none.
         """
-        marginal = self.marginals[number]
-        if marginal is None or not alive[self.paths.slices[number]].any():
-            return None
-        return Factors.of(self.paths, number, _drawn_attribute(marginal, source, values, weights), alive)
+        found, leaves = list[Factors | None](), np.flatnonzero(alive[self.paths.leaf_edges])
+        for number, (marginal, tests) in enumerate(zip(self.marginals, self._tests, strict=True)):
+            own = alive[self.paths.slices[number]]
+            if marginal is None or tests is None or not own.any():
+                found.append(None)
+            else:
+                drawn = _drawn_attribute(marginal, sources.get(number), values, weights[number])
+                found.append(Factors.of(tests, drawn, own, leaves))
+        return found
 
 
 def _drawn_attribute(
