@@ -90,7 +90,7 @@ def explain_many(
                 failure = Failure(place, record["error"], record["error_type"], label)
                 raise RowError(f"{failure} Pass errors='keep' to continue without it.")
             records.append({"row": place} | record)
-    return Explanations.from_records(records, ids, index_of(frame))
+    return Explanations.from_records(records, ids, index_of(frame), explainer.space)
 
 
 def _lazy_stream(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Generator[tuple[int, Record | PendingRow]]:

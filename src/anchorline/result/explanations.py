@@ -8,6 +8,7 @@ from typing import Any, TypeGuard, overload
 from anchorline._links import call
 from anchorline.errors import ParameterError
 from anchorline.result.changes import Changes
+from anchorline.result.comparison import Comparison, compare_groups
 from anchorline.result.explanation import Explanation
 from anchorline.result.labels import RowIds, labeled_frame
 from anchorline.result.records import (
@@ -23,6 +24,7 @@ from anchorline.result.records import (
     frame_of,
     record_of,
 )
+from anchorline.result.rules import Rules, find_rules
 from anchorline.result.summary import AttributeSummary, Summary, summarize, worst_change
 
 __all__ = [
@@ -68,6 +70,7 @@ class Explanations(Sequence["Explanation | Failure"]):
 
     _ids: RowIds | None = None
     _index: Any = None
+    _space: Any = None  # of the explainer that made them in this process
 
     def __init__(self, entries: Iterable["Explanation | Failure"] = ()) -> None:
         entries = list(entries)
@@ -79,15 +82,20 @@ class Explanations(Sequence["Explanation | Failure"]):
 
     @classmethod
     def from_records(
-        cls, records: Iterable[Mapping[str, Any] | PendingRow], ids: RowIds | None = None, index: Any = None
+        cls,
+        records: Iterable[Mapping[str, Any] | PendingRow],
+        ids: RowIds | None = None,
+        index: Any = None,
+        space: Any = None,
     ) -> "Explanations":
         """Build from the records that workers and files hold: a row's place, and `COLUMNS`.
 
-        ``ids`` and ``index``, a pandas index, have one entry per record.
+        ``ids`` and ``index``, a pandas index, have one entry per record. ``space`` is that of the explainer, by
+        which `rules` tests the facts of one row on another.
         """
         many = cls()
         many._held = tuple(record if isinstance(record, PendingRow) else dict(record) for record in records)
-        many._ids, many._index = ids, index
+        many._ids, many._index, many._space = ids, index, space
         return many
 
     @property
@@ -103,7 +111,8 @@ class Explanations(Sequence["Explanation | Failure"]):
         return tuple(dict(record) for record in self._records)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_held": self._records, "_read": {}}  # parsed again from the records
+        # Parsed again from the records; the space holds the training table.
+        return self.__dict__ | {"_held": self._records, "_read": {}, "_space": None}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -159,6 +168,7 @@ class Explanations(Sequence["Explanation | Failure"]):
     def _part(self, places: Sequence[int]) -> "Explanations":
         part = Explanations.from_records((self._held[i] for i in places), *self._labels(places))
         part._read = {new: self._read[old] for new, old in enumerate(places) if old in self._read}
+        part._space = self._space
         return part
 
     def _labels(self, places: Sequence[int]) -> tuple[RowIds | None, Any]:
@@ -236,6 +246,70 @@ class Explanations(Sequence["Explanation | Failure"]):
             return summary
         listed, ids = {row for row, _, _ in summary.least_trustworthy}, zip(rows, self._ids.values, strict=True)
         return replace(summary, id=self._ids.name, ids={row: value for row, value in ids if row in listed})
+
+    def rules(self, *, space: Any = None, **options: Any) -> Rules:
+        """Return the fewest rules that cover the decisions of these rows, each with its measured stability.
+
+        Every rule is the facts of one explanation, together with its decision. It covers the rows of which all
+        its facts are true and that have this decision. No smaller set of such rules covers the wanted share: this
+        is proven, or the answer says that the search stopped early.
+
+        Parameters
+        ----------
+        space
+            The explainer's space, for explanations that were read from a file or pickled.
+        share
+            The share of the decisions to cover (0.9).
+        max_rules
+            The largest number of rules (10); these then cover as many decisions as possible.
+        agreement
+            Of the rows of which the facts of a rule are true, the least share that must have its decision (0.95).
+        confidence
+            The probability that the limits of all measured stabilities hold together (0.95).
+
+        Examples
+        --------
+        >>> import anchorline as al
+        >>> approves = lambda z: 0.5 * z[:, 0] + 0.1
+        >>> explainer = al.Explainer(approves, al.Hypercube(["paid", "owner", "new"]), threshold=0)
+        >>> rows = [[1, 1, 1], [1, -1, 1], [-1, 1, -1], [-1, -1, 1]]
+        >>> rules = explainer.explain_many(rows, k=2).rules(share=1.0)
+        >>> [(rule.facts, rule.decision, len(rule.rows)) for rule in rules.rules]
+        [(('paid = +1',), 'at or above 0', 2), (('paid = -1',), 'below 0', 2)]
+        """
+        space = self._space if space is None else space
+        if space is None:
+            raise ParameterError(
+                "These explanations do not know their space, because they were read from a file or sent by "
+                "another process. Type: many.rules(space=explainer.space)"
+            )
+        return find_rules(self._explained_rows(), space, **options)
+
+    def compare(self, other: "Explanations", *, confidence: float = 0.95) -> Comparison:
+        """Compare these rows with others: shares of decisions, of verdicts, and of attributes that add or lower.
+
+        The limits of all differences hold together with the ``confidence``.
+
+        Examples
+        --------
+        >>> import anchorline as al
+        >>> space = al.Hypercube(["paid", "owner"])
+        >>> explainer = al.Explainer(lambda z: 0.5 * z[:, 0], space, threshold=0)
+        >>> good, bad = (explainer.explain_many([[sign, 1]] * 40, k=2) for sign in (1, -1))
+        >>> print(good.compare(bad))
+        40 rows compared with 40: 4 of 7 shares differ clearly (limits hold together, 95%).
+        decision at or above 0: 100% of the first rows, 0% of the second (-100 points, -100 to -70)
+        decision below 0: 0% of the first rows, 100% of the second (+100 points, +70 to +100)
+        paid adds: 100% of the first rows, 0% of the second (-100 points, -100 to -70)
+        paid lowers: 0% of the first rows, 100% of the second (+100 points, +70 to +100)
+        """
+        first, second = ([entry for _, entry in each._explained_rows()] for each in (self, other))
+        return compare_groups(first, second, confidence)
+
+    def _explained_rows(self) -> list[tuple[int, Explanation]]:
+        """Return the rows that have an explanation, with their places in the whole."""
+        rows = [held.row if isinstance(held, PendingRow) else held["row"] for held in self._held]
+        return [(row, entry) for row, entry in zip(rows, self, strict=True) if isinstance(entry, Explanation)]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw how often each attribute is a reason, on ``ax`` or on new Axes; return the Axes.

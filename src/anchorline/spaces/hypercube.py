@@ -117,6 +117,10 @@ class HypercubeNeighborhood:
             for sign, (name, true, false) in zip(self.point, statements, strict=True)
         )
 
+    def is_true_of(self, literal: int, other: "HypercubeNeighborhood") -> bool:
+        """Return whether one of this vertex's literals is true of another vertex."""
+        return bool(self.point[literal] == other.point[literal])
+
     @property
     def key(self) -> bytes:
         """The signs, one byte each."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from anchorline.errors import InstanceError, names_similar_keywords
 from anchorline.spaces import options
-from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Statement, changes_of
+from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Range, Statement, changes_of
 from anchorline.spaces.base import Change, Finding, Literal, Source
 from anchorline.spaces.columns import Column, digest_columns
 from anchorline.spaces.donor_index import DonorIndex, leading_rows
@@ -311,13 +311,21 @@ class TableNeighborhood:
             literals += [replace(literal, held=own[0].held) for literal in own] if self.flips_follow else own
         return tuple(literals)
 
-    def broken_by(self, other: "TableNeighborhood") -> list[bool]:
-        """Return which literals of this row are not true of another row of the same table."""
-        broken = []
-        for i, offer in zip(self._breakable.tolist(), self._offers, strict=True):
-            broken.append(other._statement(i).text != self._statement(i).text)
-            broken += [not bound.holds(other._codes[i][0]) for bound in offer.bounds]
-        return broken
+    def is_true_of(self, literal: int, other: "TableNeighborhood") -> bool:
+        """Return whether one of this row's literals is true of another row of the same table."""
+        i, bound = self._subjects[literal]
+        return other._texts[i] == self._texts[i] if bound is None else bound.holds(other._codes[i][0])
+
+    @cached_property
+    def _subjects(self) -> list[tuple[int, Range | None]]:
+        """Per literal, its attribute, and the codes of which it is true; None for the attribute's statement."""
+        offers = zip(self._breakable.tolist(), self._offers, strict=True)
+        return [(i, bound) for i, offer in offers for bound in (None, *offer.bounds)]
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        """The statement of every attribute."""
+        return [self._statement(i).text for i in range(len(self.attributes))]
 
     @cached_property
     def key(self) -> bytes:

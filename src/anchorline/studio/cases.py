@@ -115,7 +115,8 @@ class TableCases:
         after = self._space.at(changed | self.parse_row(dict(edits)))
         texts = {literal.name: literal.text for literal in reversed(after.literals)}  # the first of each name
         values = dict(zip(self.names, map(browser_value, after.instance), strict=True))
-        return Changed(after.original, values, neighborhood.broken_by(after), texts)
+        is_broken = [not neighborhood.is_true_of(j, after) for j in range(len(neighborhood.literals))]
+        return Changed(after.original, values, is_broken, texts)
 
     def breaking_values(self, neighborhood: Any, name: str) -> dict[str, Plain]:
         """Return values, by column, of a typical training row that breaks the literal about attribute ``name``.
