@@ -1,5 +1,6 @@
 """Two groups of explained rows compared: shares of rows, and differences whose limits all hold together."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ def sentence(difference: Difference) -> str:
         "adds": f"{name} adds",
         "lowers": f"{name} lowers",
     }[difference.kind]
-    limits = f"{100 * difference.low:+.0f} to {100 * difference.high:+.0f}"
+    limits = f"{math.floor(100 * difference.low):+} to {math.ceil(100 * difference.high):+}"  # never too narrow
     return (
         f"{subject}: {difference.first.value:.0%} of the first rows, {difference.second.value:.0%} of the second "
         f"({100 * difference.value:+.0f} points, {limits})"
