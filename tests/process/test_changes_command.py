@@ -51,7 +51,11 @@ def test_wishes_and_goals(run_here):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--row=3", "--goal=approved"), "the model's output is a number"),
+        (
+            ("--row=3", "--goal=approved"),
+            "but the model's output is a number. Type --goal '>=",
+        ),
+        (("--row=3",), "for a move. Or type --threshold NUMBER."),
         (("--row=3", "--allow=children"), "must have the form COLUMN=VALUE"),
         (("--row=3", "--cost=children=x"), "must be a number"),
         ((), "Neither --row nor --rows"),

@@ -1,6 +1,7 @@
 """``anchorline changes``."""
 
 import enum
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -40,6 +41,12 @@ class Examples(enum.StrEnum):
 
 _BY_SUFFIX = {"": ChangesFormat.text, ".txt": ChangesFormat.text, ".json": ChangesFormat.json}
 _BY_SUFFIX |= {".jsonl": ChangesFormat.json, ".html": ChangesFormat.html, ".htm": ChangesFormat.html}
+_OPTIONS = {
+    r"\btarget=(?=')": "--goal ",
+    r"\btarget(?= (is|must|out)\b)": "--goal",
+    "pass a threshold to the Explainer": "type --threshold NUMBER",
+    "leave the threshold out of the Explainer": "leave --threshold out",
+}
 SUMMARY = "Find the few facts whose change turns the decision."
 EXAMPLES = """\
 anchorline changes model.skops --data train.csv --target approved --row 17
@@ -116,9 +123,19 @@ def changes(
         explainer = output_options.explainer(progress.wrap_model(loaded), space, cache)
         for at, instance in instances:
             progress.describe(f"Searching for row {at}")
-            found.append((at, explainer.changes(instance, target=goal, n=number, **keywords)))
+            try:
+                found.append((at, explainer.changes(instance, target=goal, n=number, **keywords)))
+            except ParameterError as error:
+                raise type(error)(_by_options(str(error))) from None
     write_results([(at, _shown(at, each, chosen_format, len(found) > 1)) for at, each in found], out)
     return Code.OK if all(len(each) for _, each in found) else Code.CANNOT_TELL
+
+
+def _by_options(message: str) -> str:
+    """Name the options of the command in a message that names the arguments of Python."""
+    for pattern, option in _OPTIONS.items():
+        message = re.sub(pattern, option, message)
+    return message
 
 
 def _shown(row: int, changes: Changes, form: ChangesFormat, several: bool) -> str:
