@@ -4,19 +4,24 @@ Evidence, the problem, its solvers, their bounds and the audit of their answers 
 May import: errors, grid.
 """
 
+import math
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from anchorline.errors import ParameterError
+from anchorline.errors import NumericalError, ParameterError
+from anchorline.grid import DROP_GRID
+from anchorline.optimize.bounds import Centered
 from anchorline.optimize.evidence import Evidence
-from anchorline.optimize.exact import Limits, solve_exact
+from anchorline.optimize.exact import Limits, Pool, Shared, roots_of, solve_exact
 from anchorline.optimize.iht import solve_iht
 from anchorline.optimize.problem import Problem, Solution, Status
 from anchorline.optimize.rows import SampleRows
 
 METHODS = ("exact", "gurobi", "iht", "relaxation", "scip")
+_RESOLVED = 64 / DROP_GRID  # drops of this root mean square, a millionth of the range, have six binary digits
 
 
 def solve(
@@ -59,6 +64,40 @@ def solve(
     )
 
 
+def guess(problem: Problem) -> tuple[float, np.ndarray, Shared]:
+    """Return the objective and the literals of a sum that is found greedily; an exact search can start there.
+
+    The objective is infinite if no sum was found. Pass the third value as ``shared`` to `solve`.
+
+    Examples
+    --------
+    >>> evidence = Evidence.from_sample([[1, 0], [0, 1], [1, 1]], [0.5, 0.0, 0.5])
+    >>> guess(Problem(evidence, k=2, prediction=0.75))[:2]
+    (0.0, array([0]))
+    """
+    scaled, pool = problem.scaled, Pool(problem.scaled)
+    shared = Shared(Centered.from_evidence(scaled.evidence, scaled.groups), grows=False)
+    pool.sums = None if shared.centered.groups is None else shared.centered.groups.sums
+    with suppress(NumericalError):
+        roots_of(scaled, shared, pool, swap=False)
+    if not pool.ranked:
+        return np.inf, np.zeros(0, dtype=np.intp), shared
+    best = pool.ranked[0].scaled(problem.unit)
+    return best.objective, np.flatnonzero(best.contributions), shared
+
+
+def as_resolved(problem: Problem, solution: Solution) -> Solution:
+    """Withhold the proof if the output changes so little that the rounding of drops decides between sums.
+
+    Every drop is rounded by at most half a step of the grid. By the triangle inequality, the root of an objective
+    changes by at most that, so that a gap of four such changes holds for the outputs themselves.
+    """
+    if not 0 < problem.evidence.drop_square < _RESOLVED**2 or solution.status is not Status.OPTIMAL:
+        return solution
+    bound = max(0.0, math.sqrt(solution.lower_bound) - 2 / DROP_GRID) ** 2
+    return replace(solution, status=Status.NUMERICAL, lower_bound=min(bound, solution.objective))
+
+
 def restricted(problem: Problem, literals: np.ndarray) -> Problem:
     """Return the same problem with some of its literals only, given by their indices; see `spread_out`.
 
@@ -93,6 +132,8 @@ __all__ = [
     "SampleRows",
     "Solution",
     "Status",
+    "as_resolved",
+    "guess",
     "restricted",
     "solve",
     "spread_out",

@@ -164,7 +164,7 @@ def solve_runners_up(problem: Problem, limits: Limits, n_best: int = 2) -> tuple
     """Return the ``n_best`` best sums with different supports, best first, and whether the search was complete."""
     pool = Pool(problem.scaled, n_best)
     _, stopped = _search(problem.scaled, limits, pool)
-    return [candidate.scaled(problem.unit) for candidate in pool.ranked], not stopped
+    return [found.scaled(problem.unit) for found in pool.ranked], not stopped
 
 
 @dataclass
@@ -172,6 +172,7 @@ class Shared:
     """State that searches on the same evidence share: centered statistics, and the last guess per variant."""
 
     centered: Centered
+    grows: bool = True  # whether k grows from search to search, so that guesses extend proven sums
     guesses: list[tuple[int, ...]] = field(default_factory=lambda: [(), ()])
 
 
@@ -184,13 +185,13 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
         attempts = [(False, _NODES_BEFORE_RESTART), (True, max_nodes)]
     if shared is None:
         shared = Shared(Centered.from_evidence(problem.evidence, problem.groups))
-    else:
+    elif shared.grows:
         attempts = [(False, max_nodes)]  # swaps rarely improve a guess that extends the guess for a smaller k
     n_nodes, proven, complete, open_nodes = 0, 0.0, False, Queue()
     for swap, until in attempts:
         groups, splits, before = shared.centered.groups, None, pool.objective
         pool.sums = None if groups is None else groups.sums
-        roots = _roots(problem, shared, pool, swap=swap)
+        roots = roots_of(problem, shared, pool, swap=swap)
         if groups is not None:
             splits = Splits(shared.centered, roots, alone=pool.size == 1)
         if splits is None or not open_nodes or pool.objective < before:  # otherwise there is nothing new to use
@@ -251,7 +252,7 @@ def _queue(nodes: Iterable[tuple[float, Node]], proven: float, order: int) -> Qu
     return sorted((max(proven, value), i, node) for i, (value, node) in enumerate(nodes, order))
 
 
-def _roots(problem: Problem, shared: Shared, pool: Pool, *, swap: bool) -> list[Node]:
+def roots_of(problem: Problem, shared: Shared, pool: Pool, *, swap: bool) -> list[Node]:
     """Return the root nodes of every variant, with the multipliers of a guess that extends the last guess."""
     roots: list[Node] = []
     centered, guesses = shared.centered, shared.guesses

@@ -267,6 +267,14 @@ def flips_not_independent(given: str) -> ParameterError:
     )
 
 
+def check_flips(case: Case) -> None:
+    """Raise `ParameterError` if values decide which literals break, and the settings need independent flips."""
+    settings = case.settings
+    for name, usual in (("objective", "fidelity"), ("pairs", None), ("moments", "sample")):
+        if case.flips_follow and (value := getattr(settings, name)) != usual:
+            raise flips_not_independent(f"{name} is {value!r}")
+
+
 def texts_digest(literals: Sequence[Literal]) -> str:
     """Return the SHA-256 of the literals' texts; it is part of the parameters, to which the checksum is tied."""
     texts = [(literal.name, literal.text, literal.held) for literal in literals]

@@ -6,18 +6,19 @@ Three streams of neighbors never mix: "search" finds the sum, "choose" compares 
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from anchorline.errors import InfeasibleError, ParameterError
-from anchorline.grid import DROP_GRID
 from anchorline.guarantees import achievable_epsilon, flip_sum_limit, split_delta
-from anchorline.optimize import Problem, Solution, Status, restricted, solve, spread_out
+from anchorline.optimize import Problem, Solution, Status, as_resolved, guess, restricted, solve, spread_out
 from anchorline.optimize.estimation import EstimatedEvidence
 from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, Remainder, remainder
+from anchorline.optimize.exact import Shared
 from anchorline.optimize.rows import SampleRows
 from anchorline.search.assess import Assessment, assess, assess_exactly, assess_until
-from anchorline.search.case import Case, flips_not_independent
+from anchorline.search.case import Case, check_flips
 from anchorline.search.moments import with_known_moments
 from anchorline.search.pairs import Candidates, check_pairs, find_candidates, solve_pairs
 from anchorline.search.sampling import MAX_PATTERNS, EnumeratedFlips, Flips
@@ -27,7 +28,7 @@ from anchorline.settings import AUTO_MAX_QUERIES, Settings, check_budget
 MAX_ENUMERATED = 22  # literals that change in one way; querying more than 2^22 rows takes too long
 MIN_ENUMERATED = 1e-6  # flip probability; weights are rounded to 2^-50, too coarse for products of smaller ones
 _FIRST_LOOK = 1000
-_RESOLVED = 64 / DROP_GRID  # drops of this root mean square, a millionth of the range, have six binary digits
+_BETTER = 1e-9  # of the error without any fact: more than the tolerance of a proof
 _SMALL = 0.01  # of the error without any fact: a difference that does not matter
 _ROUNDING = 1e-12  # of a covariance, as a share of the typical drop
 
@@ -113,14 +114,6 @@ def conclude(
     if case.settings.budget is not None:  # then such facts may be kept; pairs are not tested, so they count
         n_unclear = int((~np.isin(solution.support, with_effect(case, problem))).sum())
     return Findings(problem, solution, assessment, exhaustive, reason, rivals, epsilon, *found, n_unclear)
-
-
-def check_flips(case: Case) -> None:
-    """Raise `ParameterError` if values decide which literals break, and the settings need independent flips."""
-    settings = case.settings
-    for name, usual in (("objective", "fidelity"), ("pairs", None), ("moments", "sample")):
-        if case.flips_follow and (value := getattr(settings, name)) != usual:
-            raise flips_not_independent(f"{name} is {value!r}")
 
 
 def _choose(case: Case, problem: Problem, rows: SampleRows | None, chooser: SampleRows | None) -> Choice:
@@ -221,46 +214,54 @@ def pose(case: Case, evidence: Evidence, k: int | None = None) -> Problem:
     )
 
 
-def solve_posed(problem: Problem, settings: Settings) -> Solution:
+def solve_posed(problem: Problem, settings: Settings, shared: Shared | None = None) -> Solution:
     """Solve by the settings' solver and limits; raise `InfeasibleError` if no sum reaches the prediction."""
     p = settings.flip_probability
-    steps = {"step": 18 / 19 / max(4 * p * (1 - p), 1e-9)} if settings.solver == "iht" else {}
+    more: dict[str, Any] = {} if shared is None else {"shared": shared}
+    if settings.solver == "iht":
+        more["step"] = 18 / 19 / max(4 * p * (1 - p), 1e-9)
     limits = {"time_limit": settings.time_limit, "node_limit": settings.node_limit}
-    solution = solve(problem, settings.solver, **limits, **steps)  # type: ignore[arg-type]
+    solution = solve(problem, settings.solver, **limits, **more)
     if solution.status is Status.INFEASIBLE:
         raise InfeasibleError(Status.INFEASIBLE.value)
     return as_resolved(problem, solution)
 
 
-def as_resolved(problem: Problem, solution: Solution) -> Solution:
-    """Withhold the proof if the output changes so little that the rounding of drops decides between sums.
-
-    Every drop is rounded by at most half a step of the grid. By the triangle inequality, the root of an objective
-    changes by at most that, so that a gap of four such changes holds for the outputs themselves.
-    """
-    if not 0 < problem.evidence.drop_square < _RESOLVED**2 or solution.status is not Status.OPTIMAL:
-        return solution
-    bound = max(0.0, math.sqrt(solution.lower_bound) - 2 / DROP_GRID) ** 2
-    return replace(solution, status=Status.NUMERICAL, lower_bound=min(bound, solution.objective))
-
-
 def solve_without_noise(case: Case, problem: Problem, look: int = 1) -> Choice:
-    """Return the best sum whose facts all have an effect; with a budget, only if it has hardly more error."""
+    """Return the best sum whose facts all have an effect; with a budget, only if it has hardly more error.
+
+    If such facts are few, their best sum is found first. Where a first guess with any facts already fits better,
+    the best of all sums has a fact whose effect may be zero, and need not be found to be left out.
+    """
     settings, d = case.settings, problem.n_literals
-    solution = solve_posed(problem, settings)
+    literals, shared = None, None
+    if settings.solver == "exact" and settings.budget is None and not settings.keep_noise:
+        literals, (objective, support, shared) = effective(case, problem, look), guess(problem)
+        if not np.isin(support, literals).all():
+            part = _solve_among(case, problem, literals)
+            if part is not None and objective < part.objective - _BETTER * problem.evidence.drop_square:
+                return Choice(part, literals, d - len(literals))
+    solution = solve_posed(problem, settings, shared)
     if settings.keep_noise or solution.status is Status.RELAXED:
         return Choice(solution, np.arange(d))
-    literals = effective(case, problem, look)
+    literals = effective(case, problem, look) if literals is None else literals
     if np.isin(solution.support, literals).all():
         return Choice(solution, literals)
-    try:
-        part = solve_posed(restricted(problem, literals), settings)
-    except InfeasibleError:  # in a small box, a prediction needs more terms than there are facts with an effect
+    part = _solve_among(case, problem, literals)
+    if part is None:  # in a small box, a prediction needs more terms than there are facts with an effect
         return Choice(solution, np.arange(d))
     if settings.budget is not None and part.objective - solution.objective > _SMALL * problem.evidence.drop_square:
         return Choice(solution, np.arange(d))  # so few rows show too few of the effects that matter
-    best = replace(part, contributions=spread_out(part.contributions, literals, d))
-    return Choice(best, literals, d - len(literals))
+    return Choice(part, literals, d - len(literals))
+
+
+def _solve_among(case: Case, problem: Problem, literals: np.ndarray) -> Solution | None:
+    """Return the best sum of these literals, with contributions to all; None if none reaches the prediction."""
+    try:
+        part = solve_posed(restricted(problem, literals), case.settings)
+    except InfeasibleError:
+        return None
+    return replace(part, contributions=spread_out(part.contributions, literals, problem.n_literals))
 
 
 def effective(case: Case, problem: Problem, look: int = 1) -> np.ndarray:
@@ -334,10 +335,8 @@ def _theorem_epsilon(
     """
     if exhaustive:
         return 0.0
-    if (
-        settings.moments == "known" or problem.box is None or status in (Status.RELAXED, Status.HEURISTIC)
-    ):  # it needs the box, and k terms
-        return None
+    if settings.moments == "known" or problem.box is None or status in (Status.RELAXED, Status.HEURISTIC):
+        return None  # it needs the box, and k terms
     radius = problem.k * problem.box + (abs(problem.origin) if len(problem.variants) > 1 else 0.0)
     n, delta = problem.evidence.n_rows, 1 - settings.confidence
     if settings.n_samples == "auto":  # doubled until clear: every look has a different number of digits

@@ -6,12 +6,12 @@ from typing import Any
 
 from anchorline.errors import ParameterError
 from anchorline.guarantees import Estimate
-from anchorline.optimize import Problem, Solution
+from anchorline.optimize import Problem, Solution, as_resolved
 from anchorline.optimize.exact import solve_path
 from anchorline.optimize.rows import SampleRows
 from anchorline.search.assess import Measured, estimate_drop, estimate_fidelity
 from anchorline.search.case import Case, flips_not_independent
-from anchorline.search.investigate import as_resolved, gather, plan, pose, solve_posed
+from anchorline.search.investigate import gather, plan, pose, solve_posed
 from anchorline.search.sampling import EnumeratedFlips
 from anchorline.settings import Settings, check_budget
 
