@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 import anchorline as al
+from anchorline.batch.partition import PIECES_PER_CORE, SHARED_ROWS
 from anchorline.errors import FormatError, ParameterError
 from helpers import batch_models
 from helpers.batch_models import DIES, FAILS, Trouble, people
@@ -82,12 +83,31 @@ def expected_of_laws():
     }
 
 
+MANY = pd.concat([ROWS.assign(id=ROWS["id"] + mark) for mark in ("", "'")])
+assert len(MANY) >= 2 * SHARED_ROWS  # enough for two pieces
+
+
+def of_many(expected):
+    """Return what is expected for `MANY`, from what is expected for `ROWS`."""
+    return {id + mark: outcome for id, outcome in expected.items() for mark in ("", "'")}
+
+
 def outcomes(frame):
     """Return the same for the result of an engine, and check that no row occurs twice."""
     assert frame["id"].is_unique
     names = ("key", "explanation", "error_type")
     columns = [[None if pd.isna(value) else value for value in frame[name]] for name in names]
     return dict(zip(frame["id"], zip(*columns, strict=True), strict=True))
+
+
+def test_a_dask_frame_of_one_partition_may_be_empty_or_short():
+    import dask.dataframe as dd
+
+    from anchorline.batch.dask import explain
+
+    for rows in (ROWS[:0], ROWS[:3]):
+        answer = explain(dd.from_pandas(rows, npartitions=1), of_law("realistic"), id="id", **CHEAP)
+        assert answer.compute(scheduler="sync")["id"].tolist() == rows["id"].tolist()
 
 
 def test_dask(expected, expected_of_laws, tmp_path, monkeypatch):
@@ -110,6 +130,13 @@ def test_dask(expected, expected_of_laws, tmp_path, monkeypatch):
         assert outcomes(explain(frame, explainer_of(Trouble(os.devnull)), id="id", **CHEAP).compute()) == expected
         for law in LAWS:
             assert outcomes(explain(frame, of_law(law), id="id", **CHEAP).compute()) == expected_of_laws[law]
+
+        whole = frame.repartition(npartitions=1)
+        answer = explain(whole, explainer_of(Trouble(os.devnull)), id="id", **CHEAP)
+        assert outcomes(answer.compute()) == expected
+        assert (answer.npartitions, answer.divisions) == (1, whole.divisions)
+        n_explained = sum("_explain" in str(name) for name in answer.__dask_graph__())
+        assert n_explained == 2 * PIECES_PER_CORE  # on two cores
 
         marker = tmp_path / "killed"
         answer = explain(frame, explainer_of(Trouble(once=str(marker))), id="id", **CHEAP)
@@ -181,6 +208,10 @@ def test_ray(expected, expected_of_laws, tmp_path, monkeypatch):
         for law in LAWS:
             answer_of_law = explain(data, of_law(law), id="id", batch_size=5, **CHEAP)
             assert outcomes(answer_of_law.to_pandas()) == expected_of_laws[law]
+        # One block is split, so that both cores explain rows.
+        answer_of_block = explain(ray.data.from_pandas(MANY), of_law("realistic"), id="id", **CHEAP).materialize()
+        assert answer_of_block.num_blocks() > 1
+        assert outcomes(answer_of_block.to_pandas()) == of_many(expected_of_laws["realistic"])
         answer.write_parquet(str(tmp_path / "why"))
         assert read_back(tmp_path / "why") == {*expected.values()}
 
@@ -230,6 +261,9 @@ def test_spark(expected, expected_of_laws, tmp_path, monkeypatch):
         assert outcomes(answer.toPandas()) == expected
         for law in LAWS:
             assert outcomes(explain(frame, of_law(law), id="id", **CHEAP).toPandas()) == expected_of_laws[law]
+        one = explain(frame.coalesce(1), of_law("realistic"), id="id", **CHEAP)
+        assert one.rdd.getNumPartitions() == 2 * PIECES_PER_CORE
+        assert outcomes(one.toPandas()) == expected_of_laws["realistic"]
         answer.write.parquet(str(tmp_path / "why"))
         assert read_back(tmp_path / "why") == {*expected.values()}
 

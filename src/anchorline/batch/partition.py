@@ -33,6 +33,7 @@ from anchorline.spaces.columns import dense, kind_of, level_of, row_values, to_n
 RESERVED_NAMES = frozenset({"row", *COLUMNS})  # the columns of the result, in a frame and in a file
 _VALUES_PER_READ = 50_000  # a few megabytes
 SHARED_ROWS = 16  # rows whose queries go to the model in one call, with share_calls=True
+PIECES_PER_CORE = 4  # of rows that come in one piece, so that cores finish at about the same time
 
 
 @dataclass(frozen=True)

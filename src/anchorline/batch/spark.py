@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from anchorline.batch.partition import RESERVED_NAMES, PackedWork, Work, check_id, wrong_frame_error
+from anchorline.batch.partition import (
+    PIECES_PER_CORE,
+    RESERVED_NAMES,
+    PackedWork,
+    Work,
+    check_id,
+    wrong_frame_error,
+)
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.result.explanations import COLUMNS
@@ -22,6 +29,8 @@ def explain(
 
     If a Python worker dies, Spark runs its task again, with the same bytes as result. The setting
     ``spark.task.maxFailures`` limits the number of attempts (in local mode: ``local[cores, failures]``).
+    A frame of one partition is split first, so that all cores have rows to explain; with ``share_calls``, it is
+    not, because the rows of a call would change.
     """
     if not hasattr(frame, "mapInPandas"):  # the class differs with Spark Connect, so it is not compared
         raise wrong_frame_error(frame, "a Spark DataFrame", "session.createDataFrame(frame)")
@@ -32,7 +41,17 @@ def explain(
         for batch in batches:
             yield packed_work.explain(batch, id)
 
+    if not share_calls and _n_partitions(frame) == 1:
+        frame = frame.repartition(PIECES_PER_CORE * frame.sparkSession.sparkContext.defaultParallelism)
     return frame.mapInPandas(explain_batches, schema)
+
+
+def _n_partitions(frame: Any) -> int | None:
+    """Return the number of partitions of a frame; None with Spark Connect, which does not tell."""
+    try:
+        return int(frame.rdd.getNumPartitions())
+    except (AttributeError, NotImplementedError):  # an error of Spark's own derives from both
+        return None
 
 
 def _schema(frame: Any, id: str | None) -> Any:

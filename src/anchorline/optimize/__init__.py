@@ -13,9 +13,12 @@ import numpy as np
 
 from anchorline.errors import NumericalError, ParameterError
 from anchorline.grid import DROP_GRID
-from anchorline.optimize.bounds import Centered
+from anchorline.optimize.bounds import Centered as _Centered
 from anchorline.optimize.evidence import Evidence
-from anchorline.optimize.exact import Limits, Pool, Shared, roots_of, solve_exact
+from anchorline.optimize.exact import Limits, solve_exact
+from anchorline.optimize.exact import Pool as _Pool
+from anchorline.optimize.exact import Shared as _Shared
+from anchorline.optimize.exact import roots_of as _roots_of
 from anchorline.optimize.iht import solve_iht
 from anchorline.optimize.problem import Problem, Solution, Status
 from anchorline.optimize.rows import SampleRows
@@ -64,7 +67,7 @@ def solve(
     )
 
 
-def guess(problem: Problem) -> tuple[float, np.ndarray, Shared]:
+def guess(problem: Problem) -> tuple[float, np.ndarray, _Shared]:
     """Return the objective and the literals of a sum that is found greedily; an exact search can start there.
 
     The objective is infinite if no sum was found. Pass the third value as ``shared`` to `solve`.
@@ -75,11 +78,11 @@ def guess(problem: Problem) -> tuple[float, np.ndarray, Shared]:
     >>> guess(Problem(evidence, k=2, prediction=0.75))[:2]
     (0.0, array([0]))
     """
-    scaled, pool = problem.scaled, Pool(problem.scaled)
-    shared = Shared(Centered.from_evidence(scaled.evidence, scaled.groups), grows=False)
+    scaled, pool = problem.scaled, _Pool(problem.scaled)
+    shared = _Shared(_Centered.from_evidence(scaled.evidence, scaled.groups), grows=False)
     pool.sums = None if shared.centered.groups is None else shared.centered.groups.sums
     with suppress(NumericalError):
-        roots_of(scaled, shared, pool, swap=False)
+        _roots_of(scaled, shared, pool, swap=False)
     if not pool.ranked:
         return np.inf, np.zeros(0, dtype=np.intp), shared
     best = pool.ranked[0].scaled(problem.unit)
@@ -91,6 +94,13 @@ def as_resolved(problem: Problem, solution: Solution) -> Solution:
 
     Every drop is rounded by at most half a step of the grid. By the triangle inequality, the root of an objective
     changes by at most that, so that a gap of four such changes holds for the outputs themselves.
+
+    Examples
+    --------
+    >>> evidence = Evidence.from_sample([[1, 0], [0, 1], [1, 1]], [2e-7, 0.0, 2e-7])
+    >>> problem = Problem(evidence, k=2, prediction=0.75)
+    >>> as_resolved(problem, solve(problem)).status.name
+    'NUMERICAL'
     """
     if not 0 < problem.evidence.drop_square < _RESOLVED**2 or solution.status is not Status.OPTIMAL:
         return solution

@@ -217,11 +217,12 @@ def pose(case: Case, evidence: Evidence, k: int | None = None) -> Problem:
 def solve_posed(problem: Problem, settings: Settings, shared: Shared | None = None) -> Solution:
     """Solve by the settings' solver and limits; raise `InfeasibleError` if no sum reaches the prediction."""
     p = settings.flip_probability
-    more: dict[str, Any] = {} if shared is None else {"shared": shared}
+    more: dict[str, Any] = {"time_limit": settings.time_limit, "node_limit": settings.node_limit}
     if settings.solver == "iht":
         more["step"] = 18 / 19 / max(4 * p * (1 - p), 1e-9)
-    limits = {"time_limit": settings.time_limit, "node_limit": settings.node_limit}
-    solution = solve(problem, settings.solver, **limits, **more)
+    elif shared is not None:
+        more["shared"] = shared
+    solution = solve(problem, settings.solver, **more)
     if solution.status is Status.INFEASIBLE:
         raise InfeasibleError(Status.INFEASIBLE.value)
     return as_resolved(problem, solution)
