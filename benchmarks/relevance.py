@@ -49,12 +49,13 @@ def _compare_one(benchmark: Benchmark) -> dict[str, Any]:
         "lime": _lime,
     }
     errors: dict[str, list[float]] = {name: [] for name in methods}
-    proven = 0
+    proven = complete = 0
     for x in benchmark.instances:
         for name, method in methods.items():
             contributions, status = method(benchmark, x)
             errors[name].append(relevance_error(benchmark, x, contributions))
             proven += name == "direct" and status == "OPTIMAL"
+            complete += name == "direct" and status in ("OPTIMAL", "CHOSEN")
     differences = np.subtract(errors["direct"], errors["exact"])
     half = _T_975 * differences.std(ddof=1) / np.sqrt(len(differences))
     means = {name: float(np.mean(values)) for name, values in errors.items()}
@@ -67,6 +68,7 @@ def _compare_one(benchmark: Benchmark) -> dict[str, Any]:
         "paired_high": float(differences.mean() + half),
         "lower_by_percent": 100 * (1 - means["direct"] / means["exact"]) if means["exact"] > 0 else 0.0,
         "direct_proven": proven,
+        "direct_complete": complete,
     }
 
 

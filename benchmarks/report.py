@@ -66,7 +66,8 @@ NOTES = {
     "relevance": "k = 5, sigma = 1, 10 instances per benchmark. The mean relevance error is estimated from "
     "50,000 conditional draws, by the definition. Exact, k literals (without intercept), IHT and LIME use "
     "5000 samples; direct relevance uses 20,000, and another 10,000 to choose. The paired 95% interval of "
-    "the difference between direct and exact is Student's, over the instances.",
+    "the difference between direct and exact is Student's, over the instances. A search is complete if the best "
+    "rule on its sample is proven; direct relevance is proven if the second sample chooses that rule.",
     "tables": "Gradient-boosting pipelines on raw frames, k = 5, 10 rows per table; the values are medians. "
     "anchorline uses 5,000 samples and 5,000 to certify; LIME runs with its default settings, 4 features and "
     "the same number of queries. Our assessment measures both on the same 20,000 fresh neighbors (errors and "
