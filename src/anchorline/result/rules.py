@@ -219,7 +219,15 @@ def _candidates(entries: Sequence[Explanation], space: Any, agreement: float) ->
 
 
 def _facts(explanation: Explanation) -> tuple[str, ...]:
-    return tuple(term.literal.text for term in explanation.terms)
+    """Return the facts of an explanation, without bounds that the interval of the same attribute implies."""
+    statements = {literal.name: literal.text for literal in reversed(explanation.single_literals)}
+    literals = [term.literal for term in explanation.terms]
+    whole = {literal.name for literal in literals if literal.text == statements.get(literal.name)}
+    return tuple(
+        literal.text
+        for literal in literals
+        if literal.name not in whole or literal.text == statements[literal.name]
+    )
 
 
 def _true_facts(entries: Sequence[Explanation], space: Any) -> dict[str, np.ndarray]:
