@@ -82,8 +82,10 @@ class ArrayNatives:
 
     def _values(self, cells: Cells) -> np.ndarray:
         """Return the table's values for the cells."""
-        sources = cells.per_cell(cells.columns * len(self.table))
-        sources += cells.rows
+        sources = cells.rows
+        if not cells.stride:
+            sources = cells.per_cell(cells.columns * len(self.table))
+            sources += cells.rows
         return self.table.reshape(-1, order="F").take(sources)
 
 

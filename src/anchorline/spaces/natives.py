@@ -15,7 +15,7 @@ from anchorline.errors import ParameterError
 from anchorline.spaces.attributes import Offer, RandomWords
 from anchorline.spaces.values import pandas_from_value
 
-_CELLS_AT_ONCE = 150_000  # cells handled together: few calls, whose arrays stay in the processor's cache
+_CELLS_AT_ONCE = 300_000  # cells handled together: few calls, whose arrays stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,13 +23,15 @@ class Cells:
     """The cells of n neighbors that are drawn from the table, ``counts[j]`` of them in ``columns[j]``.
 
     ``at`` holds column-major positions among these columns: the cell of neighbor i in ``columns[j]`` has position
-    ``i + j n``. ``rows`` are the rows of the table that the cells are drawn from.
+    ``i + j n``. ``rows`` are the rows of the table that the cells are drawn from, plus ``stride`` times the
+    column: 0, or the table's number of rows, so that they are column-major positions in the table.
     """
 
     columns: np.ndarray
     counts: np.ndarray
     at: np.ndarray
     rows: np.ndarray
+    stride: int = 0
 
     @classmethod
     def from_sources(cls, columns: np.ndarray, sources: np.ndarray) -> "list[Cells]":
@@ -98,13 +100,15 @@ class Blocks:
     ``columns`` (largest group, d) are the columns of the attributes, or -1. ``ways`` (2, d, ways) is where the
     rows of each way begin in the pool, and how many there are. ``keeping`` (2, d) is start and stop of the rows
     from which attributes that do not change are drawn; where it is empty, they keep their value. The pool has
-    ``n_rows`` rows and is circular: the first row follows the last.
+    ``n_rows`` rows and is circular: the first row follows the last. With ``flat``, `cells` gives column-major
+    positions where that saves time.
     """
 
     columns: np.ndarray
     ways: np.ndarray
     keeping: np.ndarray
     n_rows: int
+    flat: bool = False
 
     def cells(self, draws: np.ndarray, words: RandomWords) -> Iterator[Cells]:
         """Yield the cells to draw, given draws (d, n), for a few attributes at a time.
@@ -113,27 +117,31 @@ class Blocks:
         """
         step = max(1, _CELLS_AT_ONCE // max(1, draws.shape[1]))
         for first in range(0, len(draws), step):
-            yield from self._cells(draws[first : first + step], slice(first, first + step), words)
+            yield from self._cells(draws[first : first + step], slice(first, first + step), words, self.flat)
 
     def choose(self, draws: np.ndarray, words: RandomWords) -> np.ndarray:
         """Return the row of the pool (d, n) from which each attribute takes its value; -1 where it keeps it."""
         sources = np.full(draws.shape, -1, dtype=np.intp)
         step = max(1, _CELLS_AT_ONCE // max(1, draws.shape[1]))
         for first in range(0, len(draws), step):
-            cells, *_ = self._cells(draws[first : first + step], slice(first, first + step), words)
+            cells, *_ = self._cells(draws[first : first + step], slice(first, first + step), words, flat=False)
             sources[first : first + step].reshape(-1)[cells.at] = cells.rows
         return sources
 
-    def _cells(self, draws: np.ndarray, attributes: slice, words: RandomWords) -> list[Cells]:
+    def _cells(self, draws: np.ndarray, attributes: slice, words: RandomWords, flat: bool) -> list[Cells]:
         """Return the cells to draw for some attributes."""
         (start, stop), n = self.keeping[:, attributes], draws.shape[1]
+        (first, *others), (begins, sizes) = self.columns[:, attributes], self.ways[:, attributes]
+        wraps = bool((begins + sizes).max() > self.n_rows)
+        stride = self.n_rows if flat and not wraps and not others else 0
         drawn, redraws = draws != 0, bool((start < stop).any())
         if redraws:
             drawn |= (start < stop)[:, None]
         (at,) = drawn.reshape(-1).nonzero()
         ends = at.searchsorted(np.arange(len(start) + 1) * n)
         counts = ends[1:] - ends[:-1]
-        begins, sizes = self.ways[:, attributes]
+        if stride:  # added here, once per way, instead of once per cell
+            begins = begins + (stride * first)[:, None]
         if begins.shape[1] == 1:
             begin, size = begins[:, 0].repeat(counts), sizes[:, 0].repeat(counts)
         else:
@@ -143,11 +151,9 @@ class Blocks:
             begin, size = begins.reshape(-1).take(cell), sizes.reshape(-1).take(cell)
         if redraws:
             changes = draws.reshape(-1)[at] != 0
-            begin = np.where(changes, begin, start.repeat(counts))
+            begin = np.where(changes, begin, (start + stride * first).repeat(counts))
             size = np.where(changes, size, (stop - start).repeat(counts))
-        first, *others = self.columns[:, attributes]
-        wraps = bool((begins + sizes).max() > self.n_rows)
-        cells = Cells(first, counts, at, self._rows(begin, size, words.take(len(at)), wraps))
+        cells = Cells(first, counts, at, self._rows(begin, size, words.take(len(at)), wraps), stride)
         return [cells, *(cells.for_columns(columns, n) for columns in others)]
 
     def _rows(self, begin: np.ndarray, size: np.ndarray, words: np.ndarray, wraps: bool) -> np.ndarray:

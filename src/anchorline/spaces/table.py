@@ -13,6 +13,7 @@ import numpy as np
 
 from anchorline.errors import InstanceError, names_similar_keywords
 from anchorline.spaces import options
+from anchorline.spaces.arrays import ArrayNatives
 from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Range, Statement, changes_of
 from anchorline.spaces.base import Change, Finding, Literal, Source
 from anchorline.spaces.columns import Column, digest_columns
@@ -390,7 +391,8 @@ class TableNeighborhood:
         keeping = self._blocks[:, breakable]
         if self.within == "keep":
             keeping = np.zeros_like(keeping)
-        return Blocks(members, places_of(self._offers), keeping, self.n_training)
+        flat = isinstance(self.pool, ArrayNatives)
+        return Blocks(members, places_of(self._offers), keeping, self.n_training, flat)
 
     def _statement(self, i: int) -> Statement:
         return self.attributes[i].statement(self._parts[i], self._codes[i])
