@@ -8,6 +8,7 @@ import anchorline as al
 from anchorline.errors import ParameterError
 from anchorline.spaces.columns import shortest_number
 from anchorline.spaces.joining import held_together
+from helpers.tables import broken_by
 
 
 def texts(column, value, literals="bounds", **options):
@@ -72,8 +73,8 @@ def test_which_literals_another_row_breaks():
     assert [literal.text for literal in hood.literals] == [
         *("20 <= x < 40", "x >= 20", "x < 40", "x < 60", "c = a"),
     ]
-    assert hood.broken_by(table.at([50, "a"])) == [True, False, True, False, False]
-    assert hood.broken_by(table.at([None, "b"])) == [True] * 5
+    assert broken_by(hood, table.at([50, "a"])) == [True, False, True, False, False]
+    assert broken_by(hood, table.at([None, "b"])) == [True] * 5
 
 
 @pytest.mark.parametrize("literals", ["bound", None, 3])
