@@ -6,7 +6,7 @@
 import argparse
 import functools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +30,24 @@ from benchmarks import (
     verdicts,
 )
 from benchmarks.datasets import PUBLISHED, require_any
-from benchmarks.report import write_json, write_page
+from benchmarks.report import read_rows, write_json, write_page
 from benchmarks.tasks import CACHE, SYNTHETIC, Benchmark, load_benchmarks
 
 Rows = Iterable[dict[str, Any]]
+BY_TABLE = ("realism", "attack", "laws")  # sections that can be measured table by table
 
 
 def sections(
-    benchmarks: Callable[[], Sequence[Benchmark]], time_limit: float, data: Path, cache: Path = CACHE
+    benchmarks: Callable[[], Sequence[Benchmark]],
+    time_limit: float,
+    data: Path,
+    cache: Path = CACHE,
+    tables_of: Collection[str] = (),
 ) -> dict[str, Callable[[], Rows]]:
     """Return, by name, a function per section that yields the section's rows as they are measured.
 
-    ``benchmarks`` trains the networks, and is called only by the sections that need them.
+    ``benchmarks`` trains the networks, and is called only by the sections that need them. ``tables_of`` are the
+    tables of the sections in `BY_TABLE`; all of them if it is empty.
     """
 
     def grid(settings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -73,10 +79,10 @@ def sections(
         "literals_proofs": lambda: literals.time_proofs(data),
         "few_queries": lambda: few_queries.few_queries(data, cache),
         "few_queries_slow_peers": lambda: few_queries.few_queries_slow_peers(data, cache),
-        "realism": lambda: realism.realism(data),
+        "realism": lambda: realism.realism(data, tables_of),
         "rules": realism.rules,
-        "attack": lambda: attack.attack(data),
-        "laws": lambda: laws.laws(data),
+        "attack": lambda: attack.attack(data, tables_of),
+        "laws": lambda: laws.laws(data, tables_of),
         "law_cost": laws.law_cost,
         "text": contents.compare_text,
         "images": contents.compare_images,
@@ -105,8 +111,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder of the trained models (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="(%(default)s)")
     parser.add_argument("--only", nargs="*", choices=names, metavar="SECTION", help=f"some of: {', '.join(names)}")
+    parser.add_argument(
+        "--tables",
+        nargs="*",
+        default=(),
+        choices=[row.name for row in PUBLISHED],
+        metavar="TABLE",
+        help=f"measure these tables only, and keep the recorded rows of others; of {', '.join(BY_TABLE)}",
+    )
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per task (%(default)s)")
     chosen = parser.parse_args(arguments)
+    if chosen.tables and not (chosen.only and {*chosen.only} <= {*BY_TABLE}):
+        parser.error(f"--tables needs sections that are measured table by table: --only {' '.join(BY_TABLE)}.")
     try:
         require_any(chosen.data, [row.id for row in PUBLISHED])
     except TableFileError as error:
@@ -116,16 +132,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def benchmarks() -> Sequence[Benchmark]:
         return sorted(load_benchmarks(chosen.data, cache=chosen.cache), key=lambda b: b.dimension)
 
-    section_of = sections(benchmarks, chosen.time_limit, chosen.data, chosen.cache)
+    section_of = sections(benchmarks, chosen.time_limit, chosen.data, chosen.cache, chosen.tables)
     for name in chosen.only or section_of:
+        kept = (
+            [row for row in read_rows(chosen.out, name) if row["table"] not in chosen.tables]
+            if chosen.tables
+            else []
+        )
         rows = []
         print(f"== {name}", flush=True)
         for row in section_of[name]():
             rows.append(row)
             print("  ", ", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-            write_json(chosen.out, name, rows)
+            write_json(chosen.out, name, _in_order([*kept, *rows]) if kept else rows)
             write_page(chosen.out)
     return 0
+
+
+def _in_order(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows about tables in the order of the paper."""
+    names = [row.name for row in PUBLISHED]
+    return sorted(rows, key=lambda row: names.index(row["table"]))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ random values. The discriminator must let 95% of other real rows pass, because t
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,9 +41,9 @@ class Victims:
     value: str
 
 
-def victims(data: Path) -> Iterator[Victims]:
+def victims(data: Path, tables: Collection[str] = ()) -> Iterator[Victims]:
     """Yield COMPAS, with one column per category, and Credit Approval, without rows that lack a value."""
-    present = {row.id for row in available(data)}
+    present = {row.id for row in available(data, tables)}
     if 42192 in present:
         raw = read_dataset(data, 42192).frame
         frame = raw[["age", "priors_count", "juv_fel_count", "juv_misd_count", "juv_other_count"]].astype(float)
@@ -58,9 +58,9 @@ def victims(data: Path) -> Iterator[Victims]:
         yield Victims("Credit Approval", frame, "A1", "a")
 
 
-def attack(data: Path) -> Iterator[dict[str, Any]]:
+def attack(data: Path, tables: Collection[str] = ()) -> Iterator[dict[str, Any]]:
     """Yield one row per table and explainer: how well the attack hides the sensitive attribute."""
-    for found in victims(data):
+    for found in victims(data, tables):
         frame = found.frame.assign(
             **{INNOCENT: np.random.default_rng(SEED).choice(["no", "yes"], len(found.frame))}
         )

@@ -91,11 +91,15 @@ def published(dataset_id: int) -> Published:
     raise ParameterError(f"{dataset_id!r} is not a data set of the paper; needed one of {known}.")
 
 
-def available(directory: Path | None) -> list[Published]:
-    """Return the rows of Table 1 whose file is in ``directory``, in the paper's order; all rows if it is None."""
+def available(directory: Path | None, names: Collection[str] = ()) -> list[Published]:
+    """Return the rows of Table 1 whose file is in ``directory``, in the paper's order; all rows if it is None.
+
+    If there are ``names``, only those that have one of them.
+    """
+    rows = [row for row in PUBLISHED if not names or row.name in names]
     if directory is None:
-        return list(PUBLISHED)
-    return [row for row in PUBLISHED if list(Path(directory).glob(f"{row.id}-*.csv.gz"))]
+        return rows
+    return [row for row in rows if list(Path(directory).glob(f"{row.id}-*.csv.gz"))]
 
 
 def require_any(directory: Path | None, ids: Collection[int]) -> list[Published]:

@@ -4,7 +4,7 @@ A law is a value of ``Table(neighbors=...)``. All rows that are explained are he
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,9 +96,9 @@ def _floats(column: Any) -> np.ndarray:
     return np.asarray(values.to_numpy(dtype=np.float64))
 
 
-def realism(data: Path) -> Iterator[dict[str, Any]]:
+def realism(data: Path, tables: Collection[str] = ()) -> Iterator[dict[str, Any]]:
     """Yield one row per raw table: distances and discriminators of every law, and of LIME's rows."""
-    for row in available(data):
+    for row in available(data, tables):
         frame = _with_dates(read_dataset(data, row.id)).frame.sample(frac=1, random_state=SEED, ignore_index=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -156,6 +156,7 @@ def lime_rows(train: Any, rows: Any, n_each: int) -> Any:
     import pandas as pd
 
     lime = _LimeOnTable(RawTask("", train, None, (), True))
+    lime._explainer.feature_selection = "none"  # only its rows count, which it makes before it selects features
     made: list[np.ndarray] = []
 
     def answer(coded: np.ndarray) -> np.ndarray:

@@ -227,14 +227,19 @@ def write_json(directory: Path, name: str, rows: Sequence[dict[str, Any]]) -> No
     os.replace(temporary, directory / f"{name}.json")
 
 
+def read_rows(directory: Path, name: str) -> list[dict[str, Any]]:
+    """Return the recorded rows of one section; none if it was never measured."""
+    file = directory / f"{name}.json"
+    return list(json.loads(file.read_text(encoding="utf-8"))["rows"]) if file.exists() else []
+
+
 def write_page(directory: Path) -> Path:
     """Write ``README.md`` from the JSON files of all sections in the same folder."""
     head = "This page shows the results of `make bench`. The JSON files beside it hold all values."
     parts = [f"# Benchmark results\n\n{head}\n"]
     for name, title in TITLES.items():
-        file = directory / f"{name}.json"
-        if file.exists():
-            rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+        if (directory / f"{name}.json").exists():
+            rows = read_rows(directory, name)
             parts.append(f"## {title}\n\n{NOTES[name]}{_share_proven(rows)}\n\n{markdown_table(rows)}\n")
     page = directory / "README.md"
     page.write_text("\n".join(parts), encoding="utf-8")

@@ -70,11 +70,12 @@ def broken_rules(columns, row):
     d, n = len(columns), len(columns[0])
     pairs = [levels_of(values, own) for values, own in zip(columns, row, strict=True)]
     levels, own = [each for each, _ in pairs], [each for _, each in pairs]
+    least = least_expected(columns, levels)
     return {
         (a, b): [
-            _excludes(levels[b], own[b], levels[a], levels[a][i])
-            or _excludes_number(levels[b], own[b], columns[a], columns[a][i])
-            or _excludes_number(levels[a], levels[a][i], columns[b], row[b])
+            _excludes(levels[b], own[b], levels[a], levels[a][i], least)
+            or _excludes_number(levels[b], own[b], columns[a], columns[a][i], least)
+            or _excludes_number(levels[a], levels[a][i], columns[b], row[b], least)
             for i in range(n)
         ]
         for a in range(d)
@@ -83,24 +84,38 @@ def broken_rules(columns, row):
     }
 
 
+def least_expected(columns, levels):
+    """How many rows two levels must be expected to share: 5, and the logarithm of the number of comparisons."""
+    n, n_pairs = len(columns[0]), 0
+    levels = {a: own for a, own in enumerate(levels) if len(set(own)) > 1}
+    for a, b in itertools.combinations(levels, 2):
+        first, second = Counter(levels[a]).values(), Counter(levels[b]).values()
+        n_pairs += sum(u * w >= 5 * n for u in first for w in second)
+    for a, b in itertools.product(levels, range(len(columns))):
+        numbers = columns[b]
+        if a != b and all(is_number(value) or is_missing(value) for value in numbers):
+            present = [u for u, value in zip(levels[a], numbers, strict=True) if not is_missing(value)]
+            counts = Counter(present).values()
+            n_pairs += sum(u * w >= 5 * len(present) for u, w in itertools.permutations(counts, 2))
+    return 5 + math.log(max(1, n_pairs))
+
+
 @functools.cache
 def _counts(levels):
     return Counter(levels)
 
 
-def _comparable(u, w, first, second):
-    return _counts(tuple(first))[u] * _counts(tuple(second))[w] >= 5 * len(first)
-
-
-def _excludes(first, u, second, w):
+def _excludes(first, u, second, w, least):
     """Whether level u of the first column and level w of the second exclude each other."""
     with_u = {b for a, b in zip(first, second, strict=True) if a == u}
     with_w = {a for a, b in zip(first, second, strict=True) if b == w}
     several = len(set(first)) > 1 and len(set(second)) > 1
-    return several and w not in with_u and _comparable(u, w, first, second) and 1 in (len(with_u), len(with_w))
+    is_comparable = _counts(tuple(first))[u] * _counts(tuple(second))[w] >= least * len(first)
+    decides = any(len(found) == 1 and own != "another number" for own, found in ((u, with_u), (w, with_w)))
+    return several and w not in with_u and is_comparable and decides
 
 
-def _excludes_number(levels, u, numbers, number):
+def _excludes_number(levels, u, numbers, number, least):
     """Whether level u of a column excludes a number of another column."""
     if not is_number(number) or is_missing(number):
         return False
@@ -108,9 +123,9 @@ def _excludes_number(levels, u, numbers, number):
     for level, value in zip(levels, numbers, strict=True):
         if not is_missing(value):
             of[level].append(value)
-    own = of.get(u, [])
+    own, n = of.get(u, []), sum(map(len, of.values()))
     others = [
-        values for w, values in of.items() if own and values and w != u and _comparable(u, w, levels, levels)
+        values for w, values in of.items() if own and values and w != u and len(own) * len(values) >= least * n
     ]
     below = any(max(values) < min(own) and number <= max(values) for values in others)
     return below or any(min(values) > max(own) and number >= min(values) for values in others)

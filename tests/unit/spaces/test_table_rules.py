@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 import anchorline as al
+from anchorline.spaces.columns import read_values
 from anchorline.spaces.exclusions import Exclusions
+from anchorline.spaces.likeness import grades_of
 from helpers.donors import broken_rules, dependent_frame, ordered_rows, plain_columns
 
 
@@ -56,6 +58,47 @@ def test_columns_without_levels_have_no_rules():
     index = al.Table(frame, neighbors="realistic")._donor_index
     assert isinstance(index.exclusions, Exclusions)
     assert index.exclusions.of({0: 5, 1: 5, 2: 5}) == []
+
+
+def has_rules(frame):
+    """Whether any values of a table exclude each other."""
+    graded = {}
+    for j, name in enumerate(frame):
+        column = read_values(frame[name], name, ValueError)
+        grades = grades_of(column, by_level=False)
+        graded[j] = grades, grades.grades(column).astype(int)
+    found = Exclusions.build(graded)
+    columns = np.repeat([j for j, _ in found.lookups], np.diff([*found.starts, len(found.excluded) - 1]))
+    others = columns[:, None] != np.array(found.ranks, dtype=int)
+    bounded = (found.edges[:, :-1] != np.array([-2048, 2048])[:, None, None]).any(axis=0)
+    return bool(found.excluded.any() or (bounded & others).any())
+
+
+def unrelated(seed, n=300, d=40):
+    """Columns that have nothing to do with each other: a rare category each, numbers that most rows lack."""
+    rng = np.random.default_rng(seed)
+    rare = {f"c{j}": np.where(rng.random(n) < rng.uniform(0.12, 0.16), "rare", "usual") for j in range(d)}
+    numbers = {f"x{j}": np.where(rng.random(n) < 0.95, np.nan, rng.normal(size=n)) for j in range(4)}
+    return pd.DataFrame(rare | numbers)
+
+
+def test_unrelated_columns_have_no_rules():
+    """Of 40 tables, each with hundreds of comparisons, more than 3 with a rule would be a 1-in-6,000 event.
+
+    If 5 expected rows were enough whatever the number of comparisons, half of them would have one.
+    """
+    assert sum(has_rules(unrelated(seed)) for seed in range(40)) <= 3
+
+
+def test_rare_values_decide_nothing_together():
+    """Rare numbers happen to have one color, and rare cities one country; no single value of them says so."""
+    rng = np.random.default_rng(0)
+    number = np.where(rng.random(1000) < 0.5, rng.integers(0, 4, 1000), rng.normal(size=1000) + 50)
+    color = np.where(number > 10, "blue", rng.choice(["red", "blue"], 1000))
+    assert not has_rules(pd.DataFrame({"number": number, "color": color}))
+    city = np.where(rng.random(1000) < 0.5, rng.integers(0, 64, 1000), rng.integers(100, 300, 1000)).astype(str)
+    country = np.where(np.char.str_len(city) == 3, "x", rng.choice(["x", "y"], 1000))
+    assert not has_rules(pd.DataFrame({"city": city, "country": country}))
 
 
 def breaks(rows):
