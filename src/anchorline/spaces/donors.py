@@ -4,6 +4,7 @@ Which attributes change, and in which way, is drawn before and independently. A 
 one of the rows that are most like the instance in the attributes that do not change.
 """
 
+import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -42,6 +43,8 @@ class Rules(NamedTuple):
 
     def at_stake(self, changes: np.ndarray, draws: np.ndarray) -> np.ndarray:
         """Return which pairs (n, P) matter: the first attribute changes (n, d), the second is not drawn (n, d)."""
+        if not len(self.changing):
+            return np.zeros((len(draws), 0), dtype=np.float32)
         kept = np.concatenate([draws == 0, np.ones((len(draws), 1), dtype=bool)], axis=1)
         return np.asarray(changes[:, self.changing] & kept[:, self.kept], dtype=np.float32)
 
@@ -73,7 +76,7 @@ class Donors:
     columns: np.ndarray
     rules: Rules
     n_donors: int
-    _factors: dict[int, tuple[np.ndarray, ...]] = field(default_factory=dict)
+    _factors: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def cells(self, draws: np.ndarray, words: RandomWords) -> Iterator[Cells]:
         """Yield the cells to draw, given draws (d, n)."""
@@ -86,19 +89,19 @@ class Donors:
         The donor gives all values that are wanted and that it has.
         """
         drawn = np.ascontiguousarray(draws.T, dtype=self.ways.dtype)
-        wanted = drawn.copy() if self._sizes.all() else drawn * self._exists(drawn)
-        sources = np.full(drawn.shape, -1, dtype=np.int32)
-        neighbors = np.flatnonzero(wanted.any(axis=1))
-        while len(neighbors):
-            own = wanted[neighbors]
-            ranked = self._ranked(drawn[neighbors], own)
-            donors, lacking = ranked.drawn(words.take(len(neighbors))), np.flatnonzero(ranked.is_lacking)
-            given = own != 0
-            given[lacking] &= self._ways_by_row[donors[lacking]] == own[lacking]
-            sources[neighbors] = np.where(given, self.rows[donors, None], sources[neighbors])
-            neighbors = neighbors[lacking]
-            wanted[neighbors] = own[lacking] * ~given[lacking]
-        return np.ascontiguousarray(sources.T)
+        wanted = drawn if self._sizes.all() else drawn * self._exists(drawn)
+        neighbors, sources = np.arange(len(drawn)), np.full(draws.size, -1, dtype=np.int32)
+        left = np.flatnonzero(wanted.max(axis=1, initial=0))
+        while len(left):
+            neighbors, drawn, wanted = neighbors[left], drawn[left], wanted[left]
+            ranked = self._ranked(drawn, wanted)
+            donors = self._candidates[ranked.pools, ranked.drawn(words.take(len(left)))]
+            is_given = (self._ways_by_row[donors] == wanted) & (wanted != 0)
+            at = np.flatnonzero(is_given)
+            by = at // len(draws)
+            sources[(at - by * len(draws)) * draws.shape[1] + neighbors[by]] = self.rows[donors[by]]
+            wanted, left = wanted * ~is_given, np.flatnonzero(ranked.is_lacking)
+        return sources.reshape(draws.shape)
 
     @cached_property
     def _ways_by_row(self) -> np.ndarray:
@@ -132,10 +135,10 @@ class Donors:
 
     @cached_property
     def _bases(self) -> np.ndarray | None:
-        """Factors (d,) that number all patterns of draws; None if there are too many of them."""
+        """Factors (d,) that number all patterns of draws; None if there are so many that hardly any are equal."""
         n_ways = np.bincount(self.outcomes[:, 0], minlength=len(self.ways)) + 1
         exact = np.cumprod(n_ways.astype(object))
-        return None if exact[-1] >= 2**62 else np.array([1, *exact[:-1]], dtype=np.int64)
+        return None if exact[-1] >= 2**40 else np.array([1, *exact[:-1]], dtype=np.int64)
 
     def _ranked(self, drawn: np.ndarray, wanted: np.ndarray) -> "Ranked":
         """Return the best donors per neighbor (n, d); equal draws have equal donors, which are sought once."""
@@ -147,50 +150,109 @@ class Donors:
 
     def _best(self, drawn: np.ndarray, wanted: np.ndarray) -> "Ranked":
         """Return the best donors per neighbor; those that keep a rule must not lack more ways than others."""
-        patterns = Patterns.of(self, drawn, wanted)
-        pairs = np.array([pivot.pair for pivot in self._pivots])
-        pivots = self._pivots_of(wanted, patterns)
-        ranked = self._nearest(patterns, pivots)
-        again = np.flatnonzero(ranked.is_lacking & (pairs[pivots] >= 0))
+        at_stake = self.rules.at_stake(wanted != 0, drawn)
+        ranked = self._nearest(wanted, at_stake, self._pivots_of(wanted, at_stake))
+        again = np.flatnonzero(ranked.is_lacking & (self._pivot_columns[2][ranked.pools] >= 0))
         if len(again):
-            others = self._nearest(patterns.part(again), self._pivots_of(wanted[again], None))
+            others = self._nearest(wanted[again], at_stake[again], self._pivots_of(wanted[again], None))
             for old, new in zip(ranked, others, strict=True):
                 old[again] = new
         return ranked
 
-    def _pivots_of(self, wanted: np.ndarray, patterns: "Patterns | None") -> np.ndarray:
-        """Return the first pivot that each neighbor needs, (n,); without patterns, the first that is a way."""
-        _, attributes, ways, pairs = np.array(self._pivots).T
-        needed, of_rules = wanted[:, attributes] == ways, np.flatnonzero(pairs >= 0)
+    def _pivots_of(self, wanted: np.ndarray, at_stake: np.ndarray | None) -> np.ndarray:
+        """Return the first pivot that each neighbor needs, (n,); the first that is a way, without pairs."""
+        attributes, ways, pairs, weights = self._pivot_columns
+        has = np.ascontiguousarray(wanted.T)[attributes] == ways
+        of_rules = np.flatnonzero(pairs >= 0)
         if len(of_rules):
-            needed[:, of_rules] &= False if patterns is None else patterns.at_stake[:, pairs[of_rules]] > 0
-        return np.asarray(needed.argmax(axis=1))
+            has[of_rules] &= False if at_stake is None else at_stake.T[pairs[of_rules]] > 0
+        return np.asarray(weights[0, 0] - (weights * has).max(axis=0), dtype=np.intp)
 
-    def _nearest(self, patterns: "Patterns", pivots: np.ndarray) -> "Ranked":
+    @cached_property
+    def _pivot_columns(self) -> tuple[np.ndarray, ...]:
+        """Attributes, ways and pairs of the pivots, and weights: the first pivot has the largest."""
+        _, attributes, ways, pairs = np.array(self._pivots).T
+        weights = np.arange(len(pairs), 0, -1)[:, None].astype(np.uint8 if len(pairs) < 256 else np.uint32)
+        return attributes, ways[:, None].astype(self.ways.dtype), pairs, weights
+
+    def _nearest(self, wanted: np.ndarray, at_stake: np.ndarray, pivots: np.ndarray) -> "Ranked":
         """Return the best donors per neighbor, among the candidates that have its pivot.
 
-        The best lack the fewest ways, break the fewest rules, and are the most alike.
+        The best lack the fewest ways, break the fewest rules, and are the most alike. Neighbors are taken in the
+        order of their pivots, so that those with the same candidates are compared together.
         """
-        order = np.argsort(pivots, kind="stable")
-        needed, at_stake = (each[order] for each in patterns)
+        self._prepare(np.flatnonzero(np.bincount(pivots)).tolist())
+        order = np.argsort(pivots.astype(np.int16 if len(self._pivots) < 2**15 else np.intp), kind="stable")
         best = np.full((len(order), self.n_donors), np.iinfo(np.int32).max, dtype=np.int32)
-        ends = [*(np.flatnonzero(np.diff(pivots[order])) + 1).tolist(), len(order)]
+        for first in range(0, len(order), _PATTERNS):
+            part = order[first : first + _PATTERNS]
+            keys = self._keys(wanted[part], at_stake[part], pivots[part])
+            keys.sort(axis=1)
+            best[part, : keys.shape[1]] = keys[:, : self.n_donors]
+        return Ranked.of(best, CANDIDATES, pivots)
+
+    def _keys(self, wanted: np.ndarray, at_stake: np.ndarray, pivots: np.ndarray) -> np.ndarray:
+        """Return a number (n, candidates) per neighbor: lacking ways, broken rules, unlikeness, place.
+
+        All numbers in the products are whole and have at most 24 bits, so that sums are exact in any order.
+        Neighbors with the same of the ``pivots`` (n,) are adjacent.
+        """
+        attributes, ways = self.outcomes.T
+        needed = (wanted[:, attributes] == ways.astype(wanted.dtype)).astype(np.float32)
+        keys = np.empty((len(pivots), self._n_compared), dtype=np.float32)
+        broken = np.empty_like(keys) if len(self.rules.broken) else None
+        ends = [*(np.flatnonzero(np.diff(pivots)) + 1).tolist(), len(pivots)]
         for start, stop in itertools.pairwise([0, *ends]):
-            pivot = int(pivots[order[start]])
-            for first in range(start, stop, _PATTERNS):
-                part = slice(first, min(first + _PATTERNS, stop))
-                keys = self._keys(pivot, needed[part], at_stake[part])
-                best[part, : keys.shape[1]] = some_smallest(keys, self.n_donors)
-        best.sort(axis=1)
-        best[order] = best.copy()
-        levels = best // (CANDIDATES * BROKEN)
-        donors = self._candidates[pivots[:, None], best & (CANDIDATES - 1)]
-        return Ranked(donors, np.count_nonzero(levels == levels[:, :1], axis=1), levels[:, 0] > MAX_BROKEN)
+            penalties, rules = self._factors[pivots[start]]
+            np.matmul(needed[start:stop], penalties, out=keys[start:stop])
+            if broken is not None:
+                np.matmul(at_stake[start:stop], rules, out=broken[start:stop])
+        if broken is not None:
+            keys += CANDIDATES * BROKEN * np.minimum(broken, MAX_BROKEN)
+        if len(self.ways) > _MAX_LACKING:
+            np.minimum(keys, CANDIDATES * _WORST, out=keys)
+        places, sizes = np.arange(self._n_compared, dtype=np.int32), self._n_candidates[pivots]
+        whole = keys.astype(np.int32)
+        whole += places
+        if sizes.min() < self._n_compared:
+            whole[places >= sizes[:, None]] = np.iinfo(np.int32).max
+        return whole
+
+    @property
+    def _n_compared(self) -> int:
+        """How many rows are compared for one neighbor, if there are as many."""
+        return min(CANDIDATES, max(FEWEST, COMPARED // len(self.ways)))
 
     @cached_property
     def _candidates(self) -> np.ndarray:
-        """The rows that are compared for each pivot, (pivots, 256); filled in by `_candidates_of`."""
+        """The rows that are compared for each pivot, (pivots, 256); `_prepare` writes them."""
         return np.zeros((len(self._pivots), CANDIDATES), dtype=np.int32)
+
+    @cached_property
+    def _n_candidates(self) -> np.ndarray:
+        """The numbers of these rows, (pivots,)."""
+        return np.zeros(len(self._pivots), dtype=np.int32)
+
+    def _prepare(self, pivots: list[int]) -> None:
+        """Find the candidates of pivots, and what a needed way adds to their keys, unless this was done before.
+
+        The pivot is always needed, and adds the unlikeness in all attributes.
+        """
+        new = [pivot for pivot in pivots if pivot not in self._factors]
+        for pivot in new:
+            found = self._candidates_of(pivot)
+            self._candidates[pivot, : len(found)], self._n_candidates[pivot] = found, len(found)
+        (attributes, ways), n = self.outcomes.T, self._n_compared
+        rows = self._candidates[new, :n].reshape(-1)
+        lacks = self.ways[:, rows][attributes] != ways[:, None].astype(self.ways.dtype)
+        factors = np.float32(_LACKING) * lacks
+        factors -= self.costs[:, rows].astype(np.float32)[attributes]
+        factors *= CANDIDATES
+        broken = self.rules.broken[:, rows].astype(np.float32)
+        for i, pivot in enumerate(new):
+            part, (_, attribute, way, _) = slice(i * n, (i + 1) * n), self._pivots[pivot]
+            factors[(attributes == attribute) & (ways == way), part] += CANDIDATES * self.total[rows[part]]
+            self._factors[pivot] = factors[:, part], broken[:, part]
 
     def _candidates_of(self, pivot: int) -> np.ndarray:
         """Return the rows with a pivot that come first in the order of ``ranks``, as many as are compared."""
@@ -200,37 +262,7 @@ class Donors:
         keys = self.ranks[rows] - self.costs[attribute, rows].astype(np.uint32)  # below 2^17
         keys *= np.uint32(MAX_ROWS)
         keys += rows.astype(np.uint32)
-        most = min(CANDIDATES, max(FEWEST, COMPARED // len(self.ways)))
-        candidates = np.sort(some_smallest(keys, most)) % MAX_ROWS
-        self._candidates[pivot, : len(candidates)] = candidates
-        return np.asarray(candidates)
-
-    def _keys(self, pivot: int, needed: np.ndarray, at_stake: np.ndarray) -> np.ndarray:
-        """Return a number (n, candidates) per pattern: lacking ways, broken rules, unlikeness, place.
-
-        All numbers in the products are whole and have at most 24 bits, so that sums are exact in any order.
-        """
-        if pivot not in self._factors:
-            self._factors[pivot] = self._factors_of(pivot)
-        penalties, total, broken = self._factors[pivot]
-        sums = needed @ penalties
-        sums += total
-        if len(broken):
-            sums += CANDIDATES * self.rules.costs(at_stake, broken)
-        if len(self.ways) > _MAX_LACKING:
-            np.minimum(sums, CANDIDATES * _WORST, out=sums)
-        keys = sums.astype(np.int32)
-        keys += np.arange(keys.shape[1], dtype=np.int32)
-        return np.asarray(keys)
-
-    def _factors_of(self, pivot: int) -> tuple[np.ndarray, ...]:
-        """Return what a needed way adds to the keys of candidates, what they are before, and the broken rules."""
-        candidates, (attributes, ways) = self._candidates_of(pivot), self.outcomes.T
-        costs = self.costs[:, candidates].astype(np.float32)[attributes]
-        lacks = self.ways[:, candidates][attributes] != ways[:, None]
-        scale = np.float32(CANDIDATES)
-        broken = self.rules.broken[:, candidates].astype(np.float32)
-        return scale * (_LACKING * lacks - costs), scale * self.total[candidates], broken
+        return np.asarray(np.sort(some_smallest(keys, self._n_compared)) % MAX_ROWS)
 
 
 def some_smallest(keys: np.ndarray, n: int) -> np.ndarray:
@@ -249,35 +281,38 @@ class Pivot(NamedTuple):
     pair: int
 
 
-class Patterns(NamedTuple):
-    """What n neighbors need: ways (n, o), and pairs that must not break a rule (n, P)."""
-
-    needed: np.ndarray
-    at_stake: np.ndarray
-
-    @classmethod
-    def of(cls, donors: Donors, drawn: np.ndarray, wanted: np.ndarray) -> "Patterns":
-        """Return what neighbors need that have these draws (n, d), of which some are still wanted."""
-        attributes, ways = donors.outcomes.T
-        needed = (wanted[:, attributes] == ways).astype(np.float32)
-        return cls(needed, donors.rules.at_stake(wanted != 0, drawn))
-
-    def part(self, rows: slice | np.ndarray) -> "Patterns":
-        """Return those of some neighbors."""
-        return Patterns(self.needed[rows], self.at_stake[rows])
-
-
 class Ranked(NamedTuple):
-    """Donors of n neighbors, (n, n_donors), the best first; how many there are; whether they lack wanted ways."""
+    """Donors of n neighbors as places in a pool, (n, n_donors), the best first, and how many there are, (n,).
 
-    donors: np.ndarray
+    ``is_lacking`` says whether they lack wanted ways, and ``pools`` where to look the places up, both (n,).
+    """
+
+    places: np.ndarray
     counts: np.ndarray
     is_lacking: np.ndarray
+    pools: np.ndarray
+
+    @classmethod
+    def of(cls, best: np.ndarray, scale: int, pools: np.ndarray) -> "Ranked":
+        """Return what sorted keys (n, n_donors) say, of which the place is the remainder by ``scale``.
+
+        Only those count that lack as few ways, and break as few rules, as the best one.
+        """
+        levels = best // (scale * BROKEN)
+        is_best = np.ascontiguousarray((levels == levels[:, :1]).T).view(np.uint8)
+        return cls(best & (scale - 1), is_best.sum(axis=0, dtype=np.intp), levels[:, 0] > MAX_BROKEN, pools)
 
     def drawn(self, words: np.ndarray) -> np.ndarray:
-        """Return one donor per neighbor, (n,): of c donors, the one with rank i is drawn with weight c - i."""
-        m = self.donors.shape[1]
-        ends = np.cumsum(np.maximum(np.arange(m + 1)[:, None] - np.arange(m), 0), axis=1)
-        at = words.astype(np.uint64) * ends[self.counts, -1].astype(np.uint64) >> np.uint64(32)
-        ranks = np.count_nonzero(ends[self.counts] <= at[:, None].astype(np.intp), axis=1)
-        return np.asarray(self.donors[np.arange(len(ranks)), ranks])
+        """Return one place per neighbor, (n,): of c donors, the one with rank i is drawn with weight c - i."""
+        m = self.places.shape[1]
+        totals, ends = _ends(m)
+        at = (words.astype(np.int64) * totals[self.counts]) >> 32
+        ranks = ends.searchsorted(at + (totals[-1] + 1) * self.counts, side="right") - m * self.counts
+        return np.asarray(self.places[np.arange(len(ranks)), ranks])
+
+
+@functools.cache
+def _ends(m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights of c donors together (m + 1,), and where each of them ends, for all c in one line."""
+    ends = np.cumsum(np.maximum(np.arange(m + 1)[:, None] - np.arange(m), 0), axis=1)
+    return ends[:, -1], (ends + (ends[-1, -1] + 1) * np.arange(m + 1)[:, None]).reshape(-1)

@@ -90,7 +90,7 @@ class SimilarRows:
         neighbors = np.flatnonzero(wanted.any(axis=0))
         if len(neighbors):
             wanted = wanted[:, neighbors]
-            drawn = self._ranked(wanted).drawn(words.take(len(neighbors)))
+            drawn = self.pool[self._ranked(wanted).drawn(words.take(len(neighbors)))]
             sources[:, neighbors] = np.where(wanted, self.donors.rows[drawn], -1)
         return sources
 
@@ -108,10 +108,8 @@ class SimilarRows:
             _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
         patterns = wanted[:, first].T
         best = np.concatenate([self._best(patterns[i : i + _PATTERNS]) for i in range(0, len(first), _PATTERNS)])
-        levels = best // (self._scale * BROKEN)
-        counts = np.count_nonzero(levels == levels[:, :1], axis=1)
-        places = np.minimum(best & (self._scale - 1), len(self.pool) - 1)
-        return Ranked(self.pool[places][inverse], counts[inverse], np.zeros(n, dtype=bool))
+        ranked = Ranked.of(best, self._scale, np.zeros(len(first), dtype=np.intp))
+        return Ranked(*(each[inverse] for each in ranked))
 
     def _best(self, wanted: np.ndarray) -> np.ndarray:
         """Return the smallest keys per pattern (n, d), sorted: broken rules, the cost of what is kept, the place.
