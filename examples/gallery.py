@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ from sklearn.preprocessing import OneHotEncoder
 import anchorline as al
 from anchorline.render import html, plot
 from anchorline.studio.contents import Contents
-from anchorline.studio.demo import demo_explainer
+from anchorline.studio.demo import demo_explainer, demo_truth
 from anchorline.studio.limits import StudioLimits
 from anchorline.studio.server import prepare
 
@@ -187,10 +188,10 @@ def screenshots(pages: dict[str, str]) -> None:
 
 
 @contextlib.contextmanager
-def studio(explainer: al.Explainer, name: str, max_samples: int) -> Iterator[str]:
+def studio(explainer: al.Explainer, name: str, max_samples: int, truth: Any = None) -> Iterator[str]:
     """Serve an explainer while the block runs; yield the link."""
     ready, limits = threading.Event(), StudioLimits(max_samples=max_samples)
-    server = prepare(explainer, on_ready=lambda link: ready.set(), name=name, port=0, limits=limits)
+    server = prepare(explainer, on_ready=lambda link: ready.set(), name=name, port=0, limits=limits, truth=truth)
     thread = threading.Thread(target=server.run)
     thread.start()
     ready.wait()
@@ -201,8 +202,9 @@ def studio(explainer: al.Explainer, name: str, max_samples: int) -> Iterator[str
 
 def studio_screenshots(text: al.Explainer, image: al.Explainer) -> None:
     """Save the studio as a browser shows it: the demo, texts and images, light, dark and on a phone."""
-    desktop, phone = {"width": 1280, "height": 960}, {"width": 390, "height": 844}
+    desktop, phone, tall = ({"width": w, "height": h} for w, h in ((1280, 960), (390, 844), (1280, 2400)))
     demo = {"desktop": (desktop, "light"), "dark": (desktop, "dark"), "phone": (phone, "light")}
+    demo["all"] = (tall, "light")
     pages = [
         (demo_explainer(), "loan-decisions", 20_000, demo),
         (text, "reviews", 20_000, {"text": (desktop, "light")}),
@@ -211,12 +213,13 @@ def studio_screenshots(text: al.Explainer, image: al.Explainer) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         for explainer, name, max_samples, views in pages:
-            with studio(explainer, name, max_samples) as link:
+            truth = demo_truth() if views is demo else None
+            with studio(explainer, name, max_samples, truth) as link:
                 for view, (size, scheme) in views.items():
                     page = browser.new_page(viewport=size, color_scheme=scheme)
                     page.set_default_timeout(120_000)  # images take their time
-                    page.goto(f"{link}&case={0 if explainer is text else 1}")
-                    page.wait_for_selector("#main:not([aria-busy]) #others li")
+                    page.goto(f"{link}&case={0 if explainer is text else 1}{'&view=all' * (view == 'all')}")
+                    page.wait_for_selector("#rules" if view == "all" else "#main:not([aria-busy]) #others li")
                     page.screenshot(path=FOLDER / f"studio-{view}.png")
         browser.close()
 

@@ -83,3 +83,27 @@ def becomes_true(condition, seconds=3.0):
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)
     return condition()
+
+
+def cohort_table(n_rows=120):
+    """Return a table and outcomes that a model of two facts predicts with some errors."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "income": rng.integers(10, 90, n_rows),
+            "owner": rng.choice(["yes", "no"], n_rows),
+            "age": rng.integers(18, 70, n_rows),
+        }
+    )
+    noisy = loan_scores(frame)[:, 1] + rng.normal(0, 0.2, n_rows) > 0.5
+    return frame, np.where(noisy, "approved", "declined")
+
+
+def loan_scores(frame):
+    score = 0.1 + (frame["income"].to_numpy() > 45) * 0.5 + (frame["owner"] == "yes").to_numpy() * 0.3
+    return np.column_stack([1 - score, score])
+
+
+def cohort_explainer(n_rows=120):
+    """Return an explainer of two classes that answers at once."""
+    return al.Explainer(loan_scores, al.Table(cohort_table(n_rows)[0]), classes=["declined", "approved"])

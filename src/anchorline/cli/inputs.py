@@ -60,9 +60,21 @@ class TableOptions:
 
     def space(self, path: str, target: Sequence[str] | None) -> Any:
         """Return the space of a table file without its target columns."""
+        return self.space_and_truth(path, target)[0]
+
+    def space_and_truth(self, path: str, target: Sequence[str] | None) -> tuple[Any, tuple[str, list[Any]] | None]:
+        """Return the space of a table file without its targets, and name and values of the first target."""
+        import narwhals as nw  # noqa: PLC0415  heavy
+
+        whole = read_table(path)
+        space = self._space(_drop_columns(whole, target or (), path))
+        if not target:
+            return space, None
+        return space, (target[0], nw.from_native(whole, eager_only=True)[target[0]].to_list())
+
+    def _space(self, frame: Any) -> Any:
         from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
 
-        frame = _drop_columns(read_table(path), target or (), path)
         groups = _parse_groups(self.group or ())
         return Table(
             frame,

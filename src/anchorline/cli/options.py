@@ -170,7 +170,7 @@ Target = Annotated[
     typer.Option(
         "--target",
         metavar="COLUMN",
-        help="A column to leave out, such as the target or an identifier. Repeatable.",
+        help="A column to leave out: first the target, then identifiers. Repeatable.",
     ),
 ]
 Rows = Annotated[

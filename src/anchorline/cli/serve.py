@@ -112,18 +112,19 @@ def serve(
         )
     print_message("Loading the model and the cases." if is_collection else "Loading the model and the table.")
     if demo:
-        from anchorline.studio.demo import demo_explainer  # noqa: PLC0415
+        from anchorline.studio.demo import demo_explainer, demo_truth  # noqa: PLC0415
 
-        explainer, default_name = demo_explainer(), "loan-decisions"
+        explainer, default_name, truth = demo_explainer(), "loan-decisions", demo_truth()
     else:
         if spec is None or (data is None and not is_collection):
             missing, given = ("MODEL", "Data") if spec is None else ("--data FILE", "MODEL")
             raise ParameterError(f"{given} was given without {missing}. Type: anchorline serve MODEL --data FILE")
+        truth = None
         if data is None:
             space: Any = collection_options.space(output_options.column)
             output_options = replace(output_options, column=None)
         else:
-            space = table_options.space(data, target)
+            space, truth = table_options.space_and_truth(data, target)
         cache = cache_options.open(spec, loaded := model_options.load(spec))
         explainer, default_name = output_options.explainer(loaded, space, cache), _model_name(spec)
     print_message("Asking the model for its first answers.")
@@ -139,6 +140,7 @@ def serve(
         allow_hosts=frozenset(allow_host or ()),
         proxy=Proxy(behind_proxy, user_header, root_path),
         audit_log=audit_log,
+        truth=truth,
         limits=StudioLimits(max_samples=max_samples, queue=queue, workers=workers, timeout=time_limit),
     ).run()
 

@@ -90,6 +90,10 @@ class AnswerTable:
         """Return the score of one class per row (NaN where unknown), or None if there are too many to keep."""
         return None if self._scores is None else self._scores[:, column]
 
+    def class_name(self, column: int) -> str:
+        """Return the class of a score column."""
+        return class_name(self._target(), column)
+
     def _read(self, answer: np.ndarray) -> tuple[list[str] | None, np.ndarray, np.ndarray | None]:
         """Return the texts (None for numbers), the explained numbers, and the scores of all classes if any."""
         target = self._target()

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,8 @@ from anchorline.studio.access import Access
 from anchorline.studio.audit import AuditLog
 from anchorline.studio.cache import request_key
 from anchorline.studio.catalog import Catalog
+from anchorline.studio.cohort_routes import cohort_routes
+from anchorline.studio.cohort_service import CohortService
 from anchorline.studio.files import static_files
 from anchorline.studio.guard import INTERNAL_ERROR, App, Guard, refused_landing
 from anchorline.studio.job_queue import ClientDisconnectedError, JobQueue
@@ -36,6 +38,7 @@ from anchorline.studio.openapi import PROBLEMS, explanation_response, openapi_do
 from anchorline.studio.problems import MEDIA_TYPE, Problem, problem_from_error
 from anchorline.studio.proxy import Proxy
 from anchorline.studio.service import ExplanationService
+from anchorline.studio.truth import checked_truth
 
 logger = logging.getLogger("anchorline.studio")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -60,6 +63,8 @@ class Studio:
         The reverse proxy in front of the server.
     audit_log
         File to which one line per request about a case is appended.
+    truth
+        What the model predicts, as it turned out: the name of this column, and one value per case.
     """
 
     def __init__(
@@ -72,13 +77,16 @@ class Studio:
         limits: StudioLimits | None = None,
         proxy: Proxy | None = None,
         audit_log: Path | None = None,
+        truth: tuple[str, Sequence[Any]] | None = None,
     ) -> None:
         self.proxy, self.audit = proxy or Proxy(), AuditLog(audit_log)
         self.name, self.limits, self.metrics = name, limits or StudioLimits(), Metrics()
         self.access = Access(token, hosts)
         self.explainer, model = lock_model(explainer, self.metrics)
         self.catalog = Catalog(self.explainer)
-        self.service = ExplanationService(self.explainer, model, self.catalog, self.limits, self.name)
+        known = None if truth is None else checked_truth(*truth, self.catalog.n_rows)
+        self.service = ExplanationService(self.explainer, model, self.catalog, self.limits, self.name, known)
+        self.cohorts = CohortService(self.service.explainer_for, self.catalog, known)
         self.jobs = JobQueue(self.limits, self.metrics)
         self.files = static_files()
         landing = self.files["landing.html"].content
@@ -123,6 +131,7 @@ class Studio:
             "notices": [printable(finding.text) for finding in self.explainer.setup.known],
             "classes": None if target.classes is None else [printable(str(label)) for label in target.classes],
             "explains": None if target.column is None else printable(output_name(target, target.column)),
+            "target": None if self.service.truth is None else printable(self.service.truth.name),
             "groups": getattr(self.explainer.space, "groups", {}),
             "is_table": is_table,
             "most_k": min(10, len(self.catalog.names) + 1) if is_table else 10,
@@ -155,8 +164,9 @@ def build_api(studio: Studio) -> FastAPI:
     )
     app.state.studio = studio
     bearer = Security(HTTPBearer(auto_error=False, description="The token that `anchorline serve` printed."))
-    for routes in (_explain_routes, _overview_routes, _kserve_routes, _page_routes):
-        app.include_router(routes(studio), dependencies=[bearer], responses=PROBLEMS)
+    routers = [routes(studio) for routes in (_explain_routes, _overview_routes, _kserve_routes, _page_routes)]
+    for router in (*routers, cohort_routes(studio.answer, studio.cohorts)):
+        app.include_router(router, dependencies=[bearer], responses=PROBLEMS)
     app.include_router(_open_routes(studio), responses=PROBLEMS)
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(HTTPException, _on_http)

@@ -1,8 +1,15 @@
 """The model and data of ``anchorline serve --demo``: synthetic loan applications and a trained classifier."""
 
+from typing import Any
+
 from anchorline.explainer import Explainer
 from anchorline.samples import loans
 from anchorline.spaces.table import Table
+
+
+def demo_truth(n_rows: int = 2000) -> tuple[str, Any]:
+    """Return the name and the values of the decisions that the demonstration's model was trained on."""
+    return "decision", loans(n_rows)[1]
 
 
 def demo_explainer(n_rows: int = 2000) -> Explainer:

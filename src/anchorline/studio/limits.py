@@ -11,6 +11,8 @@ MAX_INSTANCES = 32  # per KServe request
 MAX_ROWS = 200  # per page of the table
 MAX_COLUMNS = 4096
 MAX_CHARACTERS = 10_000  # per value
+MAX_COHORT = 300  # cases of a summary that are explained; of larger cohorts a random sample
+MAX_ANSWERED = 5_000  # cases of a summary whose answers are compared with the truth
 MAX_SEARCH = 200  # characters per search text
 
 

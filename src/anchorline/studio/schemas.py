@@ -171,6 +171,35 @@ class ChangesRequest(_Request):
     )
 
 
+class OverviewRequest(_Request):
+    """Which cases to summarize, and the parameters of their explanations."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"search": "purpose=car", "n_rows": 50}]})
+
+    search: Annotated[StrictStr, Field(max_length=limits.MAX_SEARCH)] = Field(
+        default="", description="The cases that match, as in /rows; all of them if empty."
+    )
+    n_rows: Annotated[StrictInt, Field(ge=1, le=limits.MAX_COHORT)] = Field(
+        default=100, description="Maximum number of cases to explain; of more cases, a random sample is explained."
+    )
+    k: K = Field(default=5, description="Maximum number of terms, including the intercept.")
+    sigma: Sigma = Field(default=1.0, description="Locality of the neighbors.")
+    output: Text | None = Field(
+        default=None,
+        description="Label of the class to explain; if null, the second one of two classes, or the decided one.",
+    )
+
+
+class CompareRequest(OverviewRequest):
+    """Two groups of cases: those that match ``search``, and those that match ``other``."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"search": "purpose=car", "other": "purpose=home", "n_rows": 50}]}
+    )
+
+    other: Annotated[StrictStr, Field(max_length=limits.MAX_SEARCH)]
+
+
 class KServeRequest(_Request):
     """Instances in KServe's v1 protocol; ``parameters`` are those of /explain."""
 
@@ -264,6 +293,7 @@ class RowAnswer(_Answer):
     )
     answer: str
     value: float | None
+    truth: str | None = Field(default=None, description="The true outcome, if a target was given.")
 
 
 class RowsAnswer(_Answer):
@@ -277,6 +307,38 @@ class RowsAnswer(_Answer):
     )
     columns: list[str]
     rows: list[RowAnswer]
+
+
+class CohortAnswer(_Answer):
+    """How far a group of cases is explained, and which part of the table it is."""
+
+    progress: float = Field(description="Below 1, send the request again.")
+    is_done: bool
+    found: int | None = Field(description="How many cases match; null while the search is not complete.")
+    n_sampled: int
+    n_explained: int
+    n_failed: int
+
+
+class OverviewAnswer(CohortAnswer):
+    """The summary of a group of cases, as far as it is known."""
+
+    summary: dict[str, Any] | None = Field(
+        description="Attributes with their shares and directions, verdicts, and the least trustworthy cases."
+    )
+    rules: dict[str, Any] | None = Field(description="The fewest rules that cover 80% of the decisions.")
+    outcomes: dict[str, Any] | None = Field(
+        description="Decisions and scores, and, with a target, confusion matrix and calibration."
+    )
+
+
+class CompareAnswer(_Answer):
+    """The differences of two groups, when both are explained."""
+
+    is_done: bool
+    first: CohortAnswer
+    second: CohortAnswer
+    comparison: dict[str, Any] | None
 
 
 class WhatIfAnswer(_Answer):

@@ -7,7 +7,7 @@ import re
 import signal
 import socket
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +166,7 @@ def prepare(
     limits: StudioLimits | None = None,
     proxy: Proxy | None = None,
     audit_log: Path | None = None,
+    truth: tuple[str, Sequence[Any]] | None = None,
 ) -> StudioServer:
     """Return a server that listens, and that answers once `run` is called.
 
@@ -189,6 +190,8 @@ def prepare(
         The reverse proxy in front of the server.
     audit_log
         File to which one line per request about a case is appended.
+    truth
+        What the model predicts, as it turned out: the name of this column, and one value per case.
     """
     token = token_from_environment() if with_token else None
     if token is None and not is_loopback(host):
@@ -199,7 +202,7 @@ def prepare(
     is_wildcard = host in ("0.0.0.0", "::")
     loopback_names = LOOPBACK if is_wildcard or is_loopback(host) else frozenset()
     hosts = loopback_names | {host} | allow_hosts
-    options: dict[str, Any] = {"limits": limits, "proxy": proxy, "audit_log": audit_log}
+    options: dict[str, Any] = {"limits": limits, "proxy": proxy, "audit_log": audit_log, "truth": truth}
     studio = Studio(explainer, name=name, token=token, hosts=hosts, **options)
     listener = bind(host, port)
     return StudioServer(studio, listener, studio_link(host, listener.getsockname()[1], token), on_ready)

@@ -40,6 +40,7 @@ from anchorline.studio.schemas import (
     WhatIfRequest,
 )
 from anchorline.studio.search_time import SearchTooLongError, limited_search
+from anchorline.studio.truth import Truth
 from anchorline.studio.views import changes_view, explanation_view, frontier_answer, frontier_view
 from anchorline.verify import verify
 
@@ -55,10 +56,16 @@ class ExplanationService:
     """Answers every kind of request; except for `verify`, an answer depends on its request only."""
 
     def __init__(
-        self, explainer: Explainer, model: Any, catalog: Catalog, limits: StudioLimits, name: str = "model"
+        self,
+        explainer: Explainer,
+        model: Any,
+        catalog: Catalog,
+        limits: StudioLimits,
+        name: str = "model",
+        truth: Truth | None = None,
     ) -> None:
         self._explainer, self._model, self._catalog, self._limits = explainer, model, catalog, limits
-        self._name = name
+        self._name, self.truth = name, truth
         self._explanations, self._prepared = ObjectCache(_MAX_EXPLANATIONS), ObjectCache(_MAX_PREPARED)
         self._means = ObjectCache(_MAX_EXPLANATIONS)
         self._search_seconds = limits.timeout * _SEARCH_SHARE
@@ -97,7 +104,7 @@ class ExplanationService:
         target, output = self._explainer.target, request.parameters.output
         if output is None and target.classes is not None and target.column is None:
             output = str(target.classes[-1])
-        keywords, explainer = self._keywords(request.parameters), self._explainer_for(output)
+        keywords, explainer = self._keywords(request.parameters), self.explainer_for(output)
         rows = [self._catalog.parse_row(instance) for instance in request.instances]
         settings, seconds = Settings.from_keywords(**keywords), self._search_seconds / len(rows)
         explanations = [_explained(explainer, row, settings, seconds) for row in rows]
@@ -154,7 +161,7 @@ class ExplanationService:
     def _changes(self, request: ChangesRequest) -> Changes:
         keywords = request.model_dump(exclude={"row", "output"}) | {"max_queries": self._limits.max_samples}
         keywords["toward"] = None if request.toward is None else self._catalog.parse_row(request.toward)
-        return changes_of(self._explainer_for(request.output), self._catalog.parse_row(request.row), **keywords)
+        return changes_of(self.explainer_for(request.output), self._catalog.parse_row(request.row), **keywords)
 
     def rows(self, search: str, sort: str, offset: int, limit: int, output: str | None = None) -> bytes:
         """Return one page of the rows that match a search, with the model's answers."""
@@ -163,6 +170,8 @@ class ExplanationService:
         answers = self._catalog.answer_table.at(page)
         parts = zip(page, self._catalog.values(page), answers.texts, answers.values, strict=True)
         rows = [dict(zip(("position", "values", "answer", "value"), part, strict=True)) for part in parts]
+        if self.truth is not None:
+            rows = [row | {"truth": text} for row, text in zip(rows, self.truth.texts(page), strict=True)]
         counts = {"total": self._catalog.n_rows, "found": len(matches), "offset": offset, "progress": progress}
         return _json(counts | {"columns": self._catalog.names, "rows": rows})
 
@@ -178,7 +187,7 @@ class ExplanationService:
         return keywords
 
     def _explanation(self, request: Any) -> Explanation:
-        keywords, explainer = self._keywords(request), self._explainer_for(request.output)
+        keywords, explainer = self._keywords(request), self.explainer_for(request.output)
         row = self._catalog.parse_row(request.row)
         key = _key({"row": row, "output": request.output, **keywords})
         settings = Settings.from_keywords(**keywords)
@@ -196,7 +205,7 @@ class ExplanationService:
         mean: float = self._means.get_or_build(key, lambda: self._explainer.training_mean(explanation))
         return mean
 
-    def _explainer_for(self, output: str | None) -> Explainer:
+    def explainer_for(self, output: str | None) -> Explainer:
         """Return an explainer of the class labeled ``output``, or the server's own if it is None."""
         if output is None:
             return self._explainer
@@ -219,7 +228,7 @@ class ExplanationService:
 
     def _prepare(self, request: Any) -> Case:
         """Return the opened case of the row, for the requested class."""
-        row, explainer = self._catalog.parse_row(request.row), self._explainer_for(request.output)
+        row, explainer = self._catalog.parse_row(request.row), self.explainer_for(request.output)
         settings = Settings.from_keywords(**self._keywords(request))
         case: Case = self._prepared.get_or_build(
             _key({"row": row, "output": request.output}), lambda: explainer.prepare(row, settings)

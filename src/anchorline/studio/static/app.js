@@ -11,6 +11,7 @@ import { drawPicture, report, save } from "./download.js";
 import { dateText, joinWithAnd, percent, shortNumber, valueText, withMinusSign } from "./format.js";
 import { trust } from "./gauge.js";
 import { NewCase } from "./newcase.js";
+import { Overview } from "./overview.js";
 import { waterfall } from "./waterfall.js";
 import * as urlState from "./state.js";
 import { WhatIf } from "./whatif.js";
@@ -23,7 +24,7 @@ const HINTS = {
 };
 const answers = new AnswerCache();
 const state = urlState.read();
-let about, cases, whatIf, changes, newCase;
+let about, cases, whatIf, changes, newCase, overview;
 let current = { view: null, sum: null, literals: null, frontier: null, row: null, other: null };
 let turn = 0; // counts the opened cases, so that answers for an earlier case are ignored
 let settling = null;
@@ -368,6 +369,22 @@ async function copyLink() {
   }
 }
 
+// The page shows one case, or the summary of all cases that match the search.
+function showView(view, isUserAction = true) {
+  state.view = about.is_table ? view : "case";
+  const isAll = state.view === "all";
+  byId("overview").hidden = !isAll;
+  byId("case-view").hidden = isAll;
+  byId("view").textContent = isAll ? "One case" : "All cases";
+  if (isUserAction) urlState.write(state, true);
+  if (!isAll) {
+    overview.stop();
+    return;
+  }
+  document.title = "All cases - anchorline Studio";
+  overview.load(cases.search, { k: state.k, sigma: state.sigma, ...classChoice() });
+}
+
 function setTheme(selected) {
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   const name = selected ?? localStorage.getItem("anchorline-theme") ?? system;
@@ -382,6 +399,12 @@ function wire() {
   state.k = Math.min(state.k, about.most_k);
   byId("k").addEventListener("input", (event) => move({ k: Number(event.target.value) }, event.timeStamp));
   byId("sigma").addEventListener("input", (event) => move({ sigma: Number(event.target.value) }, event.timeStamp));
+  byId("view").hidden = !about.is_table;
+  byId("view").addEventListener("click", () => {
+    showView(state.view === "all" ? "case" : "all");
+    if (state.view === "case" && !current.view) showErrors(openCase(state.case, false));
+    byId("main").focus();
+  });
   byId("copy-link").addEventListener("click", () => showErrors(copyLink()));
   const other = () => (document.documentElement.dataset.theme === "dark" ? "light" : "dark");
   byId("theme").addEventListener("click", () => setTheme(other()));
@@ -404,7 +427,8 @@ function wire() {
   window.addEventListener("popstate", () => {
     Object.assign(state, urlState.read());
     current.answer = null;
-    showErrors(openCase(state.case, false));
+    showView(state.view, false);
+    if (state.view === "case") showErrors(openCase(state.case, false));
   });
 }
 
@@ -425,13 +449,17 @@ async function start() {
       byId("main").focus();
     }
     current.answer = null;
+    if (state.view === "all") showView("case", false);
     showErrors(openCase(position));
   };
   cases = new Cases(about, { open, compare: setCompare, onError: showError });
   cases.changed = () => {
+    const isOther = state.search !== cases.search;
     Object.assign(state, { search: cases.search, sort: byId("sort").value });
     urlState.write(state);
+    if (state.view === "all" && isOther) showView("all", false);
   };
+  overview = new Overview(about, byId("overview"), { open, onError: showError });
   const edit = (edits, broken) => {
     byId("error").hidden = true;
     Object.assign(state, { edits, broken });
@@ -469,7 +497,8 @@ async function start() {
   byId("search").value = state.search;
   byId("sort").value = state.sort;
   wire();
-  await Promise.all([cases.load(), openCase(state.case, false)]);
+  showView(state.view, false);
+  await Promise.all([cases.load(), state.view === "case" ? openCase(state.case, false) : null]);
 }
 
 showErrors(start());

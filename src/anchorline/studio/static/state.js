@@ -24,6 +24,7 @@ export function read() {
     case: parseWhole(query.get("case"), DEFAULTS.case),
     k: Math.max(1, parseWhole(query.get("k"), DEFAULTS.k)),
     sigma: Number.isFinite(sigma) && sigma >= 0 && sigma <= 4 && query.has("sigma") ? sigma : DEFAULTS.sigma,
+    view: query.get("view") === "all" ? "all" : "case",
     compare: parseWhole(query.get("compare"), null),
     output: query.get("output"),
     row: isValues(ownRow) ? ownRow : null,
@@ -36,6 +37,7 @@ export function read() {
 
 export function address(state) {
   const query = new URLSearchParams({ case: state.case, k: state.k, sigma: state.sigma });
+  if (state.view === "all") query.set("view", "all");
   if (state.compare !== null) query.set("compare", state.compare);
   if (state.output !== null) query.set("output", state.output);
   if (state.row !== null) query.set("row", JSON.stringify(state.row));

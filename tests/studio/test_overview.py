@@ -1,0 +1,207 @@
+"""The summary of many cases and the difference of two groups, over HTTP."""
+
+import threading
+import time
+
+import httpx
+import numpy as np
+import pandas as pd
+import pytest
+
+import anchorline as al
+from anchorline.studio import cohort as cohort_module
+from anchorline.studio.catalog import Catalog
+from anchorline.studio.cohort import Cohort
+from anchorline.studio.job_queue import JobCanceledError
+from helpers.studio import HOSTILE, SlowModel, client_of, cohort_explainer, cohort_table, hostile_explainer, live
+from helpers.studio import slow_explainer as slow
+
+
+@pytest.fixture(scope="module")
+def server():
+    truth = cohort_table()[1]
+    with live(cohort_explainer(), name="loans", truth=("approved?", truth)) as running:
+        yield running
+
+
+def whole(client, path="/overview", **body):
+    """Ask until the answer is complete, as the page does; return it and all progress before."""
+    seen = []
+    for _ in range(200):
+        response = client.post(path, json=body)
+        assert response.status_code == 200, response.text
+        answer = response.json()
+        seen.append(answer.get("progress"))
+        if answer["is_done"]:
+            return answer, seen
+    raise AssertionError("The summary was never complete.")
+
+
+@pytest.fixture(scope="module")
+def answer(client):
+    return whole(client, n_rows=30, k=3)[0]
+
+
+@pytest.fixture(scope="module")
+def many():
+    """The same cases, explained by the library."""
+    frame, _ = cohort_table()
+    chosen = np.sort(np.random.default_rng(0).choice(len(frame), 30, replace=False))
+    explainer = al.Explainer(
+        cohort_explainer().model, al.Table(frame), classes=["declined", "approved"], output="approved"
+    )
+    return chosen, explainer.explain_many(frame.iloc[chosen].reset_index(drop=True), k=3)
+
+
+def test_facts_and_verdicts_are_those_of_the_library(answer, many):
+    chosen, explained = many
+    summary, expected = answer["summary"], explained.summary()
+    assert (answer["found"], answer["n_sampled"], answer["n_explained"]) == (120, 30, 30)
+    assert summary["output"] == "P(approved)"
+    assert [fact["name"] for fact in summary["facts"]] == [each.name for each in expected.attributes]
+    for fact, each in zip(summary["facts"], expected.attributes, strict=True):
+        assert (fact["n_rows"], fact["adds"]) == (each.n_rows, each.adds)
+    assert {each["name"].upper(): each["count"] for each in summary["verdicts"]} == expected.verdicts
+    assert summary["least_trustworthy"][0]["position"] == chosen[expected.least_trustworthy[0][0]]
+
+
+def test_points_hold_the_values_of_the_cases(answer):
+    frame, _ = cohort_table()
+    income = next(fact for fact in answer["summary"]["facts"] if fact["key"] == "income")
+    assert all(frame["income"][position] == value for position, _, value in income["points"])
+
+
+def test_rules_are_those_of_the_library(answer, many):
+    chosen, explained = many
+    expected = explained.rules(share=0.8, max_rules=8)
+    assert answer["rules"]["headline"] == expected.headline
+    assert [rule["position"] for rule in answer["rules"]["rules"]] == [chosen[rule.row] for rule in expected.rules]
+
+
+def test_decisions_are_compared_with_the_truth(answer):
+    frame, truth = cohort_table()
+    scores = cohort_explainer().model(frame)[:, 1]
+    decided = np.where(scores > 0.5, "approved", "declined")
+    outcomes = answer["outcomes"]
+    counts = pd.crosstab(truth, decided).loc[["approved", "declined"], ["approved", "declined"]]
+    assert outcomes["confusion"] == {"labels": ["approved", "declined"], "counts": counts.to_numpy().tolist()}
+    assert outcomes["right"]["value"] == np.mean(truth == decided)
+    assert outcomes["right"]["low"] < outcomes["right"]["value"] < outcomes["right"]["high"]
+    bins = outcomes["calibration"]
+    assert sum(each["n"] for each in bins) == 120
+    high = scores > 0.85
+    assert bins[-1]["found"]["value"] == np.mean(truth[high] == "approved")
+    histogram = outcomes["scores"]
+    assert histogram["label"] == "approved"
+    assert sum(histogram["positive"][50:]) == np.sum((truth == "approved") & (scores >= 0.5))
+    assert np.array_equal(np.add(histogram["positive"], histogram["negative"]), histogram["all"])
+
+
+def test_the_truth_is_listed_with_the_rows(client):
+    _, truth = cohort_table()
+    rows = client.get("/rows?limit=9").json()["rows"]
+    assert [row["truth"] for row in rows] == truth[:9].tolist()
+    assert client.get("/page/about").json()["target"] == "approved?"
+
+
+def test_two_groups_are_compared(client):
+    found, _ = whole(client, "/overview/compare", search="owner=yes", other="owner=no", n_rows=30, k=3)
+    comparison = found["comparison"]
+    by_name = {(each["kind"], each["name"]): each for each in comparison["differences"]}
+    assert by_name["adds", "owner"]["first"] > 0.5 > by_name["adds", "owner"]["second"]
+    assert by_name["adds", "owner"]["is_clear"]
+    assert comparison["differences"][0]["is_clear"]
+
+
+def test_a_complete_summary_is_kept(server, client, answer):
+    before = server.studio.metrics.value("anchorline_model_rows_total")
+    again, seen = whole(client, n_rows=30, k=3)
+    assert again == answer
+    assert len(seen) == 1
+    assert server.studio.metrics.value("anchorline_model_rows_total") == before
+
+
+def test_searches_without_cases_and_wrong_requests(client):
+    empty, _ = whole(client, search="income>1000")
+    assert (empty["found"], empty["summary"], empty["rules"]) == (0, None, None)
+    nothing, _ = whole(client, "/overview/compare", search="income>1000", other="owner=yes", n_rows=20)
+    assert nothing["comparison"] is None
+    for body in ({"n_rows": 10_000}, {"search": "x" * 300}, {"k": 99}, {"output": "nothing"}, {"extra": 1}):
+        response = client.post("/overview", json=body)
+        assert (response.status_code, response.headers["content-type"]) == (422, "application/problem+json")
+
+
+def test_the_schema_describes_the_routes(client):
+    paths = client.get("/openapi.json").json()["paths"]
+    for path in ("/overview", "/overview/compare"):
+        schema = paths[path]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+        assert schema["$ref"].endswith("Answer")
+
+
+def test_work_has_progress_and_stops_when_nobody_asks():
+    """A slow model: the first answer comes within seconds, and others are answered meanwhile."""
+    model = SlowModel(0.2)
+    with live(slow(model)) as running, client_of(running, timeout=30) as client:
+        start = time.monotonic()
+        first = client.post("/overview", json={"n_rows": 40}).json()
+        assert not first["is_done"]
+        assert 0 < first["progress"] < 1
+        assert time.monotonic() - start < 10
+        asked = {"url": f"{running.base}/overview", "headers": client.headers, "timeout": 30}
+        calls = model.calls
+        time.sleep(0.5)
+        assert model.calls == calls
+        other = threading.Thread(target=lambda: httpx.post(**asked, json={"n_rows": 40}))
+        other.start()
+        assert client.get("/rows?limit=1").status_code == 200
+        assert client.post("/overview", json={"n_rows": 40}).json()["n_explained"] >= first["n_explained"]
+        other.join()
+
+
+def test_rows_of_a_canceled_request_are_not_lost(monkeypatch):
+    """A canceled request makes rows fail, which the next request explains."""
+    explainer = cohort_explainer()
+    catalog, calls = Catalog(explainer), []
+
+    def explain(positions):
+        calls.append(positions)
+        return cohort_module.explain_positions(
+            explainer, catalog, positions, {"k": 2, "n_samples": 50, "n_certify": 50}
+        )
+
+    cohort = Cohort(catalog, "", 20, explain)
+    monkeypatch.setattr(cohort_module, "raise_if_canceled", lambda: (_ for _ in ()).throw(JobCanceledError))
+    with pytest.raises(JobCanceledError):
+        cohort.step()
+    assert (cohort.n_done, len(cohort.explained)) == (0, 0)
+    monkeypatch.undo()
+    cohort.step(60)
+    assert cohort.is_done
+    assert [position for position, _ in cohort.explained] == cohort.positions.tolist()
+    assert calls[0] == calls[1]
+
+
+def test_texts_from_data_are_escaped_and_other_targets_named():
+    """Markup is text; a target that no answer equals is named, and a wrong number of values is refused."""
+    explainer = hostile_explainer()
+    with live(explainer, truth=(HOSTILE, ["1"] * 120)) as running, client_of(running, timeout=30) as client:
+        found, _ = whole(client, n_rows=20, k=3)
+        assert found["outcomes"]["mismatch"][0] == ["1"]
+        assert "\u202e" not in found["outcomes"]["target"]
+        assert all("\u202e" not in fact["name"] for fact in found["summary"]["facts"])
+    with (
+        pytest.raises(al.errors.ParameterError, match="2 values for 120 cases"),
+        live(explainer, truth=("x", [1, 2])),
+    ):
+        pass
+
+
+def test_numbers_are_compared_with_the_truth():
+    frame, _ = cohort_table()
+    truth = frame["income"] * 2.0
+    explainer = al.Explainer(lambda rows: rows["income"].to_numpy() * 2.0 + 1, al.Table(frame), output="price")
+    with live(explainer, truth=("price", truth)) as running, client_of(running, timeout=30) as client:
+        found, _ = whole(client, n_rows=20, k=2)
+        assert found["outcomes"]["numbers"]["mean_absolute_error"] == pytest.approx(1)
+        assert len(found["outcomes"]["numbers"]["tenths"]) == 10
+        assert "number" in found["rules"]["headline"]
