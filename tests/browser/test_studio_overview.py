@@ -24,6 +24,11 @@ def test_the_whole_model_is_summarized_filtered_and_compared(opened, cohort):
     """One page, because a summary costs seconds: truth, threshold, effect, rules, filter and comparison."""
     page = opened("case=1&search=owner%3Dyes", studio=cohort)
     page.wait_for_selector("#waterfall tr.total")
+    truth = cohort_table(50)[1]
+    assert page.locator("#kicker").inner_text().endswith(f"(true decision: {truth[1]})")
+    page.select_option("#output", "approved")
+    with page.expect_response(lambda response: "/rows?" in response.url and "output=approved" in response.url):
+        page.select_option("#sort", "low")
     page.click("#view")
     page.wait_for_selector("#overview-head progress, #rules")
     complete(page)
@@ -64,3 +69,22 @@ def test_the_summary_stops_fits_a_phone_and_shows_markup_as_text(opened):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert "<script>" in page.locator("#overview").inner_text()
         assert page.title() == "All cases - anchorline Studio"
+
+
+def test_an_undecided_verdict_can_be_measured_on_more_neighbors(opened, cohort):
+    page, bodies = opened("case=2", studio=cohort), []
+    page.wait_for_selector("#waterfall tr.total")
+
+    def undecide(route):
+        bodies.append(route.request.post_data_json)
+        view = (answer := route.fetch()).json()
+        view["verdict"] |= {"name": "undecided", "title": "undecided"}
+        route.fulfill(response=answer, json=view)
+
+    page.route("**/page/explain", undecide)
+    page.reload()
+    page.click("#measure-more")
+    page.wait_for_selector("#trust p:has-text('at most 20,000 neighbors')")
+    assert {"n_certify": 20_000}.items() <= bodies[-1].items()
+    assert "measure=more" in page.url
+    page.unroute("**/page/explain")

@@ -108,6 +108,10 @@ def test_hostile_and_long_texts(client):
     listed = client.get("/rows", params={"search": "#3"}).json()["rows"][0]["values"][0]
     assert len(listed) == 1001
     assert len(client.post("/explain", json={"row": 3, "k": 2}).json()["instance"]) == 2 * 401 + 1
+    typed = {"row": {"text": "good " * 8000}, "k": 2, "n_samples": 50, "n_certify": 0}
+    assert client.post("/explain", json=typed).status_code == 200
+    typed["row"]["text"] *= 3
+    assert client.post("/explain", json=typed).status_code == 422
 
 
 def test_images_are_named_by_position_and_read_when_needed(pictures):

@@ -13,6 +13,7 @@ from anchorline.studio import cohort as cohort_module
 from anchorline.studio.catalog import Catalog
 from anchorline.studio.cohort import Cohort
 from anchorline.studio.job_queue import JobCanceledError
+from anchorline.studio.views import page_words
 from helpers.studio import HOSTILE, SlowModel, client_of, cohort_explainer, cohort_table, hostile_explainer, live
 from helpers.studio import slow_explainer as slow
 
@@ -105,7 +106,7 @@ def test_the_truth_is_listed_with_the_rows(client):
 
 
 def test_two_groups_are_compared(client):
-    found, _ = whole(client, "/overview/compare", search="owner=yes", other="owner=no", n_rows=30, k=3)
+    found, _ = whole(client, "/overview/compare", search="owner=yes", other="owner=no", n_rows=16, k=3)
     comparison = found["comparison"]
     by_name = {(each["kind"], each["name"]): each for each in comparison["differences"]}
     assert by_name["adds", "owner"]["first"] > 0.5 > by_name["adds", "owner"]["second"]
@@ -124,7 +125,7 @@ def test_a_complete_summary_is_kept(server, client, answer):
 def test_searches_without_cases_and_wrong_requests(client):
     empty, _ = whole(client, search="income>1000")
     assert (empty["found"], empty["summary"], empty["rules"]) == (0, None, None)
-    nothing, _ = whole(client, "/overview/compare", search="income>1000", other="owner=yes", n_rows=20)
+    nothing, _ = whole(client, "/overview/compare", search="income>1000", other="owner=yes", n_rows=2)
     assert nothing["comparison"] is None
     for body in ({"n_rows": 10_000}, {"search": "x" * 300}, {"k": 99}, {"output": "nothing"}, {"extra": 1}):
         response = client.post("/overview", json=body)
@@ -169,7 +170,7 @@ def test_rows_of_a_canceled_request_are_not_lost(monkeypatch):
             explainer, catalog, positions, {"k": 2, "n_samples": 50, "n_certify": 50}
         )
 
-    cohort = Cohort(catalog, "", 20, explain)
+    cohort = Cohort(catalog, "", 8, explain)
     monkeypatch.setattr(cohort_module, "raise_if_canceled", lambda: (_ for _ in ()).throw(JobCanceledError))
     with pytest.raises(JobCanceledError):
         cohort.step()
@@ -185,7 +186,7 @@ def test_texts_from_data_are_escaped_and_other_targets_named():
     """Markup is text; a target that no answer equals is named, and a wrong number of values is refused."""
     explainer = hostile_explainer()
     with live(explainer, truth=(HOSTILE, ["1"] * 120)) as running, client_of(running, timeout=30) as client:
-        found, _ = whole(client, n_rows=20, k=3)
+        found, _ = whole(client, n_rows=6, k=3)
         assert found["outcomes"]["mismatch"][0] == ["1"]
         assert "\u202e" not in found["outcomes"]["target"]
         assert all("\u202e" not in fact["name"] for fact in found["summary"]["facts"])
@@ -201,7 +202,40 @@ def test_numbers_are_compared_with_the_truth():
     truth = frame["income"] * 2.0
     explainer = al.Explainer(lambda rows: rows["income"].to_numpy() * 2.0 + 1, al.Table(frame), output="price")
     with live(explainer, truth=("price", truth)) as running, client_of(running, timeout=30) as client:
-        found, _ = whole(client, n_rows=20, k=2)
+        found, _ = whole(client, n_rows=5, k=2)
         assert found["outcomes"]["numbers"]["mean_absolute_error"] == pytest.approx(1)
         assert len(found["outcomes"]["numbers"]["tenths"]) == 10
         assert "number" in found["rules"]["headline"]
+
+
+def test_a_report_is_complete_for_the_file():
+    """Case, values, truth, fingerprints, date and other sums, and no advice to programmers."""
+    truth = cohort_table()[1]
+    with (
+        live(cohort_explainer(), name="loans", truth=("decision", truth), fingerprint="sha256:ab12") as running,
+        client_of(running, timeout=30) as client,
+    ):
+        body = {"row": 3, "k": 2, "n_samples": 60, "n_certify": 60, "alternatives": 3}
+        page = client.post("/page/report", json=body).text
+        view = client.post("/page/explain", json=body).json()
+    frame, _ = cohort_table()
+    section = page[page.index("For the file") :]
+    assert "number 3 of the table" in section
+    assert f"<dt>True outcome</dt><dd>{truth[3]}</dd>" in section
+    assert "<dd>sha256:ab12</dd>" in section
+    assert "table:" in section
+    for name in frame:
+        assert f"<dt>{name}</dt><dd>{frame[name][3]}</dd>" in section
+    assert "n_certify=" not in page.replace('"n_certify"', "")
+    assert "Type " not in view["verdict"]["meaning"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("Open. Type n_certify=40_000 to measure more neighbors.", "Open. More neighbors would decide it."),
+        ("Type a smaller sigma, such as sigma=1.", "Look farther, so that more facts change."),
+    ],
+)
+def test_advice_fits_the_page(typed, shown):
+    assert page_words(typed) == shown

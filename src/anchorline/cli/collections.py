@@ -1,8 +1,8 @@
 """Collections of texts and images for ``anchorline serve``: a column of a table, or the files of a folder."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from anchorline.errors import InstanceError, ParameterError, TableFileError
 from anchorline.io import read_table
 
 _SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"}
-_KEPT = 8  # images in memory
+_KEPT, _KEPT_BYTES = 8, 256_000_000  # images in memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +49,30 @@ class CollectionOptions(CutOptions):
 
 
 class ImageFiles(Sequence[np.ndarray]):
-    """Images that are read when they are needed; the last few stay in memory."""
+    """Images that are read when they are needed; the last few stay in memory, as far as their bytes allow."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths, self._read = paths, lru_cache(_KEPT)(self._image)
+        self._paths, self._lock = paths, threading.Lock()
+        self._kept: dict[int, np.ndarray] = {}  # the last one was used last
 
     def __len__(self) -> int:
         return len(self._paths)
 
     def __getitem__(self, i: Any) -> Any:
-        return self._read(i)
+        place = range(len(self))[i]
+        with self._lock:
+            image = self._kept.pop(place, None)
+        image = self._image(place) if image is None else image
+        with self._lock:
+            self._kept[place] = image
+            while len(self._kept) > 1 and (len(self._kept) > _KEPT or self.n_bytes > _KEPT_BYTES):
+                del self._kept[next(iter(self._kept))]
+        return image
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory of the images that are kept."""
+        return sum(image.nbytes for image in self._kept.values())
 
     def _image(self, i: int) -> np.ndarray:
         try:

@@ -1,5 +1,6 @@
 """The command ``anchorline serve``."""
 
+import hashlib
 import logging
 from dataclasses import replace
 from pathlib import Path
@@ -111,22 +112,8 @@ def serve(
             "Type: anchorline serve --demo, or: anchorline serve MODEL --data FILE"
         )
     print_message("Loading the model and the cases." if is_collection else "Loading the model and the table.")
-    if demo:
-        from anchorline.studio.demo import demo_explainer, demo_truth  # noqa: PLC0415
-
-        explainer, default_name, truth = demo_explainer(), "loan-decisions", demo_truth()
-    else:
-        if spec is None or (data is None and not is_collection):
-            missing, given = ("MODEL", "Data") if spec is None else ("--data FILE", "MODEL")
-            raise ParameterError(f"{given} was given without {missing}. Type: anchorline serve MODEL --data FILE")
-        truth = None
-        if data is None:
-            space: Any = collection_options.space(output_options.column)
-            output_options = replace(output_options, column=None)
-        else:
-            space, truth = table_options.space_and_truth(data, target)
-        cache = cache_options.open(spec, loaded := model_options.load(spec))
-        explainer, default_name = output_options.explainer(loaded, space, cache), _model_name(spec)
+    parts = (collection_options, table_options, output_options, model_options, cache_options)
+    explainer, default_name, truth = _demo() if demo else _loaded(spec, data, target, *parts)
     print_message("Asking the model for its first answers.")
     _check_first_row(explainer)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
@@ -141,13 +128,53 @@ def serve(
         proxy=Proxy(behind_proxy, user_header, root_path),
         audit_log=audit_log,
         truth=truth,
+        fingerprint=None if spec is None else _digest(spec),
         limits=StudioLimits(max_samples=max_samples, queue=queue, workers=workers, timeout=time_limit),
     ).run()
+
+
+def _demo() -> tuple[Explainer, str, Any]:
+    """Return the explainer, the name and the true outcomes of the demonstration."""
+    from anchorline.studio.demo import demo_explainer, demo_truth  # noqa: PLC0415  the extra may be missing
+
+    return demo_explainer(), "loan-decisions", demo_truth()
+
+
+def _loaded(
+    spec: str | None,
+    data: str | None,
+    target: list[str] | None,
+    collection_options: CollectionOptions,
+    table_options: TableOptions,
+    output_options: OutputOptions,
+    model_options: ModelOptions,
+    cache_options: CacheOptions,
+) -> tuple[Explainer, str, Any]:
+    """Return the explainer of a model, its default name, and the true outcomes if there is a target."""
+    if spec is None or (data is None and not collection_options.is_given):
+        missing, given = ("MODEL", "Data") if spec is None else ("--data FILE", "MODEL")
+        raise ParameterError(f"{given} was given without {missing}. Type: anchorline serve MODEL --data FILE")
+    truth = None
+    if data is None:
+        space: Any = collection_options.space(output_options.column)
+        output_options = replace(output_options, column=None)
+    else:
+        space, truth = table_options.space_and_truth(data, target)
+    cache = cache_options.open(spec, loaded := model_options.load(spec))
+    return output_options.explainer(loaded, space, cache), _model_name(spec), truth
 
 
 def _model_name(spec: str) -> str:
     """Return a model's name from its file or address, without the query, which may contain a key."""
     return Path(urlsplit(spec).path if "://" in spec else spec).stem
+
+
+def _digest(spec: str) -> str | None:
+    """Return the SHA-256 of a model's file; None for models that are not a file."""
+    if not Path(spec).is_file():
+        return None
+    with Path(spec).open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
 def _check_first_row(explainer: Explainer) -> None:

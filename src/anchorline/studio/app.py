@@ -65,6 +65,8 @@ class Studio:
         File to which one line per request about a case is appended.
     truth
         What the model predicts, as it turned out: the name of this column, and one value per case.
+    fingerprint
+        What identifies the model in reports, such as the digest of its file.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Studio:
         proxy: Proxy | None = None,
         audit_log: Path | None = None,
         truth: tuple[str, Sequence[Any]] | None = None,
+        fingerprint: str | None = None,
     ) -> None:
         self.proxy, self.audit = proxy or Proxy(), AuditLog(audit_log)
         self.name, self.limits, self.metrics = name, limits or StudioLimits(), Metrics()
@@ -85,7 +88,9 @@ class Studio:
         self.explainer, model = lock_model(explainer, self.metrics)
         self.catalog = Catalog(self.explainer)
         known = None if truth is None else checked_truth(*truth, self.catalog.n_rows)
-        self.service = ExplanationService(self.explainer, model, self.catalog, self.limits, self.name, known)
+        self.service = ExplanationService(
+            self.explainer, model, self.catalog, self.limits, self.name, known, fingerprint
+        )
         self.cohorts = CohortService(self.service.explainer_for, self.catalog, known)
         self.jobs = JobQueue(self.limits, self.metrics)
         self.files = static_files()
@@ -126,6 +131,7 @@ class Studio:
             "version": __version__,
             "rows": self.catalog.n_rows,
             "fingerprint": self.explainer.space.fingerprint,
+            "model_fingerprint": self.service.fingerprint,
             "is_ranked": target.task != "label",
             "columns": self.catalog.cases.describe(),
             "notices": [printable(finding.text) for finding in self.explainer.setup.known],

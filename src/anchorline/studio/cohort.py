@@ -36,7 +36,7 @@ class Cohort:
         self, catalog: Catalog, search: str, n_rows: int, explain: Callable[[list[int]], Explanations]
     ) -> None:
         self._catalog, self._search, self._explain = catalog, search, explain
-        self._n_rows = max(20, min(n_rows, _MAX_VALUES // max(1, len(catalog.names))))
+        self._n_rows = min(n_rows, max(20, _MAX_VALUES // max(1, len(catalog.names))))
         self._lock, self._chunk = threading.Lock(), 2
         self.found: np.ndarray | None = None  # None while the model's answers, which the search needs, are unknown
         self.positions, self.answered = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)

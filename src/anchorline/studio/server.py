@@ -167,6 +167,7 @@ def prepare(
     proxy: Proxy | None = None,
     audit_log: Path | None = None,
     truth: tuple[str, Sequence[Any]] | None = None,
+    fingerprint: str | None = None,
 ) -> StudioServer:
     """Return a server that listens, and that answers once `run` is called.
 
@@ -192,6 +193,8 @@ def prepare(
         File to which one line per request about a case is appended.
     truth
         What the model predicts, as it turned out: the name of this column, and one value per case.
+    fingerprint
+        What identifies the model in reports, such as the digest of its file.
     """
     token = token_from_environment() if with_token else None
     if token is None and not is_loopback(host):
@@ -202,7 +205,13 @@ def prepare(
     is_wildcard = host in ("0.0.0.0", "::")
     loopback_names = LOOPBACK if is_wildcard or is_loopback(host) else frozenset()
     hosts = loopback_names | {host} | allow_hosts
-    options: dict[str, Any] = {"limits": limits, "proxy": proxy, "audit_log": audit_log, "truth": truth}
+    options: dict[str, Any] = {
+        "limits": limits,
+        "proxy": proxy,
+        "audit_log": audit_log,
+        "truth": truth,
+        "fingerprint": fingerprint,
+    }
     studio = Studio(explainer, name=name, token=token, hosts=hosts, **options)
     listener = bind(host, port)
     return StudioServer(studio, listener, studio_link(host, listener.getsockname()[1], token), on_ready)

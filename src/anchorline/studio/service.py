@@ -26,9 +26,10 @@ from anchorline.result.verification import Outcome, Verification
 from anchorline.search.case import Case
 from anchorline.search.leaves.tracing import trace_sums
 from anchorline.settings import N_SAMPLES, NODE_LIMIT, Settings
+from anchorline.spaces.table import Table
 from anchorline.studio.cache import ObjectCache
 from anchorline.studio.catalog import Catalog
-from anchorline.studio.evidence import filed
+from anchorline.studio.evidence import About, filed
 from anchorline.studio.limits import MAX_ALTERNATIVES, MAX_TERMS, StudioLimits
 from anchorline.studio.problems import Problem
 from anchorline.studio.schemas import (
@@ -41,7 +42,7 @@ from anchorline.studio.schemas import (
 )
 from anchorline.studio.search_time import SearchTooLongError, limited_search
 from anchorline.studio.truth import Truth
-from anchorline.studio.views import changes_view, explanation_view, frontier_answer, frontier_view
+from anchorline.studio.views import changes_view, explanation_view, frontier_answer, frontier_view, page_words
 from anchorline.verify import verify
 
 logger = logging.getLogger("anchorline.studio")
@@ -63,9 +64,10 @@ class ExplanationService:
         limits: StudioLimits,
         name: str = "model",
         truth: Truth | None = None,
+        fingerprint: str | None = None,
     ) -> None:
         self._explainer, self._model, self._catalog, self._limits = explainer, model, catalog, limits
-        self._name, self.truth = name, truth
+        self._name, self.truth, self.fingerprint = name, truth, fingerprint
         self._explanations, self._prepared = ObjectCache(_MAX_EXPLANATIONS), ObjectCache(_MAX_PREPARED)
         self._means = ObjectCache(_MAX_EXPLANATIONS)
         self._search_seconds = limits.timeout * _SEARCH_SHARE
@@ -94,7 +96,12 @@ class ExplanationService:
         frontier = self._frontier(FrontierRequest(**shared))
         page = html.page(explanation, frontier, self._training_mean(explanation))
         listed = self._explanation(request.model_copy(update={"alternatives": request.alternatives or _LISTED}))
-        return filed(page, explanation, listed, self._name, request.row).encode()
+        row, names = self._catalog.parse_row(request.row), self._catalog.names
+        truth = self.truth.texts([row])[0] if self.truth is not None and isinstance(row, int) else None
+        is_table = isinstance(self._explainer.space, Table)  # a text or an image is in the report already
+        values = dict(zip(names, explanation.instance, strict=True)) if is_table else {}
+        about = About(self._name, self.fingerprint, request.row, values, truth)
+        return page_words(filed(page, explanation, listed, about)).encode()
 
     def kserve(self, request: KServeRequest) -> bytes:
         """Return predictions and explanations (each one its sealed JSON) in the order of the instances.

@@ -87,8 +87,26 @@ def _verdict(explanation: Explanation) -> dict[str, str]:
     return {
         "name": certificate.verdict.name.lower(),
         "title": certificate.verdict_title,
-        "meaning": verdict_reason(certificate, n_warnings=len(explanation.warnings)),
+        "meaning": page_words(verdict_reason(certificate, n_warnings=len(explanation.warnings))),
     }
+
+
+# What a reader of the page can do instead of what a programmer types.
+_PAGE_WORDS = {
+    r"Type n_certify=[\d_]+ to measure more neighbors\.": "More neighbors would decide it.",
+    r"Type a smaller tolerance to measure more neighbors\.": "More neighbors would decide it.",
+    r"Type budget=[\d_]+ to ask more\.": "More queries would decide it.",
+    r"Type n_certify=[\d_]+ to measure how far this explanation can be trusted\.": "It was not measured how far "
+    "this explanation can be trusted.",
+    r"Type a smaller sigma, such as sigma=1\.": "Look farther, so that more facts change.",
+}
+
+
+def page_words(text: str) -> str:
+    """Return a text, or a page, with advice to programmers replaced by words that fit a page."""
+    for pattern, words in _PAGE_WORDS.items():
+        text = re.sub(pattern, words, text)
+    return text
 
 
 def clipping_text(certificate: Certificate) -> str:

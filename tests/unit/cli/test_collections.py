@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from anchorline.cli import collections as collections_module
 from anchorline.cli import serve as serve_module
 from anchorline.cli.app import run
 from anchorline.cli.collections import CollectionOptions, ImageFiles, image_files, texts_of
@@ -91,6 +92,17 @@ def test_files_are_read_when_they_are_needed(folder):
         files[1]
     with pytest.raises(InstanceError, match="no image file"):
         image_files(str(folder))
+
+
+def test_images_in_memory_are_bounded_by_their_bytes(folder, monkeypatch):
+    for i in range(4):
+        Image.fromarray(np.zeros((100, 100, 3), dtype=np.uint8)).save(folder / "photos" / f"c{i}.png")
+    monkeypatch.setattr(collections_module, "_KEPT_BYTES", 70_000)
+    files = ImageFiles(image_files("photos"))
+    for i in range(len(files)):
+        assert files[i] is files[i]
+    assert files.n_bytes == 60_000
+    assert len(files[-1]) == 100
 
 
 def test_texts_are_those_of_one_column(folder):

@@ -34,7 +34,8 @@ const isNewCase = () => state.row !== null;
 const caseName = () => (isNewCase() ? "New case" : `Case ${state.case}`);
 const classChoice = () => (state.output === null ? {} : { output: state.output });
 const shownRow = () => (isNewCase() ? state.row : state.case);
-const request = (position = shownRow(), k = state.k) => ({ row: position, k, sigma: state.sigma, ...classChoice() });
+const certify = () => (state.measure ? { n_certify: about.most_samples } : {});
+const request = (position = shownRow(), k = state.k) => ({ row: position, k, sigma: state.sigma, ...classChoice(), ...certify() });
 const frontierRequest = () => ({ row: shownRow(), sigma: state.sigma, ks: ks(), ...classChoice() });
 const ks = () => Array.from({ length: about.most_k }, (_, i) => i + 1);
 
@@ -102,15 +103,28 @@ function drawSum(sum, literals) {
 
 function drawView(view) {
   const row = current.row;
-  byId("kicker").textContent = `${caseName()}: the model\u2019s answer`;
+  const truth = row?.truth === undefined || row.truth === null ? "" : ` (true ${about.target}: ${row.truth})`;
+  byId("kicker").textContent = `${caseName()}: the model\u2019s answer${truth}`;
   fill(byId("headline"), ...headline());
   document.title = `${caseName()}: ${row?.answer ?? ""} - anchorline Studio`;
   drawValues(row);
   drawSum(view.sum, view.literals);
   fill(byId("legend"), view.legend.map((line) => h("p", null, line)));
-  fill(byId("trust"), ...trust(view));
+  fill(byId("trust"), ...trust(view), measureMore(view));
   byId("trust").classList.remove("stale");
   drawRecord(view);
+}
+
+// An undecided verdict may be decided by more neighbors, as many as the server allows.
+function measureMore(view) {
+  if (view.verdict.name !== "undecided") return null;
+  if (state.measure) return h("p", { class: "note" }, `This server measures at most ${about.most_samples.toLocaleString("en")} neighbors.`);
+  const more = () => {
+    state.measure = true;
+    urlState.write(state);
+    showErrors(openCase(state.case, false));
+  };
+  return h("p", null, h("button", { type: "button", id: "measure-more", onclick: more }, "Measure more neighbors"));
 }
 
 // All values of the case, in the order of the columns.
@@ -197,7 +211,7 @@ async function openCase(position, isNew = true, ownRow = null) {
   const loaded = isNewCase() ? loadNewRow() : loadRow(position);
   const [view, row] = await Promise.all([answers.post("/page/explain", request()), loaded]);
   if (ownTurn !== turn) return;
-  current = { ...current, view, row, frontier: null };
+  current = { ...current, view, row, frontier: null, others: null };
   drawView(view);
   drawSliders();
   changes.open(view);
@@ -215,6 +229,7 @@ async function loadRest(ownTurn) {
   drawFrontier();
   const others = await answers.post("/page/explain", { ...request(), alternatives: 4 });
   if (ownTurn !== turn) return;
+  current.others = others;
   drawOthers(others);
   drawDoubt(others);
 }
@@ -283,6 +298,8 @@ function setOutput(output) {
   state.output = output;
   urlState.write(state);
   byId("output").value = output ?? "";
+  cases.output = output;
+  if (byId("sort").value !== "position") cases.restart();
   showErrors(openCase(state.case, false));
 }
 
@@ -352,13 +369,24 @@ async function download(format) {
   const [headlineText, sentenceText] = [byId("headline").textContent.trim(), byId("sentence").textContent];
   const shown = (i) => valueText(current.row?.values[i] ?? null).slice(0, 100); // a text may be long
   const values = about.columns.map((column, i) => `${column.name} ${shown(i)}`).join(", ");
-  const footer = `${values}. Model ${about.name}, data ${about.fingerprint}, ${new Date().toISOString().slice(0, 10)}.`;
+  const model = about.model_fingerprint === null ? about.name : `${about.name} (${about.model_fingerprint})`;
+  const n = current.others?.alternatives.length ?? 0;
+  const cut = current.others?.alternatives_complete === false ? " or more" : "";
+  const doubt = n ? `${n}${cut} other sums fit as well. ` : "";
+  const truth = current.row?.truth ? `True ${about.target}: ${current.row.truth}. ` : "";
+  const footer = `${doubt}${truth}${values}. Model ${model}, data ${about.fingerprint}, ${new Date().toISOString().slice(0, 10)}.`;
   const picture = await drawPicture(current.view, headlineText, sentenceText, byId("kicker").textContent, footer);
   return save(picture, `${name}.png`);
 }
 
 async function copyLink() {
   const link = location.origin + urlState.address(state);
+  if (urlState.isTooLong(state)) {
+    announce("This case is too long for a link.");
+    byId("copy-link").textContent = "Too long";
+    setTimeout(() => { byId("copy-link").textContent = "Copy link"; }, 1500);
+    return;
+  }
   try {
     await navigator.clipboard.writeText(link);
     announce("The link was copied. It contains no token.");
@@ -494,6 +522,7 @@ async function start() {
       byId("what-if-title").scrollIntoView({ block: "nearest" });
     },
   });
+  cases.output = state.output;
   byId("search").value = state.search;
   byId("sort").value = state.sort;
   wire();

@@ -53,6 +53,7 @@ export class Cases {
     this.pending?.abort();
     this.pending = new AbortController();
     const query = { search: this.search, sort: byId("sort").value, offset: this.offset, limit: PAGE_SIZE };
+    if (this.output && query.sort !== "position") query.output = this.output; // sorted by the chosen class
     try {
       const page = await get(`/rows?${new URLSearchParams(query)}`, this.pending.signal);
       this.draw(page);
@@ -97,7 +98,9 @@ export class Cases {
     const pick = h("button", { type: "button", class: "pick", tabindex: "-1", onclick: () => this.open(position) }, `#${position}`);
     const tone = this.about.classes ? this.about.classes.indexOf(row.answer) % 4 : -1;
     const share = isText && number ? h("span", { class: "share" }, ` ${number}`) : null;
-    const chip = h("span", { class: `chip tone${tone}` }, isText ? isolate(row.answer) : number, share);
+    const truth = row.truth === undefined || row.truth === null || row.truth === row.answer ? null
+      : h("span", { class: "truth", title: this.about.target }, " true: ", isolate(row.truth));
+    const chip = h("span", null, h("span", { class: `chip tone${tone}` }, isText ? isolate(row.answer) : number, share), truth);
     const compare = h(
       "button",
       {

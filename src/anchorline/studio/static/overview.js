@@ -171,8 +171,8 @@ export class Overview {
   }
 
   calibration({ calibration, scores, target }) {
-    const [width, height, left, bottom] = [420, 260, 44, 34];
-    const x = (share) => left + share * (width - left - 12);
+    const [width, height, left, bottom] = [440, 260, 44, 34];
+    const x = (share) => left + share * (width - left - 24);
     const y = (share) => height - bottom - share * (height - bottom - 12);
     const ticks = [0, 0.25, 0.5, 0.75, 1];
     const marks = calibration.map(({ score, n, found }) => s("g", null,

@@ -24,6 +24,7 @@ export function read() {
     case: parseWhole(query.get("case"), DEFAULTS.case),
     k: Math.max(1, parseWhole(query.get("k"), DEFAULTS.k)),
     sigma: Number.isFinite(sigma) && sigma >= 0 && sigma <= 4 && query.has("sigma") ? sigma : DEFAULTS.sigma,
+    measure: query.get("measure") === "more",
     view: query.get("view") === "all" ? "all" : "case",
     compare: parseWhole(query.get("compare"), null),
     output: query.get("output"),
@@ -35,12 +36,17 @@ export function read() {
   };
 }
 
+// Addresses have a limited length, so that the values of a very long case are not part of it.
+const MAX_ROW = 24_000;
+export const isTooLong = (state) => state.row !== null && encodeURIComponent(JSON.stringify(state.row)).length > MAX_ROW;
+
 export function address(state) {
   const query = new URLSearchParams({ case: state.case, k: state.k, sigma: state.sigma });
+  if (state.measure) query.set("measure", "more");
   if (state.view === "all") query.set("view", "all");
   if (state.compare !== null) query.set("compare", state.compare);
   if (state.output !== null) query.set("output", state.output);
-  if (state.row !== null) query.set("row", JSON.stringify(state.row));
+  if (state.row !== null && !isTooLong(state)) query.set("row", JSON.stringify(state.row));
   if (state.search) query.set("search", state.search);
   if (state.sort !== "position") query.set("sort", state.sort);
   if (Object.keys(state.edits).length) query.set("edits", JSON.stringify(state.edits));
