@@ -19,7 +19,7 @@ from anchorline.studio.app import Studio
 from anchorline.studio.demo import demo_explainer
 from anchorline.studio.limits import StudioLimits
 from anchorline.studio.schemas import ExplainRequest, FrontierRequest, KServeRequest, WhatIfRequest
-from anchorline.studio.views import frontier_answer
+from anchorline.studio.views import frontier_answer, page_words
 from helpers.studio import becomes_true, client_of, live
 
 QUICK = {"n_samples": 400, "n_certify": 400}
@@ -85,7 +85,7 @@ def test_a_report_and_its_frontier_are_about_the_class_asked_for(frame):
             )
             explanation = library.explain(row, k=3, **QUICK)
             page = html.page(explanation, expected, library.training_mean(explanation))
-            body, footer, rest = page.rpartition("<footer")
+            body, footer, rest = page_words(page).rpartition("<footer")
             report = service.report(ExplainRequest(row=row, k=3, output=label, **QUICK)).decode()
             assert report.startswith(f"{body}<section><h2>For the file</h2>")
             assert report.endswith(footer + rest)
