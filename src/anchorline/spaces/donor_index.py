@@ -94,11 +94,15 @@ class DonorIndex:
                 n_same += drawn[i] == len(own)
         ranks = (total + int(unit) * 3 // 4 * n_same).astype(np.uint32)
         rules = self._rules(columns, breakable)
-        donors = Donors(self.rows, costs[breakable], total, ranks, drawn, outcomes, members, rules, n_donors)
+        costs = costs if len(breakable) == len(costs) else costs[breakable]
+        donors = Donors(self.rows, costs, total, ranks, drawn, outcomes, members, rules, n_donors)
         return SimilarRows(donors, int(unit)) if self.flips_follow else donors
 
     def _rules(self, columns: Sequence[Column], breakable: np.ndarray) -> Rules:
         """Return which rows have values that those of one row exclude."""
+        if not self.exclusions:
+            none = np.zeros(0, dtype=np.intp)
+            return Rules(none, none, np.zeros((0, len(self.rows)), dtype=bool))
         grades = {j: int(grades.grades(columns[j])[0]) for j, (grades, _) in self.graded.items()}
         unit_of_column = {j: i for i, unit in enumerate(self.units) for j in unit}
         places = {i: place for place, i in enumerate(breakable.tolist())}

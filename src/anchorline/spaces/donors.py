@@ -201,9 +201,9 @@ class Donors:
         needed = (wanted[:, attributes] == ways.astype(wanted.dtype)).astype(np.float32)
         keys = np.empty((len(pivots), self._n_compared), dtype=np.float32)
         broken = np.empty_like(keys) if len(self.rules.broken) else None
-        ends = [*(np.flatnonzero(np.diff(pivots)) + 1).tolist(), len(pivots)]
+        ends = [*(np.flatnonzero(pivots[1:] != pivots[:-1]) + 1).tolist(), len(pivots)]
         for start, stop in itertools.pairwise([0, *ends]):
-            penalties, rules = self._factors[pivots[start]]
+            penalties, rules = self._factors[pivots.item(start)]
             np.matmul(needed[start:stop], penalties, out=keys[start:stop])
             if broken is not None:
                 np.matmul(at_stake[start:stop], rules, out=broken[start:stop])
@@ -248,11 +248,16 @@ class Donors:
         factors = np.float32(_LACKING) * lacks
         factors -= self.costs[:, rows].astype(np.float32)[attributes]
         factors *= CANDIDATES
+        by_pivot = factors.reshape(len(ways), -1, n).transpose(1, 0, 2).copy()  # a product reads one part of it
+        own = [self._outcome_numbers[self._pivots[pivot][1:3]] for pivot in new]
+        by_pivot[np.arange(len(new)), own] += (CANDIDATES * self.total[rows]).reshape(-1, n)
         broken = self.rules.broken[:, rows].astype(np.float32)
         for i, pivot in enumerate(new):
-            part, (_, attribute, way, _) = slice(i * n, (i + 1) * n), self._pivots[pivot]
-            factors[(attributes == attribute) & (ways == way), part] += CANDIDATES * self.total[rows[part]]
-            self._factors[pivot] = factors[:, part], broken[:, part]
+            self._factors[pivot] = by_pivot[i], broken[:, i * n : (i + 1) * n]
+
+    @cached_property
+    def _outcome_numbers(self) -> dict[tuple[int, int], int]:
+        return {(attribute, way): i for i, (attribute, way) in enumerate(self.outcomes.tolist())}
 
     def _candidates_of(self, pivot: int) -> np.ndarray:
         """Return the rows with a pivot that come first in the order of ``ranks``, as many as are compared."""

@@ -23,6 +23,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -83,6 +84,15 @@ class Exclusions:
         rests = [int(lookup[_REST]) for j, lookup in lookups if j in ranks and lookup[_REST] < starts[-1]]
         excluded = _excluded(levels, found, np.array(rests, dtype=np.intp))
         return cls(lookups, levels, starts[:-1], excluded, ranks, numbers, _edges(found))
+
+    def __bool__(self) -> bool:
+        """Whether any values exclude each other."""
+        return self._is_any
+
+    @cached_property
+    def _is_any(self) -> bool:
+        low, high = self.edges
+        return bool(self.excluded.any() or (low > -_NONE).any() or (high < _NONE).any())
 
     def of(self, grades: Mapping[int, int]) -> list[Excluded]:
         """Return which values of the rows those of one row exclude, whose ``grades`` are given by column."""
