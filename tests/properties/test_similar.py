@@ -11,6 +11,7 @@ import pytest
 import anchorline as al
 from anchorline.errors import ParameterError
 from anchorline.render.levels import neighbor_sentence
+from anchorline.search import investigate
 from helpers import donors as reference
 from helpers.donors import (
     CUTS,
@@ -154,3 +155,20 @@ def test_a_new_process_gives_the_same_bytes():
         check=True,
     ).stdout
     assert output == explainer(literals="bounds").explain(2, k=3, n_samples=5000, n_certify=500).to_json()
+
+
+def test_the_answer_does_not_depend_on_a_long_proof(monkeypatch):
+    """Where few nodes prove nothing, the best sum of facts with an effect is proven, and it is the same sum."""
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(2000, 2))
+    values = hidden @ rng.normal(size=(2, 16)) + 0.5 * rng.normal(size=(2000, 16))
+    frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(16)])
+    here = al.Explainer(lambda rows: np.tanh(rows["x0"] - rows["x1"]), al.Table(frame, neighbors="similar"))
+    for row in range(4):
+        found = {}
+        for limit in (0, 50, 10_000):
+            monkeypatch.setattr(investigate, "_FEW_NODES", limit)
+            found[limit] = here.explain(row, k=4, n_samples=1000, n_certify=0)
+            assert found[limit].certificate.status is al.Status.OPTIMAL
+        for e in found.values():
+            np.testing.assert_allclose(e.contributions, found[10_000].contributions, atol=1e-12)

@@ -29,6 +29,7 @@ MAX_ENUMERATED = 22  # literals that change in one way; querying more than 2^22 
 MIN_ENUMERATED = 1e-6  # flip probability; weights are rounded to 2^-50, too coarse for products of smaller ones
 _FIRST_LOOK = 1000
 _BETTER = 1e-9  # of the error without any fact: more than the tolerance of a proof
+_FEW_NODES = 50
 _SMALL = 0.01  # of the error without any fact: a difference that does not matter
 _ROUNDING = 1e-12  # of a covariance, as a share of the typical drop
 
@@ -38,10 +39,9 @@ class Findings:
     """A problem, its solution, the measured quality of the solution, and how the neighbors were obtained.
 
     ``n_left_out`` counts the literals that the search left out, because their effect may be zero.
-    ``theorem_epsilon`` is what the uniform-convergence theorem adds to the objective, or None where the theorem
-    does not apply. ``pairs`` are those of the solution, and ``n_pairs`` are the numbers of candidate pairs and of
-    all pairs, or None if pairs were not asked for. ``n_unclear`` counts the facts of the solution whose effect may
-    be zero; it is 0 without a budget, because then such facts are left out.
+    ``theorem_epsilon`` is what the uniform-convergence theorem adds to the objective, or None where it does not
+    apply. ``pairs`` are those of the solution, and ``n_pairs`` the numbers of candidate pairs and of all pairs, or
+    None. ``n_unclear`` counts the facts of the solution whose effect may be zero, which only a budget leaves in.
     """
 
     problem: Problem
@@ -232,23 +232,27 @@ def solve_without_noise(case: Case, problem: Problem, look: int = 1) -> Choice:
     """Return the best sum whose facts all have an effect; with a budget, only if it has hardly more error.
 
     If such facts are few, their best sum is found first. Where a first guess with any facts already fits better,
-    the best of all sums has a fact whose effect may be zero, and need not be found to be left out.
+    the best of all sums has a fact whose effect may be zero, and need not be found to be left out. Where flips
+    depend on each other, its proof may take thousands of nodes: if it takes more than a few, it is left, too.
     """
-    settings, d = case.settings, problem.n_literals
-    literals, shared = None, None
+    settings, d, literals, shared, part = case.settings, problem.n_literals, None, None, None
     if settings.solver == "exact" and settings.budget is None and not settings.keep_noise:
         literals, (objective, support, shared) = effective(case, problem, look), guess(problem)
-        if not np.isin(support, literals).all():
+        if case.flips_follow or not np.isin(support, literals).all():
             part = _solve_among(case, problem, literals)
             if part is not None and objective < part.objective - _BETTER * problem.evidence.drop_square:
                 return Choice(part, literals, d - len(literals))
+    if case.flips_follow and part is not None and part.status is Status.OPTIMAL:
+        limit = _FEW_NODES if settings.node_limit is None else min(_FEW_NODES, settings.node_limit)
+        settings = replace(settings, node_limit=limit)
     solution = solve_posed(problem, settings, shared)
     if settings.keep_noise or solution.status is Status.RELAXED:
         return Choice(solution, np.arange(d))
     literals = effective(case, problem, look) if literals is None else literals
-    if np.isin(solution.support, literals).all():
+    is_proven = settings is case.settings or solution.status is Status.OPTIMAL
+    if is_proven and np.isin(solution.support, literals).all():
         return Choice(solution, literals)
-    part = _solve_among(case, problem, literals)
+    part = part or _solve_among(case, problem, literals)
     if part is None:  # in a small box, a prediction needs more terms than there are facts with an effect
         return Choice(solution, np.arange(d))
     if settings.budget is not None and part.objective - solution.objective > _SMALL * problem.evidence.drop_square:
@@ -299,9 +303,8 @@ def with_effect(case: Case, problem: Problem, look: int = 1) -> np.ndarray:
     not matter, its flips are independent of r, and :math:`|\sum_i F_{ij} r_i|` exceeds `flip_sum_limit` with
     probability at most :math:`\delta / d`. So with probability :math:`1 - \delta`, no literal that does not matter
     is returned. Sampling until the result is clear tests at every ``look``, which share delta. On all neighbors
-    nothing is random, and only rounding errors count as zero. If values decide which literals break, the
-    probability of a flip is not known. Given the number of flips, they are drawn without replacement, and the
-    limit for their share on the sample holds as well (Hoeffding 1963, theorem 4).
+    only rounding errors count as zero. If values decide which literals break, flips are drawn without replacement,
+    given their number, and the limit holds for their share on the sample (Hoeffding 1963, theorem 4).
     """
     settings, evidence, d = case.settings, problem.evidence, problem.n_literals
     evidence = evidence.sample if isinstance(evidence, EstimatedEvidence) else evidence
@@ -348,11 +351,9 @@ def _theorem_epsilon(
 def _investigate_until_clear(case: Case) -> Findings:
     """Double the search until the best sum is separated from the runner-up, then measure until narrow.
 
-    At most half the queries go to the search (as many rows to find two sums as to compare them), the rest to the
-    certificate.
+    At most half of the queries go to the search, in equal parts to find sums and to compare them.
     """
-    settings = case.settings
-    max_queries = settings.max_queries or AUTO_MAX_QUERIES
+    settings, max_queries = case.settings, case.settings.max_queries or AUTO_MAX_QUERIES
     problem, choice, clear = _search_until_clear(case, max_queries)
     solution = choice.solution
     epsilon = _theorem_epsilon(problem, solution.status, settings, problem.n_literals, exhaustive=False)
@@ -379,7 +380,6 @@ def _investigate_until_clear(case: Case) -> Findings:
 
 def _search_until_clear(case: Case, max_queries: int) -> tuple[Problem, Choice, bool]:
     """Double the rows until the best sum beats the runners-up on rows that found neither; also whether it does."""
-    settings = case.settings
     n, look = min(_FIRST_LOOK, max(1, (max_queries - 1) // 8)), 1
     evidence: Evidence | None = None
     chooser: SampleRows | None = None
@@ -392,8 +392,8 @@ def _search_until_clear(case: Case, max_queries: int) -> tuple[Problem, Choice, 
         _, fresh = gather(case, case.stream("choose", n), start=done, keep=True)
         assert fresh is not None
         chooser = fresh if chooser is None else SampleRows.joined([chooser, fresh])
-        best, complete = best_sums(problem, choice.literals, settings.limits)
-        rivals = compare(best, chooser, problem.prediction, split_delta(1 - settings.confidence, look))
+        best, complete = best_sums(problem, choice.literals, case.settings.limits)
+        rivals = compare(best, chooser, problem.prediction, split_delta(1 - case.settings.confidence, look))
         clear = complete and all(rival.excess.low > 0 for rival in rivals)
         if clear or 4 * n > max_queries // 2:
             return problem, choice, clear
