@@ -23,6 +23,7 @@ from benchmarks import (
     pairs,
     realism,
     relevance,
+    speed,
     studio,
     tables,
     tree_support,
@@ -91,6 +92,7 @@ def sections(
         "studio": lambda: studio.measure(data),
         "nearby": lambda: grid(engine.NEARBY),
         "beyond": lambda: grid(engine.BEYOND),
+        **speed.sections(data, cache),
     }
 
 

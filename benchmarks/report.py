@@ -46,6 +46,17 @@ TITLES = {
     "import_time": "Import time",
     "batch": "Many rows",
     "batch_memory": "Memory for many rows",
+    "speed_shap": "Speed: beside KernelSHAP",
+    "speed_relevance": "Speed: direct relevance and shortest explanations",
+    "speed_direct": "Speed: proofs of direct relevance",
+    "speed_large_k": "Speed: proofs of many terms",
+    "speed_wide": "Speed: ten thousand literals",
+    "speed_predict": "Speed: beside one call of the model",
+    "speed_fixed": "Speed: fixed cost of a row",
+    "speed_start": "Speed: first use",
+    "speed_table": "Speed: a large table",
+    "speed_clusters": "Speed: rows in one piece on clusters",
+    "speed_processes": "Speed: two processes",
 }
 NOTES = {
     "proven": "k = 5, m = 5000, sigma = 1, 10 instances per benchmark. Times cover whole explanations, "
@@ -204,6 +215,26 @@ NOTES = {
     'worker processes from the first row to the last, as medians of three rounds. "Two apart" means two '
     "separate batches, each in one process, at the same time, which shows the limit of the machine. Seconds "
     "per row are processor time, as medians of 100 rows, with intervals and, in the last column, with bounds.",
+    "speed_shap": "Random tanh networks of d inputs, k = 5, sigma = 1, exactly the queries of KernelSHAP (20 "
+    "background rows), medians of five instances in turn. Seconds are processor time outside the model, beside "
+    "them KernelSHAP's.",
+    "speed_relevance": "A generated credit table (7 numbers, 13 categories), one-hot encoding and boosting, "
+    "medians of five rows. Seconds are processor time, beside them the time inside the model.",
+    "speed_direct": "The paper's tasks, k = 5, 20,000 samples and 10,000 to choose, five instances each.",
+    "speed_large_k": "A random tanh network of 1652 inputs, two instances each, without certificate. Seconds are "
+    "the processor time of the slowest, beside them the limit.",
+    "speed_wide": "A random tanh network of 10,000 inputs, 5,000 samples, in a process of its own.",
+    "speed_predict": "The credit table; 5,000 samples and 5,000 to certify, all drawn, medians of seven rows. "
+    "Seconds are processor time, beside them one call of `predict_proba` with 10,001 rows, or the time inside the "
+    "model: the explanation asks in five calls, and each call has a fixed cost in pandas and scikit-learn.",
+    "speed_fixed": "Processor time of `explain` with 32 samples, k = 3, no certificate; medians of 200 rows.",
+    "speed_start": "New processes, medians. Seconds of the command line are processor time, beside them a process "
+    "that only loads the model and the table with pandas.",
+    "speed_table": "Processor time of `Table(frame)`, once.",
+    "speed_clusters": "The credit table with logistic regression, 601 queries per row, two cores. Wall-clock "
+    "seconds after the workers have started, beside them those of Dask with eight partitions.",
+    "speed_processes": "The credit table with logistic regression, default settings. Wall-clock seconds of "
+    "`explain_many(n_jobs=2)`, with the start of its processes, beside them those of `n_jobs=1`; medians of 3.",
     "batch_memory": "A whole batch, including checkpoints and the file, with 2 worker processes; d = 4, a "
     "fast model, 32 samples per row.",
 }

@@ -51,7 +51,8 @@ def blocks_of(
 def _along(centered: Centered, chosen: tuple[int, ...]) -> np.ndarray:
     """The coordinates of all literals along what each chosen one adds to the earlier ones, (p, d)."""
     index = np.array(chosen, dtype=np.intp)
-    along, left = centered.covariance[index], centered.variances[index]
+    along: np.ndarray = centered.covariance[index]
+    left = centered.variances[index]
     for i in range(len(chosen)):
         if left[i] <= VANISHING * centered.variances[index[i]]:
             along[i] = 0.0

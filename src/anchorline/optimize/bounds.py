@@ -29,6 +29,7 @@ is the value of the formula at some multipliers, minus the most that rounding ma
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from anchorline.optimize.evidence import Evidence
 from anchorline.optimize.gains import Gains, Parts
 from anchorline.optimize.groups import VANISHING, Groups
 from anchorline.optimize.problem import Variant
+from anchorline.optimize.wide import Covariances
 
 _ALIGNED = 1e-9  # a remaining coefficient below this share of its size is rounding noise
 ROUNDING = 64 * np.finfo(np.float64).eps  # rounding error of a difference, as a share of its two sides
@@ -47,7 +49,7 @@ _INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 class Centered:
     """Centered statistics of a sample, shared by all nodes; read-only."""
 
-    covariance: np.ndarray  # S, (d, d)
+    covariance: Any  # S, (d, d), or `Covariances`
     variances: np.ndarray  # diagonal of S, (d,)
     rows: np.ndarray  # s, b and 1, (3, d)
     form: np.ndarray  # (3, 3)
@@ -56,13 +58,12 @@ class Centered:
     @classmethod
     def from_evidence(cls, evidence: Evidence, groups: np.ndarray | None = None) -> "Centered":
         """Center the moments of the evidence on literals of numbered groups. Cost d^2."""
-        b, tbar = evidence.flip_means, evidence.drop_mean
-        covariance = evidence.second_moments - b[:, None] * b
-        noise = ROUNDING * np.diagonal(evidence.second_moments)
+        b, tbar, second = evidence.flip_means, evidence.drop_mean, evidence.second_moments
+        variances = second.diagonal() - b * b
         # The unit is the largest standard deviation, so that rare flips do not look degenerate.
-        unit = float(np.diagonal(covariance).max(initial=0.0)) or 1.0
-        variances = np.where(np.diagonal(covariance) <= noise, 0.0, np.diagonal(covariance)) / unit
-        covariance /= unit
+        unit = float(variances.max(initial=0.0)) or 1.0
+        variances = np.where(variances <= ROUNDING * second.diagonal(), 0.0, variances) / unit
+        covariance = Covariances.of(second, b, unit)
         rows = np.stack([evidence.cross_moments - tbar * b, b, np.ones_like(b)]) / np.sqrt(unit)
         form = np.array([[evidence.drop_square - tbar**2, tbar, 0], [tbar, -1, 0], [0, 0, 0]])
         found = None
@@ -74,11 +75,7 @@ class Centered:
     def row_max(self) -> np.ndarray:
         """Largest absolute correlation of each literal with another literal, (d,)."""
         scale = np.where(self.variances > 0, 1 / np.sqrt(np.where(self.variances > 0, self.variances, 1.0)), 0.0)
-        sizes = self.covariance * scale[:, None]
-        sizes *= scale
-        np.abs(sizes, out=sizes)
-        np.fill_diagonal(sizes, 0.0)
-        return np.asarray(sizes.max(axis=1, initial=0.0))
+        return Covariances.largest(self.covariance, scale)
 
 
 @dataclass(frozen=True, slots=True)

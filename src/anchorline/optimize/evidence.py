@@ -96,7 +96,8 @@ class Evidence:
                 f"Evidence on {other.n_literals} literals was added to evidence on {self.n_literals} literals. "
                 "Both must come from the same neighborhood. Add only evidence of samples of one instance."
             )
-        return Evidence(
+        return replace(
+            self,
             n_rows=self.n_rows + other.n_rows,
             weight=self.weight + other.weight,
             flip_sums=self.flip_sums + other.flip_sums,
@@ -329,12 +330,12 @@ def _sums(flips: np.ndarray, drops: np.ndarray) -> tuple[np.ndarray, np.ndarray 
     on_grid = bool((np.rint(ticks) / DROP_GRID == drops).all())
     table = np.empty((n, d + 3), dtype=np.float32, order="F")
     table[:, :d], table[:, d:] = flips, digits if on_grid else 0.0
-    sums = (table.T @ table)[:d].astype(np.float64)
+    sums = table.T @ table
+    pair_sums, cross_sums = sums[:d, :d].astype(np.float64), np.zeros((d, len(_DROP_PARTS)))
     if not on_grid:
-        return sums[:, :d].copy(), None
-    cross_sums = np.zeros((d, len(_DROP_PARTS)))
-    cross_sums[:, 0] = sums[:, d:] @ [_DIGIT**2 / DROP_GRID, _DIGIT / DROP_GRID, 1 / DROP_GRID]
-    return sums[:, :d].copy(), cross_sums
+        return pair_sums, None
+    cross_sums[:, 0] = sums[:d, d:].astype(np.float64) @ [_DIGIT**2 / DROP_GRID, _DIGIT / DROP_GRID, 1 / DROP_GRID]
+    return pair_sums, cross_sums
 
 
 def _column_sums(values: np.ndarray, flips: np.ndarray) -> np.ndarray:

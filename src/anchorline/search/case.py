@@ -19,6 +19,9 @@ from anchorline.search.sampling import ConditionalFlips, DrawnFlips, Event, Flip
 from anchorline.settings import Settings
 from anchorline.spaces.base import Law, Literal, Neighborhood, Pairs, Space
 
+_WIDE = 1024  # literals from which on counting only the pairs that are read saves time
+_WIDE_ROWS = 16  # rows per literal up to which their bits take at most a quarter of the memory of all pairs
+
 if TYPE_CHECKING:  # loaded for models that have trees
     from anchorline.search.leaves.joined import JoinedTrees
     from anchorline.search.leaves.row import LeafRow
@@ -125,6 +128,15 @@ class Case:
     def n_literals(self) -> int:
         """Number of literals other than pairs."""
         return len(self.neighborhood.literals)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether literals are so many that the evidence keeps the flips, and not the sums of all pairs."""
+        settings, d = self.settings, self.n_literals
+        few_rows = settings.n_samples != "auto" and int(settings.n_samples) <= _WIDE_ROWS * d
+        plain = (settings.objective, settings.pairs, settings.moments, settings.solver)
+        is_plain = plain == ("fidelity", None, "sample", "exact") and settings.sampling != "enumerate"
+        return d >= _WIDE and few_rows and is_plain and self.law.one_to_one and self.trees is None
 
     @cached_property
     def law(self) -> Law:

@@ -17,6 +17,7 @@ from anchorline.optimize.estimation import EstimatedEvidence
 from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, Remainder, remainder
 from anchorline.optimize.exact import Shared
 from anchorline.optimize.rows import SampleRows
+from anchorline.optimize.wide import WideEvidence
 from anchorline.search.assess import Assessment, assess, assess_exactly, assess_until
 from anchorline.search.case import Case, check_flips
 from anchorline.search.moments import with_known_moments
@@ -167,14 +168,13 @@ def gather(case: Case, flips: Flips, *, start: int = 0, keep: bool = False) -> t
     """
     evidence: Evidence | None = None
     kept: list[SampleRows] = []
-    law = case.law
+    law, kind = case.law, WideEvidence if case.is_wide else Evidence
     for batch in case.query(flips, start):
         answer = batch.answer
-        part = Evidence.from_sample(law.outcomes(batch.draws), answer.drops, batch.weights)
+        part = kind.from_sample(law.outcomes(batch.draws), answer.drops, batch.weights)
         evidence = part if evidence is None else evidence + part
         if keep:
-            rows = SampleRows.pack(batch.flips, answer.drops, batch.weights, answer.stays, answer.clipped)
-            kept.append(rows)
+            kept.append(SampleRows.pack(batch.flips, answer.drops, batch.weights, answer.stays, answer.clipped))
     assert evidence is not None  # at least one row
     evidence = evidence if law.one_to_one else evidence.mapped(law.incidence)
     return evidence, SampleRows.joined(kept) if keep else None
@@ -367,10 +367,9 @@ def _investigate_until_clear(case: Case) -> Findings:
         max_samples=max_queries - case.predictor.n_queries,
         confidence=settings.confidence,
     )
+    early = "" if clear else "query limit met before the "
     reasons = [
-        "best support separated from the runner-up"
-        if clear
-        else "query limit met before the best support was separated from the runner-up",
+        f"{early}best support {'' if clear else 'was '}separated from the runner-up",
         f"relevance interval narrower than {settings.tolerance:g}"
         if narrow
         else f"query limit met before the relevance interval was narrower than {settings.tolerance:g}",

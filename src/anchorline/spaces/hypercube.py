@@ -16,6 +16,8 @@ _TABLE_HINT = (
     "`anchorline.Binarizer().fit_transform(table)`."
 )
 
+_VALUES_PER_CALL = 2**23  # 64 MB as floats
+
 
 class Hypercube:
     """Instances in {-1, +1}^d; a flip changes the sign of a coordinate.
@@ -120,6 +122,11 @@ class HypercubeNeighborhood:
     def is_true_of(self, literal: int, other: "HypercubeNeighborhood") -> bool:
         """Return whether one of this vertex's literals is true of another vertex."""
         return bool(self.point[literal] == other.point[literal])
+
+    @property
+    def rows_per_call(self) -> int:
+        """Number of neighbors per call of the model: 4,096 up to d = 2,048, and fewer above, to bound memory."""
+        return max(1, _VALUES_PER_CALL // self.point.size)
 
     @property
     def key(self) -> bytes:

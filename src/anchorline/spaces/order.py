@@ -42,8 +42,9 @@ def canonical_order(columns: Sequence[Column], natives: Natives, types: Sequence
 def _keys(column: Column) -> np.ndarray:
     """Return a number per reading, (n,): equal readings, and only these, have equal numbers."""
     if column.kind == CATEGORY:
-        ranks = {text: rank for rank, text in enumerate(sorted(set(column.values.tolist())))}
-        keys = np.array([ranks[text] for text in column.values.tolist()], dtype=np.uint64)
+        texts = column.values.tolist()
+        ranks = {text: rank for rank, text in enumerate(sorted(set(texts)))}
+        keys = np.fromiter(map(ranks.__getitem__, texts), dtype=np.uint64, count=len(texts))
     else:
         keys = np.ascontiguousarray(column.values).view(np.uint64)
     return np.where(column.missing, _MISSING, keys) if column.missing.any() else keys
