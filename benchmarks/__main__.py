@@ -1,6 +1,6 @@
 """``python -m benchmarks --data DIR`` runs the benchmarks and writes their results and a page.
 
-``python -m benchmarks paper`` and ``peers`` run the commands ``anchorline bench paper`` and ``peers``.
+``python -m benchmarks paper``, ``peers`` and ``quick`` run the commands ``anchorline bench paper`` and so on.
 """
 
 import argparse
@@ -99,7 +99,7 @@ def sections(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the chosen sections, and print and store each row as soon as it is measured."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    if arguments[:1] in (["paper"], ["peers"]):
+    if arguments[:1] in (["paper"], ["peers"], ["quick"]):
         from anchorline.cli.app import run
 
         return run(["bench", *arguments])
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=main.__doc__,
-        epilog="For the paper's experiments and the comparison with peers, use: anchorline bench paper | peers.",
+        epilog="For the paper's experiments, peers and the main ratios: anchorline bench paper | peers | quick.",
     )
     parser.add_argument("--data", type=Path, required=True, help="folder with files named <id>-<name>.csv.gz")
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder of the trained models (%(default)s)")

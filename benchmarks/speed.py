@@ -25,6 +25,7 @@ from anchorline.spaces.hypercube import Hypercube
 from anchorline.spaces.table import Table
 from benchmarks import peers
 from benchmarks.engine import Stopwatch, import_time
+from benchmarks.needs import require
 from benchmarks.tasks import SEED, load_benchmark, load_tanh
 
 Row = dict[str, Any]
@@ -324,6 +325,26 @@ def _child_seconds(arguments: list[str], folder: Path) -> float:
     subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def quick() -> None:
+    """Print the main ratios, on generated data and with few rows."""
+    require({"pandas": "bench", "shap": "peers"})
+    parts = (
+        functools.partial(against_kernel_shap, (17, 190, 1652), 2),
+        functools.partial(relevance_queries, 2),
+        functools.partial(against_predict, 3),
+        functools.partial(fixed_cost, 50),
+        functools.partial(first_use, 2),
+        functools.partial(two_processes, 200, 1),
+    )
+    for part in parts:
+        for row in part():
+            reached, goal = (
+                f"{row['reached']:.3g}",
+                "" if row["to_reach"] is None else f"  (to reach {row['to_reach']:g})",
+            )
+            print(f"{row['where']:<40} {row['figure']:<42} {reached:>8}{goal}", flush=True)
 
 
 def sections(data: Path, cache: Path) -> dict[str, Callable[[], Iterator[Row]]]:

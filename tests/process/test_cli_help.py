@@ -65,7 +65,7 @@ def test_doctor_says_what_to_type(monkeypatch, capsys):
 
 def test_help_has_examples_and_exit_codes():
     runner = CliRunner()
-    for command in (*COMMANDS, "bench paper", "bench peers"):
+    for command in (*COMMANDS, "bench paper", "bench peers", "bench quick"):
         text = runner.invoke(app, [*command.split(), "--help"]).output
         assert f"anchorline {command}" in text.split("Examples:")[1]
         assert "Exit codes:" in text

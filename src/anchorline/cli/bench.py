@@ -1,4 +1,4 @@
-"""``anchorline bench paper`` and ``anchorline bench peers``."""
+"""``anchorline bench paper``, ``anchorline bench peers`` and ``anchorline bench quick``."""
 
 import enum
 import sys
@@ -115,6 +115,11 @@ def peers(
     _import_benchmark("peers").race(data, cache=cache, out=out, n_queries=queries, n_instances=instances)
 
 
+def quick() -> None:
+    """Measure the main ratios of speed on generated data, within five minutes, and write nothing."""
+    _import_benchmark("speed").quick()
+
+
 def _import_benchmark(module: str) -> ModuleType:
     """Import a module of ``benchmarks/``, which is next to ``src/`` in a checkout and not part of the wheel."""
     checkout = Path(anchorline.__file__).parents[2]
@@ -141,4 +146,5 @@ anchorline bench paper --data datasets --report-only""",
         "Compare with LIME and KernelSHAP.",
         "anchorline bench peers --data datasets --queries 5000",
     ),
+    quick: ("Measure the main ratios of speed in five minutes.", "anchorline bench quick"),
 }
