@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -251,7 +251,10 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON; what the first release did not have only if it is asked for."""
-        return {name: value for name, value in asdict(self).items() if _ADDED.get(name, ...) != value}
+        values = {
+            name: getattr(self, name) for name in self.__dataclass_fields__
+        }  # asdict takes ten times as long
+        return {name: value for name, value in values.items() if _ADDED.get(name, ...) != value}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":

@@ -33,11 +33,10 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.optimize.evidence import Evidence
+from anchorline.optimize.evidence import Evidence, centered_moments
 from anchorline.optimize.gains import Gains, Parts
 from anchorline.optimize.groups import VANISHING, Groups
 from anchorline.optimize.problem import Variant
-from anchorline.optimize.wide import Covariances
 
 _ALIGNED = 1e-9  # a remaining coefficient below this share of its size is rounding noise
 ROUNDING = 64 * np.finfo(np.float64).eps  # rounding error of a difference, as a share of its two sides
@@ -49,7 +48,7 @@ _INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 class Centered:
     """Centered statistics of a sample, shared by all nodes; read-only."""
 
-    covariance: Any  # S, (d, d), or `Covariances`
+    covariance: Any  # S, (d, d), or `wide.Covariances`
     variances: np.ndarray  # diagonal of S, (d,)
     rows: np.ndarray  # s, b and 1, (3, d)
     form: np.ndarray  # (3, 3)
@@ -63,19 +62,23 @@ class Centered:
         # The unit is the largest standard deviation, so that rare flips do not look degenerate.
         unit = float(variances.max(initial=0.0)) or 1.0
         variances = np.where(variances <= ROUNDING * second.diagonal(), 0.0, variances) / unit
-        covariance = Covariances.of(second, b, unit)
+        covariance = centered_moments(second, b, unit)
         rows = np.stack([evidence.cross_moments - tbar * b, b, np.ones_like(b)]) / np.sqrt(unit)
         form = np.array([[evidence.drop_square - tbar**2, tbar, 0], [tbar, -1, 0], [0, 0, 0]])
-        found = None
-        if groups is not None:
-            found = Groups.of(groups, evidence.pair_sums, evidence.weight, covariance, variances)
-        return cls(covariance, variances, rows, form, found)
+        own = (evidence.pair_sums, evidence.weight, covariance, variances)
+        return cls(covariance, variances, rows, form, None if groups is None else Groups.of(groups, *own))
 
     @cached_property
     def row_max(self) -> np.ndarray:
         """Largest absolute correlation of each literal with another literal, (d,)."""
         scale = np.where(self.variances > 0, 1 / np.sqrt(np.where(self.variances > 0, self.variances, 1.0)), 0.0)
-        return Covariances.largest(self.covariance, scale)
+        if not isinstance(self.covariance, np.ndarray):
+            return np.asarray(self.covariance.row_max(scale))
+        sizes = self.covariance * scale[:, None]
+        sizes *= scale
+        np.abs(sizes, out=sizes)
+        np.fill_diagonal(sizes, 0.0)
+        return np.asarray(sizes.max(axis=1, initial=0.0))
 
 
 @dataclass(frozen=True, slots=True)

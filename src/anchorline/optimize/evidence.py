@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -187,12 +188,12 @@ class Evidence:
         """``h = mean F't``, shape (d,)."""
         return _read_only(self.cross_sums[:, ::-1].sum(axis=1) / self._divisor)
 
-    @property
+    @cached_property
     def drop_mean(self) -> float:
         """Mean of t."""
         return sum(reversed(self.drop_sums)) / self._divisor
 
-    @property
+    @cached_property
     def drop_square(self) -> float:
         """Mean of t^2, which is the fidelity error of the explanation that consists of the intercept only."""
         return sum(reversed(self.square_sums)) / self._divisor
@@ -295,6 +296,15 @@ def remainder(evidence: Evidence, size: int, excluded: np.ndarray) -> Remainder:
     fitted = np.linalg.solve(flips, cross[chosen])
     variance = evidence.drop_square - evidence.drop_mean**2 - float(cross[chosen] @ fitted)
     return Remainder(np.array(chosen, dtype=int), left, max(0.0, variance), 1.0 + float(np.abs(fitted).sum()))
+
+
+def centered_moments(second: Any, means: np.ndarray, unit: float) -> Any:
+    """Covariances of the flips in a unit, from second moments (d, d); on demand, if the moments are."""
+    if not isinstance(second, np.ndarray):
+        return second.centered(means, unit)
+    covariance = second - means[:, None] * means
+    covariance /= unit
+    return covariance
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

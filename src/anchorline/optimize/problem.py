@@ -74,7 +74,7 @@ class Problem:
         """Number of literals d."""
         return self.evidence.n_literals
 
-    @property
+    @cached_property
     def variants(self) -> "tuple[Variant, ...]":
         """The best-subset problems to solve; the better of their answers is the answer."""
         box = np.inf if self.box is None else self.box

@@ -159,6 +159,10 @@ class Moments:
         """Shares of the rows in which each literal flips, (d,)."""
         return np.asarray(np.bitwise_count(self.counts.bits).sum(axis=1) / self.divisor)
 
+    def centered(self, means: np.ndarray, unit: float) -> "Covariances":
+        """Covariances in a unit, given the means (d,)."""
+        return Covariances(self, means, unit)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covariances:
@@ -168,32 +172,12 @@ class Covariances:
     means: np.ndarray
     unit: float
 
-    @classmethod
-    def of(cls, second: Any, means: np.ndarray, unit: float) -> Any:
-        """Covariances from second moments: all of them as an array, or on demand if the moments are."""
-        if isinstance(second, Moments):
-            return cls(second, means, unit)
-        covariance = second - means[:, None] * means
-        covariance /= unit
-        return covariance
-
-    @staticmethod
-    def largest(covariance: Any, scale: np.ndarray) -> np.ndarray:
-        """Largest absolute correlation of each literal with another one, (d,); ``scale`` makes variances 1."""
-        if isinstance(covariance, Covariances):
-            return covariance.row_max(scale)
-        sizes = covariance * scale[:, None]
-        sizes *= scale
-        np.abs(sizes, out=sizes)
-        np.fill_diagonal(sizes, 0.0)
-        return np.asarray(sizes.max(axis=1, initial=0.0))
-
     def __getitem__(self, key: Sequence[np.ndarray]) -> np.ndarray:
         """Covariances at two arrays of literals that are broadcast."""
         return np.asarray((self.moments[tuple(key)] - self.means[key[0]] * self.means[key[1]]) / self.unit)
 
     def row_max(self, scale: np.ndarray) -> np.ndarray:
-        """`largest`, without an array of all pairs.
+        """Largest absolute correlation of each literal with another one, (d,); ``scale`` makes variances 1.
 
         Every pair is counted once. Cost n d^2 / 128 operations on words of 64 rows, which is most of the time that
         a proof about very many literals takes.
