@@ -88,3 +88,7 @@ def test_an_undecided_verdict_can_be_measured_on_more_neighbors(opened, cohort):
     assert {"n_certify": 20_000}.items() <= bodies[-1].items()
     assert "measure=more" in page.url
     page.unroute("**/page/explain")
+    page.emulate_media(media="print")
+    assert all(page.locator(name).is_hidden() for name in ("header.bar", ".cases", "#what-if", "#new-card"))
+    drawn = "getComputedStyle(document.querySelector('#waterfall .strip')).printColorAdjust"
+    assert page.evaluate(drawn) == "exact"

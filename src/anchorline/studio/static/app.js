@@ -367,7 +367,7 @@ async function download(format) {
   if (format === "html") return report(request(), `${name}.html`);
   if (format === "json") return save(new Blob([current.view.json], { type: "application/json" }), `${name}.json`);
   const [headlineText, sentenceText] = [byId("headline").textContent.trim(), byId("sentence").textContent];
-  const shown = (i) => valueText(current.row?.values[i] ?? null).slice(0, 100); // a text may be long
+  const shown = (i) => dateText(valueText(current.row?.values[i] ?? null)).slice(0, 100); // a text may be long
   const values = about.columns.map((column, i) => `${column.name} ${shown(i)}`).join(", ");
   const model = about.model_fingerprint === null ? about.name : `${about.name} (${about.model_fingerprint})`;
   const n = current.others?.alternatives.length ?? 0;

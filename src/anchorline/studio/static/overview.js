@@ -223,7 +223,7 @@ export class Overview {
     const what = output === null ? "the explained output" : output;
     return h("section", { class: "card", id: "effect" }, h("h2", null, "What does one attribute do?"),
       h("p", { class: "inline" }, h("label", { for: "effect-choice" }, "Attribute"), choice), picture,
-      h("p", { class: "note" }, "What the facts about this attribute add to ", isolate(what), ` in each of ${plural(fact.points.length, "case")} in which they are part of the sum.`));
+      h("p", { class: "note" }, "What the facts about ", isolate(fact.name), " add to ", isolate(what), ` in each of ${plural(fact.points.length, "case")} in which they are part of the sum.`));
   }
 
   scatter(fact) {
