@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import anchorline as al
 from anchorline.studio.app import Studio
 from anchorline.studio.cache import AnswerCache, ObjectCache, request_key
-from anchorline.studio.job_queue import JobQueue
+from anchorline.studio.job_queue import JobQueue, checkpoint, running_seconds
 from anchorline.studio.limits import StudioLimits
 from anchorline.studio.metrics import Metrics
 from helpers.studio import SlowModel, client_of, live, slow_explainer
@@ -109,6 +109,36 @@ def test_a_request_after_one_that_left_is_computed_anew():
         assert jobs.cache.get("key") == b"second"
 
     asyncio.run(run())
+
+
+def test_cheap_requests_that_keep_arriving_do_not_starve_a_longer_one():
+    """One worker that is never idle: a job of half a second ends soon, and the cheap ones go on meanwhile."""
+    jobs, ended = JobQueue(StudioLimits(workers=1), Metrics()), []
+
+    def work(name, seconds):
+        start = time.perf_counter()
+        while running_seconds() < seconds:
+            checkpoint()
+            time.sleep(0.002)
+        ended.append((name, time.perf_counter() - start))
+        return b""
+
+    async def run():
+        jobs.start()
+        stays = lambda: asyncio.sleep(60)  # noqa: E731
+        ask = lambda name, seconds: jobs.run(None, lambda: work(name, seconds), stays)  # noqa: E731
+
+        async def cheap():
+            while not longer.done():
+                await ask("cheap", 0.05)
+
+        longer = asyncio.ensure_future(ask("longer", 0.5))
+        await asyncio.sleep(0.05)
+        await asyncio.wait_for(asyncio.gather(longer, *(cheap() for _ in range(4))), 20)
+
+    asyncio.run(run())
+    before = [name for name, _ in ended[: [name for name, _ in ended].index("longer")]]
+    assert 2 <= len(before) <= 200
 
 
 def test_the_cache_lets_the_oldest_go():

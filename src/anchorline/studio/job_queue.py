@@ -2,8 +2,10 @@
 
 A thread cannot be stopped from outside. It stops itself at its next `checkpoint` when every client of its job has
 left or timed out. Checkpoints are the queries of the model, the steps of the solvers, and the steps of every other
-loop that may take long. There, a job that has run for long also makes room for jobs that have run less, so that a
-few expensive requests cannot delay all others.
+loop that may take long. There, a job that has run for long also makes room for others, so that a few expensive
+requests cannot delay all others. Jobs take turns in the order of their `Job.rank`: every second that a job has run
+counts as if it had arrived several seconds later. A job that has run little thus overtakes expensive ones, and
+cheap jobs that keep arriving cannot hold it up for ever.
 """
 
 import asyncio
@@ -23,6 +25,7 @@ from anchorline.studio.problems import Problem
 
 _thread_state = threading.local()
 _SLICE = 0.25  # seconds that a job runs before it makes room for others
+_PATIENCE = 3.0  # seconds by which a job makes room for others, per second that it has run
 _CHECK_EVERY = 0.01  # seconds between two looks at the queue
 _MAX_PAUSED = 16  # jobs that have begun and wait; each keeps its data in memory
 _RETRY_LATER = {"Retry-After": "10"}
@@ -52,6 +55,12 @@ class Job:
     seconds: float = 0.0  # of running, before it was resumed for the last time
     resumed: float = 0.0
     checked: float = 0.0
+    arrived: float = field(default_factory=time.perf_counter)
+
+    @property
+    def rank(self) -> float:
+        """Its turn while it waits or is paused: the lowest rank comes first."""
+        return self.arrived + _PATIENCE * self.seconds
 
     @property
     def running_seconds(self) -> float:
@@ -211,7 +220,7 @@ class JobQueue:
             job.future.set_exception(problem)
 
     def pause(self, job: Job) -> None:
-        """Let the calling thread wait while jobs that have run less than its own need its place."""
+        """Let the calling thread wait while jobs of a lower rank need its place."""
         with self._changed:
             if not self._must_pause(job):
                 return
@@ -222,16 +231,18 @@ class JobQueue:
             self._changed.wait_for(lambda: job.canceled.is_set() or self._may_resume(job))
             self._paused.remove(job)
             self.n_running += 1
+            self._changed.notify_all()
             job.resumed = time.perf_counter()
 
     def _must_pause(self, job: Job) -> bool:
         seconds = job.running_seconds
-        if self._waiting and seconds > _SLICE:
+        rank = job.arrived + _PATIENCE * seconds
+        if self._waiting and seconds > _SLICE and rank > self._waiting[0].rank:
             if len(self._paused) >= _MAX_PAUSED:
                 self._end_longest()
                 return False
             return True
-        return any(seconds > other.seconds + _SLICE for other in self._paused)
+        return any(rank > other.rank + _PATIENCE * _SLICE for other in self._paused)
 
     def _end_longest(self) -> None:
         """Cancel the paused job that has run longest, to make room for another one."""
@@ -240,15 +251,27 @@ class JobQueue:
         longest.future.get_loop().call_soon_threadsafe(self._cancel, longest, "ended", problem)
 
     def _may_resume(self, job: Job) -> bool:
-        """Return whether a place is free, no new job waits for it, and no other paused job has run less."""
-        has_place = self.n_running < self.limits.workers and not self._waiting
-        return has_place and job is min(self._paused, key=lambda paused: paused.seconds)
+        """Return whether a place is free, and it is the job's turn."""
+        has_place = self.n_running < self.limits.workers
+        return has_place and job is min((*self._paused, *self._first), key=lambda other: other.rank)
+
+    def _may_start(self) -> bool:
+        """Return whether a place is free, and it is the turn of the first job that waits."""
+        if not self._waiting or self.n_running >= self.limits.workers:
+            return False
+        return self._waiting[0] is min((*self._first, *self._paused), key=lambda other: other.rank)
+
+    @property
+    def _first(self) -> list[Job]:
+        """The job that has waited longest, if any waits."""
+        return [self._waiting[0]] if self._waiting else []
 
     def _next_job(self) -> Job:
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting and self.n_running < self.limits.workers)
+            self._changed.wait_for(self._may_start)
             job = self._waiting.popleft()
             self.n_running += 1
+            self._changed.notify_all()  # the next one may have a place, too
             job.resumed = job.checked = time.perf_counter()
             return job
 
