@@ -61,8 +61,17 @@ def test_the_whole_model_is_summarized_filtered_and_compared(opened, cohort):
 
 def test_the_summary_stops_fits_a_phone_and_shows_markup_as_text(opened):
     with live(hostile_explainer(), truth=(HOSTILE, ["<b>no</b>"] * 120)) as studio:
-        page = opened("view=all&search=cell%3Dplain", width=390, studio=studio)
+        page = opened("search=cell%3Dplain", width=390, studio=studio)
+        page.wait_for_selector("#waterfall tr.total")
+
+        def unfinish(route):
+            answer = route.fetch()
+            route.fulfill(response=answer, json=answer.json() | {"is_done": False, "progress": 0.5, "rules": None})
+
+        page.route("**/overview", unfinish)
+        page.click("#view")
         page.click("#overview-stop")
+        page.unroute("**/overview")
         page.wait_for_selector("#overview-head button:has-text('Continue')")
         page.click("#overview-head button:has-text('Continue')")
         complete(page)
