@@ -98,18 +98,22 @@ def relevance_queries(n_rows: int = 5) -> Iterator[Row]:
 
 
 def direct_proofs(data: Path, cache: Path, n: int = 5) -> Iterator[Row]:
-    """Yield how many direct relevance optima are proven on the paper's tasks, and the median gap of the others."""
+    """Yield how many searches for relevance are complete on the paper's tasks, and the largest gap of the others.
+
+    After a complete search, the best rule on its sample is proven. A second sample may still choose another one.
+    """
     for id, d in ((29, 17), (43672, 37), (44962, 40), (42352, 69), (46132, 188)):
         benchmark = load_benchmark(data, id, cache=cache)
         explainer, gaps = Explainer(benchmark.predict, Hypercube()), []
         for instance in benchmark.instances[:n]:
             found = explainer.explain(instance, objective="relevance", sampling="draw", n_certify=0).certificate
-            gaps.append(0.0 if found.status is Status.OPTIMAL else found.optimality_gap / found.objective)
-        goal = n if d <= 40 else -(-n // 2)
-        yield _row(f"{benchmark.name}, d = {benchmark.dimension}", f"proven of {n}", None, goal, gaps.count(0.0))
+            is_complete = found.status in (Status.OPTIMAL, Status.CHOSEN)
+            gaps.append(0.0 if is_complete else found.optimality_gap / found.objective)
+        goal, where = n if d <= 40 else -(-n // 2), f"{benchmark.name}, d = {benchmark.dimension}"
+        yield _row(where, f"complete searches of {n}", None, goal, gaps.count(0.0))
         if d > 40:
             figure = "largest gap, relative to the objective"
-            yield _row(f"{benchmark.name}, d = {benchmark.dimension}", figure, None, 0.1, max(gaps))
+            yield _row(where, figure, None, 0.1, max(gaps))
 
 
 def large_k(n: int = 2, time_limit: float = 20.0) -> Iterator[Row]:
