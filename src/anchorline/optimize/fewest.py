@@ -7,7 +7,7 @@ import numpy as np
 
 from anchorline.errors import SampleError
 
-_NODE_LIMIT, _SECONDS = 1_000, 10.0  # per program; covers of a few hundred sets are proven at the first node
+_NODE_LIMIT, _SECONDS = 1_000, 10.0  # per program; rules are mostly proven at the first node, random sets not
 _ROUNDING = 1e-6  # HiGHS counts rows in floating point
 
 

@@ -55,13 +55,15 @@ class Difference:
 class Comparison:
     """The differences of two groups of explained rows; all limits hold together with ``confidence``.
 
-    They are about the populations of which the rows of each group are independent draws.
+    They are about the populations of which the rows of each group are independent draws. ``outputs`` are the
+    explained outputs; if there are several, attributes add to or lower the output of each row's own explanation.
     """
 
     differences: tuple[Difference, ...]
     n_first: int
     n_second: int
     confidence: float
+    outputs: tuple[str, ...]
 
     @property
     def clear(self) -> tuple[Difference, ...]:
@@ -85,19 +87,24 @@ class Comparison:
             f"{self.n_first:,} rows compared with {self.n_second:,}: {len(clear)} of {total} shares differ "
             f"clearly (limits hold together, {self.confidence:.0%})."
         ]
-        lines += [sentence(each) for each in clear[:_MAX_SHOWN]]
+        lines += [sentence(each, self.outputs) for each in clear[:_MAX_SHOWN]]
         lines += [f"... and {len(clear) - _MAX_SHOWN} more"] if len(clear) > _MAX_SHOWN else []
+        if len(self.outputs) > 1:
+            names = call("printable", ", ".join(self.outputs))
+            lines.append(
+                f"Rows explain different outputs ({names}). Pass output= to the explainer to compare one."
+            )
         return "\n".join(lines)
 
 
-def sentence(difference: Difference) -> str:
-    """Return a difference in words."""
-    name = call("printable", difference.name)
+def sentence(difference: Difference, outputs: Sequence[str] = ()) -> str:
+    """Return a difference in words; ``outputs`` are the explained ones."""
+    name, own = call("printable", difference.name), "" if len(outputs) < 2 else " the row's own output"
     subject = {
         "decision": f"decision {name}",
         "verdict": f"verdict {name.lower()}",
-        "adds": f"{name} adds",
-        "lowers": f"{name} lowers",
+        "adds": f"{name} adds{own and f' to{own}'}",
+        "lowers": f"{name} lowers{own}",
     }[difference.kind]
     limits = f"{math.floor(100 * difference.low):+} to {math.ceil(100 * difference.high):+}"  # never too narrow
     return (
@@ -141,6 +148,7 @@ def compare_groups(
         n_first=len(first),
         n_second=len(second),
         confidence=confidence,
+        outputs=tuple(sorted({explanation.output for explanation in (*first, *second)})),
     )
 
 

@@ -251,8 +251,8 @@ class Explanations(Sequence["Explanation | Failure"]):
         """Return the fewest rules that cover the decisions of these rows, each with its measured stability.
 
         Every rule is the facts of one explanation, together with its decision. It covers the rows of which all
-        its facts are true and that have this decision. No smaller set of such rules covers the wanted share: this
-        is proven, or the answer says that the search stopped early.
+        its facts are true and that have this decision. No smaller set of the candidates covers the wanted share:
+        this is proven, or the answer says that the search stopped early, after ten seconds at most.
 
         Parameters
         ----------

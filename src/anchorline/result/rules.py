@@ -1,6 +1,7 @@
 """The fewest rules that cover the decisions of many rows: every rule is the facts of one of their explanations."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,6 @@ from anchorline.errors import ParameterError
 from anchorline.guarantees import Estimate, estimate_share
 from anchorline.guarantees.verdicts import among_neighbors
 from anchorline.optimize.fewest import fewest_sets
-from anchorline.result.certificate import Certificate
 from anchorline.result.explanation import Explanation
 from anchorline.result.frames import frame_in
 
@@ -48,8 +48,9 @@ class Rules:
 
     ``n_covered`` of ``n_rows`` decisions are covered by at least one rule, ``not_covered`` are the other rows.
     No set of as many of the ``n_candidates`` rules covers more than ``most_covered``, and all of them together
-    cover ``coverable``. If ``is_fewest``, no smaller set covers the wanted ``share``. The limits of all
-    ``stability`` hold together with probability ``confidence``.
+    cover ``coverable``. If ``is_fewest``, no smaller set covers the wanted ``share``. Candidates are the rules
+    that cover most of each decision; ``n_left_out`` others were not looked at. The limits of all ``stability``
+    hold together with probability ``confidence``.
     """
 
     rules: tuple[Rule, ...]
@@ -58,6 +59,7 @@ class Rules:
     most_covered: int
     coverable: int
     n_candidates: int
+    n_left_out: int
     share: float
     is_fewest: bool
     not_covered: tuple[int, ...]
@@ -89,7 +91,7 @@ class Rules:
         for rule in self.rules:
             stays = "" if rule.stability is None else f"{rule.stability.low:.1%} to {rule.stability.high:.1%}"
             facts = call("printable", f"{rule.decision}: {' and '.join(rule.facts)}")
-            lines.append(f"{len(rule.rows):>6}  {rule.agreement:>5.0%}  {stays:<16} {facts}")
+            lines.append(f"{len(rule.rows):>6}  {_percent(rule.agreement):>5}  {stays:<16} {facts}")
         return "\n".join(lines)
 
     @property
@@ -97,14 +99,17 @@ class Rules:
         """How many decisions the rules cover, in words."""
         n, plural = len(self.rules), len(self.rules) != 1
         rules = f"{n} rule{'s' * plural} cover{'s' * (not plural)}"
-        return f"{rules} {self.n_covered:,} of {self.n_rows:,} decisions ({self.n_covered / self.n_rows:.0%})."
+        return (
+            f"{rules} {self.n_covered:,} of {self.n_rows:,} decisions ({_percent(self.n_covered / self.n_rows)})."
+        )
 
     @property
     def proof(self) -> str:
         """What is proven about the number of rules or about their cover, in words."""
-        candidates = f"{self.n_candidates:,} candidate rule{'s' * (self.n_candidates != 1)}"
+        candidates, share = f"{self.n_candidates:,} candidate rule{'s' * (self.n_candidates != 1)}", self.share
+        candidates += f", which leave out {self.n_left_out:,} that cover less," if self.n_left_out else ""
         if self.is_reached and self.is_fewest:
-            return f"Proven: no smaller set of the {candidates} covers {self.share:.0%}."
+            return f"Proven: no smaller set of the {candidates} covers {100 * share:.10g}%."
         if self.is_reached:
             return "The search stopped early: a smaller set may do."
         if self.n_covered == self.coverable:
@@ -113,23 +118,20 @@ class Rules:
             return f"All {candidates} together cover {self.coverable:,}."
         if self.most_covered > self.n_covered:
             return f"The search stopped early: as many other rules may cover up to {self.most_covered:,}."
-        return f"Proven: no set of as many of the {candidates} covers more; {self.share:.0%} needs more rules."
+        return f"Proven: no set of as many of the {candidates} covers more; {100 * share:.10g}% needs more rules."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Candidates:
     """Distinct rules: of which rows their facts are true, and which of these they cover, both (rows, rules).
 
-    ``places`` are the explanations that state them.
+    ``places`` are the explanations that state them, and ``n_left_out`` is the number of others that cover less.
     """
 
     places: list[int]
     true: np.ndarray
     covers: np.ndarray
-
-    def part(self, kept: np.ndarray) -> "_Candidates":
-        """Return some of them."""
-        return _Candidates([self.places[j] for j in kept], self.true[:, kept], self.covers[:, kept])
+    n_left_out: int
 
 
 def find_rules(
@@ -153,7 +155,8 @@ def find_rules(
     risk = (1 - confidence) / max(1, len(chosen))
     rules = tuple(_rule(entries, rows, candidates, j, 1 - risk) for j in chosen)
     covered = candidates.covers[:, chosen].any(axis=1)
-    risks = [1 - rule.stability.confidence for rule in rules if rule.stability is not None]
+    stated = [entries[candidates.places[j]] for j in chosen]
+    risks = [_risk(entry, rule) for entry, rule in zip(stated, rules, strict=True)]
     return Rules(
         rules=rules,
         n_rows=len(rows),
@@ -161,6 +164,7 @@ def find_rules(
         most_covered=answer.most_covered,
         coverable=int(candidates.covers.any(axis=1).sum()),
         n_candidates=len(candidates.places),
+        n_left_out=candidates.n_left_out,
         share=share,
         is_fewest=answer.is_fewest,
         not_covered=tuple(rows[~covered].tolist()),
@@ -208,14 +212,24 @@ def _candidates(entries: Sequence[Explanation], space: Any, agreement: float) ->
     holds = np.array([np.all([true[fact] for fact in _facts(entries[i])], axis=0) for i in places], dtype=bool)
     holds = holds.reshape(shape[::-1]).T
     covers = holds & (decisions[:, None] == decisions[places][None])
-    kept = np.flatnonzero(covers.sum(axis=0) >= agreement * holds.sum(axis=0) - _ROUNDING)
-    kept = kept[np.argsort(-covers[:, kept].sum(axis=0), kind="stable")][:_MAX_CANDIDATES]
+    agreeing = np.flatnonzero(covers.sum(axis=0) >= agreement * holds.sum(axis=0) - _ROUNDING)
+    ordered = agreeing[np.argsort(-covers[:, agreeing].sum(axis=0), kind="stable")]
+    kept = _first_of_each(ordered, [decisions[places[j]] for j in ordered.tolist()])
     counts = covers[:, kept].astype(np.float32)
     shared = counts.T @ counts
     earlier = np.tri(len(kept), k=-1, dtype=bool)  # those that cover more, or as much and come first
     needed = ~((shared == np.diagonal(shared)[:, None]) & earlier).any(axis=1)
-    kept = np.sort(kept[needed])
-    return _Candidates([places[j] for j in kept.tolist()], holds[:, kept], covers[:, kept])
+    n_left_out, kept = len(agreeing) - len(kept), np.sort(kept[needed])
+    return _Candidates([places[j] for j in kept.tolist()], holds[:, kept], covers[:, kept], n_left_out)
+
+
+def _first_of_each(rules: np.ndarray, decisions: Sequence[str]) -> np.ndarray:
+    """Return as many rules as are looked at, the first of each decision, so that none is left without rules."""
+    most, seen, kept = max(1, _MAX_CANDIDATES // max(1, len({*decisions}))), Counter[str](), list[int]()
+    for rule, decision in zip(rules.tolist(), decisions, strict=True):
+        seen[decision] += 1
+        kept += [rule] if seen[decision] <= most else []
+    return np.array(kept, dtype=np.intp)
 
 
 def _facts(explanation: Explanation) -> tuple[str, ...]:
@@ -270,15 +284,34 @@ def _rule(
         facts=_facts(entry),
         decision=_decision(entry),
         row=int(rows[place]),
-        stability=_stability(entry.certificate, confidence),
+        stability=_stability(entry, confidence),
         n_true=int(candidates.true[:, j].sum()),
         rows=tuple(rows[candidates.covers[:, j]].tolist()),
     )
 
 
-def _stability(certificate: Certificate, confidence: float) -> Estimate | None:
-    """Return the share of neighbors in which the decision stays, with the confidence that one of several needs."""
-    found = certificate.stability
-    if found is not None and found.method == "binomial":
+def _stability(entry: Explanation, confidence: float) -> Estimate | None:
+    """Return the share of neighbors in which the decision stays, with the confidence that one of several needs.
+
+    Sampling that stopped when its result was clear keeps the limits that allow for this.
+    """
+    found = entry.certificate.stability
+    if found is not None and found.method == "binomial" and not _stopped_by_looking(entry):
         found = estimate_share(round(found.value * found.n_samples), found.n_samples, confidence)
-    return None if found is None else among_neighbors(found, certificate.held_reach)
+    return None if found is None else among_neighbors(found, entry.certificate.held_reach)
+
+
+def _risk(entry: Explanation, rule: Rule) -> float:
+    """Return the probability that the limits of a rule's stability do not hold, at most."""
+    if rule.stability is None:
+        return 0.0
+    return 1 - (entry.certificate.confidence if _stopped_by_looking(entry) else rule.stability.confidence)
+
+
+def _stopped_by_looking(entry: Explanation) -> bool:
+    return bool(entry.parameters.get("n_samples") == "auto")
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, rounded down, so that only all is 100%."""
+    return f"{math.floor(1000 * share + _ROUNDING) / 10:g}%"

@@ -95,7 +95,7 @@ class Donors:
         while len(left):
             neighbors, drawn, wanted = neighbors[left], drawn[left], wanted[left]
             ranked = self._ranked(drawn, wanted)
-            donors = self._candidates[ranked.pools, ranked.drawn(words.take(len(left)))]
+            donors = self._compared[0][ranked.pools, ranked.drawn(words.take(len(left)))]
             is_given = (self._ways_by_row[donors] == wanted) & (wanted != 0)
             at = np.flatnonzero(is_given)
             by = at // len(draws)
@@ -211,7 +211,7 @@ class Donors:
             keys += CANDIDATES * BROKEN * np.minimum(broken, MAX_BROKEN)
         if len(self.ways) > _MAX_LACKING:
             np.minimum(keys, CANDIDATES * _WORST, out=keys)
-        places, sizes = np.arange(self._n_compared, dtype=np.int32), self._n_candidates[pivots]
+        places, sizes = np.arange(self._n_compared, dtype=np.int32), self._compared[1][pivots]
         whole = keys.astype(np.int32)
         whole += places
         if sizes.min() < self._n_compared:
@@ -223,27 +223,27 @@ class Donors:
         """How many rows are compared for one neighbor, if there are as many."""
         return min(CANDIDATES, max(FEWEST, COMPARED // len(self.ways)))
 
-    @cached_property
-    def _candidates(self) -> np.ndarray:
-        """The rows that are compared for each pivot, (pivots, 256); `_prepare` writes them."""
-        return np.zeros((len(self._pivots), CANDIDATES), dtype=np.int32)
-
-    @cached_property
-    def _n_candidates(self) -> np.ndarray:
-        """The numbers of these rows, (pivots,)."""
-        return np.zeros(len(self._pivots), dtype=np.int32)
+    @property
+    def _compared(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that are compared for each pivot, (pivots, 256), and their numbers; `_prepare` writes them."""
+        known: tuple[np.ndarray, np.ndarray] | None = self.__dict__.get("_compared_rows")
+        if known is None:  # two threads that come first get the same arrays
+            n = len(self._pivots)
+            made = np.zeros((n, CANDIDATES), dtype=np.int32), np.zeros(n, dtype=np.int32)
+            return self.__dict__.setdefault("_compared_rows", made)  # type: ignore[no-any-return]
+        return known
 
     def _prepare(self, pivots: list[int]) -> None:
         """Find the candidates of pivots, and what a needed way adds to their keys, unless this was done before.
 
         The pivot is always needed, and adds the unlikeness in all attributes.
         """
-        new = [pivot for pivot in pivots if pivot not in self._factors]
+        new, (candidates, sizes) = [pivot for pivot in pivots if pivot not in self._factors], self._compared
         for pivot in new:
             found = self._candidates_of(pivot)
-            self._candidates[pivot, : len(found)], self._n_candidates[pivot] = found, len(found)
+            candidates[pivot, : len(found)], sizes[pivot] = found, len(found)
         (attributes, ways), n = self.outcomes.T, self._n_compared
-        rows = self._candidates[new, :n].reshape(-1)
+        rows = candidates[new, :n].reshape(-1)
         lacks = self.ways[:, rows][attributes] != ways[:, None].astype(self.ways.dtype)
         factors = np.float32(_LACKING) * lacks
         factors -= self.costs[:, rows].astype(np.float32)[attributes]

@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -156,3 +157,40 @@ def test_all_limits_of_a_comparison_hold_together(many):
 def test_a_comparison_needs_rows(many):
     with pytest.raises(ParameterError, match="second group has no explanation"):
         many.compare(al.Explanations())
+
+
+def test_a_share_is_named_as_it_was_asked_for_and_never_rounded_up(many):
+    found = many.rules(share=0.504)
+    assert "covers 50.4%" in found.proof or "50.4% needs more rules" in found.proof or not found.is_reached
+    nearly = replace(found, n_rows=1000, n_covered=996)
+    assert "996 of 1,000 decisions (99.6%)" in nearly.headline
+
+
+def test_rules_of_a_rare_decision_are_candidates(many, monkeypatch):
+    from anchorline.result import rules as module
+
+    everything = many.rules(share=1.0)
+    monkeypatch.setattr(module, "_MAX_CANDIDATES", 4)
+    found = many.rules(share=1.0)
+    assert everything.n_left_out == 0 < found.n_left_out
+    assert {rule.decision for rule in found.rules} == {rule.decision for rule in everything.rules}
+    assert f"which leave out {found.n_left_out:,} that cover less" in found.proof
+
+
+def test_limits_of_sampling_that_stopped_by_looking_are_kept(explainer):
+    looked = explainer.explain_many(table()[:12], k=3, n_samples="auto", max_queries=4000)
+    found = looked.rules(share=0.5)
+    each = [looked[rule.row].certificate for rule in found.rules]
+    assert each
+    for rule, certificate in zip(found.rules, each, strict=True):
+        assert rule.stability.confidence == certificate.stability.confidence > 0.95
+    assert found.confidence == pytest.approx(max(0.0, 1 - sum(1 - one.confidence for one in each)))
+
+
+def test_rows_that_explain_several_outputs_are_compared_by_their_own(explainer):
+    answers = approve(table()).argmax(axis=1)
+    groups = [explainer.explain_many(table()[answers == answer], k=3, n_samples=300) for answer in (0, 1)]
+    found = groups[0].compare(groups[1])
+    assert len(found.outputs) == 2
+    assert "Rows explain different outputs" in str(found)
+    assert not any(" adds:" in line for line in str(found).splitlines())
