@@ -63,7 +63,7 @@ check: $(VENV)/.dev  ## lint, format, strict types, import directions, doctests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/contract
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/contract
 	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' src README.md docs -p no:cacheprovider
 
 bench: $(VENV)/.dev  ## figures to benchmarks/results/*.json and a page

@@ -1,6 +1,7 @@
 """Imports point one way: which room may import which, and no cycles, lazy and type-checking imports included."""
 
 import ast
+import functools
 import graphlib
 import pathlib
 
@@ -62,6 +63,7 @@ def test_the_table_of_rooms_has_no_cycle_and_keeps_the_two_sides_apart():
     assert not (rooms["model"] | rooms["spaces"]) & {"optimize", "guarantees"}
 
 
+@functools.cache
 def module_graph():
     """Every module with the modules that it imports anywhere in its text; a package stands for its __init__."""
     modules = {module_of(path): path for path in FILES}
