@@ -226,6 +226,18 @@ def test_the_audit_log_says_who_explained_which_case_and_when(behind_proxy):
     assert third["outcome"] == "failed"
 
 
+def test_the_audit_log_says_which_cases_were_summarized(behind_proxy):
+    with client_of(behind_proxy, timeout=30) as client:
+        client.post("/overview", json={"search": "0>1", "n_rows": 2, "k": 2})
+        client.post("/overview/compare", json={"search": "0>1", "other": "0<0", "n_rows": 3, "k": 2})
+        client.get("/rows?search=0<0&limit=4")
+    lines = {line["route"]: line for line in map(json.loads, behind_proxy.log.read_text().splitlines())}
+    assert (lines["overview"]["search"], lines["overview"]["n_rows"]) == ("0>1", 2)
+    compared = lines["compare"]
+    assert (compared["search"], compared["other"], compared["n_rows"]) == ("0>1", "0<0", 3)
+    assert (lines["rows"]["search"], lines["rows"]["offset"], lines["rows"]["limit"]) == ("0<0", 0, 4)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"network": "proxy"}, {"user_header": "X-User"}, {"root_path": "studio"}, {"root_path": "/studio/"}],

@@ -13,6 +13,7 @@ from anchorline.studio import cohort as cohort_module
 from anchorline.studio.catalog import Catalog
 from anchorline.studio.cohort import Cohort
 from anchorline.studio.job_queue import JobCanceledError
+from anchorline.studio.limits import StudioLimits
 from anchorline.studio.views import page_words
 from helpers.studio import HOSTILE, SlowModel, client_of, cohort_explainer, cohort_table, hostile_explainer, live
 from helpers.studio import slow_explainer as slow
@@ -239,3 +240,17 @@ def test_a_report_is_complete_for_the_file():
 )
 def test_advice_fits_the_page(typed, shown):
     assert page_words(typed) == shown
+
+
+@pytest.mark.parametrize(("path", "n_groups"), [("/overview", 1), ("/overview/compare", 2)])
+def test_samples_are_limited_in_summaries_too(path, n_groups):
+    """Per case at most the search sample, the certificate's sample and a few rows such as the case itself."""
+    with (
+        live(cohort_explainer(), limits=StudioLimits(max_samples=50)) as running,
+        client_of(running, timeout=30) as client,
+    ):
+        asked = running.studio.metrics.value("anchorline_model_rows_total")
+        body = {"search": "owner=yes"} | ({"other": "owner=no"} if n_groups == 2 else {})
+        whole(client, path, n_rows=4, k=3, **body)
+        asked = running.studio.metrics.value("anchorline_model_rows_total") - asked
+    assert 0 < asked <= 120 + n_groups * 4 * 130  # the table itself, and the cases

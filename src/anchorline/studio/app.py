@@ -42,6 +42,7 @@ from anchorline.studio.truth import checked_truth
 
 logger = logging.getLogger("anchorline.studio")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+Content = dict[str, Any] | None
 
 
 class Studio:
@@ -91,18 +92,19 @@ class Studio:
         self.service = ExplanationService(
             self.explainer, model, self.catalog, self.limits, self.name, known, fingerprint
         )
-        self.cohorts = CohortService(self.service.explainer_for, self.catalog, known)
+        self.cohorts = CohortService(self.service.explainer_for, self.catalog, known, self.limits.max_samples)
         self.jobs = JobQueue(self.limits, self.metrics)
         self.files = static_files()
         landing = self.files["landing.html"].content
         self.app: App = Guard(build_api(self), self.access, self.limits, self.metrics, landing, self.proxy)  # type: ignore[arg-type]
 
     async def answer(
-        self, request: Request, route: str, content: dict[str, Any] | None, function: Callable[[], bytes]
+        self, request: Request, route: str, content: Content, function: Callable[[], bytes], read: Content = None
     ) -> bytes:
         """Return the answer of ``function`` to one request.
 
-        The answer is cached by the request's ``content``; it is not cached if the content is None.
+        The answer is cached by the request's ``content``; it is not cached if the content is None. The audit log
+        says what is in ``read``, or in the content.
         """
 
         async def wait_for_disconnect() -> None:
@@ -119,7 +121,7 @@ class Studio:
             logger.info("request %s: %s", request.state.request_id, printable(str(error)))
             raise problem_from_error(error) from error
         finally:
-            self.audit.record(request.scope["state"], route, content, outcome)
+            self.audit.record(request.scope["state"], route, read or content, outcome)
         return answer
 
     def about(self) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from typing import Any
 
 from anchorline.errors import ParameterError
 
+_COHORT = ("search", "other", "n_rows", "offset", "limit")  # what a request about many cases says about them
+
 
 class AuditLog:
-    """Appends one line per request about a case to a file; without a path, nothing is written."""
+    """Appends one line per request about cases to a file; without a path, nothing is written."""
 
     def __init__(self, path: Path | None) -> None:
         self._lock = threading.Lock()
@@ -36,6 +38,7 @@ class AuditLog:
             "address": state.get("address"),
             "route": route,
             "case": _case(content or {}),
+            **{name: (content or {})[name] for name in _COHORT if name in (content or {})},
             "outcome": outcome,
             "request_id": state.get("request_id"),
         }

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from anchorline.studio import schemas
 from anchorline.studio.cohort_service import CohortService
 
-Answer = Callable[[Request, str, Any, Callable[[], bytes]], Awaitable[bytes]]
+Answer = Callable[[Request, str, None, Callable[[], bytes], dict[str, Any]], Awaitable[bytes]]
 
 
 def cohort_routes(answer: Answer, service: CohortService) -> APIRouter:
@@ -21,13 +21,13 @@ def cohort_routes(answer: Answer, service: CohortService) -> APIRouter:
 
         While `is_done` is false, send the same request again. Nothing is computed while nobody asks.
         """
-        content = await answer(request, "overview", None, lambda: service.overview(body))
+        content = await answer(request, "overview", None, lambda: service.overview(body), body.model_dump())
         return Response(content, media_type="application/json")
 
     @router.post("/overview/compare", summary="Compare two groups of cases", response_model=schemas.CompareAnswer)
     async def compare(request: Request, body: schemas.CompareRequest) -> Response:
         """Go on with both summaries, and return the differences when both are known; all limits hold together."""
-        content = await answer(request, "compare", None, lambda: service.compare(body))
+        content = await answer(request, "compare", None, lambda: service.compare(body), body.model_dump())
         return Response(content, media_type="application/json")
 
     return router

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from anchorline.explainer import Explainer
+from anchorline.settings import N_SAMPLES
 from anchorline.spaces.table import Table
 from anchorline.studio.cache import ObjectCache
 from anchorline.studio.catalog import Catalog
@@ -20,13 +21,18 @@ _MAX_COHORTS = 6  # in memory; each holds a few hundred explanations
 class CohortService:
     """The cohorts that were asked for last, and their summaries.
 
-    ``explainer_for(output)`` returns the explainer of a class.
+    ``explainer_for(output)`` returns the explainer of a class; ``max_samples`` limits the neighbors per sample.
     """
 
     def __init__(
-        self, explainer_for: Callable[[str | None], Explainer], catalog: Catalog, truth: Truth | None
+        self,
+        explainer_for: Callable[[str | None], Explainer],
+        catalog: Catalog,
+        truth: Truth | None,
+        max_samples: int,
     ) -> None:
         self._explainer_for, self._catalog, self._truth = explainer_for, catalog, truth
+        self._n_samples = min(max_samples, N_SAMPLES["fidelity"])  # at most as many certify
         self._cohorts = ObjectCache(_MAX_COHORTS)
 
     def overview(self, request: OverviewRequest) -> bytes:
@@ -78,7 +84,7 @@ class CohortService:
         explainer = self._explainer_for(self._output(request.output))
         if not isinstance(explainer.space, Table):
             raise Problem(422, "The cases are not rows of a table, so that no summary of many cases exists.")
-        keywords = {"k": request.k, "sigma": request.sigma}
+        keywords = {"k": request.k, "sigma": request.sigma, "n_samples": self._n_samples}
         key = json.dumps([search, request.n_rows, request.output, keywords], sort_keys=True)
 
         def build() -> Cohort:
