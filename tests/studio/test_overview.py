@@ -7,6 +7,7 @@ import httpx
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import anchorline as al
 from anchorline.studio import cohort as cohort_module
@@ -14,6 +15,7 @@ from anchorline.studio.catalog import Catalog
 from anchorline.studio.cohort import Cohort
 from anchorline.studio.job_queue import JobCanceledError
 from anchorline.studio.limits import StudioLimits
+from anchorline.studio.truth import Truth, _histogram
 from anchorline.studio.views import page_words
 from helpers.studio import HOSTILE, SlowModel, client_of, cohort_explainer, cohort_table, hostile_explainer, live
 from helpers.studio import slow_explainer as slow
@@ -254,3 +256,33 @@ def test_samples_are_limited_in_summaries_too(path, n_groups):
         whole(client, path, n_rows=4, k=3, **body)
         asked = running.studio.metrics.value("anchorline_model_rows_total") - asked
     assert 0 < asked <= 120 + n_groups * 4 * 130  # the table itself, and the cases
+
+
+@pytest.mark.parametrize("kind", [float, int])
+def test_classes_that_are_floats_meet_their_outcomes(kind):
+    """A model fitted on 0.0 and 1.0 answers so, whether the target holds 0.0 and 1.0 or 0 and 1."""
+    frame, truth = cohort_table()
+    rows, y = frame[["income", "age"]], (truth == "approved").astype(float)
+    explainer = al.Explainer(LogisticRegression().fit(rows, y), al.Table(rows))
+    with live(explainer, truth=("paid", y.astype(kind))) as running, client_of(running, timeout=30) as client:
+        outcomes = whole(client, n_rows=2, k=2)[0]["outcomes"]
+        listed = client.get("/rows?limit=20").json()["rows"]
+    assert "mismatch" not in outcomes
+    assert outcomes["confusion"]["labels"] == ["0.0", "1.0"]
+    assert sum(each["n"] for each in outcomes["calibration"]) == 120
+    assert [row["truth"] for row in listed] == [str(value) for value in y[:20]]
+    assert {row["answer"] for row in listed} <= {"0.0", "1.0"}
+
+
+def test_outcomes_are_written_as_the_classes_are():
+    truth = Truth("paid", [1.0, 0.0, None, 2.0, "v2"])
+    assert truth.texts(range(5), ["0", "1"]) == ["1", "0", None, "2", "v2"]
+    assert truth.texts(range(5), ["0.0", "1.0", "v2.0"]) == ["1.0", "0.0", None, "2", "v2"]
+    assert truth.texts(range(4), ["1", "1.0"]) == ["1", "0", None, "2"]
+
+
+def test_scores_count_for_the_hundredth_that_they_reach():
+    counts = _histogram(np.array([0.29, 0.57, 0.58, 1.0, 0.0, 0.2899, np.nan]), None)["all"]
+    assert {i: n for i, n in enumerate(counts) if n} == {0: 1, 28: 1, 29: 1, 57: 1, 58: 1, 100: 1}
+    exact = _histogram(np.arange(101) / 100, None)["all"]
+    assert exact == [1] * 101

@@ -56,6 +56,12 @@ class AnswerTable:
         """The distinct texts of answers; empty for numbers, whose texts follow from the numbers."""
         return list(self._levels)
 
+    @property
+    def names(self) -> list[str]:
+        """The texts that answers can be: those of all classes, or if these are not known, the levels."""
+        classes = self._target().classes
+        return self.levels if classes is None else [printable(str(label)) for label in classes]
+
     def fill(self, seconds: float = _FILL_SECONDS) -> None:
         """Ask for further blocks for about that time, at least for one; progress is `n_known`."""
         end = time.monotonic() + seconds

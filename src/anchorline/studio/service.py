@@ -97,7 +97,8 @@ class ExplanationService:
         page = html.page(explanation, frontier, self._training_mean(explanation))
         listed = self._explanation(request.model_copy(update={"alternatives": request.alternatives or _LISTED}))
         row, names = self._catalog.parse_row(request.row), self._catalog.names
-        truth = self.truth.texts([row])[0] if self.truth is not None and isinstance(row, int) else None
+        labels = self._catalog.answer_table.names
+        truth = self.truth.texts([row], labels)[0] if self.truth is not None and isinstance(row, int) else None
         is_table = isinstance(self._explainer.space, Table)  # a text or an image is in the report already
         values = dict(zip(names, explanation.instance, strict=True)) if is_table else {}
         about = About(self._name, self.fingerprint, request.row, values, truth)
@@ -178,7 +179,8 @@ class ExplanationService:
         parts = zip(page, self._catalog.values(page), answers.texts, answers.values, strict=True)
         rows = [dict(zip(("position", "values", "answer", "value"), part, strict=True)) for part in parts]
         if self.truth is not None:
-            rows = [row | {"truth": text} for row, text in zip(rows, self.truth.texts(page), strict=True)]
+            truths = self.truth.texts(page, self._catalog.answer_table.names)
+            rows = [row | {"truth": text} for row, text in zip(rows, truths, strict=True)]
         counts = {"total": self._catalog.n_rows, "found": len(matches), "offset": offset, "progress": progress}
         return _json(counts | {"columns": self._catalog.names, "rows": rows})
 

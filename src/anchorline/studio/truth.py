@@ -13,7 +13,8 @@ from anchorline.studio.answers import AnswerTable
 
 MAX_LABELS = 12  # of a confusion matrix
 _N_BINS = 10
-_N_STEPS = 100  # thresholds that the page offers
+_N_STEPS = 100  # thresholds that the page offers, besides 0
+_ROUNDING = 1e-9  # of a hundredth
 _CONFIDENCE = 0.95
 
 
@@ -32,9 +33,19 @@ class Truth:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def texts(self, positions: Sequence[int]) -> list[str | None]:
-        """Return the outcomes of some cases as texts."""
-        return [None if code < 0 else self.labels[code] for code in self.codes[list(positions)].tolist()]
+    def labels_like(self, names: Sequence[str]) -> list[str]:
+        """Return the labels as the model writes them: 1 becomes 1.0 if a class has that name, and none is 1."""
+        longer = {name.removesuffix(".0"): name for name in names if name.endswith(".0")}
+        known = {*names}
+        return [
+            label if label in known or not label.removeprefix("-").isdecimal() else longer.get(label, label)
+            for label in self.labels
+        ]
+
+    def texts(self, positions: Sequence[int], names: Sequence[str]) -> list[str | None]:
+        """Return the outcomes of some cases as texts; ``names`` are those of the model's answers."""
+        labels = self.labels_like(names)
+        return [None if code < 0 else labels[code] for code in self.codes[list(positions)].tolist()]
 
 
 def checked_truth(name: str, values: Sequence[Any], n_rows: int) -> Truth:
@@ -75,11 +86,12 @@ def outcomes(table: AnswerTable, rows: np.ndarray, column: int | None, truth: Tr
     scores = None if column is None else table.scores(column)
     is_true = None
     if truth is not None:
-        content |= _confusion(codes, levels, truth, rows)
+        labels = truth.labels_like(table.names)
+        content |= _confusion(codes, levels, truth.codes[rows], labels)
     if scores is not None:
         name = class_text(table, column)
-        if truth is not None and name in truth.labels:
-            is_true = np.where(truth.codes[rows] < 0, -1, truth.codes[rows] == truth.labels.index(name))
+        if truth is not None and name in labels:
+            is_true = np.where(truth.codes[rows] < 0, -1, truth.codes[rows] == labels.index(name))
             content["calibration"] = _calibration(scores[rows], is_true)
         content["scores"] = {"label": name} | _histogram(scores[rows], is_true)
     return content
@@ -90,14 +102,18 @@ def class_text(table: AnswerTable, column: int | None) -> str:
     return printable(table.class_name(column or 0))
 
 
-def _confusion(codes: np.ndarray, levels: list[str], truth: Truth, rows: np.ndarray) -> dict[str, Any]:
-    """Return how often each decision meets each outcome, and how often they agree."""
-    names = sorted({*levels, *truth.labels})
-    if not {*levels} & {*truth.labels}:
-        return {"mismatch": [truth.labels[:5], levels[:5]]}
-    known = (truth.codes[rows] >= 0) & (codes >= 0)
-    actual = np.array([names.index(label) for label in truth.labels])[truth.codes[rows][known]]
-    decided = np.array([names.index(level) for level in levels])[codes[known]]
+def _confusion(codes: np.ndarray, levels: list[str], actual: np.ndarray, labels: list[str]) -> dict[str, Any]:
+    """Return how often each decision meets each outcome, and how often they agree.
+
+    ``codes`` are the decisions as codes of ``levels``, ``actual`` the outcomes as codes of ``labels``.
+    """
+    names = sorted({*levels, *labels})
+    if not {*levels} & {*labels}:
+        return {"mismatch": [labels[:5], levels[:5]]}
+    index = {name: i for i, name in enumerate(names)}
+    known = (actual >= 0) & (codes >= 0)
+    actual = np.array([index[label] for label in labels])[actual[known]]
+    decided = np.array([index[level] for level in levels])[codes[known]]
     content: dict[str, Any] = {"n_true": int(known.sum())}
     if known.any():
         content["right"] = share(int((actual == decided).sum()), int(known.sum()), _CONFIDENCE)
@@ -122,13 +138,17 @@ def _calibration(scores: np.ndarray, is_true: np.ndarray) -> list[dict[str, Any]
 
 
 def _histogram(scores: np.ndarray, is_true: np.ndarray | None) -> dict[str, Any]:
-    """Return how many cases have each hundredth of the score: all, and those whose outcome is and is not true."""
+    """Return how many cases have each hundredth of the score: all, and those whose outcome is and is not true.
+
+    There are 101, from 0 to 1. A score counts for the last one that it reaches: 0.29 for 29, although
+    0.29 * 100 is slightly less.
+    """
     finite = np.isfinite(scores)
-    bins = np.clip((np.where(finite, scores, 0) * _N_STEPS).astype(int), 0, _N_STEPS - 1)
+    bins = np.clip(np.floor(np.where(finite, scores, 0) * _N_STEPS + _ROUNDING), 0, _N_STEPS).astype(int)
     chosen = {"all": finite}
     if is_true is not None:
         chosen |= {"positive": finite & (is_true == 1), "negative": finite & (is_true == 0)}
-    return {name: np.bincount(bins[rows], minlength=_N_STEPS).tolist() for name, rows in chosen.items()}
+    return {name: np.bincount(bins[rows], minlength=_N_STEPS + 1).tolist() for name, rows in chosen.items()}
 
 
 def _numbers(values: np.ndarray, actual: np.ndarray | None) -> dict[str, Any]:
