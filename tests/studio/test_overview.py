@@ -1,5 +1,6 @@
 """The summary of many cases and the difference of two groups, over HTTP."""
 
+import contextlib
 import threading
 import time
 
@@ -286,3 +287,30 @@ def test_scores_count_for_the_hundredth_that_they_reach():
     assert {i: n for i, n in enumerate(counts) if n} == {0: 1, 28: 1, 29: 1, 57: 1, 58: 1, 100: 1}
     exact = _histogram(np.arange(101) / 100, None)["all"]
     assert exact == [1] * 101
+
+
+def test_a_cohort_gets_on_although_large_chunks_are_canceled(monkeypatch):
+    """It begins with one case, and tries half as many after a chunk that took too long or was canceled."""
+    explainer = cohort_explainer()
+    catalog, sizes = Catalog(explainer), []
+    keywords = {"k": 2, "n_samples": 20, "n_certify": 0}
+
+    def explain(positions):
+        sizes.append(len(positions))
+        if len(positions) > 3:
+            raise JobCanceledError
+        return cohort_module.explain_positions(explainer, catalog, positions, keywords)
+
+    cohort = Cohort(catalog, "", 20, explain)
+    for _ in range(20):
+        with contextlib.suppress(JobCanceledError):
+            cohort.step(60)
+    assert cohort.is_done
+    assert sizes[:5] == [1, 2, 4, 2, 4]
+    monkeypatch.setattr(cohort_module, "_QUICK_SECONDS", -1.0)
+    monkeypatch.setattr(cohort_module, "_STEP_SECONDS", 0.0)
+    slow = Cohort(catalog, "", 20, explain)
+    slow._chunk = 3
+    sizes.clear()
+    slow.step(60)
+    assert sizes[:3] == [3, 1, 1]

@@ -15,12 +15,12 @@ from anchorline.explainer import Explainer
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
 from anchorline.studio.catalog import Catalog
-from anchorline.studio.job_queue import checkpoint, raise_if_canceled
+from anchorline.studio.job_queue import JobCanceledError, checkpoint, raise_if_canceled
 from anchorline.studio.limits import MAX_ANSWERED
 from anchorline.studio.search_time import limited_search
 
 _STEP_SECONDS = 1.0
-_QUICK_SECONDS = 0.25  # a chunk that takes less is followed by a larger one
+_QUICK_SECONDS = 0.25  # a chunk that takes less is followed by a larger one, after a step's time by a smaller one
 _MAX_CHUNK, _ANSWERS_PER_CHUNK = 128, 512
 _ROW_SECONDS = 5.0  # a search for one sum that takes longer ends with its best sum
 _MAX_VALUES = 60_000  # facts of all explanations of a cohort, which take a few hundred bytes each
@@ -37,7 +37,7 @@ class Cohort:
     ) -> None:
         self._catalog, self._search, self._explain = catalog, search, explain
         self._n_rows = min(n_rows, max(20, _MAX_VALUES // max(1, len(catalog.names))))
-        self._lock, self._chunk = threading.Lock(), 2
+        self._lock, self._chunk = threading.Lock(), 1
         self.found: np.ndarray | None = None  # None while the model's answers, which the search needs, are unknown
         self.positions, self.answered = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
         self.explained: list[tuple[int, Explanation]] = []
@@ -95,17 +95,24 @@ class Cohort:
     def _explain_chunk(self) -> None:
         start = time.monotonic()
         part = self.positions[self.n_done : self.n_done + self._chunk].tolist()
-        with limited_search(_ROW_SECONDS * len(part), keep_best=True):
-            many = self._explain(part)
-        raise_if_canceled()  # then rows have failed that another request will explain
+        try:
+            with limited_search(_ROW_SECONDS * len(part), keep_best=True):
+                many = self._explain(part)
+            raise_if_canceled()  # then rows have failed that another request will explain
+        except JobCanceledError:  # the next request may have no more time, so that it must try less at once
+            self._chunk = max(1, self._chunk // 2)
+            raise
         for position, entry in zip(part, many, strict=True):
             if isinstance(entry, Explanation):
                 self.explained.append((position, entry))
             else:
                 self.failures[entry.error_type] = self.failures.get(entry.error_type, 0) + 1
         self.n_done += len(part)
-        if time.monotonic() - start < _QUICK_SECONDS:
+        seconds = time.monotonic() - start
+        if seconds < _QUICK_SECONDS:
             self._chunk = min(_MAX_CHUNK, 2 * self._chunk)
+        elif seconds > _STEP_SECONDS:
+            self._chunk = max(1, self._chunk // 2)
 
 
 def _sampled(found: np.ndarray, n_rows: int, rng: np.random.Generator) -> np.ndarray:
