@@ -128,7 +128,7 @@ def serve(
         proxy=Proxy(behind_proxy, user_header, root_path),
         audit_log=audit_log,
         truth=truth,
-        fingerprint=None if spec is None else _digest(spec),
+        fingerprint=None if spec is None else _digest(spec, explainer.model),
         limits=StudioLimits(max_samples=max_samples, queue=queue, workers=workers, timeout=time_limit),
     ).run()
 
@@ -169,9 +169,9 @@ def _model_name(spec: str) -> str:
     return Path(urlsplit(spec).path if "://" in spec else spec).stem
 
 
-def _digest(spec: str) -> str | None:
-    """Return the SHA-256 of a model's file; None for models that are not a file."""
-    if not Path(spec).is_file():
+def _digest(spec: str, model: Any) -> str | None:
+    """Return the SHA-256 of a model's file; None for models that are not a file, or that need others."""
+    if not Path(spec).is_file() or getattr(model, "has_external_data", False):
         return None
     with Path(spec).open("rb") as file:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

@@ -30,7 +30,7 @@ def filed(page: str, explanation: Explanation, listed: Explanation, about: About
         "Case": f"number {row} of the table" if isinstance(row, int) else "not in the table",
         **({} if about.truth is None else {"True outcome": about.truth}),
         "Model": about.model,
-        "Fingerprint of the model": about.fingerprint or "not known, because the model was not loaded from a file",
+        "Fingerprint of the model": about.fingerprint or "not known, because no single file holds the whole model",
         "Checksum of the model's answers": repr(explanation.certificate.answers_checksum),
         "Fingerprint of the data": str(explanation.parameters["space"]),
         "Made on": f"{datetime.now(UTC):%Y-%m-%d} (UTC), with anchorline {__version__}",

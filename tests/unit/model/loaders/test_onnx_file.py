@@ -21,7 +21,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+import anchorline as al
 from anchorline import errors
+from anchorline.cli.serve import _digest
 from anchorline.model.loaders import load_model
 from helpers.model_tables import COARSE, LABELS, NUMBERS, TABLE, same_in_every_frame
 
@@ -157,6 +159,10 @@ def test_onnx_external_data_in_its_own_folder_is_read(tmp_path):
     (tmp_path / "model.onnx").write_bytes(onnx_with_external_data("weights.bin"))
     model = load_model(tmp_path / "model.onnx")
     assert model(np.array([[2.0]])).tolist() == [42.0]
+    path = str(tmp_path / "model.onnx")
+    served = al.Explainer(model, al.Table(np.arange(8.0).reshape(-1, 1)), output="y").model
+    assert _digest(path, served) is None  # the file says nothing about the weights
+    assert _digest(path, None).startswith("sha256:")
     (tmp_path / "weights.bin").unlink()
     with pytest.raises(errors.ModelFileError, match=r"needs the file 'weights.bin' in its folder"):
         load_model(tmp_path / "model.onnx")
