@@ -12,10 +12,12 @@ from sklearn.linear_model import LogisticRegression
 
 import anchorline as al
 from anchorline.studio import cohort as cohort_module
+from anchorline.studio import overview as overview_module
 from anchorline.studio.catalog import Catalog
 from anchorline.studio.cohort import Cohort
 from anchorline.studio.job_queue import JobCanceledError
 from anchorline.studio.limits import StudioLimits
+from anchorline.studio.overview import comparison_of
 from anchorline.studio.truth import Truth, _histogram
 from anchorline.studio.views import page_words
 from helpers.studio import HOSTILE, SlowModel, client_of, cohort_explainer, cohort_table, hostile_explainer, live
@@ -314,3 +316,18 @@ def test_a_cohort_gets_on_although_large_chunks_are_canceled(monkeypatch):
     sizes.clear()
     slow.step(60)
     assert sizes[:3] == [3, 1, 1]
+
+
+def test_differences_are_counted_before_the_list_is_cut(monkeypatch, many):
+    """The output is named only if both groups are about the same one."""
+    _, explained = many
+    pairs = list(enumerate(explained))
+    first, second = ([pair for pair in pairs if pair[1].instance[1] == owner] for owner in ("yes", "no"))
+    whole_list = comparison_of(first, second)
+    n_clear = sum(each["is_clear"] for each in whole_list["differences"])
+    assert n_clear > 0
+    assert (whole_list["n_clear"], whole_list["output"]) == (n_clear, "P(approved)")
+    monkeypatch.setattr(overview_module, "_MAX_FACTS", 0)
+    assert (comparison_of(first, second)["n_clear"], comparison_of(first, second)["differences"]) == (n_clear, [])
+    other = [(0, cohort_explainer().explain(int(np.argmin(cohort_table()[0]["income"])), k=2))]
+    assert comparison_of(first, other)["output"] is None

@@ -16,7 +16,7 @@ from anchorline.studio.cases import browser_value
 from anchorline.studio.cohort import Cohort
 
 _MAX_FACTS, _MAX_TEXTS, _MAX_POINTS = 15, 3, 200
-_RULES_SHARE, _MAX_RULES, _MAX_CANDIDATES = 0.8, 8, 200
+_RULES_SHARE, _MAX_RULES = 0.8, 8
 
 Explained = Sequence[tuple[int, Explanation]]
 
@@ -36,7 +36,6 @@ def progress_of(cohort: Cohort) -> dict[str, Any]:
 def summary_of(explained: Explained) -> dict[str, Any]:
     """Return what decides in the cases that are explained so far, and how trustworthy the explanations are."""
     summary = summarize(explained)
-    outputs = {output_name(explanation) for _, explanation in explained}
     verdicts = [
         {"name": name.lower(), "title": Verdict[name].title, "count": count}
         for name, count in summary.verdicts.items()
@@ -46,12 +45,18 @@ def summary_of(explained: Explained) -> dict[str, Any]:
         for row, name, change in summary.least_trustworthy
     ]
     return {
-        "output": outputs.pop() if len(outputs) == 1 else None,
+        "output": _only_output(explained),
         "verdicts": verdicts,
         "facts": _facts(summary, explained),
         "n_more_facts": max(0, len(summary.attributes) - _MAX_FACTS),
         "least_trustworthy": worst,
     }
+
+
+def _only_output(explained: Explained) -> str | None:
+    """Return the output that all explanations are about, or None if there are several."""
+    outputs = {output_name(explanation) for _, explanation in explained}
+    return outputs.pop() if len(outputs) == 1 else None
 
 
 def _facts(summary: Summary, explained: Explained) -> list[dict[str, Any]]:
@@ -140,6 +145,8 @@ def comparison_of(first: Explained, second: Explained) -> dict[str, Any]:
         "n_first": found.n_first,
         "n_second": found.n_second,
         "n_compared": len(found.differences),
+        "n_clear": len(found.clear),
+        "output": _only_output([*first, *second]),
         "confidence": found.confidence,
         "differences": differences[: 2 * _MAX_FACTS],
     }

@@ -285,10 +285,9 @@ export class Overview {
   async compare(other) {
     this.stop();
     this.other = other;
-    const result = this.node.querySelector("#overview-compare .result");
     await this.repeat("/overview/compare", { search: this.search, other, ...this.settings }, this.turn, (answer) => {
       this.comparison = answer;
-      fill(result, this.differences());
+      fill(this.node.querySelector("#overview-compare .result"), this.differences()); // the card may have been drawn anew
       return answer.is_done;
     });
   }
@@ -297,13 +296,12 @@ export class Overview {
     const { comparison, first, second, is_done: isDone } = this.comparison;
     if (!isDone) return h("progress", { max: "1", value: (first.progress + second.progress) / 2, "aria-label": "Progress of the comparison" });
     if (!comparison) return h("p", { class: "note" }, "One of the groups has no case that can be explained.");
-    const [up, down] = this.directions(this.answer.summary.output);
+    const [up, down] = this.directions(comparison.output);
     const names = { decision: (name) => ["decision ", isolate(name)], verdict: (name) => [name], adds: (name) => [isolate(name), ` ${up}`], lowers: (name) => [isolate(name), ` ${down}`] };
     const points = (share) => withMinusSign((100 * share).toFixed(0));
     const rows = comparison.differences.map((each) => h("tr", { class: each.is_clear ? "differs" : "" }, h("th", { scope: "row" }, names[each.kind](each.name)),
       number(percent(each.first, 0)), number(percent(each.second, 0)), number(`${points(Math.floor(100 * each.low) / 100)} to ${points(Math.ceil(100 * each.high) / 100)}`), cell(each.is_clear ? "clear" : "may be chance")));
-    const clear = comparison.differences.filter((each) => each.is_clear).length;
-    return [h("p", null, `${plural(clear, "share")} of ${count(comparison.n_compared)} differ clearly between ${count(comparison.n_first)} and ${plural(comparison.n_second, "case")}.`),
+    return [h("p", null, `${plural(comparison.n_clear, "share")} of ${count(comparison.n_compared)} differ clearly between ${count(comparison.n_first)} and ${plural(comparison.n_second, "case")}.`),
       table("Differences of the two groups", heads("share of cases", "#these", "#the others", "#difference in points", ""), rows),
       h("p", { class: "note" }, `All ${count(comparison.n_compared)} intervals hold together with ${percent(comparison.confidence, 0)} confidence; the cases count as a random sample.`)];
   }
