@@ -30,7 +30,7 @@ MAX_ENUMERATED = 22  # literals that change in one way; querying more than 2^22 
 MIN_ENUMERATED = 1e-6  # flip probability; weights are rounded to 2^-50, too coarse for products of smaller ones
 _FIRST_LOOK = 1000
 _BETTER = 1e-9  # of the error without any fact: more than the tolerance of a proof
-_FEW_NODES = 50
+_FEW_NODES, _FEW_ROWS = 50, 5  # rows per literal; with more, noise rarely fits better and proofs are short
 _SMALL = 0.01  # of the error without any fact: a difference that does not matter
 _ROUNDING = 1e-12  # of a covariance, as a share of the typical drop
 
@@ -231,12 +231,13 @@ def solve_posed(problem: Problem, settings: Settings, shared: Shared | None = No
 def solve_without_noise(case: Case, problem: Problem, look: int = 1) -> Choice:
     """Return the best sum whose facts all have an effect; with a budget, only if it has hardly more error.
 
-    If such facts are few, their best sum is found first. Where a first guess with any facts already fits better,
+    With few rows, their best sum is found first. Where a first guess with any facts already fits better,
     the best of all sums has a fact whose effect may be zero, and need not be found to be left out. Where flips
     depend on each other, its proof may take thousands of nodes: if it takes more than a few, it is left, too.
     """
     settings, d, literals, shared, part = case.settings, problem.n_literals, None, None, None
-    if settings.solver == "exact" and settings.budget is None and not settings.keep_noise:
+    is_plain = settings.solver == "exact" and settings.budget is None and not settings.keep_noise
+    if is_plain and (case.flips_follow or problem.evidence.n_rows < _FEW_ROWS * d):
         literals, (objective, support, shared) = effective(case, problem, look), guess(problem)
         if case.flips_follow or not np.isin(support, literals).all():
             part = _solve_among(case, problem, literals)

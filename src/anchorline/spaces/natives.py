@@ -15,7 +15,7 @@ from anchorline.errors import ParameterError
 from anchorline.spaces.attributes import Offer, RandomWords
 from anchorline.spaces.values import pandas_from_value
 
-_CELLS_AT_ONCE = 300_000  # cells handled together: few calls, whose arrays stay in the processor's cache
+_CELLS_AT_ONCE = 150_000  # cells handled together: few calls, whose arrays stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
