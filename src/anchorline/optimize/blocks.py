@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from anchorline.optimize.bounds import Bound, Centered, Node, Projection, climb
+from anchorline.optimize.bounds import Bound, Centered, Node, Projection, climb, project
 from anchorline.optimize.gains import Parts
 from anchorline.optimize.groups import (
-    VANISHING,
     Blocks,
     arrange,
     completing,
@@ -39,28 +38,14 @@ def blocks_of(
     if chosen:
         residuals = projection.residuals[:, table]
         inner = inner - np.einsum("pgi,pgj->gij", residuals, residuals)
-        squares = centered.groups.whitening.projected(_along(centered, chosen))[groups]
+        everything = project(centered, chosen, np.arange(len(centered.variances)))
+        squares = centered.groups.whitening.projected(everything.residuals)[groups]
         squares[index[(left > 0) & (left < _SOLID * centered.variances[candidates])]] = 1.0
         norms, rest = np.sqrt(squares), np.sqrt(np.maximum(1 - squares, 1e-30))
         kappa += norms[:, None] * norms
         kappa /= rest[:, None] * rest
         np.fill_diagonal(kappa, 0.0)
     return Blocks(index, table, in_units(inner, units_of(left)[table]), kappa)
-
-
-def _along(centered: Centered, chosen: tuple[int, ...]) -> np.ndarray:
-    """The coordinates of all literals along what each chosen one adds to the earlier ones, (p, d)."""
-    index = np.array(chosen, dtype=np.intp)
-    along: np.ndarray = centered.covariance[index]
-    left = centered.variances[index]
-    for i in range(len(chosen)):
-        if left[i] <= VANISHING * centered.variances[index[i]]:
-            along[i] = 0.0
-            continue
-        along[i] /= np.sqrt(left[i])
-        left = left - along[i, index] ** 2
-        along[i + 1 :] -= along[i, index[i + 1 :], None] * along[i]
-    return along
 
 
 def screen_groups(
