@@ -71,6 +71,7 @@ def _n_cores() -> int:
         from distributed import get_client  # noqa: PLC0415  optional
 
         client: Any = get_client()  # its methods have no types
-        return sum(client.nthreads().values()) or int(CPU_COUNT)
+        threads = {} if client.asynchronous else client.nthreads()  # an asynchronous client answers later
+        return sum(threads.values()) or int(CPU_COUNT)
     except (ImportError, ValueError):  # no cluster: this process or a pool on this machine computes
         return int(CPU_COUNT)

@@ -161,15 +161,15 @@ class Marginal:
 
     def _counted(self, begin: int, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Return `per_cell` and `shares` of a block of rows."""
-        key = (begin, size)
-        if key not in self._known:
+        found = self._known.get((begin, size))
+        if found is None:  # another thread may empty the dictionary at any time
             if len(self._known) >= _MAX_CACHED:
                 self._known.clear()
             n, end = len(self.rows), begin + size
             parts = [self.rows[begin:end], self.rows[: max(0, end - n)]]
             counts = np.bincount(np.concatenate(parts), minlength=self.sets.n_cells)
-            self._known[key] = counts, self.sets.totals(counts) / size
-        return self._known[key]
+            found = self._known[begin, size] = counts, self.sets.totals(counts) / size
+        return found
 
     def shares_of(self, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return `shares` of n blocks of rows, (edges, n); 0 for empty blocks."""
