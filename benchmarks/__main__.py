@@ -21,6 +21,7 @@ from benchmarks import (
     laws,
     literals,
     pairs,
+    profiles,
     realism,
     relevance,
     speed,
@@ -93,6 +94,7 @@ def sections(
         "nearby": lambda: grid(engine.NEARBY),
         "beyond": lambda: grid(engine.BEYOND),
         **speed.sections(data, cache),
+        **profiles.sections(data, cache),
     }
 
 

@@ -200,17 +200,19 @@ def against_predict(n_rows: int = 7) -> Iterator[Row]:
         yield _row(where, "explain over the time inside the model", None, None, total / inside, (total, inside))
 
 
-def fixed_cost(n_rows: int = 200) -> Iterator[Row]:
-    """Yield the processor milliseconds of a row with a trivial model and 32 samples, without a certificate."""
+def small_tasks(n_rows: int) -> Iterator[tuple[str, Callable[[np.ndarray], np.ndarray], Any, Any]]:
+    """Yield where trivial models are explained, the model, its space, and the rows to explain."""
     rng = np.random.default_rng(SEED)
     signs, table = rng.choice([-1.0, 1.0], (n_rows, 10)), rng.normal(size=(500, 4))
     slopes = np.array([0.4, -0.3, 0.2, 0.1])
-    cube = Explainer(lambda z: np.tanh(z[:, :4] @ slopes), Hypercube(), output_range=(-1, 1))
-    numbers = Explainer(lambda z: np.tanh(z @ slopes), table, output_range=(-1, 1))
-    for where, explainer, rows in (
-        ("hypercube, d = 10", cube, signs),
-        ("table of 4 numbers", numbers, range(n_rows)),
-    ):
+    yield "hypercube, d = 10", lambda z: np.tanh(z[:, :4] @ slopes), Hypercube(), signs
+    yield "table of 4 numbers", lambda z: np.tanh(z @ slopes), Table(table), range(n_rows)
+
+
+def fixed_cost(n_rows: int = 200) -> Iterator[Row]:
+    """Yield the processor milliseconds of a row with a trivial model and 32 samples, without a certificate."""
+    for where, model, space, rows in small_tasks(n_rows):
+        explainer = Explainer(model, space, output_range=(-1, 1))
         call = functools.partial(explainer.explain, k=3, n_samples=32, n_certify=0)
         times = [processor_seconds(functools.partial(call, row)) for row in rows]
         yield _row(where, "milliseconds per row", 8.5, 1.5, 1000 * statistics.median(times))
@@ -244,17 +246,22 @@ def first_use(n: int = 5) -> Iterator[Row]:
     )
 
 
-def large_table(n_rows: int = 10**6) -> Iterator[Row]:
-    """Yield the time to build a table of a million rows: 8 numbers and 6 categories."""
+def million_rows(n_rows: int = 10**6) -> Any:
+    """Return a frame of a million rows: 8 numbers and 6 categories."""
     import pandas as pd
 
     rng = np.random.default_rng(SEED)
     frame = pd.DataFrame({f"x{j}": rng.normal(size=n_rows) for j in range(8)})
     for j in range(6):
         frame[f"c{j}"] = rng.choice(list("abcdefgh"), n_rows)
-    yield _row(
-        "table of 10^6 rows, 14 columns", "seconds to build", 11.0, 3.0, processor_seconds(lambda: Table(frame))
-    )
+    return frame
+
+
+def large_table() -> Iterator[Row]:
+    """Yield the time to build a table of a million rows."""
+    frame = million_rows()
+    seconds = processor_seconds(lambda: Table(frame))
+    yield _row("table of 10^6 rows, 14 columns", "seconds to build", 11.0, 3.0, seconds)
 
 
 def two_processes(n_rows: int = 200, n: int = 3) -> Iterator[Row]:

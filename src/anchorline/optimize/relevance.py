@@ -199,12 +199,13 @@ def measured_relevance(rows: SampleRows, contributions: np.ndarray) -> float:
 
 
 def _with_node_limit(limits: Limits, d: int) -> Limits:
-    """Limits with a number of nodes that keeps the coverage search within seconds.
+    """Limits with a number of nodes that keeps the coverage search within seconds, unless there is no limit.
 
     A node costs about d^2. The limit allows proofs for up to about 40 literals, five of which are chosen.
     """
-    max_nodes = int(min(20_000, 2e7 // d**2 + 1))
-    return Limits(limits.time_limit, max_nodes if limits.node_limit is None else min(max_nodes, limits.node_limit))
+    if limits.node_limit is None:
+        return limits
+    return Limits(limits.time_limit, min(limits.node_limit, int(min(20_000, 2e7 // d**2 + 1))))
 
 
 def _min_event_weight(rows: SampleRows) -> float:
