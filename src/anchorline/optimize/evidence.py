@@ -328,24 +328,32 @@ def _split(values: np.ndarray, grids: tuple[float, ...]) -> list[np.ndarray]:
 
 
 def _sums(flips: np.ndarray, drops: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Sums (d, d) of pairs of flips and, if the drops are on their grid, (d, 4) of the drops, by one product.
+    """Sums (d, d) of pairs of flips and, if the drops are on their grid, (d, 4) of the drops, by one product."""
+    (n, d), digits = flips.shape, digits_of(drops)
+    table = np.empty((n, d + 3), dtype=np.float32, order="F")
+    table[:, :d], table[:, d:] = flips, 0.0 if digits is None else digits
+    sums = table.T @ table
+    return sums[:d, :d].astype(np.float64), None if digits is None else sums_of_digits(sums[:d, d:])
 
-    The drops are split into three digits of at most 2^8, so that all sums are integers below 2^24, which float32
-    holds exactly.
+
+def digits_of(drops: np.ndarray) -> np.ndarray | None:
+    """Split drops on their grid into three digits (n, 3) of at most 2^8; None if some are not on the grid.
+
+    Sums of digits over flips are integers below 2^24, which float32 holds exactly.
     """
-    (n, d), ticks = flips.shape, np.clip(drops, -1, 1) * DROP_GRID
+    ticks = np.clip(drops, -1, 1) * DROP_GRID
+    if not (np.rint(ticks) / DROP_GRID == drops).all():
+        return None
     high = np.rint(ticks / _DIGIT**2)
     middle = np.rint((ticks - high * _DIGIT**2) / _DIGIT)
-    digits = np.stack([high, middle, ticks - high * _DIGIT**2 - middle * _DIGIT], axis=1)
-    on_grid = bool((np.rint(ticks) / DROP_GRID == drops).all())
-    table = np.empty((n, d + 3), dtype=np.float32, order="F")
-    table[:, :d], table[:, d:] = flips, digits if on_grid else 0.0
-    sums = table.T @ table
-    pair_sums, cross_sums = sums[:d, :d].astype(np.float64), np.zeros((d, len(_DROP_PARTS)))
-    if not on_grid:
-        return pair_sums, None
-    cross_sums[:, 0] = sums[:d, d:].astype(np.float64) @ [_DIGIT**2 / DROP_GRID, _DIGIT / DROP_GRID, 1 / DROP_GRID]
-    return pair_sums, cross_sums
+    return np.stack([high, middle, ticks - high * _DIGIT**2 - middle * _DIGIT], axis=1)
+
+
+def sums_of_digits(sums: np.ndarray) -> np.ndarray:
+    """Sums of drops in parts (d, 4), from those of their digits (d, 3); exact."""
+    cross_sums = np.zeros((len(sums), len(_DROP_PARTS)))
+    cross_sums[:, 0] = sums.astype(np.float64) @ [_DIGIT**2 / DROP_GRID, _DIGIT / DROP_GRID, 1 / DROP_GRID]
+    return cross_sums
 
 
 def _column_sums(values: np.ndarray, flips: np.ndarray) -> np.ndarray:

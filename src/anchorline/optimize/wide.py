@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import SampleError
-from anchorline.optimize.evidence import Evidence
+from anchorline.optimize.evidence import Evidence, check_sample, digits_of, sums_of_digits
 
 _COLUMNS = 128  # literals that are summed together
+_MAX_ROWS = 2**14  # whose sums of digits float32 holds exactly; batches have fewer
 _ROWS = 64  # literals whose correlations are computed together
 _MAX_KEPT = 2**24  # counts, 128 MB
 
@@ -40,20 +41,19 @@ class WideEvidence(Evidence):
         cls, flips: np.ndarray, drops: np.ndarray, weights: np.ndarray | None = None
     ) -> "WideEvidence":
         """Sum a sample of flips (n, d) of 0/1 and drops (n,). Cost n d."""
-        flips = np.asarray(flips)
         if weights is not None:
             raise SampleError("Wide evidence got weights, but it counts rows. Type Evidence.from_sample(...).")
-        starts = range(0, max(1, flips.shape[1] if flips.ndim > 1 else 0), _COLUMNS)
-        parts = [Evidence.from_sample(flips[..., start : start + _COLUMNS], drops) for start in starts]
+        flips, drops, _ = check_sample(flips, drops, None)
+        first = Evidence.from_sample(flips[:, :1], drops)
         counts: Any = PairCounts.of(flips)
         return cls(
-            n_rows=parts[0].n_rows,
-            weight=parts[0].weight,
-            flip_sums=np.concatenate([part.flip_sums for part in parts]),
+            n_rows=first.n_rows,
+            weight=first.weight,
+            flip_sums=np.bitwise_count(counts.bits).sum(axis=1, dtype=np.float64),
             pair_sums=counts,
-            cross_sums=np.concatenate([part.cross_sums for part in parts]),
-            drop_sums=parts[0].drop_sums,
-            square_sums=parts[0].square_sums,
+            cross_sums=_cross_sums(flips, drops),
+            drop_sums=first.drop_sums,
+            square_sums=first.square_sums,
         )
 
     def restricted(self, literals: np.ndarray) -> "WideEvidence":
@@ -72,6 +72,18 @@ class WideEvidence(Evidence):
         """``G = mean F'F``, computed where it is read."""
         moments: Any = Moments(self.pair_sums, self._divisor)  # type: ignore[arg-type]
         return moments  # type: ignore[no-any-return]
+
+
+def _cross_sums(flips: np.ndarray, drops: np.ndarray) -> np.ndarray:
+    """Sums of drops in parts (d, 4), as `Evidence` holds them."""
+    starts = range(0, flips.shape[1], _COLUMNS)
+    digits = digits_of(drops)
+    if digits is None or len(drops) > _MAX_ROWS:
+        parts = [Evidence.from_sample(flips[:, start : start + _COLUMNS], drops).cross_sums for start in starts]
+        return np.concatenate(parts)
+    digits = digits.astype(np.float32).T
+    sums = [digits @ flips[:, start : start + _COLUMNS].astype(np.float32) for start in starts]
+    return sums_of_digits(np.concatenate(sums, axis=1).T)
 
 
 class PairCounts:

@@ -78,9 +78,11 @@ def build_levels(name: str, column: Column, rare: float, labels: Mapping[str, st
 
     If every level is rare (names, ids), each keeps its own code, because no row could break a common one.
     """
-    there = ~column.missing
-    present = Column(column.kind, column.values[there], column.missing[there])
-    frequencies = Counter(level_texts(present))
+    if column.missing.any():
+        there = ~column.missing
+        frequencies = Counter(level_texts(Column(column.kind, column.values[there], column.missing[there])))
+    else:  # a copy of a million texts takes as long as counting them
+        frequencies = Counter(level_texts(column))
     levels = sorted(frequencies)
     counts = np.array([frequencies[level] for level in levels], dtype=np.intp)
     order = np.argsort(-counts, kind="stable")
@@ -97,29 +99,31 @@ def build_levels(name: str, column: Column, rare: float, labels: Mapping[str, st
 def build_intervals(name: str, column: Column, n_bins: int, cuts: np.ndarray | None, zone: str = "") -> Intervals:
     """Cut at the given cut points, or else at the quantiles and around every value that many rows share."""
     present = np.sort(column.values[~column.missing]) + 0.0  # so that -0 and 0 are the same number
-    values = present[np.r_[True, present[1:] != present[:-1]]]
+    first = np.flatnonzero(np.r_[True, present[1:] != present[:-1]])
+    values = present[first]
     if cuts is not None:
         edges = np.unique(np.asarray(cuts, dtype=np.float64))
         exact = [(float(edge), exact_text(float(edge), column.kind)) for edge in edges]
         return Intervals.from_edges(name, column.kind, exact, values, zone)
-    quantiles = _quantile_edges(present, values, n_bins)
+    quantiles = _quantile_edges(present, first, n_bins)
     finite = quantiles[np.isfinite(quantiles)]
     pairs = readable_edges(finite, values[np.isfinite(values)], column.kind) if len(finite) else []
     pairs += [(float(edge), exact_text(float(edge), column.kind)) for edge in quantiles[len(finite) :]]  # infinity
     return Intervals.from_edges(name, column.kind, pairs, values, zone)
 
 
-def _quantile_edges(present: np.ndarray, values: np.ndarray, n_bins: int) -> np.ndarray:
+def _quantile_edges(present: np.ndarray, first: np.ndarray, n_bins: int) -> np.ndarray:
     """Return the inner quantiles, and both sides of every value that at least a share 1 / n_bins of the rows has.
 
-    ``present`` are all values, sorted, and ``values`` the distinct ones. If there are at most n_bins distinct
-    values, return an edge between any two of them.
+    ``present`` are all values, sorted, and ``first`` is where each distinct one begins. If there are at most
+    n_bins distinct values, return an edge between any two of them.
     """
+    values = present[first]
     if len(values) <= n_bins:
         return values[1:]
     finite = present[np.isfinite(present)]
     edges = np.quantile(finite, np.arange(1, n_bins) / n_bins, method="linear") if len(finite) else values[:0]
-    counts = np.diff(np.r_[np.searchsorted(present, values), len(present)])
+    counts = np.diff(np.r_[first, len(present)])
     heavy = np.flatnonzero(counts * n_bins >= len(present))
     after = heavy[heavy + 1 < len(values)] + 1
     return _distinct_splits(np.r_[edges, values[heavy], values[after]], values)

@@ -31,7 +31,7 @@ def read_training_table(frame: Any, names: Sequence[str] | None) -> Schema:
     columns, types = read_columns(table, column_names, ParameterError), types_of(native, natives)
     del table, native  # freed while the rows are sorted
     order = canonical_order(columns, natives, types)
-    ordered = [Column(column.kind, column.values[order], column.missing[order]) for column in columns]
+    ordered = [Column(each.kind, each.values.take(order), each.missing.take(order)) for each in columns]
     natives = natives.reordered((j, order) for j in range(len(columns)))
     positions = np.empty_like(order)
     positions[order] = np.arange(len(order))

@@ -47,6 +47,13 @@ def test_sums_and_correlations_are_those_of_all_pairs(kept):
     )
 
 
+def test_sums_of_drops_that_are_not_on_their_grid_are_the_same():
+    flips, drops = sample()
+    drops = drops + 1e-12
+    dense, wide = (kind.from_sample(flips, drops) for kind in (Evidence, WideEvidence))
+    assert np.array_equal(wide.cross_sums, dense.cross_sums)
+
+
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_solutions_are_the_same(kept, k):
     flips, drops = sample(seed=k)
