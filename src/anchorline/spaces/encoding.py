@@ -118,7 +118,7 @@ def _quantile_edges(present: np.ndarray, first: np.ndarray, n_bins: int) -> np.n
     ``present`` are all values, sorted, and ``first`` is where each distinct one begins. If there are at most
     n_bins distinct values, return an edge between any two of them.
     """
-    values = present[first]
+    values = np.asarray(present[first])
     if len(values) <= n_bins:
         return values[1:]
     finite = present[np.isfinite(present)]
