@@ -1,6 +1,7 @@
 """The studio under load: server and clients in two processes; every answer is compared with the library's.
 
-``python -m benchmarks.studio DIR`` measures; ``python -m benchmarks.studio DIR --serve`` runs the server.
+``python -m benchmarks.studio DIR`` measures; ``--hostile`` and ``--start`` print only the rows about hostile
+clients and about the start of the demonstration. ``python -m benchmarks.studio DIR --serve`` runs the server.
 """
 
 import argparse
@@ -45,6 +46,7 @@ N_SMALL = 240  # more different requests than the cache holds, so that some are 
 CACHE_ENTRIES = 200
 MAX_SECONDS = 600  # per measurement
 WIDE = 57  # columns of the table that hostile clients attack
+STARTS = 5  # starts of the demonstration
 ROUNDS, PER_ROUND = 4, 60  # rounds without and with hostile clients, in turns, and honest requests per round
 
 
@@ -345,7 +347,35 @@ def measure(data: Path) -> Iterator[dict[str, Any]]:
         yield beside_bad_clients(port, small)
         yield shut_down(process, port, explainer)
     yield from beside_hostile_clients(data)
+    yield start_of_demo()
     yield from sliders()
+
+
+@contextmanager
+def demonstration() -> Iterator[str]:
+    """Run ``anchorline serve --demo``; yield the printed link."""
+    command = [sys.executable, "-m", "anchorline", "serve", "--demo", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().removeprefix("Open ").strip()
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.wait()
+
+
+def start_of_demo() -> dict[str, Any]:
+    """Measure the time from the command to the printed link; a first start, which reads from disk, is left out."""
+    tally, began = Tally(), time.perf_counter()
+    for _ in range(1 + STARTS):
+        start = time.perf_counter()
+        with demonstration() as link:
+            tally.seconds.append(time.perf_counter() - start)
+        assert link.startswith("http://"), "the server did not start"
+    del tally.seconds[0]
+    duration = time.perf_counter() - began
+    return tally.row("anchorline serve --demo to its link", 1, duration, per_second=None)
 
 
 def sliders() -> Iterator[dict[str, Any]]:
@@ -356,25 +386,15 @@ def sliders() -> Iterator[dict[str, Any]]:
         return
     if not CHROMIUM.exists():
         return
-    command = [sys.executable, "-m", "anchorline", "serve", "--demo", "--port", "0"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout is not None
-    try:
-        link = process.stdout.readline().removeprefix("Open ").strip()
-        with sync_playwright() as playwright:
-            options = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
-            browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=options)
-            page = browser.new_page()
-            page.goto(f"{link}&case=1")
-            page.wait_for_selector("#others li", timeout=60_000)
-            yield _move_slider(page, "k", [str(1 + i % 9) for i in range(4, 40)])
-            yield _move_slider(page, "sigma", [str(0.25 * i) for i in (*range(5, 17), *range(3, -1, -1))])
-            browser.close()
-    finally:
-        process.kill()
-        process.stdout.close()
-        process.wait()
+    with demonstration() as link, sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=options)
+        page = browser.new_page()
+        page.goto(f"{link}&case=1")
+        page.wait_for_selector("#others li", timeout=60_000)
+        yield _move_slider(page, "k", [str(1 + i % 9) for i in range(4, 40)])
+        yield _move_slider(page, "sigma", [str(0.25 * i) for i in (*range(5, 17), *range(3, -1, -1))])
+        browser.close()
 
 
 def _move_slider(page: Any, name: str, values: Sequence[str]) -> dict[str, Any]:
@@ -405,13 +425,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--wide", action="store_true", help="with --serve: the model of the hostile clients")
     parser.add_argument("--hostile", action="store_true", help="print only the rows about hostile clients")
+    parser.add_argument("--start", action="store_true", help="print only the row about the start of the demo")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     chosen = parser.parse_args(arguments)
     if chosen.serve:
         serve(chosen.data, wide=chosen.wide)
         return 0
-    if chosen.hostile:
-        for row in beside_hostile_clients(chosen.data):
+    if chosen.hostile or chosen.start:
+        for row in beside_hostile_clients(chosen.data) if chosen.hostile else [start_of_demo()]:
             print(row, flush=True)
         return 0
     rows = []

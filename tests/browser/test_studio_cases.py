@@ -63,7 +63,7 @@ def test_names_of_columns_may_be_those_of_members_of_objects(opened):
         np.random.default_rng(0).normal(size=(80, 3)), columns=["constructor", "__proto__", "toString"]
     )
     explainer = al.Explainer(
-        lambda rows: np.tanh(rows.iloc[:, 0] + rows.iloc[:, 1]), al.Table(frame), output="score"
+        lambda rows: np.tanh(rows.iloc[:, 0] + rows.iloc[:, 1]), al.Table(frame), output="score [points]"
     )
     with live(explainer) as studio:
         page = opened("case=1", studio=studio)
@@ -71,7 +71,10 @@ def test_names_of_columns_may_be_those_of_members_of_objects(opened):
         page.locator("#what-if .switch").first.click()
         page.wait_for_selector("#what-if li.broken")
         assert page.locator("#what-if .fields input").count() >= 3
-        assert re.search(r" (adds|takes) \d", page.locator("#sentence").inner_text())
+        sentence = page.locator("#sentence").inner_text()
+        assert re.search(r" (adds|takes) \d\.\d+\spoints (to|from) (score|it)", sentence)
+        assert re.fullmatch(r"score \S+\spoints", page.locator("#headline").inner_text())
+        assert page.locator("#what-if .outcomes :text('points')").count() >= 3
         assert page.locator("#class-choice").is_hidden()
 
 

@@ -318,6 +318,30 @@ def test_a_cohort_gets_on_although_large_chunks_are_canceled(monkeypatch):
     assert sizes[:3] == [3, 1, 1]
 
 
+def test_a_case_that_takes_a_requests_time_by_itself_is_left_out_and_named(monkeypatch):
+    """Other cases are explained. A request that ends earlier, because its client has left, leaves nothing out."""
+    explainer, clock = cohort_explainer(), [0.0]
+    catalog = Catalog(explainer)
+    monkeypatch.setattr(cohort_module, "running_seconds", lambda: clock[0])
+
+    def explain(positions):
+        if 2 in positions:
+            clock[0] += 20.0 if clock[0] else 5.0
+            raise JobCanceledError
+        return cohort_module.explain_positions(
+            explainer, catalog, positions, {"k": 2, "n_samples": 20, "n_certify": 0}
+        )
+
+    cohort, failed = Cohort(catalog, "#2", 5, explain, case_seconds=10.0), []
+    for _ in range(2):
+        with pytest.raises(JobCanceledError):
+            cohort.step(60)
+        failed.append(overview_module.progress_of(cohort)["failed"])
+    assert failed == [[], [2]]
+    assert cohort.is_done
+    assert overview_module.progress_of(cohort)["n_failed"] == 1
+
+
 def test_differences_are_counted_before_the_list_is_cut(monkeypatch, many):
     """The output is named only if both groups are about the same one."""
     _, explained = many

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -135,6 +136,8 @@ def serve(
 
 def _demo() -> tuple[Explainer, str, Any]:
     """Return the explainer, the name and the true outcomes of the demonstration."""
+    # Small trees gain nothing from several threads, and waiting ones take the processor from others.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     from anchorline.studio.demo import demo_explainer, demo_truth  # noqa: PLC0415  the extra may be missing
 
     return demo_explainer(), "loan-decisions", demo_truth()

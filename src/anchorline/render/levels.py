@@ -5,7 +5,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from anchorline.render.claims import value
+from anchorline.render.claims import amount, brief, value
 from anchorline.render.neighbors import mean_over_neighbors, neighbor_sentence, own_intervals
 from anchorline.render.summands import STARTING_LEVEL, added_together, predicted, summands
 
@@ -48,15 +48,18 @@ def same_sentences(explanation: "Explanation", format_name: Callable[[str], str]
     """Return what the decision is, or within which distance a number counts as unchanged; nothing for classes."""
     within, limit = explanation.certificate.same_within, explanation.parameters.get("threshold")
     if explanation.certificate.decision == "threshold" and limit is not None:
-        return [f"The decision is whether {predicted(explanation, format_name)} is at least {limit:.4g}."]
+        least = amount(explanation.certificate, limit, 4)
+        return [f"The decision is whether {predicted(explanation, format_name)} is at least {least}."]
     if within is None:
         return []
     low, high = explanation.parameters["output_range"]
-    why = f"a tenth of the output range {low:.4g} to {high:.4g}"
+    why = f"a tenth of the output range {brief(low, 4)} to {amount(explanation.certificate, high, 4)}"
     if explanation.certificate.learned_range:
         why = "a tenth of the range that holds the middle 90% of outputs on the training table"
     why = "as the maker of the explanation requested" if explanation.parameters.get("same_is_given") else why
-    return [f"An output counts as unchanged if it moves by at most {within:g}, {why}."]
+    return [
+        f"An output counts as unchanged if it moves by at most {amount(explanation.certificate, within)}, {why}."
+    ]
 
 
 def level_sentences(
@@ -69,13 +72,16 @@ def level_sentences(
     intercept, n_facts = summands(explanation).intercept, len(explanation.terms)
     parts, means, mean = [], "", mean_over_neighbors(explanation)
     if mean is not None:
-        table = "" if training is None else f", and {training[0]:.3g} over the training table{training[1]}"
+        table = ""
+        if training is not None:
+            table = f", and {amount(explanation.certificate, training[0], 3)} over the training table{training[1]}"
         what = f"The mean of {predicted(explanation, format_name)}"
         what = "On this scale, the mean" if is_label(explanation) else what
         clipped = ", with outputs clipped" if explanation.certificate.n_clipped else ""
-        means = f"{what} is {mean:.3g} over the neighbors{mark}{clipped}{table}."
+        means = f"{what} is {amount(explanation.certificate, mean, 3)} over the neighbors{mark}{clipped}{table}."
     if intercept is not None and n_facts:
-        level, every = f"The {STARTING_LEVEL} {intercept.number}", "the" if n_facts == 1 else "every"
+        level = f"The {STARTING_LEVEL} {amount(explanation.certificate, intercept.number)}"
+        every = "the" if n_facts == 1 else "every"
         parts.append(f"{level} is what the sum gives if {every} contribution is taken away once.")
         means = f"The {STARTING_LEVEL} is not a mean. {means}" if means else ""
     elif intercept is not None:
@@ -92,9 +98,9 @@ def level_sentences(
 
 def _together(explanation: "Explanation", format_name: Callable[[str], str]) -> list[str]:
     """Return what several facts about one attribute add together, in one sentence per attribute."""
-    counts = Counter(term.name for term in summands(explanation).terms)
+    counts, certificate = Counter(term.name for term in summands(explanation).terms), explanation.certificate
     return [
-        f"The {counts[name]} facts about {format_name(name)} add {total:f} together."
+        f"The {counts[name]} facts about {format_name(name)} add {amount(certificate, f'{total:f}')} together."
         for name, total in added_together(explanation).items()
         if counts[name] > 1
     ]
@@ -120,14 +126,15 @@ def _all_broken(explanation: "Explanation") -> str:
     learned = (
         "range of outputs on the training table," if explanation.certificate.learned_range else "output range"
     )
-    slack, known = 1e-9 * (high - low), f"the {learned} {low:.4g} to {high:.4g}"
+    slack = 1e-9 * (high - low)
+    known = f"the {learned} {brief(low, 4)} to {amount(explanation.certificate, high, 4)}"
 
     def leaves(end: float) -> bool:
         return not low - slack <= end <= high + slack
 
     text, end, shown = "", far_end(explanation), _far_end_as_printed(explanation)
     if len({term.name for term in terms}) == len(terms):  # facts about one attribute may exclude each other
-        text = f"; with {broken} broken, the sum gives about {shown:f}"
+        text = f"; with {broken} broken, the sum gives about {amount(explanation.certificate, f'{shown:f}')}"
         if leaves(end) and leaves(float(shown)):
             return f"{text}, outside {known}: so far from the case, the sum does not fit"
     if any(leaves(explanation.prediction - 2 * taken) for taken in _most_taken(explanation)):

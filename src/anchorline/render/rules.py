@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from anchorline.render.characters import printable
-from anchorline.render.claims import quoted, stays, value
+from anchorline.render.claims import amount, quoted, stays, value
 from anchorline.render.neighbors import own_intervals
 from anchorline.render.shares import possible, share_of, weighted
-from anchorline.render.summands import added_together, output_name, predicted, summands
+from anchorline.render.summands import added_together, predicted, quantity, summands
 from anchorline.render.text import about_the_class
 from anchorline.render.trust import joint_interval, without_worth
 from anchorline.spaces.joining import held_together
@@ -172,8 +172,8 @@ def goal_of(explanation: "Explanation", format_name: Callable[[str], str] = prin
     if kind != "threshold" or threshold is None:
         return None, 1
     above = explanation.prediction >= threshold
-    side = f"at or above {threshold:.4g}" if above else f"below {threshold:.4g}"
-    return f"{format_name(output_name(explanation))} {side}", 1 if above else -1
+    side = f"{'at or above' if above else 'below'} {amount(explanation.certificate, threshold, 4)}"
+    return f"{format_name(quantity(explanation))} {side}", 1 if above else -1
 
 
 def _verb(facts: Sequence[str], verb: str) -> str:
@@ -237,6 +237,6 @@ def _claim(explanation: "Explanation", format_name: Callable[[str], str]) -> str
         )
     if threshold is not None:
         side = "at or above" if explanation.prediction >= threshold else "below"
-        return f"{name} stays {side} {threshold:.4g}"
-    number = summands(explanation).total.number
-    return f"{name} stays within {within:g} of {number}" if within else f"{name} stays {number}"
+        return f"{name} stays {side} {amount(certificate, threshold, 4)}"
+    number = amount(certificate, summands(explanation).total.number)
+    return f"{name} stays within {amount(certificate, within)} of {number}" if within else f"{name} stays {number}"

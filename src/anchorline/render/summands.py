@@ -95,12 +95,17 @@ def output_name(explanation: "Explanation") -> str:
     return f"score of class {name}" if is_score else name
 
 
+def quantity(explanation: "Explanation") -> str:
+    """Return the name of the output without its unit, which sentences write after the numbers."""
+    return output_name(explanation).removesuffix(f" [{explanation.certificate.unit}]")
+
+
 def predicted(explanation: "Explanation", format_name: Callable[[str], str] = printable) -> str:
     """Return the output as a part of a sentence, so that it is not taken for the thing itself.
 
     Such names are ``the predicted price``, but ``P(benign)`` and ``f(x)`` as they are.
     """
-    name = output_name(explanation)
+    name = quantity(explanation)
     is_plain = name.endswith(")") or explanation.parameters.get("classes")
     return format_name(name) if is_plain else f"the predicted {format_name(name)}"
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from anchorline.guarantees.verdicts import BAD, GOOD, PREVENTED, Effect, Losses, Verdict
 from anchorline.render.characters import printable
-from anchorline.render.claims import by_more, stays, subject
+from anchorline.render.claims import amount, by_more, stays, subject
 from anchorline.render.shares import at_least, limits, outward, percent, possible, share_of, weighted
 
 if TYPE_CHECKING:
@@ -97,12 +97,12 @@ def verdict_reason(
     ``format_name`` is applied to names from data; all other text is safe as it is. ``n_warnings``
     are shown beside the verdict, which may take back its praise.
     """
-    losses, output = certificate.losses, subject(certificate)
+    losses, output, same = certificate.losses, subject(certificate), certificate.same_within
     if losses is None:
         return "Type n_certify=10_000 to measure how far this explanation can be trusted."
     match certificate.verdict:
         case Verdict.TRUSTWORTHY:
-            within = f" to within {certificate.same_within:g}" if certificate.same_within else ""
+            within = f" to within {amount(certificate, same)}" if same else ""
             but = f" But read the {warnings_counted(n_warnings)} before you rely on it." if n_warnings else ""
             reason = f"As tested, {_facts(certificate, 'explain')} {output}{within}.{but}"
             if not certificate.held_reach:

@@ -1,6 +1,7 @@
 """The certificate: what is known about an explanation, by which kind of claim, and the verdict for the reader."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -18,7 +19,8 @@ _ESTIMATES = (
     *("stability", "baseline_stability", "typical_change", "baseline_change"),
 )
 # They follow from the parameters of the explanation and are not recorded.
-_DERIVED = ("reach", "learned_range", "same_within", "requested_change", "budget", "known_moments")
+_DERIVED = ("reach", "learned_range", "same_within", "requested_change", "budget", "known_moments", "unit")
+_UNIT = re.compile(r".*\S \[((?!\d)[\w %°€$£/*^.·-]{1,20})\]", re.DOTALL)  # no sign that is markup
 _WHERE_SET = {
     **{"n_left_out": 0, "n_pairs": 0, "pairs_searched": None, "decided": None},
     **{"by_leaves": False, "sampled_because": None, "n_unclear": 0, "keeps_some": False},
@@ -61,8 +63,8 @@ class Certificate:
     random weighted sum of all the model's answers, tied to the parameters. ``reach`` is the probability that a
     draw differs from the case at all, ``learned_range`` whether the output range is that of the predictions on
     the training table, ``same_within`` by how much a number may change and stay the same, and
-    ``requested_change`` the largest typical change that was requested (`Explainer.shortest`); these, the budget
-    and ``known_moments`` follow from the parameters of the explanation.
+    ``requested_change`` the largest typical change that was requested (`Explainer.shortest`); these, the budget,
+    ``known_moments`` and the ``unit`` of numbers (EUR, if the output is "price [EUR]") follow from the parameters.
     """
 
     status: Status
@@ -106,6 +108,7 @@ class Certificate:
     requested_change: float | None = None
     budget: int | None = None
     known_moments: bool = False
+    unit: str = ""
 
     @classmethod
     def from_dict(
@@ -213,7 +216,15 @@ def derived(parameters: Mapping[str, Any], n_literals: int) -> dict[str, Any]:
         "requested_change": _requested_change(parameters),
         "budget": parameters.get("budget"),
         "known_moments": parameters.get("moments") == "known",
+        "unit": _unit(parameters),
     }
+
+
+def _unit(parameters: Mapping[str, Any]) -> str:
+    """Return the unit in the name of an output that is a number, such as "EUR" in "price [EUR]", or ""."""
+    found = _UNIT.fullmatch(str(parameters.get("output", "")))
+    is_number = parameters.get("classes") is None and parameters.get("task") != "label"
+    return found[1].strip() if found and is_number else ""
 
 
 def _requested_change(parameters: Mapping[str, Any]) -> float | None:

@@ -124,7 +124,10 @@ def compare_groups(
     """
     for name, group in (("first", first), ("second", second)):
         if not group:
-            raise ParameterError(f"The {name} group has no explanation, but a comparison needs one at least.")
+            raise ParameterError(
+                f"The {name} group has no explanation, but a comparison needs one at least. Explain some of its "
+                "rows first: explainer.explain_many(rows)"
+            )
     if not 0 < confidence < 1:
         raise ParameterError(f"confidence is {confidence!r}, but it must be between 0 and 1. Type 0.95.")
     counts = [

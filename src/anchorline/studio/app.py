@@ -92,7 +92,7 @@ class Studio:
         self.service = ExplanationService(
             self.explainer, model, self.catalog, self.limits, self.name, known, fingerprint
         )
-        self.cohorts = CohortService(self.service.explainer_for, self.catalog, known, self.limits.max_samples)
+        self.cohorts = CohortService(self.service.explainer_for, self.catalog, known, self.limits)
         self.jobs = JobQueue(self.limits, self.metrics)
         self.files = static_files()
         landing = self.files["landing.html"].content

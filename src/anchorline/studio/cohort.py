@@ -4,6 +4,7 @@ Every request goes on for about a second and returns what is known so far. Work 
 nobody asks any more, and takes turns with all other requests. What is known is kept.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from anchorline.explainer import Explainer
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
 from anchorline.studio.catalog import Catalog
-from anchorline.studio.job_queue import JobCanceledError, checkpoint, raise_if_canceled
+from anchorline.studio.job_queue import JobCanceledError, checkpoint, raise_if_canceled, running_seconds
 from anchorline.studio.limits import MAX_ANSWERED
 from anchorline.studio.search_time import limited_search
 
@@ -29,13 +30,19 @@ _MAX_VALUES = 60_000  # facts of all explanations of a cohort, which take a few 
 class Cohort:
     """The explanations of a sample of the cases that match a search, and the answers to a larger sample.
 
-    ``explain`` explains positions of the table, in order.
+    ``explain`` explains positions of the table, in order. A case whose request ends after more than
+    ``case_seconds`` spent on this case alone is left out.
     """
 
     def __init__(
-        self, catalog: Catalog, search: str, n_rows: int, explain: Callable[[list[int]], Explanations]
+        self,
+        catalog: Catalog,
+        search: str,
+        n_rows: int,
+        explain: Callable[[list[int]], Explanations],
+        case_seconds: float = math.inf,
     ) -> None:
-        self._catalog, self._search, self._explain = catalog, search, explain
+        self._catalog, self._search, self._explain, self._case_seconds = catalog, search, explain, case_seconds
         self._n_rows = min(n_rows, max(20, _MAX_VALUES // max(1, len(catalog.names))))
         self._lock, self._chunk = threading.Lock(), 1
         self.found: np.ndarray | None = None  # None while the model's answers, which the search needs, are unknown
@@ -43,7 +50,7 @@ class Cohort:
         self.explained: list[tuple[int, Explanation]] = []
         self.n_done = self.n_answered = 0
         self.search_progress = 0.0
-        self.failures: dict[str, int] = {}
+        self.failures: dict[int, str] = {}  # why, by position
         self.kept: dict[str, Any] = {}  # what was computed from the whole cohort
 
     @property
@@ -93,7 +100,7 @@ class Cohort:
         self.n_answered += len(part)
 
     def _explain_chunk(self) -> None:
-        start = time.monotonic()
+        start, began = time.monotonic(), running_seconds()
         part = self.positions[self.n_done : self.n_done + self._chunk].tolist()
         try:
             with limited_search(_ROW_SECONDS * len(part), keep_best=True):
@@ -101,12 +108,15 @@ class Cohort:
             raise_if_canceled()  # then rows have failed that another request will explain
         except JobCanceledError:  # the next request may have no more time, so that it must try less at once
             self._chunk = max(1, self._chunk // 2)
+            if len(part) == 1 and running_seconds() - began > self._case_seconds:
+                self.failures[part[0]] = "took too long"
+                self.n_done += 1
             raise
         for position, entry in zip(part, many, strict=True):
             if isinstance(entry, Explanation):
                 self.explained.append((position, entry))
             else:
-                self.failures[entry.error_type] = self.failures.get(entry.error_type, 0) + 1
+                self.failures[position] = entry.error_type
         self.n_done += len(part)
         seconds = time.monotonic() - start
         if seconds < _QUICK_SECONDS:

@@ -10,6 +10,7 @@ from anchorline.spaces.table import Table
 from anchorline.studio.cache import ObjectCache
 from anchorline.studio.catalog import Catalog
 from anchorline.studio.cohort import Cohort, explain_positions
+from anchorline.studio.limits import StudioLimits
 from anchorline.studio.overview import comparison_of, progress_of, rules_of, summary_of, with_values
 from anchorline.studio.problems import Problem
 from anchorline.studio.schemas import CompareRequest, OverviewRequest
@@ -21,7 +22,7 @@ _MAX_COHORTS = 6  # in memory; each holds a few hundred explanations
 class CohortService:
     """The cohorts that were asked for last, and their summaries.
 
-    ``explainer_for(output)`` returns the explainer of a class; ``max_samples`` limits the neighbors per sample.
+    ``explainer_for(output)`` returns the explainer of a class.
     """
 
     def __init__(
@@ -29,10 +30,11 @@ class CohortService:
         explainer_for: Callable[[str | None], Explainer],
         catalog: Catalog,
         truth: Truth | None,
-        max_samples: int,
+        limits: StudioLimits,
     ) -> None:
         self._explainer_for, self._catalog, self._truth = explainer_for, catalog, truth
-        self._n_samples = min(max_samples, N_SAMPLES["fidelity"])  # at most as many certify
+        self._n_samples = min(limits.max_samples, N_SAMPLES["fidelity"])  # at most as many certify
+        self._case_seconds = limits.timeout / 2
         self._cohorts = ObjectCache(_MAX_COHORTS)
 
     def overview(self, request: OverviewRequest) -> bytes:
@@ -91,7 +93,7 @@ class CohortService:
             def explain(positions: list[int]) -> Any:
                 return explain_positions(explainer, self._catalog, positions, keywords)
 
-            return Cohort(self._catalog, search, request.n_rows, explain)
+            return Cohort(self._catalog, search, request.n_rows, explain, self._case_seconds)
 
         return self._cohorts.get_or_build(key, build), explainer
 

@@ -17,6 +17,7 @@ from anchorline.studio.cohort import Cohort
 
 _MAX_FACTS, _MAX_TEXTS, _MAX_POINTS = 15, 3, 200
 _RULES_SHARE, _MAX_RULES = 0.8, 8
+_MAX_FAILED = 5  # cases without an explanation that are named
 
 Explained = Sequence[tuple[int, Explanation]]
 
@@ -29,7 +30,8 @@ def progress_of(cohort: Cohort) -> dict[str, Any]:
         "found": None if cohort.found is None else len(cohort.found),
         "n_sampled": len(cohort.positions),
         "n_explained": len(cohort.explained),
-        "n_failed": sum(cohort.failures.values()),
+        "n_failed": len(cohort.failures),
+        "failed": [*cohort.failures][:_MAX_FAILED],
     }
 
 

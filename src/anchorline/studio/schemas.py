@@ -318,6 +318,7 @@ class CohortAnswer(_Answer):
     n_sampled: int
     n_explained: int
     n_failed: int
+    failed: list[int]
 
 
 class OverviewAnswer(CohortAnswer):

@@ -19,7 +19,7 @@ from anchorline.render.levels import legend
 from anchorline.render.neighbors import mean_over_neighbors, values_sentence
 from anchorline.render.rules import goal_of
 from anchorline.render.shares import limits
-from anchorline.render.summands import output_name, round_preserving_sum, summands
+from anchorline.render.summands import quantity, round_preserving_sum, summands
 from anchorline.render.text import details_text, on_the_sample
 from anchorline.render.trust import clipping_warning, over_neighbors, short_condition, verdict_reason
 from anchorline.result.certificate import Certificate
@@ -41,7 +41,8 @@ def explanation_view(explanation: Explanation, training_mean: float | None) -> d
     goal, sign = goal_of(explanation)
     training = None if training_mean is None else (training_mean, " (dotted line)")
     return {
-        "output": output_name(explanation),
+        "output": quantity(explanation),
+        "unit": certificate.unit,
         "total": printed.total.text,
         "range": list(explanation.parameters["output_range"]),
         "class": explanation.output if explanation.parameters["classes"] is not None else None,

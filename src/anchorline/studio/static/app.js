@@ -62,7 +62,12 @@ function headline() {
     return [isolate(isDecided ? answer : view.output), h("span", { class: "share" }, shareText)];
   }
   if (view.label !== null) return [isolate(view.label)];
-  return [isolate(view.output), h("span", { class: "share" }, ` ${withMinusSign(view.sum.total.number)}`)];
+  return [isolate(view.output), h("span", { class: "share" }, ` ${inUnit(view.sum.total.number)}`)];
+}
+
+// A number of the explained output, with its unit if it has one.
+function inUnit(number) {
+  return [withMinusSign(number), current.view.unit].filter(Boolean).join("\u00a0");
 }
 
 function sentence(sum, literals) {
@@ -72,7 +77,7 @@ function sentence(sum, literals) {
   const pro = sum.terms.filter((term) => sign * term.value >= 0);
   const contra = sum.terms.filter((term) => sign * term.value < 0);
   if (!sum.terms.length) return ["With this few terms, no single fact stands out. Allow more terms below."];
-  if (goal === null) return [...addends(sum, marked), " to ", isolate(output), "."];
+  if (goal === null) return addends(pro, contra, marked, output);
   const [up, down, whose] = ["speak for", "speak against", goal];
   const says = (terms, phrase, about) => {
     const [verb, ...rest] = phrase.split(" ");
@@ -84,11 +89,11 @@ function sentence(sum, literals) {
 }
 
 // Numbers are not decided for or against: each fact adds to the number or takes from it.
-function addends(sum, marked) {
-  return joinWithAnd(sum.terms.map((term) => {
-    const number = withMinusSign(term.number);
-    return h("span", null, marked(term), term.value < 0 ? ` takes ${number.replace("\u2212", "")}` : ` adds ${number}`);
-  }));
+function addends(pro, contra, marked, output) {
+  const each = (terms, verb) => joinWithAnd(terms.map((term) => h("span", null, marked(term), ` ${verb} ${inUnit(term.number.replace("-", ""))}`)));
+  const up = pro.length ? [...each(pro, "adds"), " to ", isolate(output)] : [];
+  const down = contra.length ? [...each(contra, "takes"), " from ", up.length ? "it" : isolate(output)] : [];
+  return [...up, up.length && down.length ? "; " : "", ...down, "."];
 }
 
 function drawSum(sum, literals) {
@@ -203,6 +208,7 @@ async function openCase(position, isNew = true, ownRow = null) {
   const ownTurn = ++turn;
   state.case = position;
   if (isNew) Object.assign(state, { edits: {}, broken: [], row: ownRow });
+  current.accepted = null;
   urlState.write(state, isNew);
   byId("main").setAttribute("aria-busy", "true");
   byId("error").hidden = true;
@@ -212,6 +218,7 @@ async function openCase(position, isNew = true, ownRow = null) {
   const [view, row] = await Promise.all([answers.post("/page/explain", request()), loaded]);
   if (ownTurn !== turn) return;
   current = { ...current, view, row, frontier: null, others: null };
+  whatIf.forget();
   drawView(view);
   drawSliders();
   changes.open(view);
@@ -257,16 +264,22 @@ async function loadWhatIf() {
     const answer = await answers.post("/what-if", body);
     if (ownTurn === turn && body.edits === state.edits && body.broken === state.broken) {
       current.answer = answer;
+      current.accepted = { edits: body.edits, broken: body.broken };
       whatIf.draw(state, current.view, answer, false);
     }
   } catch (error) {
-    if (error.status === 422 && (Object.keys(state.edits).length || state.broken.length)) {
-      showError(error);
-      Object.assign(state, { edits: {}, broken: [] });
-      urlState.write(state);
-      await loadWhatIf();
-    } else throw error;
+    if (error.status === 422 && (Object.keys(body.edits).length || body.broken.length)) await refuseEdits(error);
+    else throw error;
   }
+}
+
+// Returns to the last changes that were accepted. What was typed stays in its field, with the reason beside it.
+async function refuseEdits(error) {
+  if (!whatIf.refuse(error.message)) showError(error);
+  const accepted = current.accepted ?? { edits: {}, broken: [] };
+  Object.assign(state, accepted.edits === state.edits ? { edits: {}, broken: [] } : accepted);
+  urlState.write(state);
+  await loadWhatIf();
 }
 
 async function loadComparison() {

@@ -5,6 +5,7 @@ import { announce, fill, h, isolate, s } from "./dom.js";
 import { percent, shortNumber, valueText, withMinusSign } from "./format.js";
 
 const PAUSE = 250; // milliseconds between two requests for an unfinished summary
+const MAX_LATE = 4; // requests in a row that may run out of time
 const json = async (path, body, signal) => (await post(path, body, signal)).json();
 const count = (number) => number.toLocaleString("en");
 const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
@@ -53,19 +54,24 @@ export class Overview {
   }
 
   async repeat(path, body, ownTurn, use) {
-    try {
-      for (;;) {
-        this.pending = new AbortController();
+    let late = 0; // a slow case may take a request's time; the server leaves it out, and the next request goes on
+    while (ownTurn === this.turn) {
+      this.pending = new AbortController();
+      try {
         const answer = await json(path, body, this.pending.signal);
         if (ownTurn !== this.turn) return false;
         if (use(answer)) return true;
-        await new Promise((resolve) => setTimeout(resolve, PAUSE));
-        if (ownTurn !== this.turn) return false;
+        late = 0;
+      } catch (error) {
+        late += error.status === 503 ? 1 : MAX_LATE;
+        if (late >= MAX_LATE) {
+          if (ownTurn === this.turn) this.onError(error);
+          return false;
+        }
       }
-    } catch (error) {
-      if (ownTurn === this.turn) this.onError(error);
-      return false;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
+    return false;
   }
 
   draw() {
@@ -76,13 +82,14 @@ export class Overview {
   }
 
   heading() {
-    const { found, n_sampled: sampled, n_explained: explained, n_failed: failed, progress, is_done: isDone } = this.answer;
+    const { found, n_sampled: sampled, n_explained: explained, n_failed: failed, failed: named, progress, is_done: isDone } = this.answer;
     const cohort = this.search ? h("span", null, "Cases that match ", h("b", null, isolate(this.search))) : "All cases";
     const parts = [];
+    const without = failed ? `; ${plural(failed, "case")} could not be explained in time or at all (${named.map((each) => `#${each}`).join(", ")}${failed > named.length ? " and others" : ""})` : "";
     if (found !== null) {
       const which = found > sampled ? `A random sample of ${count(sampled)} of ${plural(found, "case")}` : plural(found, "case");
-      parts.push(`${which}; ${count(explained)} explained so far${failed ? `, ${count(failed)} failed` : ""}.`);
-      if (isDone) parts[0] = `${which}, each one explained${failed ? `; ${count(failed)} failed` : ""}.`;
+      parts.push(`${which}; ${count(explained)} explained so far${without}.`);
+      if (isDone) parts[0] = `${which}, ${failed ? `${count(explained)}` : "each one"} explained${without}.`;
     }
     const bottom = isDone ? null : h("div", { class: "inline" },
       h("progress", { max: "1", value: progress, "aria-label": "Progress of the summary" }),

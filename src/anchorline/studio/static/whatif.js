@@ -6,11 +6,11 @@ import { dateText, percent, shortNumber, valueText, withMinusSign, withSign } fr
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const LONG = /^-?[1-9]\d{15,}$/; // an integer that JavaScript cannot represent exactly, exchanged as a text
 
-function editor(column, value, change, fact) {
+function editor(column, value, change, fact, refused) {
   const id = `edit-${column.index}-${fact}`; // several facts may be about one column
   const label = h("label", { class: "visually-hidden", for: id }, `${column.name}: value`);
   const isListed = column.kind === "booleans" || (column.kind === "categories" && !column.has_more);
-  return [label, isListed ? selectField(id, column, value, change) : textField(id, column, value, change)];
+  return [label, isListed ? selectField(id, column, value, change) : textField(id, column, value, change, refused)];
 }
 
 // The values of options begin with =, which distinguishes an empty category from a missing value.
@@ -26,15 +26,17 @@ function selectField(id, column, value, change) {
   return field;
 }
 
-function textField(id, column, value, change) {
+function textField(id, column, value, change, refused) {
   const text = value === null ? "" : dateText(valueText(value));
   const isDay = column.kind === "dates" && (DATE.test(text) || !text);
   const isNumber = column.kind === "numbers" && typeof value !== "string"; // a text is a long or infinite number
   const type = isNumber ? "number" : isDay ? "date" : "text";
   const placeholder = column.has_missing ? "missing" : null;
-  const onchange = () => change(typedValue(column, field));
-  const field = h("input", { id, type, step: "any", value: text, placeholder, onchange });
-  return field;
+  const onchange = () => change(typedValue(column, field), { id, text: field.value });
+  const isRefused = refused?.id === id;
+  const shown = { value: isRefused ? refused.text : text, "aria-invalid": isRefused ? "true" : null, "aria-describedby": isRefused ? `${id}-why` : null };
+  const field = h("input", { id, type, step: "any", placeholder, onchange, ...shown });
+  return isRefused ? [field, h("span", { class: "refused", id: `${id}-why`, role: "alert" }, isolate(refused.why))] : field;
 }
 
 function selectedValue(column, value) {
@@ -70,6 +72,7 @@ export class WhatIf {
     this.onChange = onChange;
     this.onExplain = onExplain;
     this.isOpen = false;
+    this.forget();
   }
 
   members(key) {
@@ -90,7 +93,7 @@ export class WhatIf {
     const rest = others.map((i) => this.row(state, view, answer, i, undefined, true));
     if (others.length) facts.push(this.rest(list(rest), others.length));
     const isChanged = Object.keys(state.edits).length || state.broken.length;
-    const reset = { type: "button", id: "reset", disabled: !isChanged, onclick: () => this.onChange({}, []) };
+    const reset = { type: "button", id: "reset", disabled: !isChanged, onclick: () => { this.forget(); this.onChange({}, []); } };
     const explain = { type: "button", id: "explain-changed", disabled: !isChanged || isPending || !answer };
     const buttons = [
       this.canExplain ? h("button", { ...explain, onclick: () => this.onExplain(answer.row) }, "Explain the changed case") : null,
@@ -128,8 +131,8 @@ export class WhatIf {
     const fields = (isEditable ? this.members(literal.key) : []).map((name) => {
       const column = this.columns.get(name);
       if (!column) return null;
-      const change = (next) => this.edit(state, literal.key, name, next);
-      return h("span", { class: "field" }, editor(column, answer ? answer.row[name] : null, change, i));
+      const change = (next, typed = null) => this.edit(state, literal.key, name, next, typed);
+      return h("span", { class: "field" }, editor(column, answer ? answer.row[name] : null, change, i, this.refused));
     });
     const text = isolate(literal.text);
     const newText = isBroken && !this.isPending ? answer?.literals[i] : null;
@@ -161,7 +164,19 @@ export class WhatIf {
     return h("p", { class: "note disagrees" }, `The model\u2019s answer goes ${model}, but the sum predicts that it goes ${sum}: here the sum is wrong.`);
   }
 
+  // Says beside the field why its value is refused; returns whether there is such a field.
+  refuse(why) {
+    this.refused = this.typed ? { ...this.typed, why } : null;
+    this.typed = null;
+    return this.refused !== null;
+  }
+
+  forget() {
+    Object.assign(this, { typed: null, refused: null });
+  }
+
   toggle(state, key, isBroken) {
+    this.forget();
     const edits = { ...state.edits };
     for (const name of this.members(key)) delete edits[name];
     const broken = state.broken.filter((name) => name !== key);
@@ -169,14 +184,16 @@ export class WhatIf {
     this.onChange(edits, broken);
   }
 
-  edit(state, key, name, value) {
+  edit(state, key, name, value, typed) {
+    Object.assign(this, { typed, refused: null });
     this.onChange({ ...state.edits, [name]: value }, state.broken.filter((broken) => broken !== key));
   }
 
   answers(view, answer, isChanged) {
     if (!answer) return h("p", { class: "note" }, "Querying the model\u2026");
     const ends = view.range;
-    const format = (value) => (view.is_probability ? percent(value) : shortNumber(value, 3));
+    const unit = view.unit ? `\u00a0${view.unit}` : "";
+    const format = (value) => (view.is_probability ? percent(value) : `${shortNumber(value, 3)}${unit}`);
     const within = Math.min(ends[1], Math.max(ends[0], answer.expected));
     const expected = withMinusSign(format(answer.expected));
     const bars = this.bars(view, answer, ends, format, within);
