@@ -165,6 +165,16 @@ def test_two_cases_side_by_side(opened):
 
 def test_downloads(opened, explainer, tmp_path):
     page = ready(opened("case=3"))
+    page.evaluate(
+        """() => {
+             const inside = CanvasRenderingContext2D.prototype.fillText;
+             window.written = [];
+             CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+               window.written.push(text);
+               return inside.call(this, text, ...rest);
+             };
+           }"""
+    )
     got = {}
     for kind in ("html", "png", "json"):
         with page.expect_download() as waiting:
@@ -178,6 +188,12 @@ def test_downloads(opened, explainer, tmp_path):
     assert got["html"].read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert got["png"].read_bytes().startswith(b"\x89PNG")
     assert got["png"].stat().st_size > 20_000
+    picture = " ".join(page.evaluate("window.written"))
+    row = explainer.space.at(3)
+    for part in ("Case 3", f"income {row.instance[1]:g}", "Model loans", f"data {explainer.space.fingerprint}"):
+        assert part in picture
+    assert page.locator("#trust .verdict").inner_text()[2:] in picture  # uncut
+    assert re.search(r"\d{4}-\d\d-\d\d\.", picture)
 
 
 def test_a_permanent_link_shows_the_same_and_no_token(opened, server):

@@ -64,6 +64,10 @@ def test_a_generated_client_explains_and_verifies(generated, server):
         generated, server, "frontier_frontier_post", body=models.FrontierRequest(row=1, ks=[1, 2], **QUICK)
     )
     assert [point.k for point in frontier.points] == [1, 2]
+    summary = call(
+        generated, server, "overview_overview_post", body=models.OverviewRequest(search="#1", n_rows=1, k=2)
+    )
+    assert (summary.found, summary.n_failed, summary.failed) == (1, 0, [])
     rows = call(generated, server, "rows_rows_get", search="income>30000", limit=5)
     assert len(rows.rows) == 5
     assert all(row.values[1] > 30_000 for row in rows.rows)

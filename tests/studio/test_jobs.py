@@ -226,7 +226,16 @@ def test_a_signal_ends_the_process_after_what_runs():
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
     )
     try:
-        line = next(line for line in process.stdout if line.startswith("Open "))  # after lines of progress
+        start, before = time.perf_counter(), []
+        while (line := process.stdout.readline()) and not line.startswith("Open "):
+            before.append((line.strip().removeprefix("anchorline: "), time.perf_counter() - start))
+        steps = [
+            "Starting the studio.",
+            "Loading the model and the table.",
+            "Asking the model for its first answers.",
+        ]
+        assert [text for text, _ in before] == steps
+        assert before[0][1] < 0.6 * (time.perf_counter() - start)  # progress long before the link
         base, _, token = line.removeprefix("Open ").strip().partition("?token=")
         assert len(token) > 40, line
         with concurrent.futures.ThreadPoolExecutor(1) as pool, httpx.Client(base_url=base, timeout=30) as client:

@@ -222,7 +222,7 @@ Output = Annotated[
     typer.Option(
         "--output",
         metavar="CLASS",
-        help="The class to explain, by default the predicted one; for a number, a name of the output.",
+        help="The class to explain, by default the predicted one; for a number, its name and unit: 'price [EUR]'.",
     ),
 ]
 Column = Annotated[

@@ -106,7 +106,10 @@ def sentence(difference: Difference, outputs: Sequence[str] = ()) -> str:
         "adds": f"{name} adds{own and f' to{own}'}",
         "lowers": f"{name} lowers{own}",
     }[difference.kind]
-    limits = f"{math.floor(100 * difference.low):+} to {math.ceil(100 * difference.high):+}"  # never too narrow
+    low, high = math.floor(100 * difference.low), math.ceil(100 * difference.high)  # never too narrow
+    limits = f"{low:+} to {high:+}"
+    if difference.is_clear and low * high <= 0:  # it must not seem to include zero
+        limits = f"{math.floor(1000 * difference.low) / 10:+} to {math.ceil(1000 * difference.high) / 10:+}"
     return (
         f"{subject}: {difference.first.value:.0%} of the first rows, {difference.second.value:.0%} of the second "
         f"({100 * difference.value:+.0f} points, {limits})"

@@ -8,7 +8,7 @@ import { drawContent } from "./content.js";
 import { curve } from "./curve.js";
 import { announce, byId, fill, h, isolate } from "./dom.js";
 import { drawPicture, report, save } from "./download.js";
-import { dateText, joinWithAnd, percent, shortNumber, valueText, withMinusSign } from "./format.js";
+import { dateText, joinWithAnd, percent, shortNumber, truthText, valueText, withMinusSign } from "./format.js";
 import { trust } from "./gauge.js";
 import { NewCase } from "./newcase.js";
 import { Overview } from "./overview.js";
@@ -45,6 +45,7 @@ function showError(error) {
   byId("error").textContent = isServerError ? error.message : "This page has failed. Reload it to continue.";
   byId("error").hidden = false;
   byId("main").removeAttribute("aria-busy");
+  if (!current.view) byId("case-view").hidden = true; // nothing to show yet
   if (!isServerError) throw error;
 }
 
@@ -108,7 +109,8 @@ function drawSum(sum, literals) {
 
 function drawView(view) {
   const row = current.row;
-  const truth = row?.truth === undefined || row.truth === null ? "" : ` (true ${about.target}: ${row.truth})`;
+  const truth = row?.truth === undefined || row.truth === null ? "" : ` (true ${about.target}: ${truthText(row.truth, about)})`;
+  byId("case-view").hidden = state.view === "all";
   byId("kicker").textContent = `${caseName()}: the model\u2019s answer${truth}`;
   fill(byId("headline"), ...headline());
   document.title = `${caseName()}: ${row?.answer ?? ""} - anchorline Studio`;
@@ -476,7 +478,7 @@ function wire() {
 async function start() {
   setTheme();
   about = await get("/page/about");
-  byId("model").textContent = `${about.name} \u00b7 ${about.rows.toLocaleString("en")} cases`;
+  byId("model").textContent = `${about.name} \u00b7 ${about.rows.toLocaleString("en")} case${about.rows === 1 ? "" : "s"}`;
   byId("drawer-title").textContent = `Cases (${about.rows.toLocaleString("en")})`;
   byId("notices").append(...about.notices.map((text) => h("p", {}, text)));
   byId("notices").hidden = !about.notices.length;

@@ -1,7 +1,7 @@
 // The list of cases, which the server searches and sorts; usable by mouse or keyboard.
 
 import { announce, byId, fill, h, isolate } from "./dom.js";
-import { dateText, percent, shortNumber, valueText } from "./format.js";
+import { dateText, percent, shortNumber, truthText, valueText } from "./format.js";
 import { get } from "./api.js";
 
 const PAGE_SIZE = 50;
@@ -99,7 +99,7 @@ export class Cases {
     const tone = this.about.classes ? this.about.classes.indexOf(row.answer) % 4 : -1;
     const share = isText && number ? h("span", { class: "share" }, ` ${number}`) : null;
     const truth = row.truth === undefined || row.truth === null || row.truth === row.answer ? null
-      : h("span", { class: "truth", title: this.about.target }, " true: ", isolate(row.truth));
+      : h("span", { class: this.about.classes ? "truth" : "truth number", title: this.about.target }, " true: ", isolate(truthText(row.truth, this.about)));
     const chip = h("span", null, h("span", { class: `chip tone${tone}` }, isText ? isolate(row.answer) : number, share), truth);
     const compare = h(
       "button",

@@ -3,7 +3,7 @@
 import { h, s } from "./dom.js";
 import { shortNumber } from "./format.js";
 
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [480, 230, 48, 12, 12, 42];
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [480, 230, 58, 12, 12, 42];
 const SERIES = ["fidelity_error", "relevance_error"];
 
 function ticks(highest) {
@@ -51,7 +51,7 @@ export function curve(points, k, onSelect) {
   });
   const grid = ticks(highest).map((value) => [
     s("path", { class: "grid", d: `M${LEFT} ${y(value)}H${WIDTH - RIGHT}` }),
-    s("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, shortNumber(value)),
+    s("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, shortNumber(value, 2)),
   ]);
   const half = last ? (0.46 * (WIDTH - LEFT - RIGHT)) / last : 40;
   const columns = points.map((point, i) => {

@@ -13,6 +13,9 @@ export function shortNumber(value, digits = 4) {
 
 export const valueText = (value) => (value === null ? "missing" : String(value));
 
+// A true outcome; of a number, as many digits as a reader compares.
+export const truthText = (text, about) => (about.classes || text.trim() === "" || !Number.isFinite(Number(text)) ? text : shortNumber(Number(text), 6));
+
 // Shortens a timestamp: a time of midnight, zero seconds and zero microseconds are omitted, as in the facts.
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/;
 export const dateText = (text) =>

@@ -17,11 +17,19 @@ const heads = (...names) => h("thead", null, h("tr", null, names.map((name) => h
 
 function table(caption, head, rows) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    h("table", { class: "values-table plain" }, h("caption", { class: "visually-hidden" }, caption), head, h("tbody", null, rows)));
+    h("table", { class: `values-table plain${head.querySelectorAll("th").length < 4 ? " few" : ""}` }, h("caption", { class: "visually-hidden" }, caption), head, h("tbody", null, rows)));
 }
 
 function card(title, ...content) {
   return h("section", { class: "card" }, h("h2", null, title), ...content);
+}
+
+// A search that fits the table.
+function example(columns) {
+  const quoted = (text) => (/[\s"]/.test(text) ? `"${text}"` : text);
+  const column = columns.find(({ kind, levels }) => kind === "categories" && levels.length) ?? columns.find(({ low }) => low !== undefined);
+  if (!column) return null;
+  return column.levels ? `${quoted(column.name)}=${quoted(column.levels[0])}` : `${quoted(column.name)}>${shortNumber((column.low + column.high) / 2, 3)}`;
 }
 
 export class Overview {
@@ -118,7 +126,7 @@ export class Overview {
     }
     if (outcomes.confusion) content.push(this.confusion(outcomes));
     if (outcomes.numbers) content.push(...this.numbers(outcomes));
-    const first = card("What the model decides", ...content);
+    const first = card(outcomes.numbers ? "What the model answers" : "What the model decides", ...content);
     const more = [first];
     if (outcomes.scores) more.push(this.thresholds(outcomes.scores));
     if (outcomes.calibration) more.push(this.calibration(outcomes));
@@ -132,7 +140,7 @@ export class Overview {
 
   confusion({ confusion: { labels, counts }, target }) {
     const total = Math.max(1, counts.flat().reduce((sum, each) => sum + each, 0));
-    const head = h("thead", null, h("tr", null, h("th", { scope: "col" }, `true ${target}`), labels.map((label) => h("th", { scope: "col" }, "decided ", isolate(label)))));
+    const head = h("thead", null, h("tr", null, h("th", { scope: "col" }, `true ${target}`), labels.map((label) => h("th", { scope: "col", class: "number" }, "decided ", isolate(label)))));
     const rows = counts.map((row, i) => h("tr", null, h("th", { scope: "row" }, isolate(labels[i])),
       row.map((size, j) => h("td", { class: i === j ? "number right" : size ? "number wrong" : "number" }, count(size), h("span", { class: "note" }, ` ${percent(size / total, 0)}`)))));
     return table("Decisions by true outcomes", head, rows);
@@ -236,10 +244,11 @@ export class Overview {
   scatter(fact) {
     const points = fact.points.filter(([, , value]) => typeof value === "number" && Number.isFinite(value));
     if (!points.length) return this.levels(fact);
-    const [width, height, left, bottom] = [560, 240, 60, 30];
     const span = (values) => { const [low, high] = [Math.min(...values), Math.max(...values)]; return high > low ? [low, high] : [low - 1, high + 1]; };
     const [first, last] = span(points.map(([, , value]) => value));
     const [low, high] = span([0, ...points.map(([, size]) => size)]);
+    const [width, height, bottom] = [560, 240, 30];
+    const left = Math.max(60, 16 + 9 * Math.max(...[low, high].map((tick) => shortNumber(tick, 2).length)));
     const x = (value) => left + ((value - first) / (last - first)) * (width - left - 14);
     const y = (size) => height - bottom - ((size - low) / (high - low)) * (height - bottom - 14);
     const dots = points.map(([position, size, value]) => s("circle", { class: size < 0 ? "minus" : "plus", cx: x(value), cy: y(size), r: 4 },
@@ -283,7 +292,7 @@ export class Overview {
   }
 
   compareCard() {
-    const input = h("input", { id: "overview-other", type: "search", value: this.other, autocomplete: "off", spellcheck: "false", placeholder: "purpose=car" });
+    const input = h("input", { id: "overview-other", type: "search", value: this.other, autocomplete: "off", spellcheck: "false", placeholder: example(this.about.columns) });
     const form = h("form", { class: "inline", onsubmit: (event) => { event.preventDefault(); this.compare(input.value.trim()); } },
       h("label", { for: "overview-other" }, "Compare with the cases that match"), input, h("button", { type: "submit" }, "Compare"));
     return h("section", { class: "card", id: "overview-compare" }, h("h2", null, "How do two groups differ?"), form, h("div", { class: "result" }, this.comparison ? this.differences() : null));
@@ -305,10 +314,15 @@ export class Overview {
     if (!comparison) return h("p", { class: "note" }, "One of the groups has no case that can be explained.");
     const [up, down] = this.directions(comparison.output);
     const names = { decision: (name) => ["decision ", isolate(name)], verdict: (name) => [name], adds: (name) => [isolate(name), ` ${up}`], lowers: (name) => [isolate(name), ` ${down}`] };
-    const points = (share) => withMinusSign((100 * share).toFixed(0));
+    // Rounded so that the limits are never too narrow, and so that a clear difference never seems to include zero.
+    const points = ({ low, high, is_clear: isClear }) => {
+      const digits = isClear && Math.floor(100 * low) * Math.ceil(100 * high) <= 0 ? 1 : 0;
+      const unit = 100 * 10 ** digits;
+      return [Math.floor(unit * low), Math.ceil(unit * high)].map((limit) => withMinusSign((limit / 10 ** digits).toFixed(digits))).join(" to ");
+    };
     const rows = comparison.differences.map((each) => h("tr", { class: each.is_clear ? "differs" : "" }, h("th", { scope: "row" }, names[each.kind](each.name)),
-      number(percent(each.first, 0)), number(percent(each.second, 0)), number(`${points(Math.floor(100 * each.low) / 100)} to ${points(Math.ceil(100 * each.high) / 100)}`), cell(each.is_clear ? "clear" : "may be chance")));
-    return [h("p", null, `${plural(comparison.n_clear, "share")} of ${count(comparison.n_compared)} differ clearly between ${count(comparison.n_first)} and ${plural(comparison.n_second, "case")}.`),
+      number(percent(each.first, 0)), number(percent(each.second, 0)), number(points(each)), cell(each.is_clear ? "clear" : "may be chance")));
+    return [h("p", null, `${plural(comparison.n_clear, "share")} of ${count(comparison.n_compared)} ${comparison.n_clear === 1 ? "differs" : "differ"} clearly between ${count(comparison.n_first)} and ${plural(comparison.n_second, "case")}.`),
       table("Differences of the two groups", heads("share of cases", "#these", "#the others", "#difference in points", ""), rows),
       h("p", { class: "note" }, `All ${count(comparison.n_compared)} intervals hold together with ${percent(comparison.confidence, 0)} confidence; the cases count as a random sample.`)];
   }

@@ -12,13 +12,15 @@ class Scale {
     this.width = high - low + 2 * room || 1;
   }
 
-  // Four to eight round values inside the scale.
+  // Four to eight round values inside the scale, each with its text; all have the same decimals.
   ticks() {
     const power = 10 ** Math.floor(Math.log10(this.width));
     const step = [0.1, 0.2, 0.5, 1].map((unit) => unit * power).find((size) => this.width / size <= 6);
     const first = Math.ceil(this.low / step);
     const n = Math.floor((this.low + this.width) / step) - first + 1;
-    return Array.from({ length: n }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+    const decimals = Math.max(0, -Math.floor(Math.log10(step * 1.0001)));
+    const text = (value) => (Math.max(Math.abs(this.low), this.width) >= 1e6 || decimals > 7 ? shortNumber(value) : withMinusSign(value.toFixed(decimals)));
+    return Array.from({ length: n }, (_, i) => Number(((first + i) * step).toPrecision(12))).map((value) => [value, text(value)]);
   }
 
   percent(value) {
@@ -71,8 +73,10 @@ export function waterfall(sum, literals, total, caption, range = [], means = {})
   });
   const end = sum.total.value;
   rows.push(row("total", total, withMinusSign(sum.total.number), [...compared(), mark("up", end), mark("dot", end)]));
-  rows.push(row("axis", "", "", scale.ticks().map((value) => h("i", { class: "tick", style: position(scale.percent(value)) }, h("span", null, shortNumber(value))))));
-  const names = [h("th", { scope: "col" }, "fact"), h("th", { scope: "col", class: "number" }, "adds")];
+  rows.push(row("axis", "", "", scale.ticks().map(([value, text]) => h("i", { class: "tick", style: position(scale.percent(value)) }, h("span", null, text)))));
+  const longest = Math.max(...[...sum.terms, sum.intercept ?? sum.total, sum.total].map(({ number }) => number.length));
+  const width = longest > 6 ? { width: `${(0.64 * longest + 2.2).toFixed(1)}rem` } : {}; // so that no number meets a bar
+  const names = [h("th", { scope: "col" }, "fact"), h("th", { scope: "col", class: "number", style: width }, "adds")];
   return h(
     "table",
     { class: "sum" },
