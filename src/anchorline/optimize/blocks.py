@@ -38,8 +38,10 @@ def blocks_of(
     if chosen:
         residuals = projection.residuals[:, table]
         inner = inner - np.einsum("pgi,pgj->gij", residuals, residuals)
-        everything = project(centered, chosen, np.arange(len(centered.variances)))
-        squares = centered.groups.whitening.projected(everything.residuals)[groups]
+        whitening = centered.groups.whitening
+        members = whitening.table[groups]  # of these groups, candidates or not
+        around = project(centered, chosen, members.ravel()).residuals.reshape(-1, *members.shape)
+        squares = whitening.projected(groups, around)
         squares[index[(left > 0) & (left < _SOLID * centered.variances[candidates])]] = 1.0
         norms, rest = np.sqrt(squares), np.sqrt(np.maximum(1 - squares, 1e-30))
         kappa += norms[:, None] * norms

@@ -62,7 +62,7 @@ class Evidence:
         flips, drops, weights = check_sample(flips, drops, weights)
         parts = [
             cls._from_rows(flips[rows], drops[rows], None if weights is None else weights[rows])
-            for rows in _slices(len(drops))
+            for rows in (slice(i, i + _ROWS_PER_PRODUCT) for i in range(0, len(drops), _ROWS_PER_PRODUCT))
         ]
         return sum(parts[1:], parts[0])
 
@@ -265,46 +265,52 @@ class Remainder:
     largest: float
 
 
-def remainder(evidence: Evidence, size: int, excluded: np.ndarray) -> Remainder:
+def remainders(evidence: Evidence, size: int, excluded: np.ndarray) -> list[Remainder]:
     r"""Fit the drops by a constant and at most ``size`` literals, chosen greedily among those not excluded.
 
     .. math:: r = t - \bar t - (F_C - \bar F_C)\, g, \qquad \text{covariances} = \overline{F r}
 
-    r does not depend on the flips of the ``excluded`` literals, a mask (d,). Cost O(d size) per step.
+    One fit per row of ``excluded``, masks (b, d), on whose flips r does not depend. Cost O(b d size) per step.
 
     >>> evidence = Evidence.from_sample([[0, 0, 1], [1, 0, 0], [0, 1, 1], [1, 1, 0]], [0.0, 0.5, 0.0, 0.5])
-    >>> remainder(evidence, 1, np.array([False, True, False]))
-    Remainder(chosen=array([0]), covariances=array([0., 0., 0.]), variance=0.0, largest=1.5)
+    >>> remainders(evidence, 1, np.array([[False, True, False]]))
+    [Remainder(chosen=array([0]), covariances=array([0., 0., 0.]), variance=0.0, largest=1.5)]
     """
-    means, moments = evidence.flip_means, evidence.second_moments
+    means, moments, fits = evidence.flip_means, evidence.second_moments, np.arange(len(excluded))
     cross = evidence.cross_moments - means * evidence.drop_mean
-    variances, chosen = moments.diagonal() - means * means, list[int]()
-    along = np.zeros((size, len(means)))  # of the flips, along what each chosen literal adds to the earlier ones
-    left, spread, free = cross, variances, ~excluded & (variances > _DEPENDENT * means)
-    while len(chosen) < size:
+    variances, chosen = moments.diagonal() - means * means, np.full((len(fits), size), -1)
+    along = np.zeros((len(fits), size, len(means)))  # of the flips, along what each literal adds to earlier ones
+    left, spread = np.tile(cross, (len(fits), 1)), np.tile(variances, (len(fits), 1))
+    free = ~excluded & (variances > _DEPENDENT * means)
+    for step in range(size):
         possible = free & (spread > _DEPENDENT * variances)
         gains = np.where(possible, left**2 / np.where(possible, spread, 1.0), 0.0)
-        best = int(np.argmax(gains))
-        if not gains[best] > 0:
-            break
-        earlier, root = along[: len(chosen)], np.sqrt(spread[best])
-        row = (moments[best] - means[best] * means - earlier[:, best] @ earlier) / root
-        left, spread = left - row * (left[best] / root), spread - row * row
-        along[len(chosen)], free[best] = row, False
-        chosen.append(best)
-    flips = moments[np.ix_(chosen, chosen)] - means[chosen][:, None] * means[chosen]
-    fitted = np.linalg.solve(flips, cross[chosen])
+        best = gains.argmax(axis=1)
+        more = gains[fits, best] > 0
+        earlier, roots = along[:, :step], np.sqrt(np.where(more, spread[fits, best], np.inf))  # inf: no change
+        rows = np.array([moments[i] - means[i] * means for i in best.tolist()]).reshape(left.shape)
+        rows = (rows - np.einsum("fs,fsd->fd", earlier[fits, :, best], earlier)) / roots[:, None]
+        left, spread = left - rows * (left[fits, best] / roots)[:, None], spread - rows * rows
+        along[:, step], free[fits, best] = rows, False
+        chosen[more, step] = best[more]
+    return [_remainder(evidence, own[own >= 0], cross, rest) for own, rest in zip(chosen, left, strict=True)]
+
+
+def _remainder(evidence: Evidence, chosen: np.ndarray, cross: np.ndarray, left: np.ndarray) -> Remainder:
+    """What the chosen literals leave, given the covariances (d,) of the flips with the drops and with the rest."""
+    means, moments = evidence.flip_means[chosen], evidence.second_moments[np.ix_(chosen, chosen)]
+    fitted = np.linalg.solve(moments - means[:, None] * means, cross[chosen])
     variance = evidence.drop_square - evidence.drop_mean**2 - float(cross[chosen] @ fitted)
-    return Remainder(np.array(chosen, dtype=int), left, max(0.0, variance), 1.0 + float(np.abs(fitted).sum()))
+    return Remainder(chosen, left, max(0.0, variance), 1.0 + float(np.abs(fitted).sum()))
 
 
 def centered_moments(second: Any, means: np.ndarray, unit: float) -> Any:
     """Covariances of the flips in a unit, from second moments (d, d); on demand, if the moments are."""
     if not isinstance(second, np.ndarray):
         return second.centered(means, unit)
-    covariance = second - means[:, None] * means
-    covariance /= unit
-    return covariance
+    covariance = np.multiply.outer(-means, means)  # large, so that the other steps reuse its memory
+    covariance += second
+    return np.divide(covariance, unit, out=covariance)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
@@ -337,10 +343,7 @@ def _sums(flips: np.ndarray, drops: np.ndarray) -> tuple[np.ndarray, np.ndarray 
 
 
 def digits_of(drops: np.ndarray) -> np.ndarray | None:
-    """Split drops on their grid into three digits (n, 3) of at most 2^8; None if some are not on the grid.
-
-    Sums of digits over flips are integers below 2^24, which float32 holds exactly.
-    """
+    """Split drops into three digits (n, 3) of at most 2^8, whose sums float32 holds; None if off their grid."""
     ticks = np.clip(drops, -1, 1) * DROP_GRID
     if not (np.rint(ticks) / DROP_GRID == drops).all():
         return None
@@ -359,10 +362,6 @@ def sums_of_digits(sums: np.ndarray) -> np.ndarray:
 def _column_sums(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
     """Sum the values (n,) of the flipped rows of each literal."""
     return np.asarray(np.einsum("i,ij->j", values, flips)) if values.any() else np.zeros(flips.shape[1])
-
-
-def _slices(n: int) -> list[slice]:
-    return [slice(start, start + _ROWS_PER_PRODUCT) for start in range(0, n, _ROWS_PER_PRODUCT)]
 
 
 def check_sample(

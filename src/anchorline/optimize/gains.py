@@ -41,8 +41,8 @@ class Parts:
 
     @property
     def steps(self) -> int:
-        """Number of ascent steps that pay."""
-        return 3 if len(self.two) else 2
+        """Number of ascent steps that pay: they cost less than the nodes that a good bound at a root saves."""
+        return 6 if len(self.two) else 2
 
     @classmethod
     def of(cls, blocks: Blocks, y: np.ndarray, rests: np.ndarray, r: int) -> "Parts":

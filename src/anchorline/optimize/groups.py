@@ -35,7 +35,6 @@ literals of an exact circuit fit as well as any other two of them.
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -195,54 +194,53 @@ class Whitening:
     """Orthonormal directions of all groups, and how far two groups depend on each other.
 
     A direction is a literal minus what the earlier ones of its group explain, divided by its length; a literal of
-    which nothing is left has none. The matrices are sparse, because a direction has few literals.
+    which nothing is left has none, and its row is zero.
     """
 
-    starts: np.ndarray  # (G + 1,) where the directions of every group begin, and where the last ones end
-    directions: Any  # (b, d), each a combination of literals, in the order of their groups
-    members: Any  # (G, b), 1 where a group has a direction
+    table: np.ndarray  # (G, m) literals of every group, filled up with -1
+    directions: np.ndarray  # (G, m, m), each a combination of the literals of the group
 
     @classmethod
     def of(cls, numbers: np.ndarray, covariance: np.ndarray, variances: np.ndarray) -> "Whitening":
         """Orthonormalize groups with the numbers (d,), by the method of Gram and Schmidt."""
-        from scipy.sparse import csr_array  # noqa: PLC0415  on first use only
-
-        units, table = units_of(variances), tabulate(numbers)
-        inner, places = in_units(inside(covariance, table), units[table]), np.arange(table.shape[1])
+        table = tabulate(numbers)
+        units, places = np.where(table < 0, 0.0, units_of(variances)[table]), np.arange(table.shape[1])
+        inner = in_units(inside(covariance, table), units)
         inner[:, places, places] = 1.0
         weights, solid = _orthonormal(inner)
         solid &= table >= 0
-        starts = np.r_[0, np.cumsum(solid.sum(axis=1))]
-        used = solid[:, :, None] & (weights != 0)
-        literals = np.broadcast_to(table[:, None, :], weights.shape)[used]
-        ends = np.r_[0, np.cumsum(used.sum(axis=2)[solid])]
-        b = int(starts[-1])
-        directions = csr_array((weights[used] * units[literals], literals, ends), (b, len(units)))
-        members = csr_array((np.ones(b), np.arange(b), starts), (len(table), b))
-        return cls(starts, directions, members)
+        return cls(table, np.where(solid[:, :, None], weights * units[:, None, :], 0.0))
 
     def kappa(self, covariance: np.ndarray) -> np.ndarray:
         """Norms (G, G) of the correlations between the directions of two groups. Cost d^2."""
-        across = self.directions @ (self.directions @ covariance).T
+        from scipy.sparse import csr_array  # noqa: PLC0415  on first use only
+
+        solid, used = self.directions.any(axis=2), self.directions != 0
+        b, n_used, n_own = int(solid.sum()), used.sum(axis=2)[solid], solid.sum(axis=1)
+        literals = np.broadcast_to(self.table[:, None, :], used.shape)[used]
+        shape = (b, len(covariance))  # sparse, because a direction has few literals
+        directions = csr_array((self.directions[used], literals, np.r_[0, np.cumsum(n_used)]), shape)
+        shape = (len(self.table), b)  # 1 where a group has a direction
+        members = csr_array((np.ones(b), np.arange(b), np.r_[0, np.cumsum(n_own)]), shape)
+        across = directions @ (directions @ covariance).T
         across *= across
-        kappa = np.asarray(self.members @ (self.members @ across).T)
+        kappa = np.asarray(members @ (members @ across).T)
         np.sqrt(kappa, out=kappa)
         np.fill_diagonal(kappa, 0.0)
         return kappa
 
-    def projected(self, residuals: np.ndarray) -> np.ndarray:
-        """Largest squared norm (G,) that a unit vector of a group keeps in a projection, if it is below 1.
+    def projected(self, groups: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+        """Largest squared norm that a unit vector of each of the ``groups`` keeps in a projection, if below 1.
 
-        ``residuals`` (p, d) are the coordinates of the literals in the space of the projection. A norm of 1
-        belongs to a vector of that space, such as a chosen literal of the group: the projection leaves nothing of
-        it.
+        ``residuals`` (p, groups, m) are the coordinates of their literals in the space of the projection. A norm
+        of 1 belongs to a vector of that space, such as a chosen literal of the group: the projection leaves
+        nothing of it.
         """
-        along = self.directions @ residuals.T
-        squares = self.members @ (along * along).sum(axis=1)
-        for group in np.flatnonzero(squares > _LONG).tolist():
-            own = along[self.starts[group] : self.starts[group + 1]]
-            norms = np.linalg.eigvalsh(own @ own.T)
-            squares[group] = norms[norms < 1 - VANISHING].max(initial=0.0)
+        along = np.einsum("gij,pgj->gip", self.directions[groups], residuals)
+        squares = np.einsum("gip,gip->g", along, along)
+        for i in np.flatnonzero(squares > _LONG).tolist():
+            norms = np.linalg.eigvalsh(along[i] @ along[i].T)
+            squares[i] = norms[norms < 1 - VANISHING].max(initial=0.0)
         return np.asarray(squares)
 
 

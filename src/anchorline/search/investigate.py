@@ -14,7 +14,7 @@ from anchorline.errors import InfeasibleError, ParameterError
 from anchorline.guarantees import achievable_epsilon, flip_sum_limit, split_delta
 from anchorline.optimize import Problem, Solution, Status, as_resolved, guess, restricted, solve, spread_out
 from anchorline.optimize.estimation import EstimatedEvidence
-from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, Remainder, remainder
+from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, Remainder, remainders
 from anchorline.optimize.exact import Shared
 from anchorline.optimize.rows import SampleRows
 from anchorline.optimize.wide import WideEvidence
@@ -322,11 +322,10 @@ def with_effect(case: Case, problem: Problem, look: int = 1) -> np.ndarray:
             limits = np.maximum(limits, random)
         return np.asarray(np.abs(rest.covariances) > limits[kinds])
 
-    rest = remainder(evidence, settings.k - 1, np.zeros(d, dtype=bool))
-    found = exceeds(rest)
-    for group in np.unique(groups[rest.chosen]):  # the remainder of a chosen literal must do without its attribute
-        own = groups == group
-        found[own] = exceeds(remainder(evidence, settings.k - 1, own))[own]
+    (rest,) = remainders(evidence, settings.k - 1, np.zeros((1, d), dtype=bool))
+    found, own = exceeds(rest), groups == np.unique(groups[rest.chosen])[:, None]
+    for excluded, other in zip(own, remainders(evidence, settings.k - 1, own), strict=True):
+        found[excluded] = exceeds(other)[excluded]  # a chosen literal's remainder must do without its attribute
     return np.flatnonzero(found)
 
 

@@ -8,7 +8,7 @@ from anchorline.errors import InfeasibleError, ParameterError
 from anchorline.grid import DROP_GRID
 from anchorline.guarantees import flip_sum_limit
 from anchorline.optimize import Problem, Solution, Status, spread_out
-from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, remainder
+from anchorline.optimize.evidence import WEIGHT_GRID, Evidence, remainders
 from anchorline.optimize.pairs import PairProblem, solve_with_pairs
 from anchorline.optimize.rows import SampleRows
 from anchorline.search.case import Case
@@ -142,7 +142,7 @@ def _remainder(
 
     It is rounded to the grid of the drops, on which sums are exact in any order.
     """
-    rest = remainder(evidence, size, excluded)
+    (rest,) = remainders(evidence, size, excluded[None])
     means, chosen = evidence.flip_means, rest.chosen
     covariance = evidence.second_moments[np.ix_(chosen, chosen)] - np.outer(means[chosen], means[chosen])
     cross = evidence.cross_moments[chosen] - means[chosen] * evidence.drop_mean

@@ -93,13 +93,13 @@ class DrawnFlips:
         Return the places of ties, where the byte does not decide, and all 40 bits of their numbers.
         """
         short = _raw(generator, draws.size, "u1").reshape(draws.shape)
-        ways, tied = (short < highs[-1]).view(np.uint8).astype(draws.dtype, copy=False), short == highs[-1]
+        np.less(short, highs[-1], out=draws.view(bool) if draws.dtype == np.uint8 else draws)
+        tied = short == highs[-1]
         if len(highs) > 1:  # ends increase: a draw is the number of ways minus that of earlier ends that exceed
-            ways *= len(highs)
+            draws *= len(highs)
         for high in highs[:-1]:
-            ways -= (short < high).view(np.uint8)
+            draws -= (short < high).view(np.uint8)
             tied |= short == high
-        draws[:] = ways
         places = np.flatnonzero(tied)
         return places, (short.reshape(-1)[places].astype(np.int64) << 32) + _raw(generator, len(places), "<u4")
 

@@ -9,7 +9,7 @@ import pytest
 import anchorline as al
 from anchorline.errors import ParameterError
 from anchorline.optimize import Evidence, Problem, Status
-from anchorline.optimize.evidence import remainder
+from anchorline.optimize.evidence import remainders
 from anchorline.search.investigate import with_effect
 from anchorline.settings import Settings
 from anchorline.spaces.base import Change, Law
@@ -122,7 +122,7 @@ def test_the_remainder_is_that_of_least_squares():
     rng = np.random.default_rng(2)
     flips = rng.random((500, 6)) < P
     drops = rng.uniform(-0.2, 0.2, 500) + 0.3 * flips[:, 2] - 0.1 * flips[:, 4]
-    rest = remainder(Evidence.from_sample(flips, drops), 2, np.arange(6) == 0)
+    (rest,) = remainders(Evidence.from_sample(flips, drops), 2, np.arange(6)[None] == 0)
     assert rest.chosen.tolist() == [2, 4]
     design = np.column_stack([np.ones(500), flips[:, [2, 4]]])
     residual = drops - design @ np.linalg.lstsq(design, drops, rcond=None)[0]
