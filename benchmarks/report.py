@@ -226,7 +226,8 @@ NOTES = {
     "them KernelSHAP's.",
     "speed_relevance": "A generated credit table (7 numbers, 13 categories), one-hot encoding and boosting, "
     "medians of five rows. Seconds are processor time, beside them the time inside the model.",
-    "speed_direct": "The paper's tasks, k = 5, 20,000 samples and 10,000 to choose, five instances each.",
+    "speed_direct": "The paper's tasks, k = 5, 20,000 samples and 10,000 to choose, five instances each. Above "
+    "d = 40 without a limit of nodes (node_limit=None), and 20 s per number of facts instead.",
     "speed_large_k": "A random tanh network of 1652 inputs, two instances each, without certificate. Seconds are "
     "the processor time of the slowest, beside them the limit.",
     "speed_wide": "A random tanh network of 10,000 inputs, 5,000 samples, in a process of its own.",

@@ -14,6 +14,7 @@ from anchorline.optimize import METHODS, Limits
 SAMPLINGS = ("auto", "draw", "enumerate", "leaves")
 PAIRS = ("and", "parity")
 MOMENTS = ("sample", "known")
+_NODES_AND_LITERALS = 2 * 10**7  # the most that the default limit of nodes, times the literals, may be
 NODE_LIMIT = 10_000  # of the exact search, which takes seconds to a minute; the paper's tasks need at most 1,600
 N_SAMPLES = {
     "fidelity": 5000,
@@ -243,6 +244,18 @@ class Settings:
     def certificate_confidence(self) -> float:
         """Confidence of the certificate's limits; alternatives take half of the failure probability."""
         return 1 - (1 - self.confidence) / 2 if self.alternatives else self.confidence
+
+    def nodes_for(self, n_literals: int) -> int | None:
+        """Return the limit of nodes; the default falls above 2,000 literals, because a node then takes longer.
+
+        Examples
+        --------
+        >>> Settings().nodes_for(20), Settings().nodes_for(10_000), Settings(node_limit=50_000).nodes_for(10_000)
+        (10000, 2000, 50000)
+        """
+        if self.node_limit != NODE_LIMIT:
+            return self.node_limit
+        return min(NODE_LIMIT, _NODES_AND_LITERALS // max(1, n_literals))
 
     @property
     def limits(self) -> Limits:

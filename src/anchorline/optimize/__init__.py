@@ -82,7 +82,7 @@ def guess(problem: Problem) -> tuple[float, np.ndarray, _Shared]:
     shared = _Shared(_Centered.from_evidence(scaled.evidence, scaled.groups), grows=False)
     pool.sums = None if shared.centered.groups is None else shared.centered.groups.sums
     with suppress(NumericalError):
-        _roots_of(scaled, shared, pool, swap=False)
+        shared.begun = pool, _roots_of(scaled, shared, pool, swap=False)
     if not pool.ranked:
         return np.inf, np.zeros(0, dtype=np.intp), shared
     best = pool.ranked[0].scaled(problem.unit)

@@ -141,12 +141,11 @@ def _is_inside(problem: Problem, fitted: tuple[np.ndarray, float] | None) -> boo
 def solve_exact(problem: Problem, limits: Limits, shared: "Shared | None" = None) -> Solution:
     r"""Prove the optimum of `Problem` by best-first branch and bound on its statistics.
 
-    `anchorline.optimize.bounds` computes the bounds. They ignore only the box on single literals, which the fit
-    of a whole support respects. The first incumbent is greedy selection, which single swaps improve if the proof
-    is long. At a limit the lower bound is the smallest bound of the open nodes. Cost d^2, then O(n) to O(n^2) per
-    node with n surviving candidates.
+    The bounds (`bounds.py`) ignore only the box on single literals, which the fit of a whole support respects. The
+    first incumbent is greedy selection, which single swaps improve if the proof is long. The bound at a limit is
+    the smallest one of the open nodes. Cost d^2, then O(n) to O(n^2) per node with n surviving candidates.
     """
-    pool = Pool(problem.scaled)
+    pool = Pool(problem.scaled) if shared is None or shared.begun is None else shared.begun[0]
     try:
         n_nodes, stopped = _search(problem.scaled, limits, pool, shared)
     except NumericalError:
@@ -173,6 +172,7 @@ class Shared:
 
     centered: Centered
     grows: bool = True  # whether k grows from search to search, so that guesses extend proven sums
+    begun: tuple[Pool, list[Node]] | None = None  # pool and roots of a search that only guessed
     guesses: list[tuple[int, ...]] = field(default_factory=lambda: [(), ()])
 
 
@@ -191,7 +191,7 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
     for swap, until in attempts:
         groups, splits, before = shared.centered.groups, None, pool.objective
         pool.sums = None if groups is None else groups.sums
-        roots = roots_of(problem, shared, pool, swap=swap)
+        roots = shared.begun[1] if shared.begun and not swap else roots_of(problem, shared, pool, swap=swap)
         if groups is not None:
             splits = Splits(shared.centered, roots, alone=pool.size == 1)
         if splits is None or not open_nodes or pool.objective < before:  # otherwise there is nothing new to use

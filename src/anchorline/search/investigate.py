@@ -216,8 +216,8 @@ def pose(case: Case, evidence: Evidence, k: int | None = None) -> Problem:
 
 def solve_posed(problem: Problem, settings: Settings, shared: Shared | None = None) -> Solution:
     """Solve by the settings' solver and limits; raise `InfeasibleError` if no sum reaches the prediction."""
-    p = settings.flip_probability
-    more: dict[str, Any] = {"time_limit": settings.time_limit, "node_limit": settings.node_limit}
+    p, nodes = settings.flip_probability, settings.nodes_for(problem.n_literals)
+    more: dict[str, Any] = {"time_limit": settings.time_limit, "node_limit": nodes}
     if settings.solver == "iht":
         more["step"] = 18 / 19 / max(4 * p * (1 - p), 1e-9)
     elif shared is not None:
