@@ -99,7 +99,8 @@ NOTES = {
     "numbers, and log-odds of boosted classes. The objective 'fidelity' finds the sum that fits best (default), "
     "'relevance' the facts that hold the output best. SHAP's facts are the attributes with the largest "
     "sums of path-dependent SHAP values, as many as our facts, each held by the statement about its "
-    "value. Both are held, and 20,000 fresh neighbors measure the relevance error and how often the "
+    "value, as intervals are. Bounds hold less: a lower bound leaves higher values free. Both are held, "
+    "and 20,000 fresh neighbors measure the relevance error and how often the "
     "decision stays. The last column of each kind is the standard error of the difference, row by row.",
     "tree_noise": "k = 5, no certificate, 5 rows per table, 20 seeds. Shares of rows whose facts, or whose "
     "numbers, differ between seeds: with 5,000 sampled neighbors, and from leaves.",

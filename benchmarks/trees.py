@@ -147,17 +147,21 @@ def _interleaved(calls: dict[str, tuple[Callable[[], Any], int]], n_turns: int =
 def tree_quality(data: Path, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
     """Yield errors of our facts and of as many attributes with the largest SHAP values, on fresh neighbors.
 
-    Once for the sum that fits best, and once for ``objective="relevance"``, whose facts hold the output best.
+    Once for the sum of intervals that fits best, whose facts hold values as SHAP's attributes do; once for the
+    default, whose facts are bounds, which hold less; and once for ``objective="relevance"``, whose facts hold the
+    output best.
     """
-    for name, model, frame, explainer in _read_tables(data):
-        values = _shap_of_attributes(explainer, model, frame)
+    for name, model, frame, explainers in _read_tables(data):
         rows = _chosen(frame, n_rows)
-        for objective in ("fidelity", "relevance"):
+        for literals, objective in (("intervals", "fidelity"), ("bounds", "fidelity"), ("bounds", "relevance")):
+            explainer = explainers[literals]
+            values = _shap_of_attributes(explainer, model, frame)
             pairs = [_measured(explainer, row, values, objective) for row in rows]
             kept = [pair for pair in pairs if pair is not None]
             yield {
                 "table": name,
                 "model": type(model[-1]).__name__,
+                "literals": literals,
                 "objective": objective,
                 "rows": len(kept),
                 "mean_facts": statistics.mean(pair[2] for pair in kept) if kept else None,
@@ -221,13 +225,13 @@ def _shap_of_attributes(explainer: Explainer, model: Any, frame: Any) -> Callabl
 
 def tree_noise(data: Path, n_rows: int = N_SEEDED, n_seeds: int = N_SEEDS) -> Iterator[dict[str, Any]]:
     """Yield the share of rows whose facts or numbers change between seeds: by sampling, and from leaves."""
-    for name, model, frame, explainer in _read_tables(data):
+    for name, model, frame, explainers in _read_tables(data):
         rows = _chosen(frame, n_rows)
         shares = {}
         for sampling in ("draw", "auto"):
             found = [
                 [
-                    _facts(explainer.explain(row, k=K, n_certify=0, seed=seed, sampling=sampling))
+                    _facts(explainers["bounds"].explain(row, k=K, n_certify=0, seed=seed, sampling=sampling))
                     for seed in range(n_seeds)
                 ]
                 for row in rows
@@ -252,17 +256,24 @@ def _facts(e: Explanation) -> tuple[tuple[str, ...], tuple[float, ...]]:
     return tuple(sorted(term.literal.text for term in e.terms)), tuple(e.contributions.tolist())
 
 
-def _read_tables(data: Path) -> Iterator[tuple[str, Any, Any, Explainer]]:
-    """Yield tables with models whose trees are read: forests, boosted numbers, and margins of boosted classes."""
+def _read_tables(data: Path) -> Iterator[tuple[str, Any, Any, dict[str, Explainer]]]:
+    """Yield tables with models whose trees are read: forests, boosted numbers, and margins of boosted classes.
+
+    Each comes with an explainer per kind of literals.
+    """
     for published in available(data):
         for kind in ("boosting", "forest"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # findings about the tables, which are not measured here
                 name, frame, model = fitted_model(data, published.id, kind)
                 scale = "margin" if kind == "boosting" and hasattr(model, "classes_") else None
-                explainer = Explainer(model, Table(frame), output_scale=scale)
-                if explainer.explain(0, k=K, n_certify=0).certificate.by_leaves:
-                    yield name, model, frame, explainer
+                explainers = {
+                    literals: Explainer(model, Table(frame, literals=literals), output_scale=scale)
+                    for literals in ("intervals", "bounds")
+                }
+                found = [each.explain(0, k=K, n_certify=0) for each in explainers.values()]
+                if all(e.certificate.by_leaves for e in found):
+                    yield name, model, frame, explainers
 
 
 def _chosen(frame: Any, n_rows: int) -> list[int]:

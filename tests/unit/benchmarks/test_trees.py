@@ -19,9 +19,10 @@ def tables(monkeypatch):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 5)), columns=list("abcde"))
     forest = RandomForestRegressor(5, max_depth=3, random_state=0)
     model = make_pipeline(StandardScaler(), forest).fit(frame, frame.a + frame.b * frame.c)
-    monkeypatch.setattr(
-        trees, "_read_tables", lambda data: [("small", model, frame, Explainer(model, Table(frame)))]
-    )
+    explainers = {kind: Explainer(model, Table(frame, literals=kind)) for kind in ("intervals", "bounds")}
+    for explainer in explainers.values():
+        explainer.explain(0, n_certify=0)
+    monkeypatch.setattr(trees, "_read_tables", lambda data: [("small", model, frame, explainers)])
     monkeypatch.setattr(trees, "N_FRESH", 500)
 
 
@@ -37,7 +38,8 @@ def test_facts_are_measured_beside_those_of_shap():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rows = list(trees.tree_quality(None, n_rows=2))
-    assert [row["objective"] for row in rows] == ["fidelity", "relevance"]
+    assert [row["objective"] for row in rows] == ["fidelity", "fidelity", "relevance"]
+    assert [row["literals"] for row in rows] == ["intervals", "bounds", "bounds"]
     for row in rows:
         assert row["rows"] == 2
         assert 0 <= row["relevance_error"] <= 1
