@@ -64,6 +64,7 @@ def test_the_table_of_rooms_has_no_cycle_and_keeps_the_two_sides_apart():
 
 
 @functools.cache
+@functools.cache
 def module_graph():
     """Every module with the modules that it imports anywhere in its text; a package stands for its __init__."""
     modules = {module_of(path): path for path in FILES}
