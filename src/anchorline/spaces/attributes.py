@@ -56,11 +56,11 @@ class Offer(NamedTuple):
 def changes_of(offers: Sequence[Offer]) -> tuple[tuple[Change, ...], ...]:
     """Return the ways in which attributes change, with their shares; literals are numbered in order."""
     changes, n_literals = [], 0
-    for offer in offers:
-        total = sum([way.size for way in offer.ways])
-        ways = [Change(size / total, tuple([n_literals + j for j in broken])) for _, size, broken in offer.ways]
-        changes.append(tuple(ways))
-        n_literals += offer.n_literals
+    for bounds, ways, _ in offers:
+        total = sum([size for _, size, _ in ways])
+        each = [Change(size / total, tuple([n_literals + j for j in broken])) for _, size, broken in ways]
+        changes.append(tuple(each))
+        n_literals += 1 + len(bounds)
     return tuple(changes)
 
 

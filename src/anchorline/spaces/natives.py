@@ -86,10 +86,10 @@ def checked_draws(flips: np.ndarray, n_attributes: int, *, needs_rng: bool) -> n
 
 def places_of(offers: Sequence[Offer]) -> np.ndarray:
     """Return where the rows of each way begin in the pool, and how many there are: (2, attributes, ways)."""
-    places = np.zeros((2, len(offers), max(len(offer.ways) for offer in offers)), dtype=np.intp)
-    for i, offer in enumerate(offers):
-        for j, way in enumerate(offer.ways):
-            places[:, i, j] = way.begin, way.size
+    counts = [len(offer.ways) for offer in offers]
+    places = np.zeros((2, len(offers), max(counts)), dtype=np.intp)
+    every = [way[:2] for offer in offers for way in offer.ways]
+    places[:, np.arange(max(counts)) < np.array(counts)[:, None]] = np.array(every, dtype=np.intp).T
     return places
 
 
