@@ -21,23 +21,26 @@ _FEWEST = 1e-300  # below this, a probability is rounding
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """How one attribute is drawn: ``counts`` (ways, cells) of rows per cell, and the probability of each row.
+    """How one attribute is drawn: ``chances`` (cells,) are the probabilities of its values by cell.
 
-    ``per_row`` (ways,) is that probability. With probability ``own``, the attribute has a value that is in no cell
-    of a training row, and that the edges of ``kept`` (edges,) admit.
+    With probability ``own``, the attribute has a value that is in no cell of a training row, and that the edges of
+    ``kept`` (edges,) admit.
     """
 
     sets: Sets
-    counts: np.ndarray
-    per_row: np.ndarray
+    chances: np.ndarray
     kept: np.ndarray
     own: float
 
-    def joint(self, edges: np.ndarray) -> np.ndarray:
-        """Return the probabilities (m, m) of the values that both of two of the edges (m,) admit."""
-        total = self.sets.both(edges, self.counts, self.per_row)
+    def joint(self, edges: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return the probabilities (m, n) of the values that an edge (m,) and another one (n,) admit.
+
+        The number of edges stands for the root, which admits all values.
+        """
+        total = self.sets.both(edges, others, self.chances)
         if self.own:
-            total += self.own * np.outer(self.kept[edges], self.kept[edges])
+            kept = np.append(self.kept, True)
+            total += self.own * np.outer(kept[edges], kept[others])
         return total
 
 
@@ -74,29 +77,27 @@ def second_moment(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tests:
-    """The tests of one attribute, whatever the row: which distinct sets their edges admit.
+    """The tests of one attribute, whatever the row.
 
-    ``sets`` (edges,) numbers these sets, and ``edges`` (sets,) holds one edge of each. ``lefts`` (left edges,) are
-    the left edges, and ``before`` (left edges,) the sets of the edges before them. Edges are counted from the
-    attribute's first one. ``leaves`` (leaves,) are the sets of the last edges above the leaves. The number of sets
-    stands for the root.
+    ``lefts`` (left edges,) are the left edges, and ``before`` (left edges,) the edges before them. Edges are
+    counted from the attribute's first one, and their number stands for the root. The last edges above the leaves
+    admit few distinct sets, which ``leaves`` (leaves,) numbers; ``edges`` (sets,) holds one edge of each set.
     """
 
-    sets: np.ndarray
-    edges: np.ndarray
     lefts: np.ndarray
     before: np.ndarray
     leaves: np.ndarray
+    edges: np.ndarray
 
     @classmethod
     def of(cls, paths: Paths, number: int, sets: Sets) -> "Tests":
         """Return the tests of the attribute with this number."""
         start, stop = paths.slices[number].start, paths.slices[number].stop
-        _, edges, number_of = np.unique(sets.kinds, return_index=True, return_inverse=True)
-        numbers, lefts = np.append(number_of, len(edges)), np.flatnonzero(paths.is_left[start:stop])
-        before = numbers[np.minimum(paths.before[start + lefts], stop) - start]
-        leaves = numbers[np.minimum(paths.last_edges[number], stop) - start]
-        return cls(number_of, edges, lefts, before, leaves)
+        lefts = np.flatnonzero(paths.is_left[start:stop])
+        before = np.minimum(paths.before[start + lefts], stop) - start
+        last = np.minimum(paths.last_edges[number], stop) - start
+        _, first, leaves = np.unique(np.append(sets.kinds, -1)[last], return_index=True, return_inverse=True)
+        return cls(lefts, before, leaves, last[first])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,14 +114,13 @@ class Factors:
     @classmethod
     def of(cls, tests: Tests, attribute: Attribute, alive: np.ndarray, leaves: np.ndarray) -> "Factors":
         """Return the factors of an attribute; only its ``alive`` edges and the leaves of these numbers count."""
-        used = np.zeros(len(tests.edges) + 1, dtype=bool)
-        used[tests.sets[alive]] = True
-        numbers = np.cumsum(used) - 1  # among the sets that are used
-        numbers[-1] = np.count_nonzero(used)
-        lefts = alive[tests.lefts]
-        own, before = numbers[tests.sets[tests.lefts[lefts]]], numbers[tests.before[lefts]]
-        ratios = _ratios(attribute.joint(tests.edges[used[:-1]]), own, before)
-        return cls(ratios, numbers[tests.leaves[leaves]])
+        sets, used = tests.leaves[leaves], np.zeros(len(tests.edges), dtype=bool)
+        used[sets] = True
+        lefts, others = alive[tests.lefts], tests.edges[used]
+        ratios = attribute.joint(tests.lefts[lefts], others)
+        earlier = attribute.joint(tests.before[lefts], others)
+        ratios /= np.maximum(earlier, _FEWEST, out=earlier)
+        return cls(np.minimum(ratios, 1.0, out=ratios), (np.cumsum(used) - 1)[sets])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,18 +172,3 @@ def _rows(paths: Paths, alive: np.ndarray) -> list[int]:
     firsts = np.array([attribute.start for attribute in paths.slices], dtype=np.intp)
     rows: list[int] = (before - np.append(before, 0)[firsts][paths.attribute]).tolist()
     return rows
-
-
-def _ratios(joint: np.ndarray, own: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return, per left edge and per set, the probability of the edge given the edge before and the set.
-
-    ``joint`` (sets, sets) are probabilities of two sets, ``own`` and ``before`` (left edges,) are the sets of the
-    edges and of the edges before. One more set stands for leaves without a test on the attribute.
-    """
-    size = len(joint)
-    padded = np.ones((size + 1, size + 1))
-    padded[:-1, :-1] = joint
-    padded[-1, :-1] = padded[:-1, -1] = joint.diagonal()
-    earlier, ratios = padded.take(before, axis=0), padded.take(own, axis=0)
-    ratios /= np.maximum(earlier, _FEWEST, out=earlier)
-    return np.minimum(ratios, 1.0, out=ratios)

@@ -38,8 +38,11 @@ class Sets(Protocol):
     def kinds(self) -> np.ndarray:
         """Numbers (edges,) that are equal for edges that admit the same values."""
 
-    def both(self, edges: np.ndarray, counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return sums (m, m) over the cells that both of two edges (m,) admit of weighted counts (ways, cells)."""
+    def both(self, edges: np.ndarray, others: np.ndarray, per_cell: np.ndarray) -> np.ndarray:
+        """Return sums (m, n), over the cells that an edge (m,) and another one (n,) admit, of numbers (cells,).
+
+        The number of edges stands for the root, which admits all cells.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,17 +89,16 @@ class OrderedSets:
         size = self.n_cells
         return np.asarray((self.lows * size + self.highs) * 2 + self.missing)
 
-    def both(self, edges: np.ndarray, counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return sums (m, m) over the cells that both of two edges (m,) admit of weighted counts (ways, cells)."""
-        per_cell = np.einsum("w,wc->c", weights, counts)
-        sums = np.concatenate([[0.0], np.cumsum(per_cell)])
-        lows, highs = sums[self.lows[edges]], sums[self.highs[edges]]  # cumulated sums are ordered like cells
-        total = np.minimum.outer(highs, highs)
-        total -= np.maximum.outer(lows, lows)
+    def both(self, edges: np.ndarray, others: np.ndarray, per_cell: np.ndarray) -> np.ndarray:
+        """Return sums (m, n), over the cells that an edge (m,) and another one (n,) admit, of numbers (cells,)."""
+        sums = np.concatenate([[0.0], np.cumsum(per_cell)])  # ordered like cells
+        lows, highs = sums[np.append(self.lows, 0)], sums[np.append(self.highs, self.n_cells - 1)]
+        total = np.minimum.outer(highs[edges], highs[others])
+        total -= np.maximum.outer(lows[edges], lows[others])
         np.maximum(total, 0.0, out=total)
-        missing = self.missing[edges]
-        if per_cell[-1] and missing.any():
-            total += np.outer(missing, missing * per_cell[-1])
+        if per_cell[-1]:
+            missing = np.append(self.missing, True)
+            total += np.outer(missing[edges], missing[others] * per_cell[-1])
         return np.asarray(total)
 
 
@@ -134,12 +136,10 @@ class ListedSets:
         """Return the sum over the admitted cells of each edge; exact for whole numbers, in any order."""
         return np.asarray(self.masks @ per_cell.astype(np.float64))
 
-    def both(self, edges: np.ndarray, counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return sums (m, m) over the cells that both of two edges (m,) admit of weighted counts (ways, cells)."""
-        masks, total = self.masks[edges].astype(np.float64), np.zeros((len(edges), len(edges)))
-        for weight, per_cell in zip(weights, counts, strict=True):
-            total += weight * ((masks * per_cell) @ masks.T)  # whole numbers: exact in any order
-        return total
+    def both(self, edges: np.ndarray, others: np.ndarray, per_cell: np.ndarray) -> np.ndarray:
+        """Return sums (m, n), over the cells that an edge (m,) and another one (n,) admit, of numbers (cells,)."""
+        masks = np.append(self.masks, np.ones((1, self.n_cells), dtype=bool), axis=0)
+        return np.asarray((masks[edges] * per_cell) @ masks[others].T.astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,19 +162,17 @@ def _drawn_attribute(
     """Return how an attribute of one row is drawn."""
     redrawn = source is not None and source.kept[1] > 0
     blocks = [] if source is None else [source.kept, *source.ways]
-    used = [
-        (block, weight) for block, weight in zip(blocks, weights.tolist(), strict=False) if block[1] and weight
-    ]
-    counts = [marginal.per_cell(*block) for block, _ in used]
-    per_row = [weight / block[1] for block, weight in used]
+    chances = np.zeros(marginal.sets.n_cells)
+    for block, weight in zip(blocks, weights.tolist(), strict=False):
+        if block[1] and weight:
+            chances += marginal.per_cell(*block) * (weight / block[1])
     own, features = 0.0 if redrawn else float(weights[0]), values[:, marginal.columns]
-    cell = int(marginal.sets.cells(features)[0])
-    if own and cell >= 0:
-        counts.append(np.bincount([cell], minlength=marginal.sets.n_cells))
-        per_row, own = [*per_row, own], 0.0
-    table = np.array(counts).reshape(len(counts), marginal.sets.n_cells)
+    cell = int(marginal.sets.cells(features)[0]) if own else -1
+    if cell >= 0:
+        chances[cell] += own
+        own = 0.0
     kept = marginal.sets.admit(features)[:, 0] if own else np.zeros(0, dtype=bool)
-    return Attribute(marginal.sets, table, np.array(per_row), kept, own)
+    return Attribute(marginal.sets, chances, kept, own)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
