@@ -180,10 +180,13 @@ class Levels:
 
     def codes(self, column: Column) -> np.ndarray:
         """Return the code of every value's level, (n,); levels that no training row has get the code -1."""
-        # A table has millions of rows, for which a loop of Python takes four times as long as this.
-        found = map(self.codes_of.get, level_texts(column), itertools.repeat(UNSEEN))
-        codes = np.fromiter(found, dtype=np.intp, count=len(column.values))
-        return np.where(column.missing, self.missing, codes)
+        ranks = column.ranks
+        texts = level_texts(column) if ranks is None else ranks.levels
+        found = map(
+            self.codes_of.get, texts, itertools.repeat(UNSEEN)
+        )  # a loop of Python takes four times as long
+        codes = np.fromiter(found, dtype=np.intp, count=len(texts))
+        return np.where(column.missing, self.missing, codes if ranks is None else codes[ranks.places])
 
     def code(self, column: Column) -> int:
         """Return the code of the only value of a column."""

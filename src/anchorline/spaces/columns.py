@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -46,13 +46,36 @@ _CONVERT = {
 }
 
 
+class Ranks(NamedTuple):
+    """Categories as numbers: their distinct texts, sorted, and the place (n,) of every row's text among them."""
+
+    levels: tuple[str, ...]
+    places: NDArray[Any]
+
+    @property
+    def texts(self) -> NDArray[Any]:
+        """The text of every row, (n,); equal texts are one object."""
+        return np.array(self.levels, dtype=object).take(self.places)
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: float64 values, or str objects for categories; entries marked missing hold arbitrary values."""
+    """One column: float64 values, or str objects for categories; entries marked missing hold arbitrary values.
+
+    ``ranks`` are those of the categories of whole tables, or None.
+    """
 
     kind: str
     values: NDArray[Any]
     missing: NDArray[np.bool_]
+    ranks: Ranks | None = None
+
+    def taken(self, rows: NDArray[np.intp]) -> "Column":
+        """Return some rows of the column."""
+        if self.ranks is None:
+            return Column(self.kind, self.values.take(rows), self.missing.take(rows))
+        ranks = self.ranks._replace(places=self.ranks.places.take(rows))
+        return Column(self.kind, ranks.texts, self.missing.take(rows), ranks)
 
     def as_kind(self, kind: str, name: str) -> "Column":
         """Return this column of new rows as the ``kind`` that the column had in fit."""
@@ -278,7 +301,7 @@ def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception])
         return _numeric(DATE, series.dt.timestamp("us").cast(nw.Float64).to_numpy())
     if dtype == nw.String:
         missing = series.is_null().to_numpy()
-        return Column(CATEGORY, _shared((series.fill_null("") if missing.any() else series).to_list()), missing)
+        return _categories((series.fill_null("") if missing.any() else series).to_list(), missing)
     declared = isinstance(dtype, nw.Categorical | nw.Enum)  # in such columns, whole numbers are categories as well
     refusals = _Refusals(error, name, series.implementation.name.lower())
     return _column_of_objects(series.to_list(), refusals, declared)
@@ -342,13 +365,17 @@ def _column_of_objects(values: list[Any], refusals: _Refusals, declared: bool) -
         texts = ["" if k is None else level_of(v, k) for v, k in zip(values, kinds, strict=True)]
     except OverflowError:
         raise refusals.too_large() from None
-    return Column(CATEGORY, _shared(texts), missing)
+    return _categories(texts, missing)
 
 
-def _shared(texts: list[str]) -> NDArray[Any]:
-    """Return the texts as an array in which equal texts are one object, which is faster to look up."""
-    objects: dict[str, str] = {}
-    return np.array(list(map(objects.setdefault, texts, texts)), dtype=object)  # a loop takes twice as long
+def _categories(texts: list[str], missing: NDArray[np.bool_]) -> Column:
+    """Return a column of these texts, with their ranks, so that texts are looked up once."""
+    levels = tuple(sorted(set(texts)))
+    found = map(
+        {level: place for place, level in enumerate(levels)}.__getitem__, texts
+    )  # a loop takes twice as long
+    ranks = Ranks(levels, np.fromiter(found, dtype=np.min_scalar_type(len(levels)), count=len(texts)))
+    return Column(CATEGORY, ranks.texts, missing, ranks)
 
 
 def kind_of(value: Any) -> str | None:

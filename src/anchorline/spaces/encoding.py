@@ -78,11 +78,7 @@ def build_levels(name: str, column: Column, rare: float, labels: Mapping[str, st
 
     If every level is rare (names, ids), each keeps its own code, because no row could break a common one.
     """
-    if column.missing.any():
-        there = ~column.missing
-        frequencies = Counter(level_texts(Column(column.kind, column.values[there], column.missing[there])))
-    else:  # a copy of a million texts takes as long as counting them
-        frequencies = Counter(level_texts(column))
+    frequencies = _frequencies(column)
     levels = sorted(frequencies)
     counts = np.array([frequencies[level] for level in levels], dtype=np.intp)
     order = np.argsort(-counts, kind="stable")
@@ -94,6 +90,15 @@ def build_levels(name: str, column: Column, rare: float, labels: Mapping[str, st
     if merged:
         return Levels(name, codes, first_rare + 1, first_rare, n_rare, labels)
     return Levels(name, codes, len(levels), None, 0, labels)
+
+
+def _frequencies(column: Column) -> dict[str, int]:
+    """Return how many rows have each level, without missing values."""
+    there = np.flatnonzero(~column.missing)
+    if column.ranks is None:
+        return Counter(level_texts(column.taken(there)))
+    counts = np.bincount(column.ranks.places[there], minlength=len(column.ranks.levels)).tolist()
+    return {level: count for level, count in zip(column.ranks.levels, counts, strict=True) if count}
 
 
 def build_intervals(name: str, column: Column, n_bins: int, cuts: np.ndarray | None, zone: str = "") -> Intervals:

@@ -41,7 +41,9 @@ def canonical_order(columns: Sequence[Column], natives: Natives, types: Sequence
 
 def _keys(column: Column) -> np.ndarray:
     """Return a number per reading, (n,): equal readings, and only these, have equal numbers."""
-    if column.kind == CATEGORY:
+    if column.ranks is not None:
+        keys = column.ranks.places.astype(np.uint64)
+    elif column.kind == CATEGORY:
         texts = column.values.tolist()
         ranks = {text: rank for rank, text in enumerate(sorted(set(texts)))}
         keys = np.fromiter(map(ranks.__getitem__, texts), dtype=np.uint64, count=len(texts))

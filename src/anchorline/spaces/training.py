@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import ParameterError
-from anchorline.spaces.columns import Column, dense, listed, read_columns, read_table
+from anchorline.spaces.columns import dense, listed, read_columns, read_table
 from anchorline.spaces.libraries import natives_from_table
 from anchorline.spaces.order import canonical_order
 from anchorline.spaces.rows import Schema, types_of
@@ -31,7 +31,7 @@ def read_training_table(frame: Any, names: Sequence[str] | None) -> Schema:
     columns, types = read_columns(table, column_names, ParameterError), types_of(native, natives)
     del table, native  # freed while the rows are sorted
     order = canonical_order(columns, natives, types)
-    ordered = [Column(each.kind, each.values.take(order), each.missing.take(order)) for each in columns]
+    ordered = [column.taken(order) for column in columns]
     natives = natives.reordered((j, order) for j in range(len(columns)))
     positions = np.empty_like(order)
     positions[order] = np.arange(len(order))
