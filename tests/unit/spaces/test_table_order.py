@@ -9,7 +9,10 @@ import pyarrow as pa
 import pytest
 
 import anchorline as al
+from anchorline.errors import ParameterError
 from anchorline.spaces import order as order_module
+from anchorline.spaces.columns import Column, read_values
+from anchorline.spaces.encoding import build_levels
 from anchorline.spaces.values import identity_for_model
 
 N = 60
@@ -144,3 +147,19 @@ def test_dates_of_polars_and_arrow_with_nanoseconds_are_distinguished():
     first, second = al.Table(table), al.Table(table[[2, 1, 0, 3]])
     rows = [next(space.examples())["d"].cast(pl.Int64).to_list() for space in (first, second)]
     assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("texts", [["b", "a", None, "b", "", "a", "b"], ["a"], [None, None, "c"]])
+def test_texts_that_are_looked_up_once_have_the_same_order_levels_and_codes(texts):
+    read = read_values(pd.Series(texts, dtype="str"), "c", ParameterError)
+    plain = Column(read.kind, read.values, read.missing)
+    assert [None if gone else text for text, gone in zip(read.values, read.missing, strict=True)] == texts
+    rows = np.arange(len(texts))[::-1]
+    for one, other in ((read, plain), (read.taken(rows), plain.taken(rows))):
+        assert one.values.tolist() == other.values.tolist()
+        assert np.array_equal(order_module._keys(one), order_module._keys(other))
+        levels = [build_levels("c", column, 0.0, {}) for column in (one, other)]
+        assert levels[0].codes_of == levels[1].codes_of
+        assert np.array_equal(*(level.codes(column) for level, column in zip(levels, (one, other), strict=True)))
+    unseen = build_levels("c", plain.taken(rows[:1]), 0.0, {})
+    assert np.array_equal(unseen.codes(read), unseen.codes(plain))
