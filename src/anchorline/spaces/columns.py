@@ -371,9 +371,7 @@ def _column_of_objects(values: list[Any], refusals: _Refusals, declared: bool) -
 def _categories(texts: list[str], missing: NDArray[np.bool_]) -> Column:
     """Return a column of these texts, with their ranks, so that texts are looked up once."""
     levels = tuple(sorted(set(texts)))
-    found = map(
-        {level: place for place, level in enumerate(levels)}.__getitem__, texts
-    )  # a loop is slower
+    found = map({level: place for place, level in enumerate(levels)}.__getitem__, texts)  # a loop is slower
     ranks = Ranks(levels, np.fromiter(found, dtype=np.min_scalar_type(len(levels)), count=len(texts)))
     return Column(CATEGORY, ranks.texts, missing, ranks)
 
