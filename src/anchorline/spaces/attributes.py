@@ -182,9 +182,7 @@ class Levels:
         """Return the code of every value's level, (n,); levels that no training row has get the code -1."""
         ranks = column.ranks
         texts = level_texts(column) if ranks is None else ranks.levels
-        found = map(
-            self.codes_of.get, texts, itertools.repeat(UNSEEN)
-        )  # a loop of Python takes four times as long
+        found = map(self.codes_of.get, texts, itertools.repeat(UNSEEN))  # a loop takes four times as long
         codes = np.fromiter(found, dtype=np.intp, count=len(texts))
         return np.where(column.missing, self.missing, codes if ranks is None else codes[ranks.places])
 
