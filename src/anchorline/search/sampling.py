@@ -74,15 +74,14 @@ class DrawnFlips:
         n_ways, n_attributes = self.ends.shape
         draws = np.empty((n_attributes, max(0, last - first) * _GROUP), dtype=np.min_scalar_type(n_ways))
         highs, generator = _smallest(self.ends >> 32)[:, :, None], np.random.Philox(key=self.key)
-        state, tied = generator.state, list[tuple[np.ndarray, np.ndarray]]()
+        state = generator.state
         for group in range(first, last):
             state["state"]["counter"][1] = group
             generator.state = state  # eight times faster than a new generator
             at = (group - first) * _GROUP
             places, exact = self._draw(generator, highs, draws[:, at : at + _GROUP])
             attributes, rows = np.divmod(places, _GROUP)
-            tied.append((attributes * draws.shape[1] + (rows + at), exact))
-        self._settle(tied, draws)
+            draws[attributes, at + rows] = self._settled(attributes, exact)
         return draws[:, start - first * _GROUP : stop - first * _GROUP].T, None
 
     def _draw(
@@ -93,23 +92,24 @@ class DrawnFlips:
         Return the places of ties, where the byte does not decide, and all 40 bits of their numbers.
         """
         short = _raw(generator, draws.size, "u1").reshape(draws.shape)
-        np.less(short, highs[-1], out=draws.view(bool) if draws.dtype == np.uint8 else draws)
-        tied = short == highs[-1]
+        ways, tied = (short < highs[-1]).view(np.uint8).astype(draws.dtype, copy=False), short == highs[-1]
         if len(highs) > 1:  # ends increase: a draw is the number of ways minus that of earlier ends that exceed
-            draws *= len(highs)
+            ways *= len(highs)
         for high in highs[:-1]:
-            draws -= (short < high).view(np.uint8)
+            ways -= (short < high).view(np.uint8)
             tied |= short == high
+        draws[:] = ways
         places = np.flatnonzero(tied)
         return places, (short.reshape(-1)[places].astype(np.int64) << 32) + _raw(generator, len(places), "<u4")
 
-    def _settle(self, tied: list[tuple[np.ndarray, np.ndarray]], draws: np.ndarray) -> None:
-        """Fill in the draws (attributes, rows) of ties, given by their places and numbers."""
-        if not tied:
-            return
-        places, exact = (np.concatenate(parts) for parts in zip(*tied, strict=True))
-        ends = self.ends[:, places // draws.shape[1]]
-        draws.reshape(-1)[places] = np.where(exact < ends[-1], 1 + np.count_nonzero(ends <= exact, axis=0), 0)
+    def _settled(self, attributes: np.ndarray, exact: np.ndarray) -> np.ndarray:
+        """Return the draws of ties, given their attributes and all bits of their numbers."""
+        *earlier, last = self.ends
+        inside = exact < last.take(attributes)
+        ways = inside.astype(np.intp)
+        for end in earlier:
+            ways += inside & (exact >= end.take(attributes))
+        return np.asarray(ways)
 
     def generator(self, start: int) -> np.random.Generator:
         """Return the generator of values for the batch that starts at this row; twice as fast as Philox."""
