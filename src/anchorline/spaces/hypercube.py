@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,12 @@ def _statements(name: str | tuple[str, str]) -> tuple[str, str, str]:
     return texts[0], texts[0], texts[1]
 
 
+@lru_cache(maxsize=4)
+def _numbered(d: int) -> tuple[tuple[str, str, str], ...]:
+    """Return the statements about d coordinates without names, which are the same for every vertex."""
+    return tuple(_statements(f"x{j}") for j in range(d))
+
+
 @dataclass(frozen=True, eq=False)
 class HypercubeNeighborhood:
     """A vertex of the hypercube, whose neighbors are all vertices."""
@@ -114,7 +120,7 @@ class HypercubeNeighborhood:
     @cached_property
     def literals(self) -> tuple[Literal, ...]:
         """The statements that the signs of the coordinates make true, one per coordinate."""
-        statements = self.statements or tuple(_statements(f"x{j}") for j in range(self.point.size))
+        statements = self.statements or _numbered(self.point.size)
         return tuple(
             Literal(name, true if sign > 0 else false)
             for sign, (name, true, false) in zip(self.point, statements, strict=True)
