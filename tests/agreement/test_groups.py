@@ -10,7 +10,7 @@ from helpers.attributes import TROUBLES, generate_grouped
 from helpers.oracle import enumerate_objective
 from helpers.proofs import check_against
 
-N_PROBLEMS = 200
+N_PROBLEMS = 2000
 PER_TEST = 50
 SOAK = int(os.environ.get("ANCHORLINE_SOAK", "0"))  # `make soak` runs this many other problems
 STARTS = range(10_000, 10_000 + SOAK, PER_TEST) if SOAK else range(0, N_PROBLEMS, PER_TEST)

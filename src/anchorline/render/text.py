@@ -214,7 +214,8 @@ def _searched(certificate: "Certificate") -> str:
     (n, n_all), n_out = certificate.pairs_searched, certificate.n_left_out
     facts = f"all facts but {n_out:,} without a clear effect" if n_out else "all facts"
     if not n:
-        return f"Candidates were {facts} and none of {n_all:,} pairs, because no two facts have a clear effect."
+        why = "because no two facts about different attributes have a clear effect"
+        return f"Candidates were {facts} and none of {n_all:,} pairs, {why}."
     few = "with the largest interactions" if n == MAX_PAIRS else "whose two facts have a clear effect"
     pairs = f"all {n_all:,} pairs" if n == n_all else f"the {n:,} of {n_all:,} pairs {few}"
     return f"Candidates were {facts} and {pairs}; a pair counts as two terms."

@@ -290,7 +290,9 @@ def clipping_warning(certificate: "Certificate") -> str:
 def clipped_outputs_text(n_clipped: int, n_queries: int, learned_range: bool = False) -> str:
     """Return how many outputs were beyond the known range, as a clause without a final period."""
     known = "those on the training table" if learned_range else "output_range"
-    return f"{n_clipped:,} of {n_queries:,} outputs were beyond {known} and clipped"
+    return (
+        f"{n_clipped:,} of {n_queries:,} outputs {'was' if n_clipped == 1 else 'were'} beyond {known} and clipped"
+    )
 
 
 def range_advice(learned_range: bool) -> str:

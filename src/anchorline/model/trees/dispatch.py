@@ -22,7 +22,8 @@ from anchorline.model.trees.reading import Reading, Refusal, Trees
 from anchorline.model.wrappers import NotReadableError, Steps, unwrap
 
 Reader = Callable[[Any], Trees]
-# Readers by the first part of a class's module, and by its name. Subclasses are read like their base class.
+# Readers by the first part of a class's module, and by its name. Subclasses are read like their base class, unless
+# they change its answers.
 READERS: dict[str, dict[str, Reader]] = {
     "catboost": catboost_trees.READERS,
     "lightgbm": lightgbm_trees.READERS,
@@ -30,6 +31,8 @@ READERS: dict[str, dict[str, Reader]] = {
     "xgboost": xgboost_trees.READERS,
 }
 _LINKED = ("logistic", "softmax")
+_LIBRARIES = {"anchorline", "imblearn", *READERS}
+_ANSWERS = ("predict", "predict_proba", "decision_function", "__call__")
 
 
 def read(model: Any, target: Target) -> Reading | Refusal | None:
@@ -58,6 +61,8 @@ def read(model: Any, target: Target) -> Reading | Refusal | None:
         reader = _reader(inner)
         if reader is None:
             return _refused_wrapper(inner)
+        for each in (estimator, inner):
+            _refuse_own_answers(each)
         asked = _asked(estimator, method, target)
         return _reading(reader(inner), steps, asked, classes_of(estimator), target)
     except NotReadableError as error:
@@ -77,6 +82,21 @@ def _reader(model: Any) -> Reader | None:
         if reader is not None:
             return reader
     return None
+
+
+def _refuse_own_answers(model: Any) -> None:
+    """Raise `NotReadableError` if the model itself, or a class that no known library wrote, changes its answers.
+
+    Such a model may answer unlike its trees anywhere, so that no comparison on some rows is enough.
+    """
+    own = [getattr(model, "__dict__", {})]
+    for cls in type(model).__mro__:
+        if cls.__module__.partition(".")[0] in _LIBRARIES:
+            break
+        own.append(vars(cls))
+    changed = [name for name in _ANSWERS if any(name in names for names in own)]
+    if changed:
+        raise NotReadableError(f"its {type(model).__name__} has a `{changed[0]}` of its own")
 
 
 def _refused_wrapper(model: Any) -> Refusal | None:

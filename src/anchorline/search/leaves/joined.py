@@ -25,15 +25,17 @@ _N_CHECKED = 256  # training rows, and as many drawn rows, on which the trees ar
 class JoinedTrees:
     """The trees of a model, whose features were found to depend on one attribute of the table each.
 
-    ``transform`` turns rows of the table into features. ``allowed`` is how far the trees' answers may lie from the
-    model's own because of rounding.
+    ``transform`` turns rows of the table into features; ``known`` (n, m) are those of some training rows.
+    ``allowed`` is how far the trees' answers may lie from the model's own because of rounding.
     """
 
     reading: Reading
     transform: Transform
     features: Features
+    known: np.ndarray
     allowed: float
     _sums: dict[int | None, LeafSums] = field(default_factory=dict, repr=False)
+    _extremes: dict[int | None, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     def column(self, number: int | None) -> LeafSums:
         """Return the sums over leaves for one column of the model's answers; None for the only one."""
@@ -49,6 +51,8 @@ class JoinedTrees:
 
     def row(self, neighborhood: TableNeighborhood, law: Law, predictor: Predictor) -> LeafRow | str:
         """Return the row as the trees see it, or why this row is sampled; of an opened predictor only."""
+        if neighborhood.drawing.validity is not None:
+            return "neighbors that break the rule of the table (valid) are drawn again"
         if not neighborhood.independent_values:
             return "the values of a neighbor are drawn together, and not each by itself"
         if predictor.is_label:
@@ -71,7 +75,20 @@ class JoinedTrees:
             return (
                 f"the trees answer {answer:.6g} for this row, where the model answers {predictor.prediction:.6g}"
             )
+        if self._are_clipped(predictor):
+            return (
+                "outputs on the training table are beyond output_range, and clipped outputs are not sums of trees"
+            )
         return None
+
+    def _are_clipped(self, predictor: Predictor) -> bool:
+        """Return whether outputs of training rows are beyond the output range, if one is given."""
+        column, (low, high) = predictor.column, predictor.output_range
+        if column not in self._extremes:
+            answers = self.column(column).ensemble.evaluate(self.known)[:, 0]
+            self._extremes[column] = float(answers.min()) + self.allowed, float(answers.max()) - self.allowed
+        least, most = self._extremes[column]
+        return (least < low or most > high) and not predictor.describe()["learned_range"]
 
 
 def join_trees(model: Any, target: Target, columns: ColumnMatch, table: Any) -> JoinedTrees | str | None:
@@ -95,4 +112,7 @@ def join_trees(model: Any, target: Target, columns: ColumnMatch, table: Any) -> 
     together = np.tile(np.unique(np.linspace(0, n_rows - 1, _N_CHECKED).astype(np.intp)), (units.n_units, 1))
     inputs = units.assembled(np.concatenate([together, drawn], axis=1))
     agreement = agrees(replace(reading, transform=transform), target.ask, inputs)
-    return JoinedTrees(reading, transform, features, agreement.allowed) if agreement else agreement.reason
+    if not agreement:
+        return agreement.reason
+    known = np.asarray(transform(units.assembled(together)), dtype=np.float64)
+    return JoinedTrees(reading, transform, features, known, agreement.allowed)

@@ -144,6 +144,8 @@ class LeafRow:
 
     def drop_square_given(self, event: Event, n_events: int = 1) -> float | None:
         """Return the mean squared drop given one of some events; None if there are too many pairs of leaves."""
+        if not len(event.attributes):  # no fact is held
+            return self.drop_square
         total, most = 0.0, MAX_PAIRS // (n_events * len(event.shares))
         for number, share in enumerate(event.shares.tolist()):
             square = self.mean_square(self.weights_given(event, number), most)

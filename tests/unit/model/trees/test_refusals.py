@@ -23,6 +23,8 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import anchorline as al
@@ -62,6 +64,10 @@ class Doubled(DecisionTreeRegressor):
     def predict(self, rows, check_input=True):
         """Answer twice as large."""
         return 2 * super().predict(rows, check_input)
+
+
+class Renamed(DecisionTreeRegressor):
+    """A tree that answers like its base class."""
 
 
 REFUSED = {
@@ -156,8 +162,13 @@ def test_models_without_trees_say_nothing():
 def test_wrappers_and_subclasses_never_answer_as_the_model_inside():
     tree = DecisionTreeRegressor(max_depth=2).fit(ROWS, SCORE)
     assert "Wrapper" in read(Wrapper(tree), resolve(Wrapper(tree))).reason
-    model = Doubled(max_depth=2).fit(ROWS, SCORE)
-    agreement = agrees(read(model, resolve(model)), model.predict, ROWS)
+    doubled = Doubled(max_depth=2).fit(ROWS, SCORE)
+    changed = DecisionTreeRegressor(max_depth=2).fit(ROWS, SCORE)
+    changed.predict = lambda rows: 2 * tree.predict(rows)
+    for model in (doubled, make_pipeline(StandardScaler(), doubled), changed):
+        assert "has a `predict` of its own" in read(model, resolve(lambda rows: rows)).reason
+    assert isinstance(read(Renamed(max_depth=2).fit(ROWS, SCORE), resolve(tree)), Reading)
+    agreement = agrees(read(tree, resolve(tree)), changed.predict, ROWS)
     assert not agreement
     assert "differ from its own answers by up to" in agreement.reason
 
