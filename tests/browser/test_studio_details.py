@@ -99,6 +99,38 @@ def test_a_refused_value_is_named_beside_its_field_and_stays_typed(opened, serve
     wait_until(page, "!document.querySelector('#what-if .refused')")
 
 
+def test_mistakes_of_a_newcomer_are_named_where_they_happen(opened, server):
+    """A misspelled column, a search without a case, a comparison without one, and a new case that is refused."""
+    page = ready(opened("case=1", studio=server))
+    page.fill("#search", "incme > 40")
+    page.wait_for_selector("#listing :text('incme is not a column.')")
+    page.click("#view")
+    page.wait_for_selector("#overview :text('No case matches this search.')")
+    assert "NaN" not in page.locator("#overview").inner_text()
+    page.click("#view")
+    page.fill("#other", "99")
+    page.click("#compare-form button[type=submit]")
+    page.wait_for_selector("#error:not([hidden]):has-text('99 does not exist')")
+    box = page.locator("#error").bounding_box()
+    assert 0 <= box["y"] < 800  # although the form is far below
+    page.evaluate("document.getElementById('new').open = true")
+    page.fill("#new-text", '{"income": 5')
+    page.click("#new-form button[type=submit]")
+    page.wait_for_selector("#new-rows :text('not valid JSON')")
+    text = "income,owner,age\n5,yes,1e300"
+    page.fill("#new-text", text)
+    page.click("#new-form button[type=submit]")
+    page.wait_for_selector("#new-rows li:has-text('age')")
+    assert page.input_value("#new-text") == text
+    wait_until(page, "document.querySelector('#kicker').textContent.startsWith('Case 1:')")
+    assert "row=" not in page.url
+    page.fill("#new-text", text.replace("1e300", "30"))
+    page.click("#new-form button[type=submit]")
+    wait_until(page, "document.querySelector('#kicker').textContent.startsWith('New case')")
+    assert page.locator("#new-rows li").count() == 0
+    ready(page)
+
+
 def test_the_list_says_how_far_the_answers_are_known(opened, server):
     """Behind a prefix, and with a link that repeats a fact, which the server counts once."""
     repeated = json.dumps(["owner"] * 300, separators=(",", ":"))

@@ -3,6 +3,7 @@
 import contextlib
 import threading
 import time
+from types import SimpleNamespace
 
 import httpx
 import numpy as np
@@ -12,12 +13,14 @@ from sklearn.linear_model import LogisticRegression
 
 import anchorline as al
 from anchorline.studio import cohort as cohort_module
+from anchorline.studio import cohort_service
 from anchorline.studio import overview as overview_module
 from anchorline.studio.catalog import Catalog
 from anchorline.studio.cohort import Cohort
 from anchorline.studio.job_queue import JobCanceledError
 from anchorline.studio.limits import StudioLimits
 from anchorline.studio.overview import comparison_of
+from anchorline.studio.problems import Problem
 from anchorline.studio.truth import Truth, _histogram
 from anchorline.studio.views import page_words
 from helpers.studio import HOSTILE, SlowModel, client_of, cohort_explainer, cohort_table, hostile_explainer, live
@@ -340,6 +343,28 @@ def test_a_case_that_takes_a_requests_time_by_itself_is_left_out_and_named(monke
     assert failed == [[], [2]]
     assert cohort.is_done
     assert overview_module.progress_of(cohort)["n_failed"] == 1
+
+
+def test_summaries_that_are_computed_do_not_displace_each_other(monkeypatch):
+    """Before, more cohorts than fit into memory began again with every request, and nobody got a summary."""
+    monkeypatch.setattr(cohort_service, "_MAX_COHORTS", 2)
+    cache = cohort_service.CohortCache()
+    built = {name: SimpleNamespace(is_done=False) for name in "abcd"}
+
+    def ask(name):
+        return cache.get_or_build(name, lambda: built[name])
+
+    assert (ask("a"), ask("b"), ask("a")) == (built["a"], built["b"], built["a"])
+    with pytest.raises(Problem, match="2 other summaries") as refused:
+        ask("c")
+    assert refused.value.headers["Retry-After"] == "5"
+    assert list(cache._cohorts) == ["b", "a"]
+    built["a"].is_done = True
+    assert ask("c") is built["c"]
+    assert list(cache._cohorts) == ["b", "c"]
+    monkeypatch.setattr(cohort_service, "_IDLE_SECONDS", -1.0)
+    assert ask("d") is built["d"]
+    assert list(cache._cohorts) == ["c", "d"]
 
 
 def test_differences_are_counted_before_the_list_is_cut(monkeypatch, many):

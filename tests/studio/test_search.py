@@ -48,6 +48,7 @@ APPLIED, DECLINED = FRAME["applied"], PROBABILITY > 0.5
     [
         ("income>40000", FRAME["income"] > 40_000),
         ("INCOME>=40000", FRAME["income"] >= 40_000),
+        ("income > 40000 purpose = car", (FRAME["income"] > 40_000) & (FRAME["purpose"] == "car")),
         ("income<=40000 income!=40000", FRAME["income"] < 40_000),
         ("income=40000", FRAME["income"] == 40_000),
         ("40000", FRAME["income"] == 40_000),
@@ -96,6 +97,7 @@ def test_rows_are_sorted_by_the_answer_and_by_a_class(catalog):
 
 def test_words_numbers_and_dates_are_read():
     assert words_of(' a "b c"  d="e f"') == ["a", '"b c"', 'd="e f"']
+    assert words_of('"b > c" = "d = e" f') == ['"b > c"="d = e"', "f"]
     assert number_range("5") == (5, 5)
     assert number_range("x") is None
     assert number_range("0.123457") == pytest.approx((0.1234565, 0.1234575))

@@ -1,13 +1,14 @@
 """Answers the requests about many cases; every method runs in a thread of the job queue."""
 
 import json
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 from anchorline.explainer import Explainer
 from anchorline.settings import N_SAMPLES
 from anchorline.spaces.table import Table
-from anchorline.studio.cache import ObjectCache
 from anchorline.studio.catalog import Catalog
 from anchorline.studio.cohort import Cohort, explain_positions
 from anchorline.studio.limits import StudioLimits
@@ -16,7 +17,44 @@ from anchorline.studio.problems import Problem
 from anchorline.studio.schemas import CompareRequest, OverviewRequest
 from anchorline.studio.truth import Truth, outcomes
 
-_MAX_COHORTS = 6  # in memory; each holds a few hundred explanations
+_MAX_COHORTS = 12  # in memory; each holds a few hundred explanations
+_IDLE_SECONDS = 10.0  # the page asks about an unfinished cohort several times in this time
+
+
+class CohortCache:
+    """The cohorts that were asked for last; safe to use from several threads.
+
+    A cohort that is neither finished nor idle is never dropped, because cohorts that displace each other in turns
+    would all begin again and again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cohorts: dict[
+            str, tuple[Cohort, float]
+        ] = {}  # with the time of the last request, the earliest first
+
+    def get_or_build(self, key: str, build: Callable[[], Cohort]) -> Cohort:
+        """Return the cohort stored under ``key``, or store a new one; raise `Problem` 429 if there is no room."""
+        with self._lock:
+            now = time.monotonic()
+            if key in self._cohorts:
+                cohort, _ = self._cohorts.pop(key)
+            else:
+                self._make_room(now)
+                cohort = build()
+            self._cohorts[key] = cohort, now
+            return cohort
+
+    def _make_room(self, now: float) -> None:
+        if len(self._cohorts) < _MAX_COHORTS:
+            return
+        for key, (cohort, asked) in self._cohorts.items():
+            if cohort.is_done or now - asked > _IDLE_SECONDS:
+                del self._cohorts[key]
+                return
+        detail = f"{_MAX_COHORTS} other summaries are computed at the moment. Try again later."
+        raise Problem(429, detail, headers={"Retry-After": "5"})
 
 
 class CohortService:
@@ -35,7 +73,7 @@ class CohortService:
         self._explainer_for, self._catalog, self._truth = explainer_for, catalog, truth
         self._n_samples = min(limits.max_samples, N_SAMPLES["fidelity"])  # at most as many certify
         self._case_seconds = limits.timeout / 2
-        self._cohorts = ObjectCache(_MAX_COHORTS)
+        self._cohorts = CohortCache()
 
     def overview(self, request: OverviewRequest) -> bytes:
         """Go on with a cohort, and return its summary."""

@@ -15,6 +15,7 @@ from anchorline.studio.job_queue import checkpoint
 
 ANSWER = "answer"  # the name of the model's answer in comparisons
 _WORD = re.compile(r'(?:"[^"]*"|[^\s"])+')
+_SPACED = re.compile(r'("[^"]*")|\s*(>=|<=|!=|=|>|<)\s*')
 _COMPARISON = re.compile(r'("[^"]*"|[^"<>=!]+)(>=|<=|!=|=|>|<)(.*)', re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?inf(?:inity)?", re.IGNORECASE)
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[ t](\d\d)(?::(\d\d)(?::(\d\d))?)?)?)?)?", re.IGNORECASE)
@@ -127,8 +128,8 @@ class Search:
 
 
 def words_of(search: str) -> list[str]:
-    """Return the words of a search; quotes keep spaces together."""
-    return _WORD.findall(search)
+    """Return the words of a search; quotes keep spaces together, and so do comparisons: ``income > 40000``."""
+    return _WORD.findall(_SPACED.sub(lambda match: match[1] or match[2], search))
 
 
 def compare_numbers(values: np.ndarray, operator: str, ends: tuple[float, float]) -> np.ndarray:

@@ -303,6 +303,7 @@ async function loadComparison() {
 }
 
 function setCompare(position) {
+  byId("error").hidden = true;
   state.compare = position;
   urlState.write(state);
   const show = () => position !== null && byId("compare-title").scrollIntoView({ block: "start" });
@@ -510,9 +511,16 @@ async function start() {
     showErrors(loadWhatIf());
   };
   const openNew = (values) => {
+    const before = { row: state.row, edits: state.edits, broken: state.broken };
     current.answer = null;
-    showErrors(openCase(state.case, true, values));
     byId("main").scrollIntoView({ block: "start" });
+    showErrors(openCase(state.case, true, values).catch((error) => {
+      if (error.status !== 422 || !current.view) throw error;
+      newCase.complain([error.message]); // beside the text, which stays; the case before is shown again
+      byId("new-card").scrollIntoView({ block: "nearest" });
+      Object.assign(state, before);
+      return openCase(state.case, false);
+    }));
   };
   whatIf = new WhatIf(about, byId("what-if"), { onChange: edit, onExplain: openNew });
   newCase = new NewCase(about, { open: openNew });

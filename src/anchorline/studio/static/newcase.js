@@ -30,7 +30,12 @@ function csvRows(text) {
 }
 
 function jsonRows(text) {
-  const content = JSON.parse(text);
+  let content;
+  try {
+    content = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The text is not valid JSON (${error.message}). Rows look like [{"age": 35}].`);
+  }
   const rows = Array.isArray(content) ? content : [content];
   if (!rows.every((row) => row && typeof row === "object" && !Array.isArray(row))) {
     throw new Error("Each row must be an object with a value per column, such as {\"age\": 35}.");
@@ -104,6 +109,7 @@ export class NewCase {
     });
     if (problems.length) return this.complain([...new Set(problems)]);
     byId("new-text").removeAttribute("aria-invalid");
+    fill(byId("new-rows"));
     if (read.length === 1) return this.open(read[0]);
     const button = (row, i) => h("button", { type: "button", onclick: () => this.open(row) }, isolate(`Explain row ${i + 1}`));
     return fill(byId("new-rows"), h("div", { class: "inline" }, read.map(button)));

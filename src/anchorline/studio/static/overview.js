@@ -84,7 +84,8 @@ export class Overview {
 
   draw() {
     const { summary, outcomes, rules } = this.answer;
-    fill(this.node, this.heading(), outcomes ? this.outcomes(outcomes) : null,
+    if (this.answer.found === 0) return fill(this.node, this.heading());
+    return fill(this.node, this.heading(), outcomes ? this.outcomes(outcomes) : null,
       summary ? [this.facts(summary), this.effect(summary), this.trust(summary)] : null,
       rules ? this.rules(rules) : null, this.answer.is_done && summary ? this.compareCard() : null);
   }
@@ -99,6 +100,7 @@ export class Overview {
       parts.push(`${which}; ${count(explained)} explained so far${without}.`);
       if (isDone) parts[0] = `${which}, ${failed ? `${count(explained)}` : "each one"} explained${without}.`;
     }
+    if (found === 0) parts[0] = "No case matches this search.";
     const bottom = isDone ? null : h("div", { class: "inline" },
       h("progress", { max: "1", value: progress, "aria-label": "Progress of the summary" }),
       h("button", { type: "button", id: "overview-stop", onclick: () => { this.stop(); this.halted(); } }, "Stop"));
@@ -292,7 +294,7 @@ export class Overview {
   }
 
   compareCard() {
-    const input = h("input", { id: "overview-other", type: "search", value: this.other, autocomplete: "off", spellcheck: "false", placeholder: example(this.about.columns) });
+    const input = h("input", { id: "overview-other", type: "search", maxlength: "200", value: this.other, autocomplete: "off", spellcheck: "false", placeholder: example(this.about.columns) });
     const form = h("form", { class: "inline", onsubmit: (event) => { event.preventDefault(); this.compare(input.value.trim()); } },
       h("label", { for: "overview-other" }, "Compare with the cases that match"), input, h("button", { type: "submit" }, "Compare"));
     return h("section", { class: "card", id: "overview-compare" }, h("h2", null, "How do two groups differ?"), form, h("div", { class: "result" }, this.comparison ? this.differences() : null));
