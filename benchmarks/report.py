@@ -210,9 +210,10 @@ NOTES = {
     'in the client process; "wrong" counts the differences, and "refused" the answers with status 429. '
     "Memory is the resident set of the server after the first 2,000 of 10,000 requests, and after all of "
     "them. The rows about hostile clients use a synthetic model of 57 columns: hostile ones send searches for 20 "
-    "terms, repeated facts and searches for odd words, or never read their answers; honest clients are measured "
-    "with and without them in turns. The time to the link of `anchorline serve --demo` is that of new processes. "
-    "The slider rows measure the time from the event to the picture in Chromium, with the demo model.",
+    "terms, large bodies, repeated facts and searches for odd words, or never read their answers; honest "
+    "clients are measured with and without them in turns. The time to the link of `anchorline serve --demo` is "
+    "that of new processes. The slider rows measure the time from the event to the picture in Chromium, "
+    "with the demo model.",
     "frontier_cost": "The total time for k = 1..8 with certificates, compared with the time for k = 8 alone "
     "with its certificate.",
     "memory": "Peak resident memory of one explanation.",

@@ -47,6 +47,7 @@ CACHE_ENTRIES = 200
 MAX_SECONDS = 600  # per measurement
 WIDE = 57  # columns of the table that hostile clients attack
 STARTS = 5  # starts of the demonstration
+LARGE_BODY = json.dumps({"row": {f"c{i}": i for i in range(60_000)}}).encode()  # which is refused
 ROUNDS, PER_ROUND = 4, 60  # rounds without and with hostile clients, in turns, and honest requests per round
 
 
@@ -131,7 +132,7 @@ class Connection:
 
 def request_bytes(path: str, body: Any = None) -> bytes:
     """Return the bytes of a complete request with the token."""
-    content = b"" if body is None else json.dumps(body).encode()
+    content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
     method = "GET" if body is None else "POST"
     head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
@@ -262,7 +263,7 @@ def beside_bad_clients(port: int, small: Sequence[tuple[Any, str]]) -> dict[str,
 
 
 async def attack(port: int, number: int) -> None:
-    """Be one hostile client until canceled: expensive searches, repeated facts, odd words, or unread answers."""
+    """Be one hostile client until canceled: long searches, large bodies, repeated facts, or unread answers."""
     count = 0
     while True:
         count += 1
@@ -272,6 +273,8 @@ async def attack(port: int, number: int) -> None:
             if number % 4 == 0:
                 body = {"row": count, "k": 20, "objective": "relevance", "seed": seed}
                 await connection.ask("/explain", body)
+            elif number % 4 == 1 and count % 2:
+                await connection.ask("/explain", LARGE_BODY)
             elif number % 4 == 1:
                 body = {"row": count, "broken": ["x1"] * 4096, "seed": seed, "n_samples": 20_000}
                 await connection.ask("/what-if", body)

@@ -129,6 +129,14 @@ def test_mistakes_of_a_newcomer_are_named_where_they_happen(opened, server):
     wait_until(page, "document.querySelector('#kicker').textContent.startsWith('New case')")
     assert page.locator("#new-rows li").count() == 0
     ready(page)
+    rows = [{"income": 20, "owner": "no", "age": 30}, {"income": 85, "owner": "yes", "age": 60}]
+    opened_file = {"name": "rows.json", "mimeType": "application/json", "buffer": json.dumps(rows).encode()}
+    page.set_input_files("#new-file", files=[opened_file])
+    page.click("#new-rows button:has-text('Explain row 2')")
+    wait_until(page, "document.querySelector('.values-list dd')?.textContent === '85'")
+    ready(page)
+    page.set_input_files("#new-file", files=[opened_file | {"buffer": b" " * 1_000_001}])
+    page.wait_for_selector("#new-rows li:has-text('the maximum is 1000000')")
 
 
 def test_the_list_says_how_far_the_answers_are_known(opened, server):

@@ -49,6 +49,9 @@ _HEADERS = {
 }
 _OPEN_PATHS = frozenset({"/health", "/login", "/static/style.css", "/static/landing.js"})
 _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_LARGE = 32_000  # bytes; checking a larger body takes milliseconds, in which the server would answer nobody else
+_MAX_LARGE = 16  # large bodies that wait to be checked
+_REST = 2.0  # for each second of checking large bodies, seconds without
 
 
 class Guard:
@@ -59,6 +62,7 @@ class Guard:
     ) -> None:
         self._app, self._access, self._limits, self._metrics = app, access, limits, metrics
         self._landing, self._proxy = landing, proxy
+        self._large, self._n_large = asyncio.Lock(), 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever the application raises."""
@@ -130,7 +134,7 @@ class Guard:
                 "in the header Authorization: Bearer TOKEN."
             )
             raise Problem(401, detail, headers={"WWW-Authenticate": "Bearer"})
-        if method in _METHODS_WITH_BODY:
+        if method in _METHODS_WITH_BODY and (is_admitted or path == "/login"):  # other bodies are not read
             receive = await self._read_body(headers, receive, is_form=path == "/login")
         return await self._app(scope, receive, reply.send)
 
@@ -169,7 +173,7 @@ class Guard:
         if body and headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
             raise Problem(415, f"The body must be {media_type}.", headers={"Accept-Post": media_type})
         if body and not is_form:
-            check_json(body, self._limits.max_depth)
+            await self._check(body)
         is_delivered = False
 
         async def deliver() -> Message:
@@ -180,6 +184,24 @@ class Guard:
             return {"type": "http.request", "body": body, "more_body": False}
 
         return deliver
+
+    async def _check(self, body: bytes) -> None:
+        """Check a JSON body; large ones in a thread and one at a time, so that many of them stop nobody."""
+        if len(body) < _LARGE:
+            check_json(body, self._limits.max_depth)
+            return
+        if self._n_large >= _MAX_LARGE:
+            raise Problem(
+                429, "Too many large requests arrive at once. Try again later.", headers={"Retry-After": "5"}
+            )
+        self._n_large += 1
+        try:
+            async with self._large:
+                start = time.perf_counter()
+                await asyncio.to_thread(check_json, body, self._limits.max_depth)
+                await asyncio.sleep(_REST * (time.perf_counter() - start))
+        finally:
+            self._n_large -= 1
 
     async def _receive_all(self, receive: Receive) -> bytes:
         parts, size = [], 0
