@@ -140,8 +140,8 @@ NOTES = {
     "costs two terms. Candidate pairs are all pairs, or those whose two facts have a clear effect (the default). "
     "Mean errors on 20,000 fresh neighbors each; the paired 95% interval of the difference is Student's, over the "
     "rows. The excess is that of the error on the search sample with pairs over that without pairs, and is never "
-    "positive. Gaps are relative to the objective. Measured while other work took most of the processor, so "
-    "that 10 s were a few seconds of processor time.",
+    "positive. Gaps are relative to the objective. Measured beside other work, so that 10 s were less "
+    "processor time.",
     "literals_proofs": "Gradient boosting on raw tables and on generated numbers, k = 5, 5,000 samples, 10 rows, "
     "at most 10 s per search. Intervals and bounds are solved on the same neighbors in turn. Times are processor "
     "time of the solver alone, each the least of five; the ratio is that of bounds to intervals, per row.",
