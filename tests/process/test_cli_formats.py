@@ -90,6 +90,8 @@ def test_options_reach_the_explanation(run):
         0.5,
         "--objective",
         "relevance",
+        "--sampling",
+        "draw",
         "--literals",
         "thresholds",
     ]
@@ -99,8 +101,8 @@ def test_options_reach_the_explanation(run):
     assert explanation.output == "rate"
     assert {literal.name for literal in explanation.literals} == {"net income", "place"}
     assert sum(literal.name == "net income" for literal in explanation.literals) == 3
-    chosen = {name: explanation.parameters[name] for name in ("seed", "objective", "threshold")}
-    assert chosen == {"seed": 7, "objective": "relevance", "threshold": 0.5}
+    chosen = {name: explanation.parameters[name] for name in ("seed", "objective", "threshold", "sampling")}
+    assert chosen == {"seed": 7, "objective": "relevance", "threshold": 0.5, "sampling": "draw"}
     assert list(explanation.parameters["output_range"]) == [0, 1]
 
 

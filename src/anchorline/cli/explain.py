@@ -41,6 +41,7 @@ def explain(
     sigma: opt.Sigma = 1.0,
     samples: opt.Samples = None,
     objective: opt.ObjectiveOption = opt.Objective.fidelity,
+    sampling: opt.SamplingOption = opt.Sampling.auto,
     pairs: opt.PairsOption = None,
     alternatives: Annotated[
         int, typer.Option("--alternatives", help="Number of equally good sums to list as well.")
@@ -74,6 +75,7 @@ def explain(
         sigma=sigma,
         samples=samples,
         objective=objective.value,
+        sampling=sampling.value,
         max_queries=max_queries,
         seed=seed,
         pairs=pairs,

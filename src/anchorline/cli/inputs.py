@@ -174,6 +174,7 @@ def keywords_of(
     seed: int,
     pairs: str | None = None,
     budget: int | None = None,
+    sampling: str = "auto",
 ) -> dict[str, Any]:
     """Return the keywords of `Explainer.explain`, except k, from the values of options."""
     n_samples: int | str | None = samples
@@ -188,6 +189,7 @@ def keywords_of(
         "sigma": sigma,
         "n_samples": n_samples,
         "objective": objective,
+        "sampling": sampling,
         "max_queries": max_queries,
         "budget": budget,
         "seed": seed,

@@ -27,7 +27,18 @@ _OPTION_OF_KEYWORD = {
     "k": "-k",
     **{
         name: f"--{name}"
-        for name in ("sigma", "seed", "threshold", "output", "column", "task", "within", "neighbors", "literals")
+        for name in (
+            "sigma",
+            "seed",
+            "threshold",
+            "output",
+            "column",
+            "task",
+            "within",
+            "neighbors",
+            "literals",
+            "sampling",
+        )
     },
 }
 _NAMES, _VALUE = "|".join(_OPTION_OF_KEYWORD), r"\((\S+), (\S+)\)|'(\w+)'|-?[\w.]*\w|(?=,)"
@@ -76,6 +87,15 @@ class Literals(enum.StrEnum):
     bounds = "bounds"
     intervals = "intervals"
     thresholds = "thresholds"
+
+
+class Sampling(enum.StrEnum):
+    """Where the neighbors come from."""
+
+    auto = "auto"
+    draw = "draw"
+    enumerate = "enumerate"
+    leaves = "leaves"
 
 
 class Task(enum.StrEnum):
@@ -269,6 +289,14 @@ ObjectiveOption = Annotated[
     typer.Option(
         "--objective",
         help="Find the sum with the best fit (fidelity), or the facts that best preserve the output (relevance).",
+    ),
+]
+SamplingOption = Annotated[
+    Sampling,
+    typer.Option(
+        "--sampling",
+        help="Draw neighbors (draw), ask for all of them (enumerate), compute sums over the leaves of a model's "
+        "trees (leaves), or choose what is exact and cheap (auto).",
     ),
 ]
 MaxQueries = Annotated[int | None, typer.Option("--max-queries", help="Maximum number of rows sent to the model.")]
