@@ -96,12 +96,13 @@ def test_regions_are_drawn_hidden_and_followed_by_the_slider(opened, images):
     assert page.locator("#explain-changed").count() == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(opened, texts, images, scheme):
+def test_axe_finds_nothing_serious(opened, texts, images):
+    """In light colors on a screen, and in dark ones on a phone."""
     for studio in (texts, images):
-        page = ready(opened("case=0", scheme=scheme, studio=studio))
+        page = ready(opened("case=0", scheme="light", studio=studio))
         for width in (1280, 390):
             page.set_viewport_size({"width": width, "height": 800})
             page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
             assert not violations(page)
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+            page.click("#theme")

@@ -385,4 +385,7 @@ def test_clipped_outputs_are_named_with_what_to_type():
     assert certificate["n_clipped"] > 0.01 * certificate["n_queries"]
     assert "beyond those on the training table and clipped" in view["clipping"]
     assert "--output-range LOWEST HIGHEST" in view["clipping"]
+    report = service.report(ExplainRequest(row=row, sigma=0, **QUICK)).decode()
+    assert "--output-range LOWEST HIGHEST" in report  # the same words
+    assert "output_range=(" not in report
     assert view["goal"] is None

@@ -92,8 +92,9 @@ def _verdict(explanation: Explanation) -> dict[str, str]:
     }
 
 
-# What a reader of the page can do instead of what a programmer types.
+# What a reader of the page, or whoever starts the server, can do instead of what a programmer types.
 _PAGE_WORDS = {
+    r"output_range=\(lowest, highest\)": "--output-range LOWEST HIGHEST",
     r"Type n_certify=[\d_]+ to measure more neighbors\.": "More neighbors would decide it.",
     r"Type a smaller tolerance to measure more neighbors\.": "More neighbors would decide it.",
     r"Type budget=[\d_]+ to ask more\.": "More queries would decide it.",
@@ -112,8 +113,7 @@ def page_words(text: str) -> str:
 
 def clipping_text(certificate: Certificate) -> str:
     """Return a warning about outputs beyond the known range, with what to type where the server is started."""
-    warning = clipping_warning(certificate)
-    return re.sub(r"output_range=\([^)]*\)", "--output-range LOWEST HIGHEST", warning)
+    return page_words(clipping_warning(certificate))
 
 
 def frontier_view(frontier: Frontier) -> dict[str, Any]:
