@@ -257,7 +257,7 @@ class ColumnNatives(ABC):
         if len(column) <= len(sources):  # then a copy of it takes less time than a copy of what is drawn
             return self._take(self._concat(j, own, column), sources + 1)
         drawn = sources >= 0
-        both = self._concat(j, own, self.pick(j, sources[drawn]))
+        both = self._concat(j, own, self.pick(j, sources[drawn])) if drawn.any() else own
         return self._take(both, np.where(drawn, np.cumsum(drawn), 0))
 
     @abstractmethod
