@@ -83,13 +83,13 @@ class QueryProgress:
         if not callable(getattr(model, "predict", None)):
             return _CountingCallable(model, self.add_rows)
         wrapped = copy.copy(model)
-        for name in ("predict", "predict_proba"):
-            method = getattr(model, name, None)
-            if callable(method):
-                try:
+        try:
+            for name in ("predict", "predict_proba"):
+                if callable(method := getattr(model, name, None)):
                     setattr(wrapped, name, _CountingCallable(method, self.add_rows))
-                except AttributeError:  # the object does not allow new attributes, so its calls are not counted
-                    return model
+            wrapped.counted_model = model  # whose trees may be read
+        except AttributeError:  # the object does not allow new attributes, so its calls are not counted
+            return model
         return wrapped
 
 

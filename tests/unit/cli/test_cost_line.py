@@ -1,7 +1,9 @@
-"""The command line says what a budget will cost before the second query, on standard error and once."""
+"""The command line counts queries: it says what a budget costs before the second one, and still reads trees."""
 
 import numpy as np
+from sklearn.tree import DecisionTreeRegressor
 
+from anchorline import Explainer
 from anchorline.cli.progress import QueryProgress, expected_rows
 
 
@@ -19,3 +21,13 @@ def test_nothing_is_said_without_a_budget(capsys):
     with QueryProgress("Explaining", expected_rows({"n_samples": 50}, 1)) as progress:
         progress.wrap_model(lambda rows: np.zeros(len(rows)))(np.zeros((1, 2)))
     assert capsys.readouterr().err == ""
+
+
+def test_a_counted_model_keeps_its_trees():
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    model = DecisionTreeRegressor(max_depth=2).fit(rows, rows[:, 0])
+    with QueryProgress("Explaining", None) as progress:
+        counted = progress.wrap_model(model)
+        certificate = Explainer(counted, rows).explain(0, k=2, n_certify=0).certificate
+        assert certificate.by_leaves
+        assert progress.n_rows > 0
