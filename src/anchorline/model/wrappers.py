@@ -10,10 +10,10 @@ class NotReadableError(Exception):
     """Raised where a model cannot be looked into, with the reason as a clause that follows "because"."""
 
 
-def unwrap(estimator: Any) -> tuple[Any, Steps]:
+def unwrap(estimator: Any, visit: Callable[[Any], None] = lambda _: None) -> tuple[Any, Steps]:
     """Return the model inside the wrappers, and the transformations of its inputs, first one first.
 
-    Only wrappers whose answers are those of the inner model are opened.
+    Only wrappers whose answers are those of the inner model are opened. ``visit`` sees each, and the model.
 
     Examples
     --------
@@ -24,13 +24,14 @@ def unwrap(estimator: Any) -> tuple[Any, Steps]:
     >>> unwrap(model)[0], len(unwrap(model)[1])
     (DecisionTreeRegressor(), 1)
     """
+    visit(estimator)
     names = {cls.__name__ for cls in type(estimator).__mro__}
     if "Pipeline" in names and hasattr(estimator, "steps"):
-        inner, steps = unwrap(estimator.steps[-1][1])
+        inner, steps = unwrap(estimator.steps[-1][1], visit)
         before = (estimator[:-1].transform,) if len(estimator.steps) > 1 else ()
         return inner, (*before, *steps)
     inner = _inside(estimator, names)
-    return (estimator, ()) if inner is None else unwrap(inner)
+    return (estimator, ()) if inner is None else unwrap(inner, visit)
 
 
 def _inside(estimator: Any, names: set[str]) -> Any:

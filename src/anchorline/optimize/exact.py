@@ -180,18 +180,18 @@ def _search(problem: Problem, limits: Limits, pool: Pool, shared: Shared | None 
     """Fill the pool; return the number of nodes and whether a limit stopped the search."""
     deadline = np.inf if limits.time_limit is None else time.perf_counter() + limits.time_limit
     max_nodes = np.inf if limits.node_limit is None else limits.node_limit
-    attempts = [(True, max_nodes)]  # (whether the first guess uses swaps, number of nodes)
-    if max_nodes > _NODES_BEFORE_RESTART:
-        attempts = [(False, _NODES_BEFORE_RESTART), (True, max_nodes)]
+    attempts = [(False, _NODES_BEFORE_RESTART), (True, max_nodes)]  # whether the first guess uses swaps; nodes
+    attempts = attempts if max_nodes > _NODES_BEFORE_RESTART else attempts[1:]
     if shared is None:
         shared = Shared(Centered.from_evidence(problem.evidence, problem.groups))
-    elif shared.grows:
-        attempts = [(False, max_nodes)]  # swaps rarely improve a guess that extends the guess for a smaller k
-    n_nodes, proven, complete, open_nodes = 0, 0.0, False, Queue()
+    elif shared.grows:  # swaps rarely improve a guess that extends the guess for a smaller k
+        attempts = [(False, max_nodes)]
+    n_nodes, proven, complete, open_nodes, groups = 0, 0.0, False, Queue(), shared.centered.groups
     for swap, until in attempts:
-        groups, splits, before = shared.centered.groups, None, pool.objective
+        splits, before = None, pool.objective
         pool.sums = None if groups is None else groups.sums
         roots = shared.begun[1] if shared.begun and not swap else roots_of(problem, shared, pool, swap=swap)
+        shared.begun = None  # another search must not take over this pool
         if groups is not None:
             splits = Splits(shared.centered, roots, alone=pool.size == 1)
         if splits is None or not open_nodes or pool.objective < before:  # otherwise there is nothing new to use

@@ -20,7 +20,7 @@ _ESTIMATES = (
 )
 # They follow from the parameters of the explanation and are not recorded.
 _DERIVED = ("reach", "learned_range", "same_within", "requested_change", "budget", "known_moments", "unit")
-_UNIT = re.compile(r".*\S \[((?!\d)[\w %°€$£/*^.·-]{1,20})\]", re.DOTALL)  # no sign that is markup
+_UNIT = re.compile(r".*\S \[((?![\d ])[\w %°€$£/*^.·-]{1,20}(?<! ))\]", re.DOTALL)
 _WHERE_SET = {
     **{"n_left_out": 0, "n_pairs": 0, "pairs_searched": None, "decided": None},
     **{"by_leaves": False, "sampled_because": None, "n_unclear": 0, "keeps_some": False},
@@ -224,7 +224,7 @@ def _unit(parameters: Mapping[str, Any]) -> str:
     """Return the unit in the name of an output that is a number, such as "EUR" in "price [EUR]", or ""."""
     found = _UNIT.fullmatch(str(parameters.get("output", "")))
     is_number = parameters.get("classes") is None and parameters.get("task") != "label"
-    return found[1].strip() if found and is_number else ""
+    return found[1] if found and is_number else ""
 
 
 def _requested_change(parameters: Mapping[str, Any]) -> float | None:

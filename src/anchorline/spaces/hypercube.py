@@ -153,7 +153,8 @@ class HypercubeNeighborhood:
     def realize(self, flips: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
         """Return the vertex with flipped signs: float64 (n, d), in row-major order, as models expect it."""
         signs = self.point.astype(np.int8)[:, None]
-        by_literal, neighbors = np.asarray(flips, dtype=bool).view(np.int8).T, np.empty(np.shape(flips))
+        flips = np.atleast_2d(np.asarray(flips, dtype=bool))
+        by_literal, neighbors = flips.view(np.int8).T, np.empty(flips.shape)
         for start in range(0, len(neighbors), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
             neighbors[rows] = (by_literal[:, rows] * (-2 * signs) + signs).T

@@ -44,7 +44,8 @@ class Cohort:
     ) -> None:
         self._catalog, self._search, self._explain, self._case_seconds = catalog, search, explain, case_seconds
         self._n_rows = min(n_rows, max(20, _MAX_VALUES // max(1, len(catalog.names))))
-        self._lock, self._chunk = threading.Lock(), 1
+        self._lock, self._chunk, self._slow_until = threading.Lock(), 1, 0
+        self.used = time.monotonic()
         self.found: np.ndarray | None = None  # None while the model's answers, which the search needs, are unknown
         self.positions, self.answered = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
         self.explained: list[tuple[int, Explanation]] = []
@@ -81,7 +82,13 @@ class Cohort:
                 else:
                     self._explain_chunk()
         finally:
+            self.used = time.monotonic()
             self._lock.release()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request goes on with it at the moment."""
+        return self._lock.locked()
 
     def _find(self) -> None:
         if self.found is not None:
@@ -106,8 +113,9 @@ class Cohort:
             with limited_search(_ROW_SECONDS * len(part), keep_best=True):
                 many = self._explain(part)
             raise_if_canceled()  # then rows have failed that another request will explain
-        except JobCanceledError:  # the next request may have no more time, so that it must try less at once
-            self._chunk = max(1, self._chunk // 2)
+        except JobCanceledError:  # the next request may have no more time, so that it tries one case at a time
+            self._chunk = 1
+            self._slow_until = self.n_done + len(part)
             if len(part) == 1 and running_seconds() - began > self._case_seconds:
                 self.failures[part[0]] = "took too long"
                 self.n_done += 1
@@ -119,7 +127,7 @@ class Cohort:
                 self.failures[position] = entry.error_type
         self.n_done += len(part)
         seconds = time.monotonic() - start
-        if seconds < _QUICK_SECONDS:
+        if seconds < _QUICK_SECONDS and self.n_done >= self._slow_until:
             self._chunk = min(_MAX_CHUNK, 2 * self._chunk)
         elif seconds > _STEP_SECONDS:
             self._chunk = max(1, self._chunk // 2)

@@ -50,7 +50,8 @@ class CohortCache:
         if len(self._cohorts) < _MAX_COHORTS:
             return
         for key, (cohort, asked) in self._cohorts.items():
-            if cohort.is_done or now - asked > _IDLE_SECONDS:
+            is_idle = not cohort.is_busy and now - max(asked, cohort.used) > _IDLE_SECONDS
+            if cohort.is_done or is_idle:
                 del self._cohorts[key]
                 return
         detail = f"{_MAX_COHORTS} other summaries are computed at the moment. Try again later."

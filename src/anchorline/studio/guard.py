@@ -198,8 +198,10 @@ class Guard:
         try:
             async with self._large:
                 start = time.perf_counter()
-                await asyncio.to_thread(check_json, body, self._limits.max_depth)
-                await asyncio.sleep(_REST * (time.perf_counter() - start))
+                try:
+                    await asyncio.to_thread(check_json, body, self._limits.max_depth)
+                finally:
+                    await asyncio.sleep(_REST * (time.perf_counter() - start))
         finally:
             self._n_large -= 1
 

@@ -57,11 +57,12 @@ def read(model: Any, target: Target) -> Reading | Refusal | None:
     owner = getattr(model, "__self__", None)
     estimator, method = (model, None) if owner is None else (owner, model.__name__)
     try:
-        inner, steps = unwrap(estimator)
+        opened: list[Any] = []
+        inner, steps = unwrap(estimator, opened.append)
         reader = _reader(inner)
         if reader is None:
             return _refused_wrapper(inner)
-        for each in (estimator, inner):
+        for each in (*opened, *np.ravel(getattr(inner, "estimators_", ()))):
             _refuse_own_answers(each)
         asked = _asked(estimator, method, target)
         return _reading(reader(inner), steps, asked, classes_of(estimator), target)
@@ -89,14 +90,11 @@ def _refuse_own_answers(model: Any) -> None:
 
     Such a model may answer unlike its trees anywhere, so that no comparison on some rows is enough.
     """
-    own = [getattr(model, "__dict__", {})]
-    for cls in type(model).__mro__:
-        if cls.__module__.partition(".")[0] in _LIBRARIES:
-            break
-        own.append(vars(cls))
-    changed = [name for name in _ANSWERS if any(name in names for names in own)]
-    if changed:
-        raise NotReadableError(f"its {type(model).__name__} has a `{changed[0]}` of its own")
+    for name in _ANSWERS:
+        authors = [cls for cls in type(model).__mro__ if name in vars(cls)][:1]
+        is_own = any(cls.__module__.partition(".")[0] not in _LIBRARIES for cls in authors)
+        if is_own or name in getattr(model, "__dict__", {}):
+            raise NotReadableError(f"its {type(model).__name__} has a `{name}` of its own")
 
 
 def _refused_wrapper(model: Any) -> Refusal | None:

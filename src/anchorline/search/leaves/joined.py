@@ -25,14 +25,14 @@ _N_CHECKED = 256  # training rows, and as many drawn rows, on which the trees ar
 class JoinedTrees:
     """The trees of a model, whose features were found to depend on one attribute of the table each.
 
-    ``transform`` turns rows of the table into features; ``known`` (n, m) are those of some training rows.
-    ``allowed`` is how far the trees' answers may lie from the model's own because of rounding.
+    ``transform`` turns rows of the table into features. ``allowed`` is how far the trees' answers may lie from the
+    model's own because of rounding.
     """
 
     reading: Reading
     transform: Transform
     features: Features
-    known: np.ndarray
+    table: Table
     allowed: float
     _sums: dict[int | None, LeafSums] = field(default_factory=dict, repr=False)
     _extremes: dict[int | None, tuple[float, float]] = field(default_factory=dict, repr=False)
@@ -82,13 +82,16 @@ class JoinedTrees:
         return None
 
     def _are_clipped(self, predictor: Predictor) -> bool:
-        """Return whether outputs of training rows are beyond the output range, if one is given."""
+        """Return whether outputs of training rows, at most 10,000, are beyond the output range, if it is given."""
         column, (low, high) = predictor.column, predictor.output_range
+        if predictor.is_probability or predictor.describe()["learned_range"]:
+            return False
         if column not in self._extremes:
-            answers = self.column(column).ensemble.evaluate(self.known)[:, 0]
+            known = [np.asarray(self.transform(rows), dtype=np.float64) for rows in self.table.examples()]
+            answers = self.column(column).ensemble.evaluate(np.concatenate(known))[:, 0]
             self._extremes[column] = float(answers.min()) + self.allowed, float(answers.max()) - self.allowed
         least, most = self._extremes[column]
-        return (least < low or most > high) and not predictor.describe()["learned_range"]
+        return least < low or most > high
 
 
 def join_trees(model: Any, target: Target, columns: ColumnMatch, table: Any) -> JoinedTrees | str | None:
@@ -107,12 +110,12 @@ def join_trees(model: Any, target: Target, columns: ColumnMatch, table: Any) -> 
         features = find_features(table, transform)
     except NotSeparableError as error:
         return str(error)
-    units, n_rows = features.units, table.schema.n_rows
-    drawn = drawn_rows(units, _N_CHECKED)
-    together = np.tile(np.unique(np.linspace(0, n_rows - 1, _N_CHECKED).astype(np.intp)), (units.n_units, 1))
-    inputs = units.assembled(np.concatenate([together, drawn], axis=1))
-    agreement = agrees(replace(reading, transform=transform), target.ask, inputs)
-    if not agreement:
-        return agreement.reason
-    known = np.asarray(transform(units.assembled(together)), dtype=np.float64)
-    return JoinedTrees(reading, transform, features, known, agreement.allowed)
+    rows = np.unique(np.linspace(0, table.schema.n_rows - 1, _N_CHECKED).astype(np.intp))
+    drawn = features.units.assembled(drawn_rows(features.units, _N_CHECKED))
+    allowed = 0.0
+    for inputs in (table.schema.natives.rows(rows), drawn):
+        agreement = agrees(replace(reading, transform=transform), target.ask, inputs)
+        if not agreement:
+            return agreement.reason
+        allowed = max(allowed, agreement.allowed)
+    return JoinedTrees(reading, transform, features, table, allowed)

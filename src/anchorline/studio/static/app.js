@@ -270,6 +270,7 @@ async function loadWhatIf() {
       whatIf.draw(state, current.view, answer, false);
     }
   } catch (error) {
+    if (ownTurn !== turn || body.edits !== state.edits || body.broken !== state.broken) return; // about other changes
     if (error.status === 422 && (Object.keys(body.edits).length || body.broken.length)) await refuseEdits(error);
     else throw error;
   }

@@ -90,7 +90,7 @@ export class Cases {
   // A comparison with a name that is not a column is read as a text, which hardly any value contains.
   unknown(columns) {
     const known = new Set(["answer", ...columns.map((name) => name.toLowerCase())]);
-    const names = [...this.search.matchAll(/("[^"]*"|[^\s"<>=!]+)\s*(?:[<>]=?|!?=)/g)].map(([, name]) => name.replaceAll('"', ""));
+    const names = [...this.search.matchAll(/("[^"]*"|[^\s"<>=!]+)\s*(?:[<>]=?|!?=)\s*(?:"[^"]*")?/g)].map(([, name]) => name.replaceAll('"', ""));
     const other = names.find((name) => !known.has(name.toLowerCase()));
     return other === undefined ? "" : ` ${other} is not a column.`;
   }

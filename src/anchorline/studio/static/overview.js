@@ -94,7 +94,7 @@ export class Overview {
     const { found, n_sampled: sampled, n_explained: explained, n_failed: failed, failed: named, progress, is_done: isDone } = this.answer;
     const cohort = this.search ? h("span", null, "Cases that match ", h("b", null, isolate(this.search))) : "All cases";
     const parts = [];
-    const without = failed ? `; ${plural(failed, "case")} could not be explained in time or at all (${named.map((each) => `#${each}`).join(", ")}${failed > named.length ? " and others" : ""})` : "";
+    const without = failed ? `; ${plural(failed, "case")} could not be explained (${named.map((each) => `#${each}`).join(", ")}${failed > named.length ? " and others" : ""})` : "";
     if (found !== null) {
       const which = found > sampled ? `A random sample of ${count(sampled)} of ${plural(found, "case")}` : plural(found, "case");
       parts.push(`${which}; ${count(explained)} explained so far${without}.`);

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import xgboost
 from skl2onnx import to_onnx
+from sklearn.base import TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
@@ -23,7 +24,7 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
@@ -64,6 +65,18 @@ class Doubled(DecisionTreeRegressor):
     def predict(self, rows, check_input=True):
         """Answer twice as large."""
         return 2 * super().predict(rows, check_input)
+
+
+class Mixed(TransformerMixin, Doubled):
+    """The same, behind a class of the library."""
+
+
+class Twice(Pipeline):
+    """A pipeline that changes the answers of its model."""
+
+    def predict(self, rows):
+        """Answer twice as large."""
+        return 2 * super().predict(rows)
 
 
 class Renamed(DecisionTreeRegressor):
@@ -165,7 +178,12 @@ def test_wrappers_and_subclasses_never_answer_as_the_model_inside():
     doubled = Doubled(max_depth=2).fit(ROWS, SCORE)
     changed = DecisionTreeRegressor(max_depth=2).fit(ROWS, SCORE)
     changed.predict = lambda rows: 2 * tree.predict(rows)
-    for model in (doubled, make_pipeline(StandardScaler(), doubled), changed):
+    mixed = Mixed(max_depth=2).fit(ROWS, SCORE)
+    bagged = BaggingRegressor(Doubled(max_depth=2), n_estimators=2, random_state=0).fit(ROWS, SCORE)
+    nested = make_pipeline(StandardScaler(), Twice([("tree", DecisionTreeRegressor(max_depth=2))])).fit(
+        ROWS, SCORE
+    )
+    for model in (doubled, make_pipeline(StandardScaler(), doubled), changed, mixed, bagged, nested):
         assert "has a `predict` of its own" in read(model, resolve(lambda rows: rows)).reason
     assert isinstance(read(Renamed(max_depth=2).fit(ROWS, SCORE), resolve(tree)), Reading)
     agreement = agrees(read(tree, resolve(tree)), changed.predict, ROWS)
