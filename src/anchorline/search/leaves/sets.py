@@ -156,7 +156,7 @@ class Marginal:
         return self._counted(begin, size)[0]
 
     def shares(self, begin: int, size: int) -> np.ndarray:
-        """Return the share of these rows that each edge admits, (edges,); the counts behind it are exact."""
+        """Return the share of these rows that each edge admits, (edges,); 0 without rows. Counts are exact."""
         return self._counted(begin, size)[1]
 
     def _counted(self, begin: int, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -168,19 +168,15 @@ class Marginal:
             n, end = len(self.rows), begin + size
             parts = [self.rows[begin:end], self.rows[: max(0, end - n)]]
             counts = np.bincount(np.concatenate(parts), minlength=self.sets.n_cells)
-            found = self._known[begin, size] = counts, self.sets.totals(counts) / size
+            found = self._known[begin, size] = counts, self.sets.totals(counts) / max(size, 1)
         return found
 
     def shares_of(self, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return `shares` of n blocks of rows, (edges, n); 0 for empty blocks."""
-        if len(begins) == 1:
-            return self._or_zeros(int(begins[0]), int(sizes[0]))[:, None]
-        keys, at = np.unique(begins * (len(self.rows) + 1) + sizes, return_inverse=True)
-        blocks = (divmod(key, len(self.rows) + 1) for key in keys.tolist())
-        return np.stack([self._or_zeros(*block) for block in blocks], axis=1).take(at, axis=1)
-
-    def _or_zeros(self, begin: int, size: int) -> np.ndarray:
-        return self.shares(begin, size) if size else np.zeros(len(self.sets.kinds))
+        blocks = list(zip(begins.tolist(), sizes.tolist(), strict=True))
+        numbers = {block: number for number, block in enumerate(dict.fromkeys(blocks))}  # few are distinct
+        shares = np.array([self.shares(*block) for block in numbers])
+        return shares.take([numbers[block] for block in blocks], axis=0).T
 
 
 def sets_of(ensemble: Ensemble, paths: Paths, attribute: int, columns: Sequence[int], values: np.ndarray) -> Sets:
