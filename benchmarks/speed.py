@@ -173,7 +173,7 @@ print(json.dumps([sorted(outside)[rows // 2], peak(), before, proven]))
 """
 
 
-def wide(n: int = 3) -> Iterator[Row]:
+def wide(n: int = 10) -> Iterator[Row]:
     """Yield the time outside the model, the peak memory and the proofs at d = 10,000, in a process of its own."""
     seconds, peak, before, proven = json.loads(_in_new_process(_WIDE.format(n=n)))
     where = "d = 10,000, tanh network, k = 5"
