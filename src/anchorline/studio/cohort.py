@@ -45,7 +45,7 @@ class Cohort:
         self._catalog, self._search, self._explain, self._case_seconds = catalog, search, explain, case_seconds
         self._n_rows = min(n_rows, max(20, _MAX_VALUES // max(1, len(catalog.names))))
         self._lock, self._chunk, self._slow_until = threading.Lock(), 1, 0
-        self.used = time.monotonic()
+        self.used = 0.0  # when a request last began or ended
         self.found: np.ndarray | None = None  # None while the model's answers, which the search needs, are unknown
         self.positions, self.answered = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
         self.explained: list[tuple[int, Explanation]] = []

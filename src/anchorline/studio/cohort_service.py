@@ -30,27 +30,24 @@ class CohortCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._cohorts: dict[
-            str, tuple[Cohort, float]
-        ] = {}  # with the time of the last request, the earliest first
+        self._cohorts: dict[str, Cohort] = {}  # the one that was asked for first comes first
 
     def get_or_build(self, key: str, build: Callable[[], Cohort]) -> Cohort:
         """Return the cohort stored under ``key``, or store a new one; raise `Problem` 429 if there is no room."""
         with self._lock:
-            now = time.monotonic()
-            if key in self._cohorts:
-                cohort, _ = self._cohorts.pop(key)
-            else:
-                self._make_room(now)
+            cohort = self._cohorts.pop(key, None)
+            if cohort is None:
+                self._make_room()
                 cohort = build()
-            self._cohorts[key] = cohort, now
+            cohort.used = time.monotonic()
+            self._cohorts[key] = cohort
             return cohort
 
-    def _make_room(self, now: float) -> None:
+    def _make_room(self) -> None:
         if len(self._cohorts) < _MAX_COHORTS:
             return
-        for key, (cohort, asked) in self._cohorts.items():
-            is_idle = not cohort.is_busy and now - max(asked, cohort.used) > _IDLE_SECONDS
+        for key, cohort in self._cohorts.items():
+            is_idle = not cohort.is_busy and time.monotonic() - cohort.used > _IDLE_SECONDS
             if cohort.is_done or is_idle:
                 del self._cohorts[key]
                 return
