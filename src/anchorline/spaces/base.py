@@ -164,7 +164,7 @@ class Law:
         breaks[literals, 1 + ways[by]], groups[literals] = True, owners
         if (groups[literals] != owners).any():
             raise ParameterError("A literal is broken by changes of two attributes; it must speak about one.")
-        if (groups < 0).any() or not np.allclose(shares.sum(axis=1), 1, atol=1e-9):
+        if (groups < 0).any() or not (np.abs(shares.sum(axis=1) - 1) <= 1e-5).all():  # also catches NaN
             raise ParameterError(
                 "A literal is broken by no change, or the shares of an attribute's changes do not add up to 1. "
                 "Every literal must be in the breaks of a change, and shares must add up to 1 per attribute."
@@ -240,8 +240,13 @@ class Law:
     @cached_property
     def incidence(self) -> np.ndarray:
         """Whether an outcome breaks a literal, (outcomes, literals)."""
-        attributes, ways = self._outcomes
-        return np.asarray((self.groups == attributes[:, None]) & self.breaks[:, ways].T)
+        literals, ways = self.breaks.nonzero()
+        owners, possible = self.groups[literals], self.shares > 0
+        numbers = np.cumsum(possible).reshape(possible.shape) - 1  # of the outcomes
+        literals, owners, ways = (part[possible[owners, ways - 1]] for part in (literals, owners, ways - 1))
+        incidence = np.zeros((self.n_literals, np.count_nonzero(possible)), dtype=bool)
+        incidence[literals, numbers[owners, ways]] = True
+        return incidence.T  # contiguous per literal, as its readers need
 
     @cached_property
     def literal_probabilities(self) -> np.ndarray:
