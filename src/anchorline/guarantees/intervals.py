@@ -226,10 +226,9 @@ def betting_interval(losses: ArrayLike, loss_range: float = 1.0, confidence: flo
         raise ParameterError("losses are empty, but they must hold at least one loss. Type, say, n_samples=1000.")
     confidence = checked_confidence(confidence)
     shares = checked / loss_range
-    starts = _bet_starts(checked.size)
     threshold = math.log(2.0 / (1.0 - confidence))
-    low = loss_range * _betting_limit(shares, starts, threshold)
-    high = loss_range * (1.0 - _betting_limit(1.0 - shares, starts, threshold))
+    low = loss_range * _betting_limit(shares, threshold)
+    high = loss_range * (1.0 - _betting_limit(1.0 - shares, threshold))
     return interval_around(float(checked.mean()), low, high, confidence)
 
 
@@ -342,14 +341,18 @@ def _check_limits(low: float, high: float, confidence: float) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def _bet_starts(n: int) -> NDArray[np.intp]:
-    """Return the positions where the bet is renewed: each of the first 32, then at every increase by 1/16."""
+def _bet_blocks(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where the bet is renewed, and for how many losses each bet holds.
+
+    It is renewed at each of the first 32 losses, and then at every increase of their number by 1/16.
+    """
     starts = [0]
     while (following := starts[-1] + max(1, starts[-1] // 16)) < n:
         starts.append(following)
-    positions = np.array(starts)
+    positions, sizes = np.array(starts), np.diff(starts, append=n)
     positions.setflags(write=False)
-    return positions
+    sizes.setflags(write=False)
+    return positions, sizes
 
 
 def _plug_in_bets(sums: Floats, squares: Floats, starts: NDArray[np.intp], budget: float) -> Floats:
@@ -368,9 +371,9 @@ def _plug_in_bets(sums: Floats, squares: Floats, starts: NDArray[np.intp], budge
     return bets
 
 
-def _betting_limit(shares: Floats, starts: NDArray[np.intp], threshold: float) -> float:
+def _betting_limit(shares: Floats, threshold: float) -> float:
     """Return the lower limit for the mean of ``shares`` in [0, 1]."""
-    sizes = np.diff(starts, append=shares.size)
+    starts, sizes = _bet_blocks(shares.size)
     sums, squares = np.add.reduceat(shares, starts), np.add.reduceat(shares * shares, starts)
     bets = _plug_in_bets(sums, squares, starts, threshold / shares.size)
     growth = np.add.reduceat(np.log1p(np.repeat(bets, sizes) * shares), starts)

@@ -1,6 +1,7 @@
 """Bounds on what candidates of groups gain at given multipliers; `anchorline.optimize.groups` derives them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class Parts:
     """The parts of groups that may be chosen together, with their factors 1 / (1 - rho)."""
 
     starts: np.ndarray  # (G,) position of the first candidate of each group
+    sizes: np.ndarray  # (G,) number of candidates
     index: np.ndarray  # (n,) group of each candidate
     one: np.ndarray  # (n,) factors of single candidates
     pairs: np.ndarray  # (2, P) positions of pairs of a group that may be chosen together
@@ -38,6 +40,12 @@ class Parts:
     two: np.ndarray  # (P,) factors of pairs
     more: "Whole | None"  # the largest parts of more than two candidates
     factors: np.ndarray  # (3, G) of parts of one, two and three candidates
+
+    @cached_property
+    def room(self) -> tuple[np.ndarray, bool]:
+        """Share (P,) of the second of each pair that the first does not explain, and whether all are solid."""
+        room = 1 - self.overlaps**2
+        return room, bool(room.min(initial=1.0) > VANISHING)
 
     @property
     def steps(self) -> int:
@@ -63,7 +71,7 @@ class Parts:
         each = factors(blocks.kappa, weights, r)
         more = _largest_parts(blocks, each, rests) if r > 2 and table.shape[1] > 2 else None
         one, two, overlaps = each[0, index], each[1, owners], blocks.inner[owners, i, j]
-        return cls(table[:, 0], index, one, pairs, owners, overlaps, two, more, each)
+        return cls(table[:, 0], np.bincount(index), index, one, pairs, owners, overlaps, two, more, each)
 
     def gains(self, y: np.ndarray, lost: np.ndarray, r: int) -> "Gains":
         """Gains of the candidates' values ``y`` (n,) of a'Y, of which rounding may have lost ``lost``."""
@@ -154,7 +162,8 @@ class Gains:
                 if 1 - overlap**2 > VANISHING:
                     vectors.append((a[:, j] - overlap * a[:, i]) * (scale / np.sqrt(1 - overlap**2)))
             else:
-                i = np.where(parts.index == group, self.singles, -1.0).argmax()
+                i = parts.starts[group]  # candidates of a group are adjacent
+                i += self.singles[i : i + parts.sizes[group]].argmax()
                 scale = np.sqrt(parts.one[i])
             vectors.append(a[:, i] * scale)
         columns = np.array(vectors)
@@ -223,10 +232,10 @@ class Gains:
 
 def _pair_gains(parts: Parts, y: np.ndarray, lost: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Gains (P,) of the pairs of a group: the first literal, and what the second one adds."""
-    (first, second), overlaps = parts.pairs, parts.overlaps
-    room, ahead, behind = 1 - overlaps**2, y[first], y[second]
+    (first, second), overlaps, (room, is_solid) = parts.pairs, parts.overlaps, parts.room
+    ahead, behind = y[first], y[second]
     added = np.abs(behind - overlaps * ahead) + lost[second] + np.abs(overlaps) * lost[first]
-    if room.min() > VANISHING:
+    if is_solid:
         return np.asarray((squares[first] + added**2 / room) * parts.two)
     zero = added <= ALIGNED * (np.abs(ahead) + np.abs(behind)) + 4 * (lost[first] + lost[second])
     solid = room > VANISHING
@@ -237,8 +246,10 @@ def _pair_gains(parts: Parts, y: np.ndarray, lost: np.ndarray, squares: np.ndarr
 def _majorant(one: np.ndarray, two: np.ndarray, more: np.ndarray | None) -> np.ndarray:
     """Increments (2 or 3, G) of the least concave majorant of (0, one, two, more)."""
     if more is None:
-        first = np.maximum(one, two / 2)
-        return np.stack([first, two - first])
+        increments = np.empty((2, len(one)))
+        first = np.maximum(one, two / 2, out=increments[0])
+        np.subtract(two, first, out=increments[1])
+        return increments
     first = np.maximum(np.maximum(one, two / 2), more / 3)
     second = np.maximum(two, (first + more) / 2)
     return np.stack([first, second - first, more - second])
