@@ -100,10 +100,12 @@ def _with_circuits(
     projection = project(centered, node.chosen, candidates)
     blocks = blocks_of(centered, projection, node.chosen, candidates)
     bounds = _circuit_bounds(projection, blocks, circuits[:, candidates], eta, node.left)
+    # The search goes on from the multipliers of these bounds; those of the node fit sets without circuits.
+    start = replace(node, multipliers=(eta, 0.0))
     for i, circuit in enumerate(circuits):
         chosen = (*node.chosen, *np.flatnonzero(circuit).tolist())
         without = np.concatenate([forbidden, circuits[:i]])
-        child = replace(node, chosen=chosen, candidates=candidates[~circuit[candidates]], forbidden=without)
+        child = replace(start, chosen=chosen, candidates=candidates[~circuit[candidates]], forbidden=without)
         yield float(bounds[i]), child
 
 
