@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from anchorline.optimize import Evidence, Problem, Status, solve
-from helpers.attributes import TROUBLES, generate_grouped
+from anchorline.optimize import Evidence, Problem, Status, sets, solve
+from helpers.attributes import TROUBLES, generate_grouped, generate_thresholds, nested_cuts
 from helpers.oracle import enumerate_objective
 from helpers.proofs import check_against
 
@@ -16,8 +16,8 @@ SOAK = int(os.environ.get("ANCHORLINE_SOAK", "0"))  # `make soak` runs this many
 STARTS = range(10_000, 10_000 + SOAK, PER_TEST) if SOAK else range(0, N_PROBLEMS, PER_TEST)
 
 
-def check(seed):
-    sample = generate_grouped(seed)
+def check(seed, generate=generate_grouped):
+    sample = generate(seed)
     rest = (sample.k, sample.prediction, sample.box, sample.origin)
     truth = enumerate_objective(sample.flips, sample.drops, sample.row_weights, *rest)
     evidence = Evidence.from_sample(sample.flips, sample.drops, sample.weights)
@@ -29,6 +29,14 @@ def check(seed):
 def test_exact_is_the_enumerated_optimum_on_attributes(start):
     for seed in range(start, start + PER_TEST):
         check(seed)
+
+
+@pytest.mark.generated
+@pytest.mark.parametrize("start", range(20_000, 20_000 + SOAK, 20) if SOAK else range(0, 80, 20))
+def test_bounds_alone_prove_the_enumerated_optimum_on_thresholds(start, monkeypatch):
+    monkeypatch.setattr(sets, "MAX_SETS", 0)  # otherwise such small problems are listed
+    for seed in range(start, start + 20):
+        check(seed, generate_thresholds)
 
 
 def test_the_generated_problems_hold_every_kind_of_trouble():
@@ -62,6 +70,20 @@ def test_sixty_attributes_with_three_literals_each_are_proved_in_few_nodes():
     assert plain.status is Status.LIMIT
     assert plain.objective >= solution.objective - 1e-12
     assert plain.lower_bound <= solution.objective
+
+
+@pytest.mark.parametrize("n_below", [0, 1])
+@pytest.mark.parametrize("is_rare", [False, True])
+def test_fifty_attributes_with_all_thresholds_are_proved_in_few_nodes(n_below, is_rare):
+    rng = np.random.default_rng([33, n_below])
+    weights = np.array([1.0, 1.0, 1.0, 0.02])  # quantiles, and a few missing values
+    columns = [nested_cuts(5000, 0.27, n_below, 3 - n_below, rng, weights / weights.sum()) for _ in range(50)]
+    columns += [[rng.random(5000) < 0.003]] if is_rare else []
+    flips = np.stack([column for own in columns for column in own], axis=1)
+    groups = np.repeat(np.arange(len(columns)), [len(own) for own in columns])
+    drops = np.tanh(0.3 * flips @ (rng.normal(size=len(groups)) / (1 + groups)))
+    evidence = Evidence.from_sample(flips, np.rint(drops * 2**26) / 2**26)
+    solve(Problem(evidence, 5, 0.8, groups=groups), node_limit=400).require_optimal()
 
 
 def test_at_a_limit_the_bound_is_still_below_the_optimum():

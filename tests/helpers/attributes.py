@@ -51,6 +51,38 @@ def generate_grouped(seed: int) -> GroupedSample:
     return GroupedSample(trouble, flips[:, order], drops, weights, k, prediction, box, origin, numbers[order])
 
 
+def generate_thresholds(seed: int) -> GroupedSample:
+    """Return a problem about attributes with up to three thresholds on each side, and the interval."""
+    rng = np.random.default_rng([22, seed])
+    n, p, columns, groups = int(rng.integers(30, 200)), rng.uniform(0.15, 0.7), [], []
+    while True:
+        n_below, n_above = rng.choice([(0, 1), (1, 0), (1, 1), (0, 3), (2, 1), (1, 2), (2, 2), (3, 3)])
+        new = nested_cuts(n, p, n_below, n_above, rng)
+        if len(columns) + len(new) > 12:
+            break
+        groups += [1 + max(groups, default=0)] * len(new)
+        columns += new
+    flips = np.stack(columns, axis=1)
+    slopes = rng.normal(size=len(columns)) * 0.4 * (rng.random(len(columns)) < 0.7)
+    drops = flips @ slopes + rng.normal(size=n) * rng.choice([0.0, 0.05, 0.3])
+    prediction, box = float(rng.choice([1.0, -1.0, 0.0, rng.uniform(-1, 1)])), rng.choice([None, 1.0])
+    rest = (int(rng.integers(2, 6)), prediction, box, float(rng.choice([0.0, -1.0])))
+    return GroupedSample("thresholds", flips, drops, None, *rest, np.array(groups))
+
+
+def nested_cuts(n, p, n_below, n_above, rng, weights=None):
+    """Columns of one attribute: thresholds below, thresholds above, and the interval; some values are missing."""
+    kinds = np.array([*range(-n_below, 0), *range(1, n_above + 1), 99])
+    if weights is None:
+        weights = rng.uniform(0.05, 1, len(kinds)) * rng.choice([1.0, 1.0, 0.03], len(kinds))
+        weights[-1] *= rng.choice([0.0, 0.05, 0.3])
+    drawn = np.where(rng.random(n) < p, rng.choice(kinds, n, p=weights / weights.sum()), 0)
+    missing = drawn == 99
+    new = [drawn <= -i for i in range(1, n_below + 1)] + [drawn >= i for i in range(1, n_above + 1)]
+    new += [drawn != 0] if n_below and n_above else []
+    return [column | missing for column in new]
+
+
 def _literals(n, chosen, rng):
     """Columns of attributes: one interval; two bounds and an interval; or three nested cuts and the interval."""
     columns, groups, attribute = [], [], 0

@@ -8,6 +8,7 @@ import numpy as np
 from anchorline.optimize.groups import ALIGNED, UNBOUNDED, VANISHING, Blocks, Spans, sizes_of
 
 _INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
+_MAX_RANKS = 4  # rests of a group that its parts lack; each may triple the number of parts
 _LIGHT = 0.2  # the smallest weight of a group, as a share of the largest
 _FLOOR = 1e-50  # added to every gain, so that 0 times an unbounded factor is unbounded
 
@@ -103,19 +104,25 @@ class Whole:
 
 
 def _largest_parts(blocks: Blocks, each: np.ndarray, rests: np.ndarray) -> Whole | None:
-    """The largest parts of more than two candidates that lack a candidate of their group's first rest."""
-    table, counts = blocks.table, np.bincount(blocks.index)
-    first = np.full(len(table), -1)
-    if len(rests):
-        first[blocks.index[rests.argmax(axis=1)][::-1]] = np.arange(len(rests))[::-1]
-    whole = np.flatnonzero((counts > 2) & (first < 0))
-    split = np.flatnonzero((counts > 3) & (first >= 0))
-    if not len(whole) + len(split):
-        return None
-    which, literals = np.nonzero(rests[first[split]])
-    rows = table[split[which]]
-    sets = np.concatenate([table[whole], np.where(rows == literals[:, None], -1, rows)])
-    return Whole.of(blocks, each, np.concatenate([whole, split[which]]), sets, np.full(len(sets), 3))
+    """The largest parts of more than two candidates that hold none of their group's first few rests entirely."""
+    owners = np.flatnonzero(np.bincount(blocks.index) > 2)
+    sets, sizes, groups = blocks.table[owners], sizes_of(rests), blocks.index[rests.argmax(axis=1)]
+    order = np.argsort(groups, kind="stable")
+    ranks = np.empty(len(rests), dtype=np.intp)  # of the rests of each group
+    ranks[order] = np.arange(len(rests)) - np.searchsorted(groups[order], groups[order])
+    for rank in range(min(_MAX_RANKS, 1 + int(ranks.max(initial=-1)))):
+        rest = np.full(len(blocks.table), -1)
+        rest[groups[ranks == rank]] = np.flatnonzero(ranks == rank)
+        rest = rest[owners]
+        held = rests[rest[:, None], sets] & (sets >= 0) & (rest >= 0)[:, None]
+        split = (rest >= 0) & (np.count_nonzero(held, axis=1) == sizes[rest])
+        rows, places = np.nonzero(held & split[:, None])
+        fewer = sets[rows]
+        fewer[np.arange(len(rows)), places] = -1
+        owners, sets = np.concatenate([owners[~split], owners[rows]]), np.concatenate([sets[~split], fewer])
+    counts = np.count_nonzero(sets >= 0, axis=1)
+    owners, sets = owners[counts > 2], sets[counts > 2]
+    return Whole.of(blocks, each, owners, sets, np.full(len(sets), 3)) if len(sets) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -173,7 +173,7 @@ class Spans:
         inner[:, places, places] = np.where(empty, _EMPTY, 1.0)
         shares, vectors = np.linalg.eigh(inner)
         vectors, solid = vectors.transpose(0, 2, 1), shares > VANISHING
-        null = (shares != _EMPTY) & ~solid
+        null = (shares > _EMPTY / 2) & ~solid  # eigenvalues of empty places are computed, too, and rounded
         scale = np.where(solid, 1 / np.sqrt(np.where(solid, shares, 1.0)), 0.0)
         return cls(table, vectors * scale[:, :, None], vectors * null[:, :, None] if null.any() else None)
 
