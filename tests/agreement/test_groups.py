@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from anchorline.optimize import Evidence, Problem, Status, sets, solve
+from anchorline.optimize import Evidence, Problem, Status, blocks, sets, solve
 from helpers.attributes import TROUBLES, generate_grouped, generate_thresholds, nested_cuts
 from helpers.oracle import enumerate_objective
 from helpers.proofs import check_against
@@ -32,9 +32,11 @@ def test_exact_is_the_enumerated_optimum_on_attributes(start):
 
 
 @pytest.mark.generated
-@pytest.mark.parametrize("start", range(20_000, 20_000 + SOAK, 20) if SOAK else range(0, 80, 20))
-def test_bounds_alone_prove_the_enumerated_optimum_on_thresholds(start, monkeypatch):
+@pytest.mark.parametrize("n_children", [-1, 1000])  # always exact correlations, and never
+@pytest.mark.parametrize("start", range(20_000, 20_000 + SOAK, 20) if SOAK else range(0, 60, 20))
+def test_bounds_alone_prove_the_enumerated_optimum_on_thresholds(start, n_children, monkeypatch):
     monkeypatch.setattr(sets, "MAX_SETS", 0)  # otherwise such small problems are listed
+    monkeypatch.setattr(blocks, "_FEW_CHILDREN", n_children)
     for seed in range(start, start + 20):
         check(seed, generate_thresholds)
 
@@ -77,13 +79,23 @@ def test_sixty_attributes_with_three_literals_each_are_proved_in_few_nodes():
 def test_fifty_attributes_with_all_thresholds_are_proved_in_few_nodes(n_below, is_rare):
     rng = np.random.default_rng([33, n_below])
     weights = np.array([1.0, 1.0, 1.0, 0.02])  # quantiles, and a few missing values
-    columns = [nested_cuts(5000, 0.27, n_below, 3 - n_below, rng, weights / weights.sum()) for _ in range(50)]
+    columns = [nested_cuts(5000, 0.27, n_below, 3 - n_below, rng, weights) for _ in range(50)]
     columns += [[rng.random(5000) < 0.003]] if is_rare else []
     flips = np.stack([column for own in columns for column in own], axis=1)
     groups = np.repeat(np.arange(len(columns)), [len(own) for own in columns])
     drops = np.tanh(0.3 * flips @ (rng.normal(size=len(groups)) / (1 + groups)))
     evidence = Evidence.from_sample(flips, np.rint(drops * 2**26) / 2**26)
-    solve(Problem(evidence, 5, 0.8, groups=groups), node_limit=400).require_optimal()
+    solve(Problem(evidence, 5, 0.8, groups=groups), node_limit=200).require_optimal()
+
+
+def test_small_samples_with_missing_values_are_proved_in_few_nodes():
+    rng = np.random.default_rng(34)
+    weights = np.array([1.0, 1.0, 0.02])
+    columns = [nested_cuts(1000, 0.27, 1, 1, rng, weights) for _ in range(30)]
+    flips, groups = np.stack([column for own in columns for column in own], axis=1), np.repeat(np.arange(30), 3)
+    drops = np.tanh(0.3 * flips @ (rng.normal(size=90) / (1 + groups)))
+    evidence = Evidence.from_sample(flips, np.rint(drops * 2**26) / 2**26)
+    solve(Problem(evidence, 5, 0.8, groups=groups), node_limit=200).require_optimal()
 
 
 def test_at_a_limit_the_bound_is_still_below_the_optimum():

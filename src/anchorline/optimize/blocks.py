@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from anchorline.optimize.bounds import Bound, Centered, Node, Projection, climb, project
+from anchorline.optimize.bounds import ROUNDING, Bound, Centered, Node, Projection, climb, project
 from anchorline.optimize.gains import Parts
 from anchorline.optimize.groups import (
     Blocks,
@@ -16,6 +16,8 @@ from anchorline.optimize.groups import (
 )
 from anchorline.optimize.sets import few
 
+_MAX_CORRELATED = 200  # all correlations of this many candidates take about as long as a node
+_FEW_CHILDREN = 4  # take less time than tighter bounds do
 _SOLID = 1e-6  # if a candidate keeps a smaller share of its variance, rounding blurs the rest of its group
 
 
@@ -50,26 +52,51 @@ def blocks_of(
     return Blocks(index, table, in_units(inner, units_of(left)[table]), kappa)
 
 
+def correlations_of(
+    centered: Centered, projection: Projection, candidates: np.ndarray
+) -> tuple[np.ndarray, float] | None:
+    """All correlations (n, n) that the chosen literals leave, and a bound on their rounding errors. Cost n^2.
+
+    None if a candidate keeps so little of its variance that rounding blurs them.
+    """
+    left, residuals = projection.variances, projection.residuals
+    if not (left > _SOLID * centered.variances[candidates]).all():
+        return None
+    correlations = centered.covariance[candidates[:, None], candidates] - residuals.T @ residuals
+    units = units_of(left)
+    correlations *= units[:, None] * units
+    np.fill_diagonal(correlations, 1.0)
+    blur = ROUNDING * (1 + len(residuals)) * float((centered.variances[candidates] / left).max())
+    return correlations, blur
+
+
 def screen_groups(
     centered: Centered, projection: Projection, node: Node, cutoff: float
 ) -> tuple[np.ndarray, Bound, float]:
-    """Drop the candidates that no set bounded below ``cutoff`` holds, until few sets or no such ones are left.
+    """Drop the candidates that no set bounded below ``cutoff`` holds, until few sets or most candidates are left.
 
-    Return the others, the last bound, and the smallest bound of the sets that hold a dropped candidate.
+    Return the others, the last bound, and the smallest bound of the sets that hold a dropped candidate. Where the
+    norms of groups leave more than a few children, exact correlations follow, unless there are many candidates.
     """
     candidates, left, multipliers, closed = node.candidates, node.left, node.multipliers, np.inf
-    blocks = blocks_of(centered, projection, node.chosen, candidates)
+    blocks, exact, is_exact = blocks_of(centered, projection, node.chosen, candidates), None, False
     while True:
-        parts = Parts.of(blocks, projection.at(*multipliers)[0], rests_among(node, candidates), left)
+        parts = Parts.of(blocks, projection.at(*multipliers)[0], rests_among(node, candidates), left, exact)
         bound = climb(projection, parts, left, node.limits, multipliers, cutoff)
         if bound.value >= cutoff:
             return candidates[:0], bound, min(closed, bound.value)
         kept, dropped = bound.screen(cutoff, left)
         closed = min(closed, dropped)
-        if few(len(kept), left) or len(kept) == len(candidates):
+        if few(len(kept), left):
             return candidates[kept], bound, closed
+        if 2 * len(kept) > len(candidates):
+            is_last = is_exact or len(kept) > _MAX_CORRELATED
+            if is_last or len(bound.children(cutoff, left)[1]) <= _FEW_CHILDREN:
+                return candidates, bound, closed
+            is_exact = True
         candidates, projection, multipliers = candidates[kept], projection.restrict(kept), bound.multipliers
         blocks = blocks.restrict(kept)
+        exact = correlations_of(centered, projection, candidates) if is_exact else None
 
 
 def rests_among(node: Node, candidates: np.ndarray) -> np.ndarray:

@@ -147,15 +147,10 @@ class Projection:
 
     def base(self, eta: float, mu: float, limits: tuple[float, float]) -> float:
         """``Y' form Y + 2 min(mu low, mu high)``, minus the most that rounding may have added."""
-        y, sizes = np.array([1.0, eta, mu]), np.array([1.0, abs(eta), abs(mu)])
+        y, errors = np.array([1.0, eta, mu]), self.errors + ROUNDING * np.abs(self.form)
         price = 0.0 if mu == 0 else 2 * min(mu * limits[0], mu * limits[1])
         value = float(y @ self.form @ y) + price
-        return value - (float(sizes @ self._blur @ sizes) + ROUNDING * abs(price))
-
-    @cached_property
-    def _blur(self) -> np.ndarray:
-        """Rounding errors of the form and of its products, (3, 3)."""
-        return np.asarray(self.errors + ROUNDING * np.abs(self.form))
+        return value - (float(np.abs(y) @ errors @ np.abs(y)) + ROUNDING * abs(price))
 
     @property
     def common_line(self) -> np.ndarray | None:

@@ -5,16 +5,16 @@ from functools import cached_property
 
 import numpy as np
 
-from anchorline.optimize.groups import ALIGNED, UNBOUNDED, VANISHING, Blocks, Spans, sizes_of
+from anchorline.optimize.dependence import exact_factors
+from anchorline.optimize.groups import ALIGNED, UNBOUNDED, VANISHING, Blocks, Spans, from_rho, sizes_of
 
-_INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 _MAX_RANKS = 4  # rests of a group that its parts lack; each may triple the number of parts
 _LIGHT = 0.2  # the smallest weight of a group, as a share of the largest
 _FLOOR = 1e-50  # added to every gain, so that 0 times an unbounded factor is unbounded
 
 
 def factors(kappa: np.ndarray, weights: np.ndarray, r: int) -> np.ndarray:
-    """``1 / (1 - rho)`` (3, G) of parts of 1, 2 and 3 of the r candidates; rho sums the largest weighted kappa."""
+    """Factors (3, G) of parts of 1, 2 and 3 of the r candidates, from norms ``kappa`` (G, G) of whole groups."""
     n, n_top = len(weights), min(r - 1, len(weights))
     sums = np.zeros((3, n))  # of the r - 1, r - 2 and r - 3 largest
     if n_top > 0:
@@ -23,8 +23,7 @@ def factors(kappa: np.ndarray, weights: np.ndarray, r: int) -> np.ndarray:
         sums_of_largest = np.cumsum(np.sort(top, axis=1)[:, ::-1], axis=1)
         for part, size in enumerate(range(r - 1, max(r - 4, 0), -1)):
             sums[part] = sums_of_largest[:, min(size, n_top) - 1]
-    rho = sums / weights
-    return np.where(rho >= _INDEFINITE, UNBOUNDED, 1 / np.where(rho >= _INDEFINITE, 1.0, 1 - rho))
+    return from_rho(sums / weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ class Parts:
     overlaps: np.ndarray  # (P,) correlations of the pairs
     two: np.ndarray  # (P,) factors of pairs
     more: "Whole | None"  # the largest parts of more than two candidates
-    factors: np.ndarray  # (3, G) of parts of one, two and three candidates
+    weights: np.ndarray  # (G,) that the factors depend on
 
     @cached_property
     def room(self) -> tuple[np.ndarray, bool]:
@@ -54,10 +53,18 @@ class Parts:
         return 6 if len(self.two) else 2
 
     @classmethod
-    def of(cls, blocks: Blocks, y: np.ndarray, rests: np.ndarray, r: int) -> "Parts":
+    def of(
+        cls,
+        blocks: Blocks,
+        y: np.ndarray,
+        rests: np.ndarray,
+        r: int,
+        exact: tuple[np.ndarray, float] | None = None,
+    ) -> "Parts":
         """Split the candidates without the forbidden ``rests`` (c, n) of two or more literals.
 
-        ``y`` (n,) are values of a'Y at multipliers that are about right, which give good weights.
+        ``y`` (n,) are values of a'Y at multipliers that are about right, which give good weights. ``exact`` are
+        all correlations (n, n), with a bound on their rounding errors; otherwise factors are those of groups.
         """
         table, index = blocks.table, blocks.index
         allowed = (table[:, :, None] < table[:, None, :]) & (table >= 0)[:, :, None]
@@ -66,13 +73,18 @@ class Parts:
         begins = table[index[first], 0]
         allowed[index[first], first - begins, second - begins] = False
         owners, i, j = np.nonzero(allowed)
-        pairs = np.stack([table[owners, i], table[owners, j]])
+        pairs, overlaps = np.stack([table[owners, i], table[owners, j]]), blocks.inner[owners, i, j]
         weights = np.maximum.reduceat(np.abs(y), table[:, 0])
         weights = np.maximum(weights, max(_LIGHT * float(weights.max()), 1e-30))
-        each = factors(blocks.kappa, weights, r)
-        more = _largest_parts(blocks, each, rests) if r > 2 and table.shape[1] > 2 else None
-        one, two, overlaps = each[0, index], each[1, owners], blocks.inner[owners, i, j]
-        return cls(table[:, 0], np.bincount(index), index, one, pairs, owners, overlaps, two, more, each)
+        larger, sets = _largest_parts(blocks, rests if r > 2 else None)
+        spans = Spans.of(sets, blocks.inner[larger]) if len(sets) else None
+        if exact is None:
+            each = factors(blocks.kappa, weights, r)
+            one, two, three = each[0, index], each[1, owners], each[2, larger]
+        else:
+            one, two, three = exact_factors(*exact, (index, owners, larger), pairs, spans, weights, r)
+        more = None if spans is None else Whole(larger, spans, three)
+        return cls(table[:, 0], np.bincount(index), index, one, pairs, owners, overlaps, two, more, weights)
 
     def gains(self, y: np.ndarray, lost: np.ndarray, r: int) -> "Gains":
         """Gains of the candidates' values ``y`` (n,) of a'Y, of which rounding may have lost ``lost``."""
@@ -84,30 +96,26 @@ class Whole:
     """Large parts of groups, of which only the gain of the span is known."""
 
     owners: np.ndarray  # (B,) their groups
-    sizes: np.ndarray  # (B,) numbers of literals that they take at least
-    spans: Spans
+    spans: Spans  # of rows of `Blocks.table`, with some candidates replaced by -1
     factors: np.ndarray  # (B,)
-
-    @classmethod
-    def of(
-        cls, blocks: Blocks, each: np.ndarray, owners: np.ndarray, table: np.ndarray, sizes: np.ndarray
-    ) -> "Whole":
-        """Parts of the groups ``owners``, each a row of `Blocks.table` with some candidates replaced by -1.
-
-        ``each`` (3, G) are the factors of parts of one, two and three candidates.
-        """
-        return cls(owners, sizes, Spans.of(table, blocks.inner[owners]), each[np.minimum(sizes, 3) - 1, owners])
 
     def gains(self, y: np.ndarray, lost: np.ndarray) -> np.ndarray:
         """Bounds on the gains (B,)."""
         return np.asarray(self.spans.gains(y, lost) * self.factors)
 
 
-def _largest_parts(blocks: Blocks, each: np.ndarray, rests: np.ndarray) -> Whole | None:
-    """The largest parts of more than two candidates that hold none of their group's first few rests entirely."""
-    owners = np.flatnonzero(np.bincount(blocks.index) > 2)
-    sets, sizes, groups = blocks.table[owners], sizes_of(rests), blocks.index[rests.argmax(axis=1)]
-    order = np.argsort(groups, kind="stable")
+def _largest_parts(blocks: Blocks, rests: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Groups (B,) and candidates (B, m) of the largest parts that hold none of their group's first rests entirely.
+
+    Only parts of more than two candidates count, and none if there are no ``rests``.
+    """
+    counts = np.bincount(blocks.index)
+    if rests is None or counts.max() <= 2:
+        return counts[:0], blocks.table[:0]
+    groups = blocks.index[rests.argmax(axis=1)]
+    counts[groups[counts[groups] == 3]] = 0  # without a candidate of its rest, such a group has two at most
+    owners, rests, groups = np.flatnonzero(counts > 2), rests[counts[groups] > 3], groups[counts[groups] > 3]
+    sets, sizes, order = blocks.table[owners], sizes_of(rests), np.argsort(groups, kind="stable")
     ranks = np.empty(len(rests), dtype=np.intp)  # of the rests of each group
     ranks[order] = np.arange(len(rests)) - np.searchsorted(groups[order], groups[order])
     for rank in range(min(_MAX_RANKS, 1 + int(ranks.max(initial=-1)))):
@@ -120,9 +128,8 @@ def _largest_parts(blocks: Blocks, each: np.ndarray, rests: np.ndarray) -> Whole
         fewer = sets[rows]
         fewer[np.arange(len(rows)), places] = -1
         owners, sets = np.concatenate([owners[~split], owners[rows]]), np.concatenate([sets[~split], fewer])
-    counts = np.count_nonzero(sets >= 0, axis=1)
-    owners, sets = owners[counts > 2], sets[counts > 2]
-    return Whole.of(blocks, each, owners, sets, np.full(len(sets), 3)) if len(sets) else None
+    large = np.count_nonzero(sets >= 0, axis=1) > 2
+    return owners[large], sets[large]
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,7 @@ import numpy as np
 VANISHING = 1e-11  # a share of the variance below this is rounding noise
 ALIGNED = 1e-9  # a remainder below this share of its parts is rounding noise
 UNBOUNDED = 1e100  # stands for a gain without bound; far above every objective, and finite
+_INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 _EMPTY = -1.0  # marks a place of a block without a literal
 _LONG = 0.25  # groups that the chosen literals explain to a larger share are looked at one by one
 _CHEAP = 3.0  # a direction that shifts the sum at a cost this many times below that of a literal makes a circuit
@@ -117,6 +118,12 @@ class Groups:
         index, table = arrange(self.numbers[self.order])
         inner = inside(self.covariance, self.order[table])
         return Blocks(index, table, in_units(inner, units_of(self.variances[self.order])[table]), self.kappa)
+
+
+def from_rho(rho: np.ndarray) -> np.ndarray:
+    """``1 / (1 - rho)``, or a number that stands for no bound."""
+    unbounded = rho >= _INDEFINITE
+    return np.where(unbounded, UNBOUNDED, 1 / np.where(unbounded, 1.0, 1 - rho))
 
 
 def _sets(members: np.ndarray, d: int) -> np.ndarray:

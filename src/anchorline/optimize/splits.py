@@ -7,8 +7,8 @@ import numpy as np
 
 from anchorline.optimize.blocks import blocks_of
 from anchorline.optimize.bounds import Centered, Node, Projection, project
-from anchorline.optimize.gains import Parts, Whole
-from anchorline.optimize.groups import Blocks
+from anchorline.optimize.gains import Parts, Whole, factors
+from anchorline.optimize.groups import Blocks, Spans
 from anchorline.optimize.problem import Variant
 
 
@@ -119,6 +119,7 @@ def _circuit_bounds(
     y, lost = projection.at(eta, 0.0)
     parts = Parts.of(blocks, y, circuits[:0], r)
     gains, sizes, owners = parts.gains(y, lost, r), circuits.sum(axis=1), blocks.index[circuits.argmax(axis=1)]
-    whole = Whole.of(blocks, parts.factors, owners, blocks.table[owners], sizes)
+    each = factors(blocks.kappa, parts.weights, r)[np.minimum(sizes, 3) - 1, owners]
+    whole = Whole(owners, Spans.of(blocks.table[owners], blocks.inner[owners]), each)
     others = gains.others(r, int(sizes.max()))[sizes - 1, owners]
     return np.asarray(projection.base(eta, 0.0, (-np.inf, np.inf)) - whole.gains(y, lost) - others)
