@@ -16,7 +16,7 @@ from anchorline.optimize.groups import (
 )
 from anchorline.optimize.sets import few
 
-_MAX_CORRELATED = 200  # all correlations of this many candidates take about as long as a node
+_MAX_CORRELATED = 200  # candidates; more take longer than a node
 _FEW_CHILDREN = 4  # take less time than tighter bounds do
 _SOLID = 1e-6  # if a candidate keeps a smaller share of its variance, rounding blurs the rest of its group
 
@@ -73,10 +73,11 @@ def correlations_of(
 def screen_groups(
     centered: Centered, projection: Projection, node: Node, cutoff: float
 ) -> tuple[np.ndarray, Bound, float]:
-    """Drop the candidates that no set bounded below ``cutoff`` holds, until few sets or most candidates are left.
+    """Drop the candidates that no set bounded below ``cutoff`` holds, while that drops at least half of them.
 
-    Return the others, the last bound, and the smallest bound of the sets that hold a dropped candidate. Where the
-    norms of groups leave more than a few children, exact correlations follow, unless there are many candidates.
+    Return the others, the last bound, and the smallest bound of the sets that hold a dropped candidate. If less
+    than half is dropped at last, all are returned, and `Bound.children` leaves out the dropped ones. Where norms
+    of groups leave more than a few children, exact correlations follow, unless there are many candidates.
     """
     candidates, left, multipliers, closed = node.candidates, node.left, node.multipliers, np.inf
     blocks, exact, is_exact = blocks_of(centered, projection, node.chosen, candidates), None, False

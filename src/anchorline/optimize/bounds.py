@@ -35,13 +35,12 @@ import numpy as np
 
 from anchorline.optimize.evidence import Evidence, centered_moments
 from anchorline.optimize.gains import Gains, Parts
-from anchorline.optimize.groups import VANISHING, Groups
+from anchorline.optimize.groups import INDEFINITE, VANISHING, Groups
 from anchorline.optimize.problem import Variant
 
 _ALIGNED = 1e-9  # a remaining coefficient below this share of its size is rounding noise
 ROUNDING = 64 * np.finfo(np.float64).eps  # rounding error of a difference, as a share of its two sides
 _NO_BOUND = -1e30  # a bound below this is worthless, because an objective is never negative
-_INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +302,7 @@ class Alone:
     @classmethod
     def of(cls, rho: np.ndarray) -> "Alone":
         """Candidates with sums ``rho`` (n,) of their correlations."""
-        unbounded = rho >= _INDEFINITE
+        unbounded = rho >= INDEFINITE
         return cls(1 / np.where(unbounded, 1.0, 1 - rho), unbounded if unbounded.any() else None)
 
     def gains(self, y: np.ndarray, lost: np.ndarray, r: int) -> "Singles":

@@ -6,8 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from anchorline.optimize.dependence import exact_factors
-from anchorline.optimize.groups import ALIGNED, UNBOUNDED, VANISHING, Blocks, Spans, from_rho, sizes_of
+from anchorline.optimize.groups import ALIGNED, UNBOUNDED, VANISHING, Blocks, Spans, inflation, sizes_of
 
+_MAX_DIRECTIONS = 800  # all their correlations take about as long as five nodes
 _MAX_RANKS = 4  # rests of a group that its parts lack; each may triple the number of parts
 _LIGHT = 0.2  # the smallest weight of a group, as a share of the largest
 _FLOOR = 1e-50  # added to every gain, so that 0 times an unbounded factor is unbounded
@@ -23,7 +24,7 @@ def factors(kappa: np.ndarray, weights: np.ndarray, r: int) -> np.ndarray:
         sums_of_largest = np.cumsum(np.sort(top, axis=1)[:, ::-1], axis=1)
         for part, size in enumerate(range(r - 1, max(r - 4, 0), -1)):
             sums[part] = sums_of_largest[:, min(size, n_top) - 1]
-    return from_rho(sums / weights)
+    return inflation(sums / weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,8 @@ class Parts:
         """Split the candidates without the forbidden ``rests`` (c, n) of two or more literals.
 
         ``y`` (n,) are values of a'Y at multipliers that are about right, which give good weights. ``exact`` are
-        all correlations (n, n), with a bound on their rounding errors; otherwise factors are those of groups.
+        all correlations (n, n), with a bound on their rounding errors; without them, or if there are many parts,
+        factors are those of whole groups.
         """
         table, index = blocks.table, blocks.index
         allowed = (table[:, :, None] < table[:, None, :]) & (table >= 0)[:, :, None]
@@ -78,11 +80,11 @@ class Parts:
         weights = np.maximum(weights, max(_LIGHT * float(weights.max()), 1e-30))
         larger, sets = _largest_parts(blocks, rests if r > 2 else None)
         spans = Spans.of(sets, blocks.inner[larger]) if len(sets) else None
-        if exact is None:
+        if exact is not None and len(index) + len(owners) + sets.size <= _MAX_DIRECTIONS:
+            one, two, three = exact_factors(*exact, (index, owners, larger), pairs, spans, weights, r)
+        else:
             each = factors(blocks.kappa, weights, r)
             one, two, three = each[0, index], each[1, owners], each[2, larger]
-        else:
-            one, two, three = exact_factors(*exact, (index, owners, larger), pairs, spans, weights, r)
         more = None if spans is None else Whole(larger, spans, three)
         return cls(table[:, 0], np.bincount(index), index, one, pairs, owners, overlaps, two, more, weights)
 
@@ -101,13 +103,13 @@ class Whole:
 
     def gains(self, y: np.ndarray, lost: np.ndarray) -> np.ndarray:
         """Bounds on the gains (B,)."""
-        return np.asarray(self.spans.gains(y, lost) * self.factors)
+        return np.asarray((self.spans.gains(y, lost) + _FLOOR) * self.factors)
 
 
 def _largest_parts(blocks: Blocks, rests: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Groups (B,) and candidates (B, m) of the largest parts that hold none of their group's first rests entirely.
 
-    Only parts of more than two candidates count, and none if there are no ``rests``.
+    Only parts of more than two candidates count. If ``rests`` is None, no more than two are taken.
     """
     counts = np.bincount(blocks.index)
     if rests is None or counts.max() <= 2:
@@ -217,11 +219,12 @@ class Gains:
 
     def children(self, base: float, floor: float, cutoff: float, r: int) -> tuple[np.ndarray, np.ndarray, float]:
         """As `bounds.Bound.children`; no bound is below ``floor``."""
-        order = np.argsort(-self.singles, kind="stable")
         reach, increments = self.reach(r), self.increments.copy()
+        alive = np.maximum(base - reach, floor) < cutoff  # no set bounded below the cutoff holds the others
+        order = np.argsort(-self.singles, kind="stable")
+        order = order[alive[order]]
         bounds: list[float] = []
-        alive = np.ones(len(order), dtype=bool)
-        for pos in order[: len(order) - r + 1].tolist():
+        for pos in order[: max(0, len(order) - r + 1)].tolist():
             bound = max(floor, base - sum(_largest(increments, r)[0][:r]))
             if bound >= cutoff:
                 return order, np.array(bounds), bound

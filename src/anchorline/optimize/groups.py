@@ -14,9 +14,9 @@ More generally, with weights :math:`w_g > 0`, it is at most :math:`\kappa_{gh} (
 w_h)`, so that :math:`\rho_g` may be the sum of :math:`\kappa_{gh} w_h / w_g`. Any weights are valid. Large
 weights of groups that gain much keep these gains from growing. For a part of m literals, :math:`\rho_g` is the
 sum of the r - m largest terms. The gain of one literal is :math:`(a_j^\top Y)^2`, that of a pair has a closed
-form, and that of three or more is at most that of the span of the group. The least concave majorant of (0, best
-literal, best pair, span) gives each group at most three *increments*. The r largest increments of all groups
-bound the node.
+form, and that of three or more is at most that of the span of the group, or of its largest parts without some
+forbidden sets. The least concave majorant of (0, best literal, best pair, best span) gives each group at most
+three *increments*. The r largest increments of all groups bound the node.
 
 A *circuit* is a set of literals of one group whose contributions can shift the sum of all contributions at
 almost no cost: a rarely broken literal, or an interval with its two bounds, where a third term does what the
@@ -41,7 +41,7 @@ import numpy as np
 VANISHING = 1e-11  # a share of the variance below this is rounding noise
 ALIGNED = 1e-9  # a remainder below this share of its parts is rounding noise
 UNBOUNDED = 1e100  # stands for a gain without bound; far above every objective, and finite
-_INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
+INDEFINITE = 1 - 1e-9  # a rho from here on may be 1 but for rounding
 _EMPTY = -1.0  # marks a place of a block without a literal
 _LONG = 0.25  # groups that the chosen literals explain to a larger share are looked at one by one
 _CHEAP = 3.0  # a direction that shifts the sum at a cost this many times below that of a literal makes a circuit
@@ -120,9 +120,9 @@ class Groups:
         return Blocks(index, table, in_units(inner, units_of(self.variances[self.order])[table]), self.kappa)
 
 
-def from_rho(rho: np.ndarray) -> np.ndarray:
+def inflation(rho: np.ndarray) -> np.ndarray:
     """``1 / (1 - rho)``, or a number that stands for no bound."""
-    unbounded = rho >= _INDEFINITE
+    unbounded = rho >= INDEFINITE
     return np.where(unbounded, UNBOUNDED, 1 / np.where(unbounded, 1.0, 1 - rho))
 
 

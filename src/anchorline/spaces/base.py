@@ -240,13 +240,13 @@ class Law:
     @cached_property
     def incidence(self) -> np.ndarray:
         """Whether an outcome breaks a literal, (outcomes, literals)."""
+        attributes, ways = self._outcomes
+        numbers = np.full((self.n_attributes, self.breaks.shape[1]), -1)
+        numbers[attributes, ways] = np.arange(len(ways))
         literals, ways = self.breaks.nonzero()
-        owners, possible = self.groups[literals], self.shares > 0
-        numbers = np.cumsum(possible).reshape(possible.shape) - 1  # of the outcomes
-        literals, owners, ways = (part[possible[owners, ways - 1]] for part in (literals, owners, ways - 1))
-        incidence = np.zeros((self.n_literals, np.count_nonzero(possible)), dtype=bool)
-        incidence[literals, numbers[owners, ways]] = True
-        return incidence.T  # contiguous per literal, as its readers need
+        incidence = np.zeros((self.n_literals, 1 + len(attributes)), dtype=bool)
+        incidence[literals, numbers[self.groups[literals], ways]] = True  # -1 is the last column, which is cut off
+        return incidence[:, :-1].T
 
     @cached_property
     def literal_probabilities(self) -> np.ndarray:
