@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from anchorline.spaces.base import Literal
 
 Format = Callable[[str, str], str]
-_PLAIN = {
-    " or takes another one": " or is another value",
-    " or takes a higher one": " or is higher",
-    " or takes a lower one": " or is lower",
-}
 
 
 def if_then(explanation: "Explanation") -> str:
@@ -195,15 +190,28 @@ def _plain(text: str, name: str, interval: str) -> str:
 
     >>> _plain("age keeps its value 41 or takes a higher one", "age", "37 <= age < 48")
     'age stays 41 or is at least 48'
+    >>> _plain("age keeps its value 41 or takes a lower one >= 25", "age", "37 <= age < 48")
+    'age stays 41 or is at least 25 and below 37'
+    >>> _plain("age keeps its value 41 or takes another one < 60", "age", "37 <= age < 48")
+    'age stays 41 or is another value below 60'
     """
     text = text.replace(f"{name} keeps its value ", f"{name} stays ", 1)
     low, _, high = interval.partition(f" <= {name} < ")
-    if high and text.endswith((" or takes a higher one", " or takes a lower one")):
-        kept, _, _ = text.rpartition(" or takes ")
-        return f"{kept} or is {f'at least {high}' if text.endswith('higher one') else f'below {low}'}"
-    for long, short in _PLAIN.items():
-        text = text.replace(long, short, 1)
-    return text
+    others = {
+        "a higher one": f"at least {high}" if high else "higher",
+        "a lower one": f"below {low}" if high else "lower",
+        "another one": "",
+    }
+    kept, found, tail = text.rpartition(" or takes ")
+    which = next((start for start in others if tail.startswith(start)), None)
+    if not found or which is None:
+        return text
+    limit = tail.removeprefix(which)  # such as " >= 25", " < 60" or " with 25 <= age < 60"
+    sign, _, edge = limit.strip().partition(" ")
+    bound = {">=": f"at least {edge}", "<": f"below {edge}"}.get(sign, "")
+    if which == "another one":
+        return f"{kept} or is another value{' of' * (sign == '>=')}{f' {bound}' if bound else limit}"
+    return f"{kept} or is {' and '.join(sorted(filter(None, [others[which], bound])))}"
 
 
 def _all_hold(n: int) -> str:

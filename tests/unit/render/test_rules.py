@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import anchorline as al
@@ -138,6 +139,30 @@ def test_values_that_stay_are_named():
     text = al.Explainer(model, al.Table(frame), output="net").explain(45, k=3).as_rule()
     assert " net; " in text
     assert "lowers it. If age stays 45.5 and debt stays 14, then the predicted net stays" in text
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rule"),
+    [
+        (["x >= 20"], "x stays 25 or is at least 30"),
+        (["x >= 20", "x < 40"], "x stays 25 or is at least 30 and below 40"),
+        (["x >= 10", "x < 30"], "x stays 25 or is at least 10 and below 20"),
+        (["x >= 10"], "x stays 25 or is another value of at least 10"),
+        (["x < 40"], "x stays 25 or is another value below 40"),
+        (["x >= 10", "x < 40"], "x stays 25 or is another value with 10 <= x < 40"),
+        (["x >= 20", "x < 30"], "x stays 25"),
+    ],
+)
+def test_thresholds_say_which_values_a_rule_allows(chosen, rule):
+    frame = pd.DataFrame({"x": np.arange(200) % 50, "y": np.arange(200) % 7})
+    table = al.Table(frame, literals="thresholds", cuts={"x": [10, 20, 30, 40]})
+
+    def model(rows):
+        x = rows["x"].to_numpy()
+        return sum(0.2 * (x >= float(t[5:]) if ">=" in t else x < float(t[4:])) for t in chosen) + 0.0 * x
+
+    e = al.Explainer(model, table, task="number").explain([25, 3], k=1 + len(chosen))
+    assert f"If {rule}, then" in e.as_rule()
 
 
 def test_facts_about_one_attribute_speak_with_one_voice():
