@@ -1,6 +1,7 @@
 """The columns that a model was fitted on, found in a table by their names, and the columns that it ignores."""
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -137,7 +138,10 @@ def transformed_columns(transformer: Any) -> Iterator[tuple[Any, list[int] | Non
     names = [str(name) for name in getattr(transformer, "feature_names_in_", ())]
     for _, part, columns in transformer.transformers_:
         if not isinstance(part, str) or part != "drop":
-            yield part, _numbers(columns, names, int(transformer.n_features_in_))
+            with warnings.catch_warnings():  # scikit-learn 1.6 warns of a format to come, which is read as well
+                warnings.simplefilter("ignore", FutureWarning)
+                numbers = _numbers(columns, names, int(transformer.n_features_in_))
+            yield part, numbers
 
 
 def _numbers(columns: Any, names: Sequence[str], n_columns: int) -> list[int] | None:
