@@ -1,0 +1,129 @@
+"""What an instance is, and what its neighbors are: the base classes of all spaces.
+
+A `Space` knows the kind of instance; a `Neighborhood` is one instance in it. An attribute of a neighbor either keeps
+its own value (-1) or takes that of a *donor*, a row of the attribute's pool: (attributes, n) arrays of donors are what
+a law draws, what becomes model inputs, and what breaks facts.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anchorline.next.facts import Candidates, Fact
+from anchorline.next.laws import Random
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something about a setup that would make explanations misleading: a code, a text, and the columns."""
+
+    code: str
+    text: str
+    columns: tuple[str, ...] = ()
+
+
+class Neighborhood(ABC):
+    """One instance, what may be stated about it, and how its neighbors are drawn.
+
+    ``names`` are those of the attributes. ``is_product`` says whether attributes are drawn independently of each
+    other, so that the moments of facts are known; otherwise they come from the sample.
+    """
+
+    names: tuple[str, ...]
+    is_product: bool = True
+
+    @property
+    @abstractmethod
+    def key(self) -> bytes:
+        """What distinguishes the instance from others, for its streams of random numbers."""
+
+    @property
+    @abstractmethod
+    def instance(self) -> Any:
+        """The instance in plain values, for JSON; `Space.at` accepts it."""
+
+    @property
+    @abstractmethod
+    def original(self) -> Any:
+        """The instance as model input of one row; a copy, which the model may change."""
+
+    @property
+    @abstractmethod
+    def candidates(self) -> Candidates:
+        """The facts that may be stated about the instance."""
+
+    @abstractmethod
+    def fact(self, candidate: int) -> Fact:
+        """Return a candidate as a statement."""
+
+    @abstractmethod
+    def draw(self, n: int, random: Random, replace_probability: float, facts: Sequence[int] = ()) -> np.ndarray:
+        """Return the donors (attributes, n) of n neighbors; -1 where an attribute keeps its own value.
+
+        With ``facts`` (numbers of candidates, at most one per attribute), the attribute of each takes the value of
+        a random row of the pool for which the fact is true, all of them and none favored; every other attribute
+        follows the law. An attribute for whose fact no row of the pool is true keeps its value.
+        """
+
+    @abstractmethod
+    def realize(self, donors: np.ndarray) -> Any:
+        """Return the neighbors with these donors (attributes, n) as model inputs of n rows."""
+
+    @abstractmethod
+    def cells(self, donors: np.ndarray) -> np.ndarray:
+        """Return the cell (views, n) of every neighbor in every view of `candidates`."""
+
+    def listed(
+        self, replace_probability: float, most: int, facts: Sequence[int] = ()
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return all neighbors, as donors (attributes, n), and their probabilities (n,).
+
+        None if there are more than ``most``, or if they cannot be listed.
+        """
+        return None
+
+    @property
+    def rows_per_call(self) -> int:
+        """The most neighbors that the model is given at once, to bound memory."""
+        return 4096
+
+    @property
+    def held(self) -> Mapping[str, str]:
+        """Columns that never change, with the reasons."""
+        return {}
+
+
+class Space(ABC):
+    """A kind of instance. ``noun`` names what facts are about in texts: facts, words or regions."""
+
+    noun: str = "facts"
+    default_k: int = 4
+    names: tuple[str, ...] = ()  # of the columns that a model receives; empty where there are none
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A SHA-256 of everything that determines the neighborhoods, with the kind of space before it."""
+
+    @abstractmethod
+    def at(self, instance: Any) -> Neighborhood:
+        """Return the neighborhood of an instance; raise `InstanceError` if it is not one."""
+
+    def examples(self, most: int = 10_000) -> Iterator[tuple[Any, int]]:
+        """Yield batches of known instances as model inputs, with their number of rows; in a fixed order."""
+        return iter(())
+
+    def examples_with(self, facts: Sequence[Fact], most: int = 10_000) -> np.ndarray:
+        """Return, for each row of `examples`, whether the facts are true of it: booleans (n,)."""
+        return np.zeros(0, dtype=bool)
+
+    def holding(self, reasons: Mapping[str, str]) -> "Space":
+        """Return the space with columns that never change, for reasons of the model."""
+        return self
+
+    def check(self) -> tuple[Finding, ...]:
+        """Return what would make explanations in this space misleading, without asking a model."""
+        return ()
