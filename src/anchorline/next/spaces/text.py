@@ -1,0 +1,334 @@
+"""Texts: a fact states that a word is there, and a neighbor may lack it."""
+
+import copy
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import compress, pairwise
+from typing import Any
+
+import numpy as np
+
+from anchorline.errors import InstanceError, ParameterError
+from anchorline.next.facts import Fact
+from anchorline.next.spaces.base import Space
+from anchorline.next.spaces.two_valued import TwoValued
+from anchorline.spaces.units import Cut, Span, cut, is_symbol
+
+MAX_UNITS = 4000  # an explanation of more says little, and takes gigabytes
+_CALL_CHARACTERS = 2**25  # of one model call
+_LONGEST_QUOTE = 40  # characters of a unit in a statement
+_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+_REPEATED = " and its repeats"
+
+
+class Text(Space):
+    """Texts; the pool of a word is that it is there and that it is absent, wherever it occurs.
+
+    Parameters
+    ----------
+    unit
+        What is taken out: "word", "sentence", or a function that cuts a text into pieces, such as
+        ``jieba.lcut`` for Chinese or the tokenizer of a model; it may also return pairs (start, stop).
+    removed
+        What takes the place of a unit: nothing ("delete"), a mask such as "[MASK]", or a function of the unit that
+        returns its replacement.
+    occurrences
+        "all" takes out a word wherever it occurs; "each" makes every occurrence an attribute of its own.
+
+    Examples
+    --------
+    >>> there = Text().at("Great food, great view!")
+    >>> there.names
+    ('Great', 'food', 'great', 'view')
+    >>> there.realize_flips(np.array([[False, True, False, True]]))
+    ['Great , great !']
+    >>> Text(removed="[MASK]", occurrences="each").at("to be or not to be").names[4]
+    'word 5'
+    """
+
+    default_k = 8
+
+    def __init__(
+        self,
+        unit: str | Cut = "word",
+        removed: str | Callable[[str], str] = "delete",
+        occurrences: str = "all",
+    ) -> None:
+        if unit not in ("word", "sentence") and not callable(unit):
+            raise ParameterError(
+                f"unit is {unit!r}, but it must be 'word', 'sentence', or a function that cuts a text into a list "
+                "of its pieces. Type unit='word'."
+            )
+        if not isinstance(removed, str) and not callable(removed):
+            raise ParameterError(
+                f"removed is {removed!r}, but it must be 'delete', a mask, or a function of a word that returns "
+                "its replacement. Type removed='[MASK]'."
+            )
+        if occurrences not in ("all", "each"):
+            raise ParameterError(
+                f"occurrences is {occurrences!r}, but it must be 'all' or 'each'. Type occurrences='all'."
+            )
+        self.unit, self.removed, self.occurrences = unit, removed, occurrences
+        self.singular = unit if isinstance(unit, str) else "unit"
+        self.noun = f"{self.singular}s"
+        self._inside: tuple[str, tuple[Span, ...]] | None = None
+
+    def within(self, explanation: Any) -> "Text":
+        """Return this space restricted to the units that the facts of an explanation of the same text are about.
+
+        So a long text is explained in two steps: first its sentences, then the words of those that matter.
+        """
+        if not str(explanation.space.get("fingerprint", "")).startswith("text:"):
+            raise ParameterError(
+                "The explanation is not one of a text. Type "
+                "`al.Text().within(al.Explainer(model, al.Text(unit='sentence')).explain(text))`."
+            )
+        pieces = list(explanation.instance)
+        chosen = sorted({place for fact in explanation.facts for place in places_of(pieces, fact)})
+        starts = np.cumsum([0, *map(len, pieces)]).tolist()
+        restricted = copy.copy(self)
+        restricted._inside = (
+            _digest("".join(pieces)),
+            tuple((starts[2 * i + 1], starts[2 * i + 2]) for i in chosen),
+        )
+        return restricted
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the parameters; a function is identified by its name."""
+        parts = (_name(self.unit), _name(self.removed), self.occurrences, self._inside)
+        return "text:" + hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def at(self, instance: Any) -> "TextNeighborhood":
+        """Return the neighborhood of a text, or of the list of its pieces that an explanation records."""
+        recorded = isinstance(instance, list | tuple) and all(isinstance(piece, str) for piece in instance)
+        text = "".join(instance) if recorded else instance
+        if not isinstance(text, str):
+            raise InstanceError(
+                f"The text is of type {type(instance).__name__}; it must be a str. Type "
+                "explainer.explain('one text'), or explainer.explain_many(texts) for several."
+            )
+        pieces = self._pieces(text)
+        if recorded and list(instance) != pieces:
+            raise InstanceError(
+                f"A list of {len(instance)} texts came, but one text is explained at a time. Type "
+                "explainer.explain(texts[0]), or explainer.explain_many(texts). If the list is from a recorded "
+                "explanation, this space cuts its text in another way; pass the same unit as its maker."
+            )
+        return TextNeighborhood(pieces, self)
+
+    def instances(self, texts: Any) -> Sequence[Any]:
+        """Return the texts of a list, an array or a column of a frame, for `Explainer.explain_many`."""
+        if isinstance(texts, str):
+            raise ParameterError(
+                "One text came, but explain_many needs a list of texts. Type explainer.explain(text)."
+            )
+        if hasattr(texts, "columns") or getattr(texts, "ndim", 1) != 1:
+            raise ParameterError(
+                f"A {type(texts).__name__} of several columns came, but a list of texts is needed. Pass one "
+                "column, such as explainer.explain_many(frame['text'])."
+            )
+        to_list = getattr(texts, "to_list", None) or getattr(texts, "tolist", None)
+        return list(texts) if to_list is None else list(to_list())
+
+    def _pieces(self, text: str) -> list[str]:
+        """Return the text cut in pieces: units at odd places, and what is between them at even places."""
+        spans = self._spans(text)
+        ends = [0, *(end for span in spans for end in span), len(text)]
+        return [text[start:stop] for start, stop in pairwise(ends)]
+
+    def _spans(self, text: str) -> list[Span]:
+        if self._inside is None:
+            spans = cut(text, self.unit)
+        else:
+            digest, outer = self._inside
+            if digest != _digest(text):
+                raise InstanceError(
+                    "The text is another one than that of the explanation in within(). Pass the same text, or use "
+                    "al.Text() for a new one."
+                )
+            spans = [
+                (start + first, start + last)
+                for start, stop in outer
+                for first, last in cut(text[start:stop], self.unit)
+            ]
+        if not spans:
+            raise InstanceError(
+                f"The text is {text!r:.60}, which has no {self.noun}; it must have at least one. Pass another "
+                "text, or a function that cuts it: al.Text(unit=list) makes every character a unit."
+            )
+        return spans
+
+
+def places_of(pieces: Sequence[str], fact: Fact) -> list[int]:
+    """Return which units of a recorded text a fact is about, from 0; units are the pieces at odd places.
+
+    Examples
+    --------
+    >>> for space in (Text(), Text(occurrences="each")):
+    ...     there = space.at("to be or not to be")
+    ...     print(places_of(there.instance, there.fact(1)))
+    [1, 5]
+    [1]
+    """
+    units = pieces[1::2]
+    numbered = re.fullmatch(r"(?:word|sentence|unit) (\d+)", fact.attribute.removesuffix(_REPEATED))
+    first = int(numbered[1]) - 1 if numbered else None
+    if first is not None and not fact.attribute.endswith(_REPEATED):
+        return [first]
+    same = _normal(fact.attribute if first is None else units[first])
+    return [place for place, unit in enumerate(units) if _normal(unit) == same]
+
+
+class TextNeighborhood(TwoValued):
+    """A text, and the texts that remain when some of its units are taken out.
+
+    ``pieces`` are the units at odd places, and what is between them at even places.
+    """
+
+    def __init__(self, pieces: Sequence[str], space: Text) -> None:
+        self.pieces, self._space = tuple(pieces), space
+        self._attributes, first = self._numbered()
+        if len(first) > MAX_UNITS:
+            raise InstanceError(
+                f"The text has {len(first):,} {space.noun}; at most {MAX_UNITS:,} can be explained together. "
+                "Explain larger units first, and then the words of those that matter: "
+                "`al.Text().within(al.Explainer(model, al.Text(unit='sentence')).explain(text))`."
+            )
+        counts = np.bincount(self._attributes)
+        self._quotes = [_shortened(self.pieces[2 * place + 1]) for place in first]
+        self.names = tuple(
+            self._name(place, quote, int(count))
+            for place, quote, count in zip(first, self._quotes, counts, strict=True)
+        )
+
+    def _numbered(self) -> tuple[list[int], list[int]]:
+        """Return the attribute of every unit, and the place of the first unit of every attribute."""
+        units = self.pieces[1::2]
+        if self._space.occurrences == "each":
+            return list(range(len(units))), list(range(len(units)))
+        numbers: dict[str, int] = {}
+        attributes, first = list[int](), list[int]()
+        for place, unit in enumerate(units):
+            number = numbers.setdefault(_normal(unit), len(numbers))
+            attributes.append(number)
+            if number == len(first):
+                first.append(place)
+        return attributes, first
+
+    def _name(self, place: int, quote: str, n_repeats: int) -> str:
+        """Return a unit itself, or its number if it is long or one of several that are alike."""
+        space = self._space
+        if space.occurrences == "all" and space.unit != "sentence" and quote == self.pieces[2 * place + 1]:
+            return quote
+        return f"{space.singular} {place + 1}" + (_REPEATED if n_repeats > 1 else "")
+
+    def fact(self, candidate: int) -> Fact:
+        """Return that a unit is there; the value is its text, if need be shortened."""
+        name = self.names[candidate]
+        return Fact(name, name, "present", value=self._quotes[candidate])
+
+    @property
+    def text(self) -> str:
+        """The text itself."""
+        return "".join(self.pieces)
+
+    @property
+    def key(self) -> bytes:
+        """The digest of the text, and how it is cut into units."""
+        cuts = ",".join(map(str, map(len, self.pieces)))
+        return f"text:{_digest(self.text)}:{cuts}".encode()
+
+    @property
+    def original(self) -> list[str]:
+        """The text as a list of one text."""
+        return [self.text]
+
+    @property
+    def instance(self) -> list[str]:
+        """The pieces of the text, which show where its units are."""
+        return list(self.pieces)
+
+    @property
+    def rows_per_call(self) -> int:
+        """Number of texts in one model call: fewer for long texts, to limit the memory."""
+        return max(1, min(super().rows_per_call, _CALL_CHARACTERS // max(1, sum(map(len, self.pieces)))))
+
+    @cached_property
+    def _parts(self) -> tuple[list[str], np.ndarray]:
+        """The parts of which neighbors are joined, and when each is there.
+
+        0 stands for always, 1 + j for as long as attribute j is there, and 1 + d + j for when it is absent.
+        """
+        parts, when, d = [self.pieces[0]], [0], len(self.names)
+        for place, number in enumerate(self._attributes):
+            kept, replacement, rest = self._replaced(place)
+            parts += [kept, replacement, rest]
+            when += [1 + number, 1 + d + number, 0]
+        used = [i for i, part in enumerate(parts) if part]
+        return [parts[i] for i in used], np.array(when, dtype=np.intp)[used]
+
+    def _replaced(self, place: int) -> tuple[str, str, str]:
+        """Return a unit with the white space that leaves with it, what replaces it, and what follows it.
+
+        A deleted unit takes the white space after it along, if white space or the start of the text is before it.
+        A deleted symbol between other characters leaves a space, so that it does not join two words.
+        """
+        before, unit, after = self.pieces[2 * place : 2 * place + 3]
+        removed = self._space.removed
+        if removed != "delete":
+            return unit, removed if isinstance(removed, str) else _replacement(removed, unit), after
+        starts = before[-1:].isspace() if before else place == 0
+        n_spaces = len(after) - len(after.lstrip()) if starts else 0
+        inside = bool(before or place) and bool(after or 2 * place + 3 < len(self.pieces))
+        joins = inside and not before[-1:].isspace() and not after[:1].isspace()
+        gap = " " if joins and is_symbol(unit) else ""
+        return unit + after[:n_spaces], gap, after[n_spaces:]
+
+    def realize_flips(self, flips: np.ndarray) -> list[str]:
+        """Return the texts that remain, one per row of ``flips``."""
+        parts, when = self._parts
+        always = np.ones((len(flips), 1), dtype=bool)
+        shown = np.concatenate([always, ~flips, flips], axis=1)[:, when].view(np.uint8)
+        rows, n = np.ascontiguousarray(shown).tobytes(), len(parts)
+        return ["".join(compress(parts, rows[i * n : (i + 1) * n])) for i in range(len(flips))]
+
+
+def _replacement(removed: Callable[[str], str], unit: str) -> str:
+    replacement = removed(unit)
+    if not isinstance(replacement, str):
+        raise ParameterError(
+            f"removed returned {replacement!r:.60} for {unit!r:.60}, but it must return a text. Return '' to "
+            "delete the unit."
+        )
+    return replacement
+
+
+def _shortened(unit: str) -> str:
+    """Return the beginning of a unit on one line; a combining mark stays with its character."""
+    line = " ".join(unit.split())
+    if len(line) <= _LONGEST_QUOTE:
+        return line
+    end = _LONGEST_QUOTE
+    while end and unicodedata.category(line[end])[0] == "M":
+        end -= 1
+    return line[:end].rstrip() + _ELLIPSIS
+
+
+def _normal(unit: str) -> str:
+    """Return what is the same for units that Unicode only writes differently."""
+    return unicodedata.normalize("NFC", unit)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _name(given: Any) -> str:
+    """Return the identity of a parameter, which may be a function."""
+    if isinstance(given, str):
+        return repr(given)
+    return f"{getattr(given, '__module__', '')}.{getattr(given, '__qualname__', type(given).__qualname__)}"
