@@ -114,6 +114,11 @@ class HypercubeNeighborhood(TwoValued):
         name, true, false = self._statements[candidate]
         return Fact(name, name, "equals", value=true if self.point[candidate] > 0 else false)
 
+    def other(self, attribute: int) -> Any:
+        """Return the other sign of a coordinate, or the statement that it makes true."""
+        _, true, false = self._statements[attribute]
+        return false if self.point[attribute] > 0 else true
+
     @property
     def rows_per_call(self) -> int:
         """Number of neighbors per call of the model: 4,096 up to d = 2,048, and fewer above, to bound memory."""

@@ -26,6 +26,10 @@ class TwoValued(Neighborhood):
     def realize_flips(self, flips: np.ndarray) -> Any:
         """Return model inputs, one per row of ``flips`` (n, attributes), True where a value is the other one."""
 
+    def other(self, attribute: int) -> Any:
+        """Return the other value of an attribute, as `fact` states its own; None if it is then absent."""
+        return None
+
     def realize(self, donors: np.ndarray) -> Any:
         """Return the neighbors with these donors (attributes, n) as model inputs of n rows."""
         return self.realize_flips((np.asarray(donors) == OTHER).T)
