@@ -107,6 +107,11 @@ class Ensemble:
             passed = values < limit if self.strict else values <= limit
         return np.where(np.isnan(values), self.missing_left[node], passed)
 
+    def goes_left(self, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return for pairs of a test and a value of its feature, both (n,), whether the value goes left."""
+        with np.errstate(over="ignore"):
+            return self._pass(nodes, values.astype(self.dtype).astype(np.float64))
+
     def reached(self, features: np.ndarray) -> np.ndarray:
         """Return the leaf of every tree that rows of features (n, m) reach: numbers of nodes, (n, trees).
 
