@@ -1,1 +1,8 @@
-"""Release 0.2, built beside 0.1; it moves to its final place when it is complete."""
+"""Guarantees: limits that hold together at every look, the verdict, and how many neighbors to ask about.
+
+May import: errors, result.explanation.
+"""
+
+from anchorline.next.guarantees.measuring import Measurement, Round
+
+__all__ = ["Measurement", "Round"]
