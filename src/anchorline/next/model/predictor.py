@@ -1,0 +1,350 @@
+"""The black box seen from one instance: checked answers, one output, the decision, and every query counted."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anchorline.errors import AnchorlineError, BudgetError, ParameterError, PredictorError, PredictorOutputError
+from anchorline.model import failures
+from anchorline.model.target import Target
+from anchorline.next.result.explanation import Output
+
+BATCH_ROWS = 4096  # the most rows of one call; fixed, because a model's last bits may depend on the batch it sees
+_ROUNDING = 1e-4  # probabilities that a model sums in float32 may be off by this much
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """A model's answers to n rows: the explained outputs (n,), and whether the decision is that of the instance.
+
+    ``stays`` (n,) is None for numbers without a threshold, about which nothing is decided.
+    """
+
+    outputs: np.ndarray
+    stays: np.ndarray | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """Checked answers: (n,) numbers or labels, or (n, c) class scores with the number (n,) of the named class."""
+
+    values: np.ndarray
+    named: np.ndarray | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How the class that a model names follows from its scores: the highest, or one score's threshold.
+
+    With ``column`` None, the class with the highest score is named; otherwise the class of ``column`` where its
+    score is at least ``threshold``, else the other of two.
+    """
+
+    column: int | None = None
+    threshold: float = 0.0
+
+    def named(self, scores: np.ndarray) -> np.ndarray:
+        """Return the number of the named class per row of (n, c) scores."""
+        if self.column is None:
+            return np.asarray(scores.argmax(axis=1))
+        return np.where(scores[:, self.column] >= self.threshold, self.column, 1 - self.column)
+
+
+class Questions:
+    """How a model is asked, and how its answers are read; it counts every row that it asks about.
+
+    ``rule`` says how the named class follows from scores; None if the model's own `predict` must be asked as well,
+    which then counts as a second answer per row. ``limit`` is the most answers allowed.
+    """
+
+    def __init__(self, target: Target, rule: Rule | None = None, limit: int | None = None) -> None:
+        if not callable(target.ask):
+            raise failures.not_callable(target.ask)
+        self.target, self.limit, self.n_answers = target, limit, 0
+        self._asks_predict = target.rule is not None and "method" in target.rule
+        self._rule = rule
+        self.asks_twice = self._asks_predict and rule is None
+        self.n_columns: int | None = None
+        self.is_known = False  # the kind of answers, after the first one
+
+    @property
+    def per_row(self) -> int:
+        """Number of answers that each row takes."""
+        return 2 if self.asks_twice else 1
+
+    @property
+    def rows_left(self) -> int | None:
+        """How many more rows may be asked about; None if there is no limit."""
+        return None if self.limit is None else max(0, self.limit - self.n_answers) // self.per_row
+
+    def ask(self, inputs: Any, n_rows: int) -> Scores:
+        """Return the model's checked answers to some rows."""
+        if self.limit is not None and self.n_answers + n_rows * self.per_row > self.limit:
+            raise BudgetError(
+                f"{self.n_answers + n_rows * self.per_row} queries are needed, but queries is {self.limit}. Type "
+                "a larger number, or queries='auto'."
+            )
+        self.n_answers += n_rows * self.per_row
+        call = self.target.ask
+        if self._asks_predict and self._rule is not None:
+            call = scores_only(call)
+        answer = checked_answer(call, inputs, n_rows, self.target.task)
+        if answer.ndim == 1:
+            scores = Scores(answer, None)
+        elif self._rule is not None:
+            scores = Scores(answer, self._rule.named(answer))
+        elif self.target.rule is None:
+            scores = Scores(answer, answer.argmax(axis=1))
+        else:
+            scores = Scores(answer[:, :-1], answer[:, -1].astype(np.intp))
+        self._check_kind(scores, n_rows)
+        return scores
+
+    def _check_kind(self, scores: Scores, n_rows: int) -> None:
+        n_columns = None if scores.values.ndim == 1 else scores.values.shape[1]
+        if self.is_known and n_columns != self.n_columns:
+            raise PredictorOutputError.wrong_shape(scores.values.shape, n_rows)
+        self.n_columns, self.is_known = n_columns, True
+
+
+def scores_only(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what answers scores alone, out of what also asks the model's `predict`."""
+    from anchorline.model.cache import CachedModel  # noqa: PLC0415  loads SQLite
+    from anchorline.model.decisions import ByPredict  # noqa: PLC0415
+    from anchorline.model.features import OfColumns  # noqa: PLC0415
+    from anchorline.model.outputs import OfArrays  # noqa: PLC0415
+
+    if isinstance(ask, ByPredict):
+        return ask.scores
+    if isinstance(ask, OfColumns):
+        return OfColumns(scores_only(ask.ask), ask.positions)
+    if isinstance(ask, OfArrays):
+        return OfArrays(scores_only(ask.ask))
+    if isinstance(ask, CachedModel):
+        return CachedModel(scores_only(ask.ask), ask.cache, ask.prefix + b"scores")
+    raise AssertionError(f"{type(ask).__name__} does not wrap a classifier")
+
+
+class Predictor:
+    """A model seen from one instance. The constructor asks nothing; `open` asks about the instance.
+
+    ``threshold``: the decision is "output >= threshold"; None stands for the class that the model names, or for the
+    label. ``output_range``: lowest and highest output, for the limits of what is measured; outputs beyond are refused.
+    """
+
+    prediction: float
+    output: Output
+    output_range: tuple[float, float] | None
+
+    def __init__(
+        self,
+        questions: Questions,
+        threshold: float | None = None,
+        output_range: tuple[float, float] | None = None,
+    ) -> None:
+        self.questions, self.target = questions, questions.target
+        self._threshold, self._given_range = threshold, output_range
+
+    def open(self, original: Any) -> "Predictor":
+        """Ask about the instance, one model input of one row; return the predictor itself."""
+        scores = self.questions.ask(original, 1)
+        answer, target = scores.values, self.target
+        integers = target.task is None and answer.ndim == 1 and answer.dtype.kind in "iub"
+        self.is_label = target.task == "label" or _is_text(answer) or integers
+        self.label = getattr(answer[0], "item", lambda: answer[0])() if self.is_label else None
+        self.class_ = None if scores.named is None or target.task == "number" else int(scores.named[0])
+        self.column = self._column(scores)
+        self._check(answer)
+        self.is_probability = self.class_ is not None and target.scale is None and _are_probabilities(answer)
+        self.prediction = 1.0 if self.is_label else float(self._outputs(answer)[0])
+        self.output_range = self._range()
+        self._check_range(np.array([self.prediction]))
+        self.output = self._describe(answer)
+        return self
+
+    def answer(self, inputs: Any, n_rows: int) -> Answer:
+        """Return the explained output of some rows, and whether the decision is that of the instance."""
+        return self.read(self.questions.ask(inputs, n_rows))
+
+    def read(self, scores: Scores) -> Answer:
+        """Return what answers mean for this instance; answers to other questions of the same model may be read."""
+        if self.is_label:
+            if self.target.task is None and not _is_text(scores.values) and not np.isin(scores.values, (-1, 1)).all():
+                raise failures.other_integer(self.label, scores.values[~np.isin(scores.values, (-1, 1))][0])
+            stays = np.asarray(scores.values == self.label)
+            return Answer(stays.astype(np.float64), stays)
+        if _is_text(scores.values):
+            raise PredictorOutputError.not_numbers(scores.values)
+        outputs = self._outputs(scores.values)
+        self._check_range(outputs)
+        if self._threshold is not None:
+            return Answer(outputs, (outputs >= self._threshold) == (self.prediction >= self._threshold))
+        return Answer(outputs, None if self.class_ is None else np.asarray(scores.named == self.class_))
+
+    def _outputs(self, values: np.ndarray) -> np.ndarray:
+        if self.is_probability:
+            if not _are_probabilities(values):
+                raise failures.not_probabilities()
+            return np.asarray(values[:, self.column].clip(0, 1), dtype=np.float64)
+        return np.asarray(values if values.ndim == 1 else values[:, self.column], dtype=np.float64)
+
+    def _column(self, scores: Scores) -> int | None:
+        column, n_columns = self.target.column, self.questions.n_columns
+        if scores.named is None:
+            if column is not None:
+                raise ParameterError(f"output is {column}, but the model returns one value per row. Leave output out.")
+            return None
+        if column is not None and column >= (n_columns or 0):
+            raise ParameterError(f"output is {column}, but the model returns {n_columns} columns, counted from 0.")
+        if column is None and self.target.task == "number":
+            raise ParameterError(
+                f"The model returns {n_columns} numbers per row, but one is explained. Type output=0, the number "
+                "of one of them, counted from 0."
+            )
+        return int(scores.named[0]) if column is None else column
+
+    def _check(self, answer: np.ndarray) -> None:
+        target, n_columns = self.target, self.questions.n_columns
+        if self.is_label and (self._threshold is not None or self._given_range is not None):
+            raise failures.labels_have_no_range()
+        if n_columns is not None and target.classes is not None and len(target.classes) != n_columns:
+            raise failures.other_number_of_classes(len(target.classes), n_columns)
+        if n_columns is not None and target.classes is None and target.column is None and target.name is not None:
+            raise failures.columns_without_names(target.name, n_columns)
+        if self.is_label and target.labels is not None and self.label not in target.labels:
+            raise failures.unknown_label(target.labels, self.label)
+
+    def _range(self) -> tuple[float, float] | None:
+        """Return lowest and highest possible output; None if they are not known."""
+        if self.is_label or self.is_probability:
+            return 0.0, 1.0
+        return self._given_range or self.target.known_range
+
+    def _check_range(self, outputs: np.ndarray) -> None:
+        if self.output_range is None or self.is_label:
+            return
+        low, high = self.output_range
+        beyond = (outputs < low) | (outputs > high)
+        if beyond.any():
+            raise PredictorOutputError(
+                f"The model's output is {outputs[beyond][0]:g}, outside output_range ({low:g}, {high:g}). Type "
+                "output_range=(lowest, highest) of the model's outputs, or leave it out."
+            )
+
+    def _describe(self, answer: np.ndarray) -> Output:
+        target, classes = self.target, self.target.classes if self.questions.n_columns is not None else None
+        name, unit = split_unit(output_name(target, self.column))
+        labels = None if classes is None else tuple(plain_label(label) for label in classes)
+        kind, decision, runner_up = "number", None, None
+        if self.is_label:
+            kind, name, decision = "label", str(self.label), plain_label(self.label)
+        elif self._threshold is not None:
+            side = "at or above" if self.prediction >= self._threshold else "below"
+            kind, decision = "threshold", f"{side} {self._threshold:g}"
+        elif self.class_ is not None:
+            kind = "class"
+            decision = f"class {self.class_}" if labels is None else labels[self.class_]
+            if answer.shape[1] > 2 and self.is_probability and self.column == self.class_:
+                order = np.argsort(-answer[0], kind="stable")
+                second = int(order[1] if order[0] == self.class_ else order[0])
+                runner_up = f"class {second}" if labels is None else labels[second], float(answer[0, second])
+        return Output(
+            kind=kind,
+            name=name,
+            decision=decision,
+            unit=unit,
+            is_probability=self.is_probability,
+            threshold=self._threshold,
+            classes=labels,
+            runner_up=runner_up,
+            scale=target.scale,
+            low=None if self.output_range is None else self.output_range[0],
+            high=None if self.output_range is None else self.output_range[1],
+        )
+
+
+def split_unit(name: str) -> tuple[str, str]:
+    """Return the name of an output and its unit, which stands in brackets at its end.
+
+    Examples
+    --------
+    >>> split_unit("price [EUR]"), split_unit("price")
+    (('price', 'EUR'), ('price', ''))
+    """
+    text, _, unit = name.removesuffix("]").partition(" [")
+    return (text, unit) if name.endswith("]") and unit and "[" not in unit else (name, "")
+
+
+def checked_answer(model: Callable[[Any], Any], inputs: Any, n_rows: int, task: str | None) -> np.ndarray:
+    """Return the model's checked answers to some rows; errors name the input and the answer."""
+    if isinstance(inputs, np.ndarray) and not inputs.flags.c_contiguous:
+        inputs = inputs.copy(order="C")  # models expect rows in C order, whatever a space builds
+    try:
+        answer = model(inputs)
+    except AnchorlineError:
+        raise  # a model of our own has already explained the error
+    except Exception as error:
+        raise PredictorError(failures.failure_text(error, model, inputs, n_rows)) from error
+    return _as_numbers_or_labels(answer, n_rows, task)
+
+
+def batches(n_rows: int, size: int = BATCH_ROWS) -> Iterator[tuple[int, int]]:
+    """Yield (start, stop) of every model call for n rows; the boundaries are fixed."""
+    for start in range(0, n_rows, size):
+        yield start, min(start + size, n_rows)
+
+
+def _as_numbers_or_labels(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
+    """Return one finite number (or label) per row, or raise a `PredictorOutputError` that quotes the answer."""
+    if answer is None:
+        raise failures.no_answer(n_rows)
+    try:
+        array = np.asarray(answer)
+    except Exception as error:
+        raise PredictorOutputError(f"The predictor's answer cannot be read as an array: {error}") from error
+    if array.shape == (n_rows, 1):
+        array = array[:, 0]
+    if array.shape != (n_rows,) and not (task != "label" and array.ndim == 2 and array.shape[0] == n_rows):
+        raise PredictorOutputError.wrong_shape(array.shape, n_rows)
+    if task == "label" or _is_text(array):
+        if any(label != label for label in array.tolist()):  # noqa: PLR0124  only NaN differs from itself
+            raise failures.nan_label()
+        return array
+    if array.dtype.kind not in "fiub" or array.shape[1:] == (0,):
+        raise PredictorOutputError.not_numbers(array)
+    if array.ndim == 1 and array.dtype.kind in "iub" and task is None and not np.isin(array, (-1, 1)).all():
+        raise failures.integers(array[0])
+    if not np.isfinite(array).all():
+        bad = np.flatnonzero(~np.isfinite(array.reshape(n_rows, -1)).all(axis=1))
+        raise failures.not_finite(array[bad[0]], bad, n_rows)
+    return array
+
+
+def _is_text(array: np.ndarray) -> bool:
+    """Whether the answers are texts, which are labels whatever the task."""
+    return array.ndim == 1 and (array.dtype.kind in "UT" or (array.dtype == object and isinstance(array[0], str)))
+
+
+def _are_probabilities(answer: np.ndarray) -> bool:
+    """Whether the scores of every row are probabilities, up to the rounding of sums of float32."""
+    return bool((answer >= -_ROUNDING).all() and (np.abs(answer.sum(axis=1) - 1) <= _ROUNDING).all())
+
+
+def output_name(target: Target, column: int | None) -> str:
+    """Return the name of an output: the given one, that of its class, or f(x)."""
+    if target.name is not None:
+        return target.name
+    if column is None:
+        return "f(x)"
+    if target.classes is not None:
+        return str(target.classes[column])
+    return f"output {column}" if target.task == "number" else f"class {column}"
+
+
+def plain_label(label: Any) -> str | int | float | bool | None:
+    """Return a label as JSON can hold it; JSON has no infinity."""
+    fits = label is None or isinstance(label, (str, int)) or (isinstance(label, float) and math.isfinite(label))
+    return label if fits else str(label)
