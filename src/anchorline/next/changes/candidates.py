@@ -144,9 +144,9 @@ class Case(ABC):
     def after(self, attribute: int, value: int) -> Any:
         """Return a value as JSON holds it; a tuple for several columns, None if the attribute is then absent."""
 
-    @abstractmethod
-    def fact(self, attribute: int, value: int, *, is_bound: bool) -> Fact | None:
-        """Return what is true of a value and, if it is a bound, of exactly all allowed values beyond it."""
+    def bound(self, attribute: int, value: int) -> Fact | None:
+        """Return a fact that is true of a value and of exactly the training values beyond it, if they have an order."""
+        return None
 
     @abstractmethod
     def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
@@ -175,11 +175,6 @@ class TwoValuedCase(Case):
     def after(self, attribute: int, value: int) -> Any:
         """Return the other value as facts state it, or None if it is that the attribute is absent."""
         return self.neighborhood.other(attribute)
-
-    def fact(self, attribute: int, value: int, *, is_bound: bool) -> Fact | None:
-        """Return the statement about the other value; None if it is that the attribute is absent."""
-        other, name = self.neighborhood.other(attribute), self.neighborhood.names[attribute]
-        return None if other is None else Fact(name, name, "equals", value=other)
 
     def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
         """Return whether the other instance has the other value."""
@@ -281,14 +276,14 @@ class TableCase(Case):
         values = [plain(self.schema.columns[j].taken(row), pick(j, row)) for j in self.positions[attribute]]
         return values[0] if len(values) == 1 else tuple(values)
 
-    def fact(self, attribute: int, value: int, *, is_bound: bool) -> Fact | None:
-        """Return a bound that exactly this training value and those beyond it meet, or that it is this value."""
+    def bound(self, attribute: int, value: int) -> Fact | None:
+        """Return the shortest bound that exactly this training value and those beyond it meet."""
         choice, own, training = self.choices[attribute], self._number(attribute), self.values[attribute].numbers
-        after = self.after(attribute, value)
-        if not is_bound or own is None or training is None or choice.numbers is None:
-            return Fact(choice.name, choice.columns[0], "equals", value=after)
+        if own is None or training is None or choice.numbers is None:
+            return None
         # The cut is between the value and the nearest one towards the row's own, which does not meet the bound.
         kind, limit = self.schema.columns[self.positions[attribute][0]].kind, float(choice.numbers[value])
+        after = self.after(attribute, value)
         shown = after[0] if isinstance(after, tuple) else after
         if choice.sides[value] < 0:
             above = training.searchsorted(limit, side="right")

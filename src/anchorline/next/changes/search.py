@@ -1,7 +1,7 @@
 """The search for changes, level by level: one fact, two facts, and so on, until enough changes turn.
 
 Single facts: a few values per attribute, all if these do not suffice, and then the nearest that turn. Several
-facts: all combinations of the values tried, or the most promising ones first; each that turns is then made smaller.
+facts: all combinations of the values tried, or the most promising first; each that turns is then made smaller.
 Whole training rows: those that differ least from the instance, in that order.
 """
 

@@ -1,0 +1,451 @@
+"""Changes: what would turn a decision, as figures and codes, their JSON, and the sentences derived from them."""
+
+import html
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from types import MappingProxyType
+from typing import Any
+
+from anchorline.errors import CertificateError, FormatError, ParameterError, TamperedError
+from anchorline.next.changes.realism import Realism
+from anchorline.next.changes.search import Level
+from anchorline.next.facts import Fact
+from anchorline.next.result.explanation import Output, Share
+from anchorline.next.result.json_format import read_record, write_record
+from anchorline.render.characters import printable
+from anchorline.result.frames import frame_in
+
+_LIMITS = (">=", ">", "<=", "<")
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One attribute of an example: its values before and after.
+
+    ``after`` is None if the attribute, such as a word, is then absent. Several columns that change together have
+    tuples of values. ``bound`` is a fact such as ``debt < 6,500`` that is true of the new value and of exactly the
+    allowed training values beyond it; None if there are none beyond. ``distance`` is the share of training rows
+    between the two values; see docs/changes.md.
+    """
+
+    attribute: str
+    columns: tuple[str, ...]
+    before: Any
+    after: Any
+    bound: Fact | None
+    distance: float
+
+    def __post_init__(self) -> None:
+        for name in ("before", "after"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counterfactual:
+    """A change that turns the decision.
+
+    ``moves`` are the values of the example, which was asked of the model. ``output`` and ``decision`` are what the
+    model answers to it. ``share`` is the share of all training values that meet the bounds with which the decision
+    turns; None if too few queries were left to measure it, or if the examples are whole rows. ``realism`` compares
+    the example's distance from the nearest training row with that of real rows; None without a training table.
+    """
+
+    moves: tuple[Move, ...]
+    cost: float
+    output: float | None
+    decision: Any
+    share: Share | None
+    realism: Realism | None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The example's new values by column."""
+        pairs: dict[str, Any] = {}
+        for move in self.moves:
+            after = move.after if len(move.columns) > 1 else (move.after,)
+            pairs |= dict(zip(move.columns, after, strict=True))
+        return pairs
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Changes:
+    """What would change a decision, fewest changes first.
+
+    ``prediction`` is the explained output at the instance, None if the model answers labels, and ``output`` says
+    what it is and what the model decides. ``goal`` holds what counts as turned: its ``kind`` and what is
+    ``wanted``. ``levels`` state what was tried of changes of one fact, of two facts, and so on; ``n_attributes``
+    attributes have an allowed value other than the instance's own. ``held`` maps columns that never change to the
+    reasons.
+    """
+
+    options: tuple[Counterfactual, ...]
+    prediction: float | None
+    output: Output
+    goal: Mapping[str, Any]
+    columns: tuple[str, ...]
+    instance: Any
+    held: Mapping[str, str]
+    levels: tuple[Level, ...]
+    n_attributes: int
+    n_queries: int
+    settings: Mapping[str, Any]
+    space: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        for name in ("goal", "instance", "held", "settings", "space", "versions"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)))
+        for contradiction in _contradictions(self):
+            raise CertificateError(contradiction)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Changes.from_json, (self.to_json(),)  # exact, and frozen when read
+
+    def __len__(self) -> int:
+        return len(self.options)
+
+    def __iter__(self) -> Iterator[Counterfactual]:
+        return iter(self.options)
+
+    def __getitem__(self, place: int) -> Counterfactual:
+        return self.options[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Changes) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    @property
+    def fewest(self) -> int | None:
+        """The smallest number of facts of a change that was found, or None if nothing turns."""
+        return min((len(option.moves) for option in self.options), default=None)
+
+    @property
+    def n_ruled_out(self) -> int:
+        """The largest number s for which no change of at most s facts turns, among the values tried."""
+        return self._ruled_out([level.is_complete for level in self.levels])
+
+    @property
+    def n_proved(self) -> int:
+        """The largest number s for which no change of at most s facts turns, among all allowed training values."""
+        return self._ruled_out([level.is_exhaustive for level in self.levels])
+
+    def _ruled_out(self, claims: list[bool]) -> int:
+        ruled_out = 0
+        for level, holds in zip(self.levels, claims, strict=True):
+            if not holds or self.fewest == level.n_facts:
+                break
+            ruled_out = level.n_facts
+        return ruled_out
+
+    def changed(self, place: int = 0) -> dict[str, Any]:
+        """Return the example of an option as a whole row: the instance's values by column, with the changes."""
+        if self.space["kind"] not in ("table", "hypercube"):
+            raise ParameterError(
+                "The instance is not a row of columns, so its example has no values by column. Use the moves of "
+                "the option."
+            )
+        row, values = dict(zip(self.columns, self.instance, strict=True)), self.options[place].values
+        if self.space["kind"] == "hypercube":
+            return row | {name: -row[name] for name in values}
+        return row | values
+
+    @property
+    def are_rows(self) -> bool:
+        """Whether the examples are whole training rows."""
+        return bool(self.settings["examples"] == "rows")
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self, printable))
+
+    def __repr__(self) -> str:
+        return f"Changes({len(self.options)} found, fewest facts: {self.fewest}, {self.n_queries:,} queries)"
+
+    def details(self) -> str:
+        """Return how surely the facts turn the decision, how real the examples are, and what was tried."""
+        return "\n".join(_details(self, printable))
+
+    def _repr_html_(self) -> str:
+        return f'<div class="anchorline"><style>{_style("sum.css")}</style>{_section(self)}</div>'
+
+    def to_html(self) -> str:
+        """Return one self-contained page without script or network."""
+        return (
+            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            '<meta name="generator" content="anchorline"><meta name="referrer" content="no-referrer">'
+            f"<title>What would change it</title><style>{_style('sum.css')}{_style('page.css')}</style></head>"
+            f'<body><main class="anchorline"><header><h1>What would change it?</h1></header>{_section(self)}'
+            "<footer>Made by anchorline. This page is self-contained: it loads nothing and runs no scripts."
+            "</footer></main></body></html>\n"
+        )
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """Return one row per move, as a frame of the given backend."""
+        rows = [(place, option, move) for place, option in enumerate(self.options) for move in option.moves]
+        shares = [option.share for _, option, _ in rows]
+        columns: dict[str, list[Any]] = {
+            "option": [place for place, _, _ in rows],
+            "attribute": [move.attribute for _, _, move in rows],
+            "before": [_shown(move.before) for _, _, move in rows],
+            "after": [_shown(move.after) for _, _, move in rows],
+            "distance": [move.distance for _, _, move in rows],
+            "cost": [option.cost for _, option, _ in rows],
+            "output": [option.output for _, option, _ in rows],
+            "decision": [None if option.decision is None else str(option.decision) for _, option, _ in rows],
+            "share": [None if each is None else each.value for each in shares],
+            "share_low": [None if each is None else each.low for each in shares],
+            "share_high": [None if each is None else each.high for each in shares],
+        }
+        texts = {"attribute", "before", "after", "decision"}
+        kinds = {name: "text" if name in texts else "number" for name in columns} | {"option": "place"}
+        return frame_in(backend, columns, kinds)
+
+    def to_json(self) -> str:
+        """Return sealed JSON with sorted keys, of figures and codes; floats round-trip exactly."""
+        return write_record("changes", self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Changes":
+        """Read what `to_json` wrote; `FormatError` if it is anything else, `TamperedError` if it was changed."""
+        try:
+            return read_record("changes", cls, text)
+        except CertificateError as error:
+            raise TamperedError(f"The changes contradict themselves: {error}") from error
+        except (KeyError, TypeError, AttributeError) as error:
+            raise FormatError(f"Not the JSON of changes: {error!r}") from error
+
+
+def _frozen(value: Any) -> Any:
+    """Return a value that is read-only all the way down."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: _frozen(below) for key, below in value.items()})
+    return tuple(_frozen(below) for below in value) if isinstance(value, list | tuple) else value
+
+
+def _contradictions(changes: Changes) -> Iterator[str]:
+    """Yield what contradicts itself: sizes, order, columns that exist and may change, and the goal."""
+    used = [[column for move in option.moves for column in move.columns] for option in changes]
+    sizes = [len(option.moves) for option in changes]
+    most = changes.settings["k"] or len(changes.columns)
+    held = {*changes.held, *changes.settings["fixed"]}
+    if changes.space["kind"] in ("table", "hypercube") and len(changes.columns) != len(changes.instance):
+        yield "The instance has another number of values than there are columns."
+    if sizes != sorted(sizes) or not all(0 < size <= most for size in sizes):
+        yield "A change has more facts than allowed, or than one that comes after it."
+    if not all(len(each) == len({*each}) and {*each} <= {*changes.columns} for each in used):
+        yield "A change moves a column twice, or one that does not exist."
+    if held & {column for each in used for column in each}:
+        yield "A change moves a column that is held."
+    if not all(_is_reached(changes, option) for option in changes):
+        yield "The answer to an example does not reach the goal."
+    if [level.n_facts for level in changes.levels] != list(range(1, len(changes.levels) + 1)):
+        yield "The levels are not in order."
+
+
+def _is_reached(changes: Changes, option: Counterfactual) -> bool:
+    """Return whether an example's answer, as stated, reaches the goal, as stated."""
+    kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], option.output
+    if kind not in _LIMITS:
+        return bool((option.decision == wanted) == (kind in ("class", "label")))
+    if output is None:
+        return False
+    return bool({">=": output >= wanted, ">": output > wanted, "<=": output <= wanted, "<": output < wanted}[kind])
+
+
+# Sentences; ``escape`` makes text from data safe to print or to show on a page
+
+
+def _lines(changes: Changes, escape: Any) -> list[str]:
+    """Return what would turn the decision: one sentence for one change, a line per change for several."""
+    options, turned = changes.options, _turned(changes, escape)
+    if not options:
+        most = changes.settings["k"] or len(changes.columns)
+        if changes.are_rows:
+            return [f"No row of the table that was tried {turned[1]}."]
+        if changes.n_proved >= min(most, changes.n_attributes):
+            return [f"No change of {_up_to(most)} {turned[1]}."]
+        return [f"No change that was tried {turned[1]}."]
+    if len(options) == 1:
+        count = _counted(len(options[0].moves), "change")
+        lines = [f"{turned[0]} with {count}: {_option_text(changes, options[0], escape)}."]
+    else:
+        lines = [f"{turned[0]} with any of these changes:"]
+        lines += [f"  {_option_text(changes, option, escape)}" for option in options]
+    if changes.are_rows:
+        lines.append("With these values, it is a row of the table.")
+    elif (changes.fewest or 0) > 1 and changes.n_proved >= (changes.fewest or 0) - 1:
+        lines.append("No single change does it." if changes.fewest == 2 else "No smaller change does it.")
+    return lines
+
+
+def _turned(changes: Changes, escape: Any) -> tuple[str, str]:
+    """Return what happens, as the beginning of a sentence and as the end of one that denies it."""
+    kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], changes.output
+    if kind in _LIMITS:
+        name = _name(output, escape)
+        subject = name if output.is_probability else f"The model's {name}"
+        does = {">=": "reaches", ">": "rises above", "<=": "falls to", "<": "falls below"}[kind]
+        does += f" {_number(wanted)}{_unit(output)}"
+        return f"{subject} {does}", f"makes it that {subject[0].lower() + subject[1:]} {does}".replace("p(", "P(")
+    decisions = {option.decision for option in changes} if changes.options else {wanted}
+    if kind in ("class", "label") or (len(decisions) == 1 and changes.options):
+        label = escape(str(wanted if kind in ("class", "label") else next(iter(decisions))))
+        return f"The model's decision becomes {label}", f"makes the model's decision {label}"
+    return "The model's decision changes", "changes the model's decision"
+
+
+def _option_text(changes: Changes, option: Counterfactual, escape: Any) -> str:
+    """Return what changes, and what the model then answers."""
+    moves = " and ".join(_move_text(changes, move, escape) for move in option.moves)
+    several = changes.goal["kind"] not in _LIMITS and len({each.decision for each in changes}) > 1
+    answers = [escape(str(option.decision))] if several else []
+    if option.output is not None:
+        number = f"{_answer(changes, option.output)}{_unit(changes.output)}"
+        answers.append(f"{_name(changes.output, escape)} = {number}")
+    return f"{moves} (then {', '.join(answers)})" if answers else moves
+
+
+def _move_text(changes: Changes, move: Move, escape: Any) -> str:
+    """Return one attribute's change: ``debt 6,480 instead of 9,000``."""
+    if changes.space["kind"] not in ("table", "hypercube"):
+        shown = escape(str(move.before))
+        return f'without "{shown}"' if changes.space["kind"] == "text" else f"without {shown}"
+    if isinstance(move.after, tuple):
+        pairs = zip(move.columns, move.after, move.before, strict=True)
+        return " and ".join(f"{escape(c)} {escape(_shown(a))} instead of {escape(_shown(b))}" for c, a, b in pairs)
+    if changes.space["kind"] == "hypercube":
+        if isinstance(move.after, str):  # a statement, which names what it is about
+            return f"{escape(move.after)} instead of {escape(str(move.before))}"
+        return f"{escape(move.attribute)} = {move.after:+d} instead of {move.before:+d}"
+    return f"{escape(move.attribute)} {escape(_shown(move.after))} instead of {escape(_shown(move.before))}"
+
+
+def _details(changes: Changes, escape: Any) -> list[str]:
+    lines = []
+    for place, option in enumerate(changes, start=1):
+        bounds = [move.bound for move in option.moves if move.bound is not None]
+        if option.share is not None and bounds:
+            names = {name for move in option.moves for name in (move.attribute, *move.columns)}
+            value = "allowed training value" if names & {*changes.settings["allowed"]} else "training value"
+            facts = " and ".join(_bound_text(move, escape) for move in option.moves)
+            lines.append(f"Change {place}, with bounds: {facts} {_share_text(option.share, value)}.")
+        if option.realism is not None and not changes.are_rows:
+            real = option.realism
+            lines.append(
+                f"Change {place}: distance from the nearest training row {real.distance:.3f}; of real rows, the "
+                f"median is {real.typical:.3f}, and {real.share:.0%} are at least as far from theirs."
+            )
+    if changes.settings["toward"] is not None:
+        lines.append("Only values of the other case were allowed.")
+    return [*lines, *_tried(changes)]
+
+
+def _share_text(share: Share, value: str) -> str:
+    """Return with which share of the training values that meet the bounds the decision turns."""
+    if share.is_exact and share.value == 1:
+        return f"turns it with every {value} ({share.n:,} tried)"
+    if share.is_exact:
+        return f"turns it with {share.value:.1%} of the {value}s (all {share.n:,} tried)"
+    return f"turns it with {share.low:.1%} to {share.high:.1%} of the {value}s ({share.n:,} drawn)"
+
+
+def _tried(changes: Changes) -> list[str]:
+    """Return what is proven about smaller changes, what was left untried, and the number of queries."""
+    lines, n, proven = [], changes.n_attributes, changes.n_proved
+    if changes.are_rows:
+        tried, total = (sum(each) for each in zip(*[(e.n_tried, e.n_total) for e in changes.levels], strict=True))
+        if proven:
+            lines.append(f"Proven: no allowed row of the table that differs in {_up_to(proven)} does it.")
+        return [*lines, f"Tried: {tried:,} of {total:,} rows of the table; {changes.n_queries:,} queries."]
+    if proven:
+        by = " by the leaves of the trees" if changes.levels[proven - 1].by_leaves else ""
+        lines.append(f"Proven{by}: no change of {_up_to(proven)} does it.")
+    if changes.n_ruled_out > proven:
+        lines.append(f"No change of {_up_to(changes.n_ruled_out)} does it among the values tried.")
+    parts = [f"{e.n_tried:,} of {e.n_total:,} changes of {_counted(e.n_facts, 'fact')}" for e in changes.levels]
+    return [*lines, f"Tried: {', '.join(parts)}, of {_counted(n, 'attribute')}; {changes.n_queries:,} queries."]
+
+
+def _bound_text(move: Move, escape: Any) -> str:
+    if move.bound is None:
+        return f"{escape(move.attribute)} = {escape(_shown(move.after))}"
+    sign, limit = (">=", move.bound.low) if move.bound.kind == "at_least" else ("<", move.bound.high)
+    return f"{escape(move.bound.column)} {sign} {_shown(limit)}"
+
+
+def _section(changes: Changes) -> str:
+    def escape(text: str) -> str:
+        return f"<bdi>{html.escape(printable(text), quote=True)}</bdi>"
+
+    first, *others = _lines(changes, escape)
+    items = "".join(f"<li>{line.strip()}</li>" for line in others if line.startswith("  "))
+    notes = "".join(f"<p>{line}</p>" for line in others if not line.startswith("  "))
+    details = "".join(f"<p>{line}</p>" for line in _details(changes, escape))
+    listed = f"<ul>{items}</ul>" if items else ""
+    folded = f"<details><summary>Details</summary>{details}</details>"
+    return f"<section><p>{first}</p>{listed}{notes}{folded}</section>"
+
+
+def _style(name: str) -> str:
+    return resources.files("anchorline.render").joinpath(name).read_text(encoding="utf-8")
+
+
+def _name(output: Output, escape: Any) -> str:
+    """Return the name of the output for readers, such as ``P(declined)`` if it is the probability of a class."""
+    name = escape(output.name)
+    if output.is_probability:
+        return f"P({name})"
+    if output.scale is not None:
+        return f"{output.scale} of {name}"
+    return f"score of {name}" if output.kind == "class" else str(name)
+
+
+def _unit(output: Output) -> str:
+    return f" {printable(output.unit)}" if output.unit else ""
+
+
+def _answer(changes: Changes, output: float) -> str:
+    """Return an output with two decimals if it is a probability, and more if these would hide that it turned."""
+    if not changes.output.is_probability:
+        return _number(output)
+    limit = changes.goal["wanted"] if changes.goal["kind"] in _LIMITS else 0.5
+    text = f"{output:.2f}"
+    return text if float(text) != limit else f"{output:.4g}"
+
+
+def _number(value: float) -> str:
+    """Return a number as a person would write it: five digits or the whole part, thousands apart."""
+    if value != value or abs(value) in (float("inf"),):  # noqa: PLR0124  NaN
+        return str(value)
+    if isinstance(value, int) or abs(value) >= 10_000:
+        return f"{value:,.0f}"
+    text = f"{value:.5g}"
+    return text if "e" in text else f"{float(text):,}".removesuffix(".0")
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a person would write it; dates without a time of day at midnight."""
+    if value is None:
+        return "missing"
+    if isinstance(value, tuple):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        text = str(value).removesuffix(".000000")
+        return text.removesuffix("T00:00:00") if text[:1].isdigit() else text
+    whole = f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    return whole if "e" in whole or isinstance(value, int) else f"{float(f'{value:.6g}'):,}".removesuffix(".0")
+
+
+def _counted(n: int, noun: str) -> str:
+    number = _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
+    return f"{number} {noun}" if n == 1 else f"{number} {noun}s"
+
+
+def _up_to(n: int) -> str:
+    return "one fact" if n == 1 else f"up to {_counted(n, 'fact')}"
