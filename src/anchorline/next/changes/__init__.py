@@ -1,1 +1,4 @@
-"""Release 0.2, built beside 0.1; it moves to its final place when it is complete."""
+"""What would change a decision: the values one may change to, the search, its result, and its verification.
+
+May import: errors, facts, guarantees, laws, model, render, result, spaces.
+"""

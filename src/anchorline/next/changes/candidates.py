@@ -64,35 +64,36 @@ class Values:
         return float(below + until) / (2 * max(1, int(self.counts.sum())))
 
 
-_VALUES: weakref.WeakKeyDictionary[Schema, dict[tuple[int, ...], Values]] = weakref.WeakKeyDictionary()
+_Known = dict[tuple[tuple[int, ...], int | None], Values]
+_VALUES: weakref.WeakKeyDictionary[Schema, _Known] = weakref.WeakKeyDictionary()
 
 
-def distinct_values(schema: Schema, positions: tuple[int, ...]) -> Values:
+def distinct_values(schema: Schema, positions: tuple[int, ...], view: int | None = None) -> Values:
     """Return the distinct values of columns that change together; they are computed once per table.
 
-    They are ordered if all columns hold numbers or dates that rise and fall together.
+    They are ordered by the column ``view`` if it holds numbers or dates, each of which belongs to one value.
     """
     known = _VALUES.setdefault(schema, {})
-    if positions not in known:
-        columns = [schema.columns[j] for j in positions]
-        codes = [_codes(column) for column in columns]
-        present = np.flatnonzero(np.all([each >= 0 for each in codes], axis=0))
-        joined = codes[0][present]
-        for each in codes[1:]:  # one number per combination
-            joined = np.unique(joined * (each.max() + 1) + each[present], return_inverse=True)[1].reshape(-1)
-        _, first, inverse, counts = np.unique(joined, return_index=True, return_inverse=True, return_counts=True)
-        ids, rows, numbers, places = np.full(schema.n_rows, -1, dtype=np.intp), present[first], None, None
-        ids[present] = inverse
-        steps = np.diff([each[rows] for each in codes], axis=1)
-        if all(column.kind in (NUMBER, DATE) for column in columns) and _all_one_way(steps):
-            numbers = columns[0].values[rows] + 0.0
-            places = (np.cumsum(counts) - counts / 2) / max(1, len(present))
-        known[positions] = Values(rows, counts, ids, numbers, places)
-    return known[positions]
-
-
-def _all_one_way(steps: np.ndarray) -> bool:
-    return all((step > 0).all() or (step < 0).all() for step in steps)
+    if (positions, view) in known:
+        return known[positions, view]
+    codes = [_codes(schema.columns[j]) for j in positions]
+    present = np.flatnonzero(np.all([each >= 0 for each in codes], axis=0))
+    joined = codes[0][present]
+    for each in codes[1:]:  # one number per combination
+        joined = np.unique(joined * (each.max() + 1) + each[present], return_inverse=True)[1].reshape(-1)
+    _, first, inverse, counts = np.unique(joined, return_index=True, return_inverse=True, return_counts=True)
+    ids, rows = np.full(schema.n_rows, -1, dtype=np.intp), present[first]
+    ids[present] = inverse
+    found = Values(rows, counts, ids)
+    if view is not None and schema.columns[view].kind in (NUMBER, DATE):
+        numbers = schema.columns[view].values[rows] + 0.0
+        order = np.argsort(numbers, kind="stable")
+        rows, counts, numbers = rows[order], counts[order], numbers[order]
+        if (numbers[1:] > numbers[:-1]).all():
+            ids[present] = np.argsort(order)[inverse]
+            found = Values(rows, counts, ids, numbers, (np.cumsum(counts) - counts / 2) / max(1, len(present)))
+    known[positions, view] = found
+    return found
 
 
 def _codes(column: Column) -> np.ndarray:
@@ -145,7 +146,7 @@ class Case(ABC):
         """Return a value as JSON holds it; a tuple for several columns, None if the attribute is then absent."""
 
     def bound(self, attribute: int, value: int) -> Fact | None:
-        """Return a fact that is true of a value and of exactly the training values beyond it, if they have an order."""
+        """Return a fact that is true of a value and of exactly the values beyond it; None without an order."""
         return None
 
     @abstractmethod
@@ -186,14 +187,15 @@ class TwoValuedCase(Case):
 class TableCase(Case):
     """A row of a table, whose attributes may take the values of training rows.
 
-    ``attributes`` are names and positions of columns that change together. ``row`` is the row as native columns,
-    ``cells`` as columns of one value each, and ``instance`` in plain values.
+    ``attributes`` are names, positions of the columns that change together, and the position of the one column by
+    which they are ordered, or None. ``row`` is the row as native columns, ``cells`` as columns of one value each,
+    and ``instance`` in plain values.
     """
 
     def __init__(
         self,
         schema: Schema,
-        attributes: Sequence[tuple[str, tuple[int, ...]]],
+        attributes: Sequence[tuple[str, tuple[int, ...], int | None]],
         row: Sequence[Any],
         cells: Sequence[Column],
         instance: Sequence[Any],
@@ -203,9 +205,10 @@ class TableCase(Case):
     ) -> None:
         self.schema, self.row, self.cells, self.instance = schema, row, cells, instance
         self.columns, self.held, self.is_realistic = schema.names, held, is_realistic
-        self.positions = tuple(positions for _, positions in attributes)
-        self.values = tuple(distinct_values(schema, positions) for positions in self.positions)
-        self.choices = tuple(self._choice(a, name) for a, (name, _) in enumerate(attributes))
+        self.positions = tuple(positions for _, positions, _ in attributes)
+        self.views = tuple(view for _, _, view in attributes)
+        self.values = tuple(distinct_values(schema, positions, view) for _, positions, view in attributes)
+        self.choices = tuple(self._choice(a, name) for a, (name, _, _) in enumerate(attributes))
 
     def _choice(self, a: int, name: str) -> Choice:
         """Return an attribute's values other than the row's own."""
@@ -224,13 +227,13 @@ class TableCase(Case):
         return Choice(name, columns, kind, values.rows[other], values.counts[other], distances, sides, numbers)
 
     def _number(self, a: int) -> float | None:
-        """Return the row's own number or date of an ordered attribute, if it is one that training rows explain."""
-        cells = [self.cells[j] for j in self.positions[a]]
-        if self.values[a].numbers is None or any(bool(cell.missing[0]) for cell in cells):
+        """Return the row's own number or date of an ordered attribute; None if it has none, or is not in order."""
+        view, missing = self.views[a], any(bool(self.cells[j].missing[0]) for j in self.positions[a])
+        if view is None or self.values[a].numbers is None or missing:
             return None
-        if len(cells) > 1 and not self._same(a, self.values[a].rows, self.cells).any():
+        if len(self.positions[a]) > 1 and not self._same(a, self.values[a].rows, self.cells).any():
             return None  # a combination that no training row has is not between others
-        return float(cells[0].values[0])
+        return float(self.cells[view].values[0])
 
     def _same(self, a: int, rows: np.ndarray, cells: Sequence[Column]) -> np.ndarray:
         """Return which training rows have the values of some cells in an attribute."""
@@ -279,20 +282,21 @@ class TableCase(Case):
     def bound(self, attribute: int, value: int) -> Fact | None:
         """Return the shortest bound that exactly this training value and those beyond it meet."""
         choice, own, training = self.choices[attribute], self._number(attribute), self.values[attribute].numbers
-        if own is None or training is None or choice.numbers is None:
+        view = self.views[attribute]
+        if own is None or view is None or training is None or choice.numbers is None:
             return None
         # The cut is between the value and the nearest one towards the row's own, which does not meet the bound.
-        kind, limit = self.schema.columns[self.positions[attribute][0]].kind, float(choice.numbers[value])
-        after = self.after(attribute, value)
-        shown = after[0] if isinstance(after, tuple) else after
+        column, limit = self.schema.columns[view], float(choice.numbers[value])
+        row = choice.rows[value : value + 1]
+        shown, name = plain(column.taken(row), self.schema.natives.pick(view, row)), self.schema.names[view]
         if choice.sides[value] < 0:
             above = training.searchsorted(limit, side="right")
             nearest = min(float(training[above]), own) if above < len(training) else own
-            high = _cut(limit, nearest, nearest, kind)
-            return Fact(choice.name, choice.columns[0], "below", high=high, value=shown)
+            high = _cut(limit, nearest, nearest, column.kind)
+            return Fact(choice.name, name, "below", high=high, value=shown)
         below = training.searchsorted(limit, side="left") - 1
         nearest = max(float(training[below]), own) if below >= 0 else own
-        return Fact(choice.name, choice.columns[0], "at_least", low=_cut(nearest, limit, limit, kind), value=shown)
+        return Fact(choice.name, name, "at_least", low=_cut(nearest, limit, limit, column.kind), value=shown)
 
     def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
         """Return which values are those of another row; none if that row's value is missing."""

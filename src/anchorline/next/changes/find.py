@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,9 @@ import numpy as np
 from anchorline._version import __version__
 from anchorline.errors import ParameterError, unknown_keyword
 from anchorline.guarantees.intervals import binomial_interval
+from anchorline.model.trees import Reading
 from anchorline.next.changes.candidates import Candidates, Case, Change, Price, TwoValuedCase, Wishes
+from anchorline.next.changes.leaves import MIN_QUERIES, LeafAnswers, leaves_of, search_leaves
 from anchorline.next.changes.questions import ChangeQuestions, Goal, Reply, goal_of
 from anchorline.next.changes.realism import Nearby
 from anchorline.next.changes.result import Changes, Counterfactual, Move
@@ -160,13 +162,16 @@ def find_changes(
     predictor: Predictor,
     instance: Any,
     settings: ChangeSettings,
-    check: Callable[[], None] = lambda: None,
+    reading: Reading | None = None,
+    check: Callable[[], object] | None = None,
 ) -> Changes:
     """Find changes of few facts that turn the decision, and measure each of them.
 
-    The predictor has not been opened; its limit of answers is that of the settings. ``check`` is called before
-    every call of the model, and may raise.
+    The predictor has not been opened; its limit of answers is that of the settings. ``reading`` are the trees of
+    the model, whose leaves then decide instead of queries; of a boosted classifier, its margins. ``check`` is
+    called in every loop, and may raise to interrupt.
     """
+    check = check or (lambda: None)
     neighborhood = space.at(instance)
     toward = None if settings.toward is None else space.at(settings.toward)
     wishes = Wishes(settings.fixed, settings.allowed, settings.direction, toward, settings.cost)
@@ -177,7 +182,10 @@ def find_changes(
     questions = ChangeQuestions(
         candidates, predictor, goal, _search_limit(settings), neighborhood.rows_per_call, check
     )
-    outcome = _search(questions, settings)
+    leaves = _leaves(questions, reading, settings, neighborhood)
+    if leaves is not None:
+        questions = replace(questions, candidates=replace(candidates, cell=leaves.cells))
+    outcome = _search(questions, settings, leaves)
     options = _options(questions.with_limit(settings.queries), outcome.found, settings, neighborhood)
     return Changes(
         options=options,
@@ -196,10 +204,24 @@ def find_changes(
     )
 
 
-def _search(questions: ChangeQuestions, settings: ChangeSettings) -> Search:
+def _leaves(
+    questions: ChangeQuestions, reading: Reading | None, settings: ChangeSettings, neighborhood: Neighborhood
+) -> LeafAnswers | None:
+    """Return the trees that decide instead of queries, if they can."""
+    candidates = questions.candidates
+    is_simple = settings.examples == "values" and candidates.price is None and not candidates.case.is_realistic
+    if reading is None or not is_simple or settings.queries < MIN_QUERIES:
+        return None
+    return leaves_of(questions, reading, neighborhood.original)
+
+
+def _search(questions: ChangeQuestions, settings: ChangeSettings, leaves: LeafAnswers | None) -> Search:
+    n, most = settings.n, settings.most
     if settings.examples == "rows":
-        return search_rows(questions, settings.n, settings.most)
-    return search_values(questions, settings.n, settings.most or MOST_FACTS, settings.max_values)
+        return search_rows(questions, n, most)
+    if leaves is not None:
+        return search_leaves(questions, leaves, n, most or MOST_FACTS)
+    return search_values(questions, n, most or MOST_FACTS, settings.max_values)
 
 
 def _search_limit(settings: ChangeSettings) -> int:

@@ -180,7 +180,7 @@ class ChangeQuestions:
     goal: Goal
     limit: int
     rows_per_call: int
-    check: Callable[[], None]
+    check: Callable[[], object]
     alone: dict[int, tuple[Reply, int]] = field(default_factory=dict)
     turned: dict[Change, tuple[Reply, int]] = field(default_factory=dict)
 

@@ -45,7 +45,7 @@ class Rows:
     def of(cls, schema: Schema, positions: tuple[int, ...]) -> "Rows":
         """Return the rows of a table among which the nearest are sought, and the distances of some from theirs."""
         kept = np.unique(np.linspace(0, schema.n_rows - 1, min(schema.n_rows, _MAX_ROWS)).astype(np.intp))
-        values = tuple(distinct_values(schema, (j,)) for j in positions)
+        values = tuple(distinct_values(schema, (j,), j) for j in positions)
         numbers = np.stack([_numbers(each, each.ids[kept]) for each in values])
         rows = cls(values, numbers, np.zeros(0))
         some = np.unique(np.linspace(0, len(kept) - 1, min(len(kept), _MAX_REAL)).astype(np.intp))

@@ -1,7 +1,8 @@
 """Changes: what would turn a decision, as figures and codes, their JSON, and the sentences derived from them."""
 
 import html
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
@@ -11,14 +12,19 @@ from anchorline.errors import CertificateError, FormatError, ParameterError, Tam
 from anchorline.next.changes.realism import Realism
 from anchorline.next.changes.search import Level
 from anchorline.next.facts import Fact
+from anchorline.next.render.digits import exact_number
+from anchorline.next.render.statements import fact_text, shown, value_text
 from anchorline.next.result.explanation import Output, Share
 from anchorline.next.result.json_format import read_record, write_record
-from anchorline.render.characters import printable
 from anchorline.result.frames import frame_in
 
 _LIMITS = (">=", ">", "<=", "<")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_DATE = re.compile(r"\d{4,}-\d\d-\d\dT[\d:.]+")
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+Escape = Callable[[str], str]
+"""Makes text from data safe to print or to show on a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,14 +166,14 @@ class Changes:
         return bool(self.settings["examples"] == "rows")
 
     def __str__(self) -> str:
-        return "\n".join(_lines(self, printable))
+        return "\n".join(_lines(self, shown))
 
     def __repr__(self) -> str:
         return f"Changes({len(self.options)} found, fewest facts: {self.fewest}, {self.n_queries:,} queries)"
 
     def details(self) -> str:
         """Return how surely the facts turn the decision, how real the examples are, and what was tried."""
-        return "\n".join(_details(self, printable))
+        return "\n".join(_details(self, shown))
 
     def _repr_html_(self) -> str:
         return f'<div class="anchorline"><style>{_style("sum.css")}</style>{_section(self)}</div>'
@@ -192,8 +198,8 @@ class Changes:
         columns: dict[str, list[Any]] = {
             "option": [place for place, _, _ in rows],
             "attribute": [move.attribute for _, _, move in rows],
-            "before": [_shown(move.before) for _, _, move in rows],
-            "after": [_shown(move.after) for _, _, move in rows],
+            "before": [_ends(move, move.before) for _, _, move in rows],
+            "after": [_ends(move, move.after) for _, _, move in rows],
             "distance": [move.distance for _, _, move in rows],
             "cost": [option.cost for _, option, _ in rows],
             "output": [option.output for _, option, _ in rows],
@@ -258,19 +264,19 @@ def _is_reached(changes: Changes, option: Counterfactual) -> bool:
     return bool({">=": output >= wanted, ">": output > wanted, "<=": output <= wanted, "<": output < wanted}[kind])
 
 
-# Sentences; ``escape`` makes text from data safe to print or to show on a page
+# Sentences
 
 
-def _lines(changes: Changes, escape: Any) -> list[str]:
+def _lines(changes: Changes, escape: Escape) -> list[str]:
     """Return what would turn the decision: one sentence for one change, a line per change for several."""
     options, turned = changes.options, _turned(changes, escape)
     if not options:
         most = changes.settings["k"] or len(changes.columns)
         if changes.are_rows:
-            return [f"No row of the table that was tried {turned[1]}."]
+            return [f"No row of the table {turned[1]}, of those tried."]
         if changes.n_proved >= min(most, changes.n_attributes):
             return [f"No change of {_up_to(most)} {turned[1]}."]
-        return [f"No change that was tried {turned[1]}."]
+        return [f"No change {turned[1]}, of those tried."]
     if len(options) == 1:
         count = _counted(len(options[0].moves), "change")
         lines = [f"{turned[0]} with {count}: {_option_text(changes, options[0], escape)}."]
@@ -284,23 +290,40 @@ def _lines(changes: Changes, escape: Any) -> list[str]:
     return lines
 
 
-def _turned(changes: Changes, escape: Any) -> tuple[str, str]:
+def _turned(changes: Changes, escape: Escape) -> tuple[str, str]:
     """Return what happens, as the beginning of a sentence and as the end of one that denies it."""
     kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], changes.output
+    label = _new_decision(changes)
+    if label is not None:
+        return f"The model's decision becomes {escape(label)}", f"makes the model's decision {escape(label)}"
+    if kind not in _LIMITS:
+        return "The model's decision changes", "changes the model's decision"
+    does, do = {
+        ">=": ("reaches", "reach"),
+        ">": ("rises above", "rise above"),
+        "<=": ("falls to", "fall to"),
+        "<": ("falls below", "fall below"),
+    }[kind]
+    limit = f"{exact_number(float(f'{wanted:.6g}'))}{_unit(output)}"
+    subject = _name(output, escape) if output.is_probability else f"the model's {_name(output, escape)}"
+    return f"{subject[0].upper()}{subject[1:]} {does} {limit}", f"makes {subject} {do} {limit}"
+
+
+def _new_decision(changes: Changes) -> str | None:
+    """Return the decision that all changes lead to; None if they lead to several, or to none that has a name."""
+    kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], changes.output
+    if kind in ("class", "label"):
+        return str(wanted)
     if kind in _LIMITS:
-        name = _name(output, escape)
-        subject = name if output.is_probability else f"The model's {name}"
-        does = {">=": "reaches", ">": "rises above", "<=": "falls to", "<": "falls below"}[kind]
-        does += f" {_number(wanted)}{_unit(output)}"
-        return f"{subject} {does}", f"makes it that {subject[0].lower() + subject[1:]} {does}".replace("p(", "P(")
-    decisions = {option.decision for option in changes} if changes.options else {wanted}
-    if kind in ("class", "label") or (len(decisions) == 1 and changes.options):
-        label = escape(str(wanted if kind in ("class", "label") else next(iter(decisions))))
-        return f"The model's decision becomes {label}", f"makes the model's decision {label}"
-    return "The model's decision changes", "changes the model's decision"
+        others = [str(label) for label in output.classes or () if str(label) != output.name]
+        if wanted != output.threshold or not output.is_probability or len(others) != 1:
+            return None
+        return output.name if kind in (">=", ">") else others[0]
+    decisions = {str(option.decision) for option in changes}
+    return next(iter(decisions)) if len(decisions) == 1 else None
 
 
-def _option_text(changes: Changes, option: Counterfactual, escape: Any) -> str:
+def _option_text(changes: Changes, option: Counterfactual, escape: Escape) -> str:
     """Return what changes, and what the model then answers."""
     moves = " and ".join(_move_text(changes, move, escape) for move in option.moves)
     several = changes.goal["kind"] not in _LIMITS and len({each.decision for each in changes}) > 1
@@ -311,22 +334,31 @@ def _option_text(changes: Changes, option: Counterfactual, escape: Any) -> str:
     return f"{moves} (then {', '.join(answers)})" if answers else moves
 
 
-def _move_text(changes: Changes, move: Move, escape: Any) -> str:
+def _move_text(changes: Changes, move: Move, escape: Escape) -> str:
     """Return one attribute's change: ``debt 6,480 instead of 9,000``."""
-    if changes.space["kind"] not in ("table", "hypercube"):
-        shown = escape(str(move.before))
-        return f'without "{shown}"' if changes.space["kind"] == "text" else f"without {shown}"
-    if isinstance(move.after, tuple):
-        pairs = zip(move.columns, move.after, move.before, strict=True)
-        return " and ".join(f"{escape(c)} {escape(_shown(a))} instead of {escape(_shown(b))}" for c, a, b in pairs)
-    if changes.space["kind"] == "hypercube":
-        if isinstance(move.after, str):  # a statement, which names what it is about
-            return f"{escape(move.after)} instead of {escape(str(move.before))}"
-        return f"{escape(move.attribute)} = {move.after:+d} instead of {move.before:+d}"
-    return f"{escape(move.attribute)} {escape(_shown(move.after))} instead of {escape(_shown(move.before))}"
+    kind = changes.space["kind"]
+    if move.after is None:
+        return f'without "{escape(str(move.before))}"' if kind == "text" else f"without {escape(str(move.before))}"
+    if kind == "hypercube":
+        after, before = (
+            fact_text(Fact(move.attribute, move.attribute, "equals", value=value), kind)
+            for value in (move.after, move.before)
+        )
+        return f"{escape(after)} instead of {escape(before)}"
+    ends = (move.after, move.before) if len(move.columns) > 1 else ((move.after,), (move.before,))
+    return " and ".join(
+        f"{escape(name)} {escape(_value(after, name))} instead of {escape(_value(before, name))}"
+        for name, after, before in zip(move.columns, *ends, strict=True)
+    )
 
 
-def _details(changes: Changes, escape: Any) -> list[str]:
+def _value(value: Any, column: str) -> str:
+    """Return a value as a person would write it; dates without a time of day at midnight."""
+    is_date = isinstance(value, str) and _DATE.fullmatch(value) is not None
+    return value_text(value, column, is_bound=is_date)
+
+
+def _details(changes: Changes, escape: Escape) -> list[str]:
     lines = []
     for place, option in enumerate(changes, start=1):
         bounds = [move.bound for move in option.moves if move.bound is not None]
@@ -372,16 +404,23 @@ def _tried(changes: Changes) -> list[str]:
     return [*lines, f"Tried: {', '.join(parts)}, of {_counted(n, 'attribute')}; {changes.n_queries:,} queries."]
 
 
-def _bound_text(move: Move, escape: Any) -> str:
-    if move.bound is None:
-        return f"{escape(move.attribute)} = {escape(_shown(move.after))}"
-    sign, limit = (">=", move.bound.low) if move.bound.kind == "at_least" else ("<", move.bound.high)
-    return f"{escape(move.bound.column)} {sign} {_shown(limit)}"
+def _ends(move: Move, values: Any) -> str:
+    parts = values if isinstance(values, tuple) else (values,)
+    return ", ".join(_value(value, move.attribute) for value in parts)
+
+
+def _bound_text(move: Move, escape: Escape) -> str:
+    if move.bound is not None:
+        return escape(fact_text(move.bound))
+    after = move.after if len(move.columns) > 1 else (move.after,)
+    return " and ".join(
+        f"{escape(name)} = {escape(_value(value, name))}" for name, value in zip(move.columns, after, strict=True)
+    )
 
 
 def _section(changes: Changes) -> str:
     def escape(text: str) -> str:
-        return f"<bdi>{html.escape(printable(text), quote=True)}</bdi>"
+        return f"<bdi>{html.escape(shown(text), quote=True)}</bdi>"
 
     first, *others = _lines(changes, escape)
     items = "".join(f"<li>{line.strip()}</li>" for line in others if line.startswith("  "))
@@ -396,7 +435,7 @@ def _style(name: str) -> str:
     return resources.files("anchorline.render").joinpath(name).read_text(encoding="utf-8")
 
 
-def _name(output: Output, escape: Any) -> str:
+def _name(output: Output, escape: Escape) -> str:
     """Return the name of the output for readers, such as ``P(declined)`` if it is the probability of a class."""
     name = escape(output.name)
     if output.is_probability:
@@ -407,39 +446,16 @@ def _name(output: Output, escape: Any) -> str:
 
 
 def _unit(output: Output) -> str:
-    return f" {printable(output.unit)}" if output.unit else ""
+    return f" {shown(output.unit)}" if output.unit else ""
 
 
 def _answer(changes: Changes, output: float) -> str:
     """Return an output with two decimals if it is a probability, and more if these would hide that it turned."""
     if not changes.output.is_probability:
-        return _number(output)
+        return exact_number(float(f"{output:.4g}"))
     limit = changes.goal["wanted"] if changes.goal["kind"] in _LIMITS else 0.5
     text = f"{output:.2f}"
     return text if float(text) != limit else f"{output:.4g}"
-
-
-def _number(value: float) -> str:
-    """Return a number as a person would write it: five digits or the whole part, thousands apart."""
-    if value != value or abs(value) in (float("inf"),):  # noqa: PLR0124  NaN
-        return str(value)
-    if isinstance(value, int) or abs(value) >= 10_000:
-        return f"{value:,.0f}"
-    text = f"{value:.5g}"
-    return text if "e" in text else f"{float(text):,}".removesuffix(".0")
-
-
-def _shown(value: Any) -> str:
-    """Return a value as a person would write it; dates without a time of day at midnight."""
-    if value is None:
-        return "missing"
-    if isinstance(value, tuple):
-        return ", ".join(map(_shown, value))
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        text = str(value).removesuffix(".000000")
-        return text.removesuffix("T00:00:00") if text[:1].isdigit() else text
-    whole = f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-    return whole if "e" in whole or isinstance(value, int) else f"{float(f'{value:.6g}'):,}".removesuffix(".0")
 
 
 def _counted(n: int, noun: str) -> str:
