@@ -40,7 +40,7 @@ import difflib
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
@@ -56,8 +56,13 @@ def unknown_keyword(call: str, name: str, known: Iterable[str]) -> TypeError:
     return TypeError(f"{call}() got an unexpected keyword {name!r}. {hint}")
 
 
-def names_similar_keywords(call: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Decorate a function so that an unknown keyword raises `unknown_keyword`; ``call`` is what people type."""
+def names_similar_keywords(
+    call: str, gone: Mapping[str, str] | None = None
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Decorate a function so that an unknown keyword raises `unknown_keyword`; ``call`` is what people type.
+
+    ``gone`` maps keywords of earlier releases to what replaces them, as a sentence.
+    """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         known = [name for name in inspect.signature(function).parameters if name != "self"]
@@ -65,6 +70,8 @@ def names_similar_keywords(call: str) -> Callable[[Callable[_P, _R]], Callable[_
         @functools.wraps(function)
         def checked(*arguments: _P.args, **keywords: _P.kwargs) -> _R:
             for name in keywords:
+                if name not in known and name in (gone or {}):
+                    raise TypeError(f"{call}() no longer has the keyword {name!r}. {(gone or {})[name]}")
                 if name not in known:
                     raise unknown_keyword(call, name, known)
             return function(*arguments, **keywords)

@@ -1,0 +1,548 @@
+"""The space of table rows: numbers, categories, dates and missing values, in pandas, Polars, Arrow or NumPy."""
+
+import copy
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
+from anchorline.next.facts import Candidates, Fact
+from anchorline.next.laws import Random
+from anchorline.next.spaces import options
+from anchorline.next.spaces.base import Finding, Neighborhood, Space
+from anchorline.next.spaces.findings import check_table
+from anchorline.next.spaces.groups import attributes_of
+from anchorline.next.spaces.pools import SortedColumn
+from anchorline.next.spaces.realistic import MAX_DONORS, Likeness, SimilarRows
+from anchorline.next.spaces.table_rows import read_rows
+from anchorline.next.spaces.views import RowViews, Views
+from anchorline.spaces.columns import (
+    CATEGORY,
+    DATE,
+    NUMBER,
+    Column,
+    dense,
+    digest_columns,
+    listed,
+    read_table,
+)
+from anchorline.spaces.natives import Cells, Natives
+from anchorline.spaces.order import canonical_order
+from anchorline.spaces.rows import Schema, plain, read_date
+from anchorline.spaces.training import read_training_table
+from anchorline.spaces.values import identity_for_model, to_python
+
+_EXAMPLES_PER_BATCH = 4096
+_VALUES_PER_CALL = 4_000_000  # values that the model is given at once
+_ROUNDS = 50  # in which neighbors that break a user's rule are drawn again
+_LAW = "The law of neighbors no longer depends on how facts are stated."
+_GONE = {
+    "n_bins": "Numbers are cut at quantiles, at heavy values and around the row; type cuts={'age': [30, 40]} to add cuts.",
+    "within": f"{_LAW} Leave it out.",
+    "draw": f"{_LAW} Leave it out.",
+    "literals": "Bounds, intervals, categories and missing values may all be facts. Leave it out.",
+    "rare": "Every category may be a fact. Leave it out.",
+    "donors": "Realistic neighbors take values from one of the 10 most similar rows. Leave it out.",
+}
+
+
+class Table(Space):
+    """Rows of a table; a neighbor of a row takes some of its values from random rows of the table.
+
+    A neighbor keeps each attribute's value with probability 1 - q, and otherwise takes the value of a random row;
+    attributes are independent. An attribute is a column, or several columns whose values come from one row: those
+    of a group, and columns that say the same thing, such as numbers with equal ranks.
+
+    Parameters
+    ----------
+    frame
+        The training table, without the target: a pandas, Polars or Arrow frame, a 2-D array, or a SciPy sparse
+        matrix of at most 50 million cells.
+    names
+        Column names of an array. Without names, the columns are called x0, x1, ...
+    cuts
+        Cut points to add per column: ``{"age": [30, 40, 50]}``. Write dates as ``"2018-03-04"``.
+    groups
+        Columns that form one attribute, such as one-hot indicators or an address:
+        ``{"place": ["latitude", "longitude"]}``, or a list of lists. "auto" groups the indicators of which at most
+        one is 1 in every row.
+    fixed
+        Columns that never change.
+    categorical
+        Columns of numbers to read as categories. A mapping also gives the name of each value:
+        ``{"sex": {0: "female", 1: "male"}}``.
+    reference
+        The rows from which values are drawn, with the columns of ``frame``; by default all its rows.
+    neighbors
+        "independent", or "realistic": all new values of a neighbor come from one row that is like the explained
+        row in the values that it keeps.
+    valid
+        Your own rule: a function of a frame that returns a boolean per row. Neighbors that break it are redrawn.
+
+    Attributes
+    ----------
+    schema : the training table, its rows in canonical order.
+    attributes : the attributes, each with its columns.
+    views : how the values of attributes are divided; ``views.sorted`` has the sorted pool columns.
+    n_pool : the number of rows from which values are drawn.
+
+    Examples
+    --------
+    >>> table = Table(np.array([[25, 0], [38, 1], [47, 0], [52, 1], [61, 0]]), names=["age", "member"])
+    >>> row = table.at({"age": 40, "member": 1})
+    >>> fact = row.fact(0)
+    >>> fact.attribute, fact.kind, fact.high, fact.value
+    ('age', 'below', 43, 40)
+    """
+
+    @names_similar_keywords("Table", _GONE)
+    def __init__(
+        self,
+        frame: Any,
+        *,
+        names: Sequence[str] | None = None,
+        cuts: Mapping[str, Sequence[Any]] | None = None,
+        groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | str = (),
+        fixed: Iterable[str] = (),
+        categorical: Mapping[str, Mapping[Any, str]] | Iterable[str] = (),
+        reference: Any = None,
+        neighbors: str = "independent",
+        valid: Callable[[Any], Any] | None = None,
+    ) -> None:
+        options.check_law(neighbors, valid)
+        self.schema = schema = read_training_table(frame, names)
+        self.names, self.neighbors, self.valid = schema.names, neighbors, valid
+        self.fixed = tuple(options.checked_columns(fixed, self.names, "fixed"))
+        self.groups = options.checked_groups(groups or {}, schema, self.fixed)
+        labels = options.checked_labels(categorical, schema)
+        edges = options.checked_cuts(cuts, schema, self.fixed, labels)
+        place = {name: j for j, name in enumerate(self.names)}
+        self.labels = {place[name]: levels for name, levels in labels.items()}
+        self.cuts = {place[name]: points for name, points in edges.items()}
+        rule = None if valid is None else str(getattr(valid, "__name__", type(valid).__name__))
+        given = {name: points.tolist() for name, points in edges.items()}
+        self._settings = [given, self.groups, self.fixed, labels, neighbors, rule, reference is not None]
+        self._pool_rows, self._pool_columns = schema.natives, schema.columns
+        if reference is not None:
+            self._pool_rows, self._pool_columns = _read_reference(schema, reference)
+        free = [j for j, name in enumerate(self.names) if name not in self.fixed]
+        self._sorted = {j: SortedColumn.of(schema.columns[j]) for j in free}
+        pool, self.n_pool = self._pool_columns, len(self._pool_columns[0].values)
+        if neighbors == "realistic" and self.n_pool > MAX_DONORS:  # canonical order makes them a random sample
+            self.n_pool = MAX_DONORS
+            pool = tuple(column.taken(np.arange(MAX_DONORS)) for column in pool)
+        is_frame = pool is schema.columns
+        self._pool = self._sorted if is_frame else {j: SortedColumn.of(pool[j]) for j in free}
+        self._drawn_columns = pool
+        self._hold({})
+
+    def _hold(self, reasons: Mapping[str, str]) -> None:
+        kinds = [column.kind for column in self.schema.columns]
+        ordered = {j for j, kind in enumerate(kinds) if kind in (NUMBER, DATE) and j not in self.labels}
+        held = {*self.fixed, *reasons}
+        self.attributes = attributes_of(self.names, self.groups, held, self._sorted, ordered)
+        changing = {name for attribute in self.attributes for name in attribute.names}
+        self.left_out = {name: why for name, why in reasons.items() if name not in changing and name in self.names}
+        n = self.schema.n_rows, self.n_pool
+        tables = self._sorted, self._pool, kinds, self.schema.types
+        self.views = Views(self.attributes, *tables, self.cuts, self.labels, *n)
+        positions = [attribute.positions for attribute in self.attributes]
+        self.members = np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
+
+    def holding(self, reasons: Mapping[str, str]) -> "Table":
+        """Return the same table with columns that never change, for reasons of the model; see `Space.holding`."""
+        held = copy.copy(self)
+        for cached in ("donated", "places", "likeness", "distinct"):
+            held.__dict__.pop(cached, None)
+        held._hold({**self.left_out, **reasons})
+        return held
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The SHA-256 of names, kinds, values and options, whatever library holds the rows, in any order."""
+        digest = hashlib.sha256(json.dumps([self.names, self._settings], default=str).encode())
+        digest_columns(digest, self.schema.columns)
+        if self._pool_columns is not self.schema.columns:
+            digest_columns(digest, self._pool_columns)
+        return "table:" + digest.hexdigest()
+
+    @cached_property
+    def donated(self) -> Natives:
+        """The rows that donate: row i of an attribute's columns is its donor i.
+
+        Independent values are sorted by the first view of their attribute, so that the rows for which a fact is true
+        are adjacent. Rows that donate all values together are in the order of the pool.
+        """
+        if self.neighbors == "realistic":
+            return self._pool_rows
+        firsts = [(self._pool[attribute.views[0]].order, attribute.positions) for attribute in self.attributes]
+        return self._pool_rows.reordered((j, order) for order, positions in firsts for j in positions)
+
+    @cached_property
+    def places(self) -> tuple[np.ndarray | None, ...]:
+        """Per view, the place of every donor in the sorted pool column, and -1 for -1; None if it is the donor."""
+        places: list[np.ndarray | None] = []
+        for i, j in zip(self.views.attributes.tolist(), self.views.columns.tolist(), strict=True):
+            first = self.attributes[i].views[0]
+            if self.neighbors == "realistic":
+                places.append(np.append(self._pool[j].places, -1))
+            else:
+                own = self._pool[first].order
+                places.append(None if first == j else np.append(self._pool[j].places[own], -1))
+        return tuple(places)
+
+    def donors_at(self, view: int, places: np.ndarray) -> np.ndarray:
+        """Return the donors at some places of a view's sorted pool column."""
+        if self.places[view] is None:
+            return places
+        rows = self._pool[int(self.views.columns[view])].order[places]
+        if self.neighbors == "realistic":
+            return rows
+        first = self.attributes[int(self.views.attributes[view])].views[0]
+        return np.asarray(self._pool[first].places[rows])
+
+    @cached_property
+    def distinct(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        """Per attribute, the number (n_pool,) of each donor's value, as the model sees it, and their identities."""
+        each = []
+        for attribute in self.attributes:
+            donors, numbers = np.arange(self.n_pool), np.zeros(self.n_pool, dtype=np.intp)
+            for j in attribute.positions:
+                codes = _identities(self.donated.pick(j, donors))
+                numbers = np.unique(numbers * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+            each.append((numbers, np.unique(numbers, return_index=True)[1]))
+        return tuple(each)
+
+    @cached_property
+    def likeness(self) -> Likeness:
+        """How alike the rows that donate are, for realistic neighbors; columns that never change count, too."""
+        units = [attribute.positions for attribute in self.attributes]
+        fixed = [(j,) for j, name in enumerate(self.names) if name in self.fixed]
+        return Likeness(self._drawn_columns, (*units, *fixed), {*self.labels})
+
+    def at(self, instance: Any) -> "TableNeighborhood":
+        """Return the neighborhood of a row: a dict, Series, frame of one row, list, or training row number."""
+        return TableNeighborhood(self, *self.schema.read(instance))
+
+    def rows(self, part: Any) -> "TableRows | None":
+        """Read a part of a frame (narwhals) or of a 2-D array at once; None if it has other columns."""
+        read = read_rows(self.schema, part)
+        return None if read is None else TableRows(self, *read)
+
+    def unclear(self, instance: Any) -> list[str]:
+        """Return the columns whose JSON value stands for several values, such as None and NaN, or 1 and "1"."""
+        return self.schema.unclear(instance)
+
+    def _example_rows(self, most: int) -> np.ndarray:
+        n = self.schema.n_rows
+        return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
+
+    def examples(self, most: int = 10_000) -> Iterator[tuple[Any, int]]:
+        """Yield batches of training rows as model inputs, whichever order they came in; see `Space.examples`."""
+        rows = self._example_rows(most)
+        for start in range(0, len(rows), _EXAMPLES_PER_BATCH):
+            part = rows[start : start + _EXAMPLES_PER_BATCH]
+            yield self.schema.natives.rows(part), len(part)
+
+    def examples_with(self, facts: Sequence[Fact], most: int = 10_000) -> np.ndarray:
+        """Return, for each row of `examples`, whether the facts are true of it: booleans (n,)."""
+        rows = self._example_rows(most)
+        true = np.ones(len(rows), dtype=bool)
+        for fact in facts:
+            if fact.column not in self.names:
+                raise ParameterError(
+                    f"A fact is about {fact.column!r}, which the table lacks: {listed(self.names)}."
+                )
+            j = self.names.index(fact.column)
+            true &= _is_true(fact, self.schema.columns[j].taken(rows), self.labels.get(j, {}))
+        return true
+
+    def check(self, target: Any = None) -> tuple[Finding, ...]:
+        """Return what in this table would make explanations misleading; see docs/tables.md.
+
+        ``target`` holds what the model predicts, one value per row, in the order in which the rows were given.
+        """
+        return check_table(self.schema, self.attributes, self.neighbors == "realistic", target)
+
+
+class TableNeighborhood(Neighborhood):
+    """A row of a table and its neighbors; ``row`` has its values in the table's types, ``columns`` as read.
+
+    ``unseen`` are columns in which no training row is like the row, with what is new.
+    """
+
+    def __init__(self, table: Table, row: tuple[Any, ...], columns: tuple[Column, ...]) -> None:
+        self.table, self.row, self.columns = table, row, columns
+        self.names = tuple(attribute.name for attribute in table.attributes)
+        self.is_product = table.neighbors == "independent" and table.valid is None
+
+    @property
+    def held(self) -> dict[str, str]:
+        """Columns that never change, with the reasons."""
+        return dict.fromkeys(self.table.fixed, "held fixed as asked") | self.table.left_out
+
+    @cached_property
+    def unseen(self) -> dict[str, str]:
+        """The columns in which no training row is like the row, with what is new; without those that are held."""
+        unseen = self.table.schema.unseen(self.columns)
+        return {name: why for name, why in unseen.items() if name not in self.held}
+
+    @cached_property
+    def key(self) -> bytes:
+        """The row's values, as JSON."""
+        return b"table:" + json.dumps(self.instance).encode()
+
+    @cached_property
+    def instance(self) -> list[Any]:
+        """The row as plain values, in the order of the columns."""
+        return [plain(column, native) for column, native in zip(self.columns, self.row, strict=True)]
+
+    @property
+    def original(self) -> Any:
+        """The row as a table of one row in the training table's type; a copy, which the model may change."""
+        return self.table.schema.natives.neighbors(self.row, 1, ())
+
+    @cached_property
+    def views(self) -> RowViews:
+        """How values are divided around the row; ``views.edges`` are the cut points of each view."""
+        return self.table.views.at(self.columns)
+
+    @property
+    def candidates(self) -> Candidates:
+        """The facts that may be stated about the row."""
+        return self.views.candidates
+
+    def fact(self, candidate: int) -> Fact:
+        """Return a candidate as a statement."""
+        return self.views.fact(candidate)
+
+    def draw(self, n: int, random: Random, replace_probability: float, facts: Sequence[int] = ()) -> np.ndarray:
+        """Return the donors (attributes, n) of n neighbors; see `Neighborhood.draw`."""
+        if self.table.valid is None:
+            return self._draw(n, random, replace_probability, facts)
+        if not self._is_valid(self.original, 1)[0]:
+            raise InstanceError(
+                "The row breaks the rule `valid`, so that its neighbors would have nothing to do with it. Correct "
+                "the row or the rule."
+            )
+        kept: list[np.ndarray] = []
+        n_kept = n_drawn = 0
+        for _ in range(_ROUNDS):
+            donors = self._draw(n, random, replace_probability, facts)
+            step = self.rows_per_call
+            parts = [donors[:, first : first + step] for first in range(0, n, step)]
+            valid = [part[:, self._is_valid(self.realize(part), part.shape[1])] for part in parts]
+            kept += valid
+            n_kept, n_drawn = n_kept + sum(part.shape[1] for part in valid), n_drawn + n
+            if n_kept >= n:
+                return np.concatenate(kept, axis=1)[:, :n]
+        raise ParameterError(
+            f"Only {n_kept} of {n_drawn} neighbors keep the rule `valid`. If some columns are valid only together, "
+            "group them, e.g. groups=[['class', 'fare']], or type neighbors='realistic'."
+        )
+
+    def _is_valid(self, inputs: Any, n: int) -> np.ndarray:
+        """Return for which rows the user's rule holds, (n,); the rule receives a copy, which it may change."""
+        assert self.table.valid is not None
+        answers = np.asarray(self.table.valid(inputs))
+        if answers.shape != (n,) or answers.dtype != bool:
+            raise ParameterError(
+                f"valid returned {answers.dtype} of shape {answers.shape} for {n} rows; it must return one boolean "
+                "per row. Type, say, valid=lambda rows: rows['fare'] > 0."
+            )
+        return answers
+
+    def _draw(self, n: int, random: Random, replace_probability: float, facts: Sequence[int]) -> np.ndarray:
+        """Return donors without regard to a user's rule; one uniform number says whether and which."""
+        uniforms, n_pool = random.uniforms(len(self.names), n), self.table.n_pool
+        if self.table.neighbors == "realistic":
+            return self._similar(uniforms < replace_probability, random.uniforms(n), facts)
+        donors = np.minimum(uniforms * (n_pool / replace_probability), n_pool).astype(np.intp)
+        donors[donors == n_pool] = -1
+        for fact in facts:
+            view = int(self.candidates.views[fact])
+            start, stop = self.views.span(fact)
+            own = int(self.table.views.attributes[view])
+            places = start + (uniforms[own] * (stop - start)).astype(np.intp)
+            donors[own] = self.table.donors_at(view, places) if stop > start else -1
+        return donors
+
+    def _similar(self, replaced: np.ndarray, uniforms: np.ndarray, facts: Sequence[int]) -> np.ndarray:
+        """Return donors of which every neighbor has one, for which the facts are true."""
+        allowed = np.ones(self.table.n_pool, dtype=bool)
+        for fact in facts:
+            view, (start, stop) = int(self.candidates.views[fact]), self.views.span(fact)
+            true = np.zeros(self.table.n_pool, dtype=bool)
+            true[self.table.donors_at(view, np.arange(start, stop))] = True
+            allowed &= true
+        stated = self.candidates.groups[list(facts)] if len(facts) else np.zeros(0, dtype=np.intp)
+        replaced[stated] = allowed.any()  # without such a row, they keep their values
+        rows = self._similar_rows(np.flatnonzero(allowed) if allowed.any() else np.arange(len(allowed)))
+        return np.where(replaced, rows.choose(replaced, uniforms), -1)
+
+    def _similar_rows(self, allowed: np.ndarray) -> SimilarRows:
+        return SimilarRows.among(self._costs, allowed, len(self.names))
+
+    @cached_property
+    def _costs(self) -> np.ndarray:
+        """How unlike the row the donors are, per attribute and fixed column."""
+        return self.table.likeness.costs(self.columns)
+
+    def realize(self, donors: np.ndarray) -> Any:
+        """Return the neighbors with these donors (attributes, n) as a table of n rows."""
+        drawn = Cells.from_sources(self.table.members, donors) if len(donors) else ()
+        return self.table.donated.neighbors(self.row, donors.shape[1], drawn)
+
+    def cells(self, donors: np.ndarray) -> np.ndarray:
+        """Return the cell (views, n) of every neighbor in every view of `candidates`."""
+        cells = np.empty((len(self.table.views.columns), donors.shape[1]), dtype=np.intp)
+        for view, (i, places) in enumerate(
+            zip(self.table.views.attributes.tolist(), self.table.places, strict=True)
+        ):
+            own = donors[i] if places is None else places[donors[i]]
+            cells[view] = self.views.cells(view, own)
+        return cells
+
+    def listed(
+        self, replace_probability: float, most: int, facts: Sequence[int] = ()
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return all neighbors and their probabilities if there are at most ``most``; see `Neighborhood.listed`."""
+        if not self.is_product:
+            return None
+        columns = [self.table._pool[attribute.views[0]] for attribute in self.table.attributes]
+        if math.prod(max(1, len(column.values)) for column in columns) > most:  # fewer than there may be
+            return None
+        stated = {int(self.candidates.groups[fact]): fact for fact in facts}
+        each = [self._values(i, replace_probability, stated.get(i)) for i in range(len(columns))]
+        n = math.prod(len(donors) for donors, _ in each)
+        if n > most:
+            return None
+        numbers = np.unravel_index(np.arange(n), [len(donors) for donors, _ in each]) if each else ()
+        pairs = list(zip(each, numbers, strict=True))
+        donors = np.array([donors[at] for (donors, _), at in pairs], dtype=np.intp).reshape(len(each), n)
+        weights = np.ones(n)
+        for (_, chances), at in pairs:
+            weights *= chances[at]
+        return donors, weights
+
+    def _values(self, i: int, replace_probability: float, fact: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct values of an attribute, each by one donor or -1, and their probabilities."""
+        numbers, firsts = self.table.distinct[i]
+        counts, keeps = np.bincount(numbers, minlength=len(firsts)) / len(numbers), 1 - replace_probability
+        if fact is not None:
+            start, stop = self.views.span(fact)
+            if stop == start:
+                return np.array([-1]), np.ones(1)
+            true = self.table.donors_at(int(self.candidates.views[fact]), np.arange(start, stop))
+            counts, keeps = np.bincount(numbers[true], minlength=len(firsts)) / len(true), 0.0
+        own = self._own_value(i, firsts)
+        chances = counts * (1 - keeps)
+        if own is None:
+            firsts, chances = np.append(firsts, -1), np.append(chances, keeps)
+        else:
+            firsts = firsts.copy()
+            firsts[own] = -1
+            chances[own] += keeps
+        kept = chances > 0
+        return firsts[kept], chances[kept]
+
+    def _own_value(self, i: int, firsts: np.ndarray) -> int | None:
+        """Return which of the distinct values of an attribute the model cannot tell from the row's own."""
+        same = np.ones(len(firsts), dtype=bool)
+        for j in self.table.attributes[i].positions:
+            own = identity_for_model(to_python(self.row[j][0]))
+            values = self.table.donated.pick(j, firsts)
+            same &= np.array([identity_for_model(to_python(value)) == own for value in values], dtype=bool)
+        return int(np.flatnonzero(same)[0]) if same.any() else None
+
+    @property
+    def rows_per_call(self) -> int:
+        """The most neighbors that the model is given at once, to bound memory."""
+        return min(4096, max(64, _VALUES_PER_CALL // len(self.table.names)))
+
+
+class TableRows:
+    """Rows of a table in its own types (``natives``), and as they were read (``columns``)."""
+
+    def __init__(self, table: Table, natives: Natives, columns: tuple[Column, ...]) -> None:
+        self.table, self.natives, self.columns = table, natives, columns
+
+    def __len__(self) -> int:
+        return len(self.columns[0].values)
+
+    @property
+    def inputs(self) -> Any:
+        """All rows as model inputs; a copy, which the model may change."""
+        return self.natives.rows(np.arange(len(self)))
+
+    def at(self, i: int) -> TableNeighborhood:
+        """Return the neighborhood of row i."""
+        columns = [Column(own.kind, own.values[i : i + 1], own.missing[i : i + 1]) for own in self.columns]
+        return TableNeighborhood(self.table, self.natives.row(i), tuple(columns))
+
+
+def _read_reference(schema: Schema, reference: Any) -> tuple[Natives, tuple[Column, ...]]:
+    """Read the rows from which values are drawn in the types of the table, in canonical order."""
+    part, _ = read_table(dense(reference, ParameterError), ParameterError)
+    if 0 in part.shape:
+        raise ParameterError(
+            f"reference has shape {part.shape}; it must have at least one row. Leave it out to draw "
+            "values from the whole table."
+        )
+    try:
+        read = read_rows(schema, part)
+    except InstanceError as error:
+        raise ParameterError(f"reference does not fit the table. {error}") from error
+    if read is None:
+        raise ParameterError(
+            f"reference must have the columns of the table: {listed(schema.names)}. Type, say, "
+            "reference=frame[frame['approved']]."
+        )
+    natives, columns = read
+    order = canonical_order(columns, natives, schema.types)
+    natives = natives.reordered((j, order) for j in range(len(columns)))
+    return natives, tuple(column.taken(order) for column in columns)
+
+
+def _identities(native: Any) -> np.ndarray:
+    """Return a number (n,) per value of a native column that differs for values that a model may distinguish."""
+    if isinstance(native, np.ndarray) and not native.dtype.hasobject:
+        values = np.ascontiguousarray(native).view(f"V{native.dtype.itemsize}")
+        return np.unique(values, return_inverse=True)[1]
+    numbers: dict[tuple[type, str], int] = {}
+    identities = map(identity_for_model, map(to_python, native))
+    return np.array([numbers.setdefault(each, len(numbers)) for each in identities], dtype=np.intp)
+
+
+def _is_true(fact: Fact, column: Column, labels: Mapping[str, str]) -> np.ndarray:
+    """Return of which rows of a column a fact is true, (n,), from what the fact says alone."""
+    if fact.kind == "missing":
+        return column.missing.copy()
+    values, present = column.values, ~column.missing
+    if fact.kind == "equals":
+        value = next((level for level, label in labels.items() if label == fact.value), fact.value)
+        if column.kind == CATEGORY:
+            return np.asarray((values == str(value)) & present)
+        return np.asarray((values == _number(value, column.kind)) & present)
+    true = present.copy()
+    if fact.low is not None:
+        true &= values >= _number(fact.low, column.kind)
+    if fact.high is not None:
+        true &= values < _number(fact.high, column.kind)
+    return true
+
+
+def _number(value: Any, kind: str) -> float:
+    """Return a number, boolean or date of a fact as a float."""
+    if kind == DATE:
+        parsed = read_date(value)
+        if parsed is None:
+            raise ParameterError(f"{value!r} is not a date. Type, say, '2018-03-04'.")
+        return float(parsed[0].astype("M8[us]").astype(np.int64))
+    return float(value)
