@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -9,7 +10,7 @@ LEAF = -1
 _CELLS = 2**16  # pairs of a row and a tree that go down at once, few enough for the caches of the processor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Ensemble:
     r"""A sum of trees, :math:`f(z) = \text{base} + \sum_T v_{\ell_T(z)}`, over numeric features z.
 
@@ -148,16 +149,21 @@ class Ensemble:
 
     def _in_set(self, sets: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return for pairs of a set of categories and a value whether the set has the value."""
-        members = np.concatenate(self.categories)
-        owners = np.repeat(np.arange(len(self.categories)), [len(part) for part in self.categories])
-        known = np.unique(members)
+        known, pairs = self._members
         if not len(known):
             return np.zeros(len(values), dtype=bool)
-        pairs = np.sort(owners * len(known) + np.searchsorted(known, members))
         place = np.searchsorted(known, values).clip(max=len(known) - 1)
         wanted = sets * len(known) + place
         found = pairs[np.searchsorted(pairs, wanted).clip(max=len(pairs) - 1)] == wanted
         return np.asarray(found & (known[place] == values))
+
+    @cached_property
+    def _members(self) -> tuple[np.ndarray, np.ndarray]:
+        """All categories of the sets, sorted, and pairs of a set and the place of a category, as one number each."""
+        members = np.concatenate(self.categories)
+        owners = np.repeat(np.arange(len(self.categories)), [len(part) for part in self.categories])
+        known = np.unique(members)
+        return known, np.sort(owners * len(known) + np.searchsorted(known, members))
 
     def evaluate(self, features: np.ndarray) -> np.ndarray:
         """Return the answers (n, outputs) to rows of features (n, m). Cost: n times the sum of the depths."""

@@ -24,6 +24,7 @@ from anchorline.next.laws import Random
 _LEAF = -1
 _NOTHING = 1e-300  # divides 0 in place of 0
 _MAX_PAIRS = 2**23  # pairs of an edge and a class that it admits, 16 bytes each
+_MAX_TRIED = 2**26  # pairs of an edge and a class of one attribute, one byte each
 _WALKS = 2**13  # walks down a tree that estimate the variance of a row, unless that would be very few neighbors
 _FEWEST, _MOST = 32, 256
 
@@ -52,10 +53,10 @@ class Paths:
 
     Edges are numbered level by level, in each level first the left and then the right edges of the same tests; the
     number of edges stands for the root, above all of them. ``above`` is the edge before on the path, ``before`` is
-    the last edge before on the path whose test is on the same attribute, and ``chains`` are the edges with one such
-    edge before, those with two, and so on. Leaves are numbered from left to right, tree after tree; those below
-    edge e are ``first[e] <= leaf < last[e]``. ``values`` (leaves,) are theirs minus a center per tree, so that
-    large values do not cancel; ``constant`` is the sum of the base and of all centers.
+    the last edge before on the path that tests the same attribute, and ``chains`` are the edges with one such edge
+    before, those with two, and so on. Leaves are numbered from left to right, tree after tree; those below edge e
+    are ``first[e] <= leaf < last[e]``. ``values`` (leaves,) are theirs minus a center per tree, so that large
+    values do not cancel; ``constant`` is the sum of the base and of all centers.
     """
 
     levels: tuple[slice, ...]
@@ -251,15 +252,17 @@ def _classes_of(
         pairs = admitting, np.full(len(admitting), len(limits) + 1)
         return _Found(len(limits) + 2, codes[0], lows, np.maximum(lows, highs), pairs)
     _, rows, code = np.unique(np.column_stack(codes), axis=0, return_index=True, return_inverse=True)
-    if n_pairs + len(edges) * len(rows) > _MAX_PAIRS:
+    if len(edges) * len(rows) > _MAX_TRIED:
         return None
     tests, test = np.unique(nodes, return_inverse=True)
     passed = np.array([ensemble.passes(i, pool[rows, ensemble.feature[i]]) for i in tests.tolist()])
     admitted = passed[test] == is_left[:, None]
     for chain in chains:
         admitted[chain] &= admitted[before[chain]]
-    at, admitted_class = np.nonzero(admitted)
-    return _Found(len(rows), code.ravel(), none, none, (at, admitted_class))
+    if n_pairs + np.count_nonzero(admitted) > _MAX_PAIRS:
+        return None
+    at, admitted_classes = np.nonzero(admitted)
+    return _Found(len(rows), code.ravel(), none, none, (at, admitted_classes))
 
 
 def _codes(ensemble: Ensemble, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
