@@ -32,10 +32,11 @@ INTERVAL = 1 << 13  # added to the rank of an interval: more than the ranks of a
 class RowCuts:
     """The cuts of every column for one row, one column after the other.
 
-    ``counts`` (columns,): the number of cuts. ``edges`` (cuts,): the lowest value above each. ``below`` (cuts,): the
-    number of pool rows below it. ``scores`` (cuts,): how simple a cut is; a coarse one is simpler than a fine one, and then
-    a short number than a long one. ``own`` (columns,): the number of cuts below the row's value. ``alone`` (columns,): no row
-    of table or pool has another value. ``heavy`` (columns,): the row has a value with a cut on each side.
+    ``counts`` (columns,): the number of cuts. ``edges`` (cuts,): the lowest value above each. ``below`` (cuts,):
+    the number of pool rows below it. ``scores`` (cuts,): how simple a cut is; a coarse one is simpler than a fine
+    one, and then a short number than a long one. ``own`` (columns,): the number of cuts below the row's value.
+    ``alone`` (columns,): no row of table or pool has another value. ``heavy`` (columns,): the row has a value with
+    a cut on each side.
     """
 
     counts: np.ndarray
@@ -97,10 +98,10 @@ class Cuts:
         splits = is_new & (self._atoms == before[:, None]).any(axis=1)  # the row lies just above a heavy value
         base = ~np.isnan(self._edges)
         base &= ~(splits[:, None] & self._after & (self._edges == self.frame.value(rungs)[:, None]))
-        upper, lower, scores = self._ranks(rungs, is_new)
+        upper, lower, ranks = self._ranks(rungs, is_new)
         own_rungs = np.concatenate([upper, lower, rungs[:, None]], axis=1)
         edges = np.concatenate([self.frame.value(upper), self.frame.value(lower), x[:, None]], axis=1)
-        ranks = [*scores, *scores, _LENGTHS + 1]
+        ranks = [*ranks, *ranks, _LENGTHS + 1]
         below = np.concatenate([self._below, self.frame.below(own_rungs)], axis=1)
         pool_below = np.concatenate([self._pool_below, self._count(edges, own_rungs)], axis=1)
         edges = np.concatenate([self._edges, edges], axis=1)
@@ -233,7 +234,7 @@ def _lengths(low: np.ndarray, high: np.ndarray, kind: str) -> np.ndarray:
     if kind == DATE:
         ends = [np.clip(each, -9e18, 9e18).astype(np.int64).view("M8[us]") for each in (low, high)]
         fits = [ends[1].astype(f"M8[{unit}]") > ends[0].astype(f"M8[{unit}]") for unit in _UNITS]
-        return np.argmax(fits, axis=0)
+        return np.asarray(np.argmax(fits, axis=0))
     with np.errstate(invalid="ignore", over="ignore"):
         size = np.maximum(np.abs(np.where(np.isfinite(low), low, high)), np.abs(high))
         largest = np.clip(_POWERS.searchsorted(size, side="right") - 1, 18, len(_POWERS) - 1)

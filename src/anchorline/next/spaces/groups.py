@@ -83,7 +83,7 @@ def same_columns(
     if any(key.startswith(b"parts") for key in by_key):
         for key, numbers in [*by_key.items()]:
             if key.startswith(b"ranks") and _has_few(columns[numbers[0]]):
-                numbers += by_key.pop(b"parts" + _parts(columns[numbers[0]].codes), [])
+                numbers.extend(by_key.pop(b"parts" + _parts(columns[numbers[0]].codes), []))
     return sorted(tuple(sorted(each)) for each in [*by_key.values(), *alone])
 
 

@@ -1,8 +1,8 @@
 """Realistic neighbors: all new values come from one row, drawn among those most like the explained row.
 
 Which attributes are replaced is drawn first. The donor is one of the 10 rows that are most like the explained row
-in the attributes that it keeps; of these, the most similar is drawn 10 times as often as the tenth. One row that is
-like the explained row in everything does not donate, because that is usually the row itself.
+in the attributes that it keeps; of these, the most similar is drawn 10 times as often as the tenth. One row that
+is like the explained row in everything does not donate, because that is usually the row itself.
 """
 
 from collections.abc import Collection, Sequence

@@ -43,7 +43,7 @@ _VALUES_PER_CALL = 4_000_000  # values that the model is given at once
 _ROUNDS = 50  # in which neighbors that break a user's rule are drawn again
 _LAW = "The law of neighbors no longer depends on how facts are stated."
 _GONE = {
-    "n_bins": "Numbers are cut at quantiles, at heavy values and around the row; type cuts={'age': [30, 40]} to add cuts.",
+    "n_bins": "Numbers are cut at quantiles, heavy values and around the row. To add cuts, use cuts={'age': [40]}.",
     "within": f"{_LAW} Leave it out.",
     "draw": f"{_LAW} Leave it out.",
     "literals": "Bounds, intervals, categories and missing values may all be facts. Leave it out.",
@@ -176,8 +176,8 @@ class Table(Space):
     def donated(self) -> Natives:
         """The rows that donate: row i of an attribute's columns is its donor i.
 
-        Independent values are sorted by the first view of their attribute, so that the rows for which a fact is true
-        are adjacent. Rows that donate all values together are in the order of the pool.
+        Independent values are sorted by the first view of their attribute, so that the rows for which a fact is
+        true are adjacent. Rows that donate all values together are in the order of the pool.
         """
         if self.neighbors == "realistic":
             return self._pool_rows
@@ -201,7 +201,7 @@ class Table(Space):
         """Return the donors at some places of a view's sorted pool column."""
         if self.places[view] is None:
             return places
-        rows = self._pool[int(self.views.columns[view])].order[places]
+        rows = np.asarray(self._pool[int(self.views.columns[view])].order[places])
         if self.neighbors == "realistic":
             return rows
         first = self.attributes[int(self.views.attributes[view])].views[0]
@@ -209,7 +209,7 @@ class Table(Space):
 
     @cached_property
     def distinct(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-        """Per attribute, the number (n_pool,) of each donor's value, as the model sees it, and their identities."""
+        """Per attribute, the number (n_pool,) of each donor's value as a model sees it, and a donor per value."""
         each = []
         for attribute in self.attributes:
             donors, numbers = np.arange(self.n_pool), np.zeros(self.n_pool, dtype=np.intp)
@@ -234,6 +234,12 @@ class Table(Space):
         """Read a part of a frame (narwhals) or of a 2-D array at once; None if it has other columns."""
         read = read_rows(self.schema, part)
         return None if read is None else TableRows(self, *read)
+
+    def describe(self, neighborhood: Neighborhood) -> dict[str, Any]:
+        """Return what an explanation records about the table."""
+        has_reference = self._pool_columns is not self.schema.columns
+        own = {"neighbors": self.neighbors, "n_rows": self.schema.n_rows, "reference": has_reference}
+        return super().describe(neighborhood) | own
 
     def unclear(self, instance: Any) -> list[str]:
         """Return the columns whose JSON value stands for several values, such as None and NaN, or 1 and "1"."""
@@ -268,7 +274,8 @@ class Table(Space):
 
         ``target`` holds what the model predicts, one value per row, in the order in which the rows were given.
         """
-        return check_table(self.schema, self.attributes, self.neighbors == "realistic", target)
+        are_realistic = self.neighbors == "realistic"
+        return check_table(self.schema, self.attributes, are_realistic=are_realistic, target=target)
 
 
 class TableNeighborhood(Neighborhood):
@@ -343,8 +350,8 @@ class TableNeighborhood(Neighborhood):
             if n_kept >= n:
                 return np.concatenate(kept, axis=1)[:, :n]
         raise ParameterError(
-            f"Only {n_kept} of {n_drawn} neighbors keep the rule `valid`. If some columns are valid only together, "
-            "group them, e.g. groups=[['class', 'fare']], or type neighbors='realistic'."
+            f"Only {n_kept} of {n_drawn} neighbors keep the rule `valid`. If some columns are valid only "
+            "together, group them, e.g. groups=[['class', 'fare']], or type neighbors='realistic'."
         )
 
     def _is_valid(self, inputs: Any, n: int) -> np.ndarray:
@@ -353,8 +360,8 @@ class TableNeighborhood(Neighborhood):
         answers = np.asarray(self.table.valid(inputs))
         if answers.shape != (n,) or answers.dtype != bool:
             raise ParameterError(
-                f"valid returned {answers.dtype} of shape {answers.shape} for {n} rows; it must return one boolean "
-                "per row. Type, say, valid=lambda rows: rows['fare'] > 0."
+                f"valid returned {answers.dtype} of shape {answers.shape} for {n} rows; it must return one "
+                "boolean per row. Type, say, valid=lambda rows: rows['fare'] > 0."
             )
         return answers
 
@@ -412,7 +419,7 @@ class TableNeighborhood(Neighborhood):
     def listed(
         self, replace_probability: float, most: int, facts: Sequence[int] = ()
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return all neighbors and their probabilities if there are at most ``most``; see `Neighborhood.listed`."""
+        """Return all neighbors and their probabilities if there are few; see `Neighborhood.listed`."""
         if not self.is_product:
             return None
         columns = [self.table._pool[attribute.views[0]] for attribute in self.table.attributes]

@@ -18,8 +18,6 @@ from anchorline.next.spaces.pools import SortedColumn
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, level_of
 from anchorline.spaces.rows import ColumnType
 
-_SIMPLE = 1 << 20  # so many values per view and neighbor make it worth to tabulate the cells of all pool rows
-
 
 class Views:
     """The views of a table; ``columns``, ``attributes`` (views,): the column and the attribute that each divides.
@@ -242,9 +240,9 @@ class RowViews:
 class _Layout:
     """The cells of all views.
 
-    ``starts`` (views + 1,): where the cells of each view begin. ``begins``, ``ends`` (cells,): the places of their pool rows,
-    which of "all other categories" mean nothing. ``counts`` (cells,): their pool rows. ``lefts`` (cells + 1,): the score
-    of the cut below each cell, or 0. ``own`` (views,): the row's own cells.
+    ``starts`` (views + 1,): where the cells of each view begin. ``begins``, ``ends`` (cells,): the places of their
+    pool rows, which mean nothing of "all other categories". ``counts`` (cells,): their pool rows. ``lefts``
+    (cells + 1,): the score of the cut below each cell, or 0. ``own`` (views,): the row's own cells.
     """
 
     starts: np.ndarray
