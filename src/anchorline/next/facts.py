@@ -18,10 +18,10 @@ KINDS = ("at_least", "below", "between", "equals", "missing", "present")
 class Fact:
     """A statement about one attribute that is true of the instance, in plain values that JSON can hold.
 
-    ``attribute`` is the name of the attribute, ``column`` that of the column that the statement is about (the same,
-    unless the attribute is a group of columns). ``kind`` is one of `KINDS`. ``low`` is the bound of "at_least" and
-    the lower one of "between", ``high`` that of "below" and the upper one of "between": numbers, or dates as ISO
-    texts. ``value`` is the instance's own value: of "equals" and "present" it is what the statement says.
+    ``attribute`` is the name of the attribute, ``column`` that of the column that the statement is about (the
+    same, unless the attribute is a group of columns). ``kind`` is one of `KINDS`. ``low`` is the bound of
+    "at_least" and the lower one of "between", ``high`` that of "below" and the upper one of "between": numbers, or
+    dates as ISO texts. ``value`` is the instance's own value: of "equals" and "present" it is what is stated.
     """
 
     attribute: str
@@ -44,8 +44,8 @@ class Candidates:
     ``attributes`` (views,): the attribute that a view divides; not decreasing. ``starts`` (views + 1,): where the
     cells of each view begin. ``shares`` (cells,): the share of the pool in each cell; they add up to 1 per view.
     ``own`` (views,): the instance's own cell. ``views`` (facts,): the view of each fact; not decreasing.
-    ``first``, ``last`` (facts,): its cells. ``ranks`` (facts,): how simple a fact is; of two facts about one attribute that
-    fit equally well, the one with the lower rank is stated.
+    ``first``, ``last`` (facts,): its cells. ``ranks`` (facts,): how simple a fact is; of two facts about one
+    attribute that fit equally well, the one with the lower rank is stated.
     """
 
     attributes: np.ndarray
@@ -75,7 +75,7 @@ class Candidates:
     @cached_property
     def groups(self) -> np.ndarray:
         """The attribute that each fact is about, (facts,); not decreasing."""
-        return self.attributes[self.views]
+        return np.asarray(self.attributes[self.views])
 
     def chances(self, replace_probability: float) -> np.ndarray:
         r"""Return the probability of every cell under the independent law, :math:`q s_c + (1 - q)[c = c_x]`."""
@@ -87,10 +87,10 @@ class Candidates:
         r"""Return :math:`b_j = P[F_j = 1]`, q times the share of the pool for which fact j is false, (facts,)."""
         ends = np.concatenate([[0.0], np.cumsum(self.shares)])
         false = 1.0 - (ends[self.last] - ends[self.first])
-        return replace_probability * np.clip(false, 0.0, 1.0)
+        return np.asarray(replace_probability * np.clip(false, 0.0, 1.0))
 
     def flips(self, cells: np.ndarray, facts: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return which of these facts neighbors with cells (views, n) break: booleans (len(facts), n)."""
         facts = np.asarray(facts, dtype=np.intp)
         own = cells[self.views[facts]]
-        return (own < self.first[facts, None]) | (own >= self.last[facts, None])
+        return np.asarray((own < self.first[facts, None]) | (own >= self.last[facts, None]))

@@ -62,11 +62,12 @@ class Pairs:
         sizes = np.diff(candidates.starts)[views]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         n = self.cells.shape[1]
+        # Counts are exact in single precision.
         ones = np.zeros((starts[-1], n), dtype=np.float32 if self.weights is None else np.float64)
         local = self.cells[views] + (starts[:-1] - candidates.starts[views])[:, None]
         ones[local, np.arange(n)] = 1
-        both = (ones @ ones.T / n) if self.weights is None else (ones * self.weights) @ ones.T
-        for axis in (0, 1):  # from cells to the facts that are broken outside a range of them
+        both = (ones @ ones.T).astype(float) / n if self.weights is None else (ones * self.weights) @ ones.T
+        for _ in range(2):  # rows, then columns: from cells to the facts that are broken outside a range of them
             ends = np.zeros((len(both) + 1, both.shape[1]))
             np.cumsum(both, axis=0, out=ends[1:])
             shift = starts[:-1][place] - candidates.starts[views][place]
@@ -99,7 +100,7 @@ class Moments:
     @cached_property
     def b(self) -> np.ndarray:
         """The probability that each fact is broken, (facts,)."""
-        return np.clip(outside(self.candidates, self.chances), 0.0, 1.0)
+        return np.asarray(np.clip(outside(self.candidates, self.chances), 0.0, 1.0))
 
     @cached_property
     def c(self) -> np.ndarray:
@@ -107,7 +108,7 @@ class Moments:
         return outside(self.candidates, self.cell_drops) - self.b * self.mean
 
     @cached_property
-    def S(self) -> np.ndarray:  # noqa: N802 - the letter of the formula
+    def S(self) -> np.ndarray:
         """The variance of each fact's flips, (facts,)."""
         return self.b * (1.0 - self.b)
 
@@ -124,7 +125,8 @@ def exact(
 
     They come from the leaves of trees, or from all neighbors with their probabilities under the independent law.
     """
-    return Moments(candidates, np.asarray(chances, float), np.asarray(cell_drops, float), float(mean), float(variance))
+    chances, cell_drops = np.asarray(chances, dtype=float), np.asarray(cell_drops, dtype=float)
+    return Moments(candidates, chances, cell_drops, float(mean), float(variance))
 
 
 def sampled(
@@ -144,7 +146,7 @@ def sampled(
             candidates, chances, cell_drops, mean, variance, n, variance, Pairs(candidates, cells, None, chances)
         )
     weights = np.asarray(weights, dtype=float)
-    if not (weights.shape == drops.shape and np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+    if weights.shape != drops.shape or not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any():
         raise SampleError(
             f"The weights have shape {weights.shape} and the smallest is {weights.min(initial=0.0)!r}; needed are "
             f"{n} finite numbers >= 0, not all 0. Pass one weight per neighbor."
@@ -165,12 +167,12 @@ def adjusted(candidates: Candidates, cells: np.ndarray, drops: np.ndarray, repla
     The probabilities of cells are known. A *pilot* :math:`g = \text{const} + \sum_v h_v(\text{cell}_v)`, fitted to
     the same drops, has known moments, too. So its deviation between sample and law is known, and is subtracted:
 
-    .. math:: T_c = \operatorname{mean}(t\,1_c) - \bigl(\operatorname{mean}(g\,1_c) - \mathbb E[g\,1_c]\bigr), \qquad
-              \bar t = \operatorname{mean} t - (\operatorname{mean} g - \mathbb E g)
+    .. math:: T_c = \operatorname{mean}(t\,1_c) - \bigl(\operatorname{mean}(g\,1_c) - \mathbb E[g\,1_c]\bigr),
+              \quad \bar t = \operatorname{mean} t - (\operatorname{mean} g - \mathbb E g)
 
     Only the noise of t - g remains. With the ridge pilot w on bounds this is :math:`c = (S + \lambda I) w` and
-    :math:`\bar t = \operatorname{mean} t - (\operatorname{mean} F - b)^\top w`; but it holds for every g, so that the
-    pilot may leave out attributes that hardly matter, and need not have converged.
+    :math:`\bar t = \operatorname{mean} t - (\operatorname{mean} F - b)^\top w`; but it holds for every g, so that
+    the pilot may leave out attributes that hardly matter, and need not have converged.
     """
     drops = _checked(candidates, cells, drops)
     n = len(drops)
@@ -208,7 +210,8 @@ class _Pilot:
         for view in _views_that_matter(candidates, cells, self.residuals):
             place = cells[view] - starts[view]
             size = int(starts[view + 1] - starts[view])
-            smoother, degrees = _smoother(np.bincount(place, minlength=size) / n, chances[starts[view] : starts[view + 1]])
+            shares = np.bincount(place, minlength=size) / n
+            smoother, degrees = _smoother(shares, chances[starts[view] : starts[view + 1]])
             places.append(place)
             smoothers.append(smoother)
             freedom += degrees

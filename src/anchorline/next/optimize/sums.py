@@ -4,22 +4,25 @@ With the moments of `anchorline.next.optimize.moments`, minimize over sets J of 
 
 .. math:: v^\top S v - 2 c^\top v + (\bar t - b^\top v)^2
 
-**Bound.** For every number :math:`\eta`, :math:`(\bar t - b^\top v)^2 \ge 2 \eta (\bar t - b^\top v) - \eta^2`. What
-is left is almost separable: with :math:`\alpha_j = c_j / \sqrt{S_{jj}}` and :math:`\beta_j = b_j / \sqrt{S_{jj}}`,
+**Bound.** For every number :math:`\eta`, :math:`(\bar t - b^\top v)^2 \ge 2 \eta (\bar t - b^\top v) - \eta^2`.
+What is left is almost separable: with :math:`\alpha_j = c_j / \sqrt{S_{jj}}`, :math:`\beta_j = b_j /
+\sqrt{S_{jj}}`,
 
 .. math:: \text{value} \ge 2 \eta \bar t - \eta^2 - \Bigl(\text{sum of the k largest over attributes of}\
           \max_j \frac{(\alpha_j + \eta \beta_j)^2}{1 - \rho_j}\Bigr)
 
 where :math:`\rho_j` is the sum of the k - 1 largest correlations, in absolute value and one per other attribute,
-of fact j; because the correlations of any k facts minus :math:`\operatorname{diag}(1 - \rho)` are diagonally dominant.
-Known moments have :math:`\rho = 0`. The right side is concave in :math:`\eta`, and any :math:`\eta` gives a valid bound.
+of fact j; because the correlations of any k facts minus :math:`\operatorname{diag}(1 - \rho)` are diagonally
+dominant. Known moments have :math:`\rho = 0`. The right side is concave in :math:`\eta`, and every :math:`\eta`
+gives a valid bound.
 
-**Search.** A node has chosen facts and offers others. The chosen ones are projected out, which leaves a problem of the
-same form. The last two facts are found by valuing all facts, or all pairs, in closed form. Whatever is discarded keeps
-its bound, and the global lower bound is the smallest of open nodes, discarded nodes and the best sum.
+**Search.** A node has chosen facts and offers others. The chosen ones are projected out, which leaves a problem
+of the same form. The last two facts are found by valuing all facts, or all pairs, in closed form. Whatever is
+discarded keeps its bound, and the global lower bound is the smallest of open nodes, discarded nodes and the best
+sum.
 
-**Constants.** A fact that is always broken, or that is the complement of chosen ones, has no variance of its own, but a
-mean. It sets the square of the mean error to 0 and gains nothing else. From then on :math:`\eta = 0`.
+**Constants.** A fact that is always broken, or that is the complement of chosen ones, has no variance of its own,
+but a mean. It sets the square of the mean error to 0 and gains nothing else. From then on :math:`\eta = 0`.
 """
 
 import enum
@@ -36,7 +39,8 @@ import numpy as np
 from anchorline.errors import ParameterError
 from anchorline.next.optimize.moments import Moments
 
-NODE_LIMIT = 2_000  # the same everywhere, so that results are; a few seconds at most
+NODE_LIMIT = 2_000  # the same everywhere, so that results are; about a second
+_CORRELATIONS_PER_NODE = 40_000  # take about as long as a node of known moments
 TOLERANCE = 1e-9  # of mean t^2: a node that cannot gain more is closed, and its bound is kept
 _ROUNDING = 1e-13  # of the terms of a bound; subtracted from it
 _CONSTANT = 1e-12  # a fact that holds more rarely is a constant
@@ -63,7 +67,11 @@ class Status(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a search ends early: after seconds, or after nodes. ``check`` is called in every loop, and may raise."""
+    """When a search ends early. ``check`` is called in every loop, and may raise.
+
+    ``time_limit`` is in seconds. ``node_limit`` counts nodes of known moments; a node that needs the correlations
+    of a sample counts as several, by how many they are, so that the limit means about the same time.
+    """
 
     time_limit: float | None = None
     node_limit: int = NODE_LIMIT
@@ -74,8 +82,8 @@ class Limits:
 class Solution:
     """A sum of facts: ``facts`` (numbers of candidates, by attribute), and ``effects``, how much each takes away.
 
-    ``objective`` is the mean squared error for the moments, and ``lower_bound`` that of every sum of at most as many
-    facts as were allowed. Both are those of the moments: if these are estimated, they may be slightly negative.
+    ``objective`` is the mean squared error for the moments; no sum of at most as many facts as were allowed has
+    one below ``lower_bound``. If the moments are estimated, both may be slightly negative.
     """
 
     facts: tuple[int, ...]
@@ -91,10 +99,8 @@ class Solution:
         return self.objective - self.lower_bound
 
 
-def solve(
-    moments: Moments, k: int, limits: Limits | None = None, without: Collection[int] = ()
-) -> Solution:
-    """Return the best sum of at most ``k`` facts, none of them about the attributes ``without``.
+def solve(moments: Moments, k: int, limits: Limits | None = None, offered: np.ndarray | None = None) -> Solution:
+    """Return the best sum of at most ``k`` of all facts, or of those that are ``offered``: booleans (facts,).
 
     Examples
     --------
@@ -111,7 +117,7 @@ def solve(
     limits = limits or Limits()
     if not moments.mean_square > 0 or k == 0:
         return _solution(moments, (), moments.mean_square, Status.PROVEN, 0)
-    search = _Search(moments, int(k), limits, without)
+    search = _Search(moments, int(k), limits, offered)
     search.run()
     return search.result()
 
@@ -137,6 +143,20 @@ def fit(moments: Moments, facts: Collection[int]) -> tuple[np.ndarray, float]:
     return effects, float(moments.variance + effects @ covariances @ effects - 2 * (c @ effects) + rest**2)
 
 
+def extended(moments: Moments, chosen: Collection[int], facts: np.ndarray) -> np.ndarray:
+    """Return the mean squared errors of the chosen facts with one more, for each of other facts (m,): (m,)."""
+    is_used = np.zeros(moments.candidates.n_facts, dtype=bool)
+    is_used[facts] = is_used[list(chosen)] = True
+    table = _table(moments, is_used & (moments.b > 0), 1.0)
+    place = np.full(len(is_used), -1)
+    place[table.numbers] = np.arange(len(table.numbers))
+    known = tuple(place[j] for j in chosen if place[j] >= 0)
+    can_break = moments.b[facts] > 0
+    values = np.full(len(facts), table.state(known, np.zeros(0, dtype=np.intp)).value)
+    values[can_break] = table.state(known, place[facts[can_break]]).with_one()
+    return moments.variance + values
+
+
 def _solution(
     moments: Moments, facts: tuple[int, ...], lower_bound: float, status: Status, n_nodes: int
 ) -> Solution:
@@ -148,9 +168,11 @@ def _solution(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    r"""What chosen facts leave: of the others :math:`\alpha, \beta`, and of the value :math:`-G + (T - ..)^2 / (1 + A)`.
+    r"""What chosen facts leave.
 
-    ``constant`` (m,): facts that are constants now. ``useless`` facts have alpha = beta = 0.
+    Their own value is :math:`-\text{gained} + \text{rest}^2 / (1 + \text{slack})`, without the square if one of
+    them is a constant: then ``is_free``. Of m other facts, ``alpha`` and ``beta`` (m,) are what is left, both 0
+    for facts that gain nothing, and ``constant`` (m,) says which are constants now.
     """
 
     gained: float
@@ -199,6 +221,9 @@ class _Known:
             float(alpha @ alpha), rest, slack, self.alpha[facts], self.beta[facts], self.constant[facts], False
         )
 
+    def prepare(self, facts: np.ndarray) -> None:
+        """Compute what bounds need of these facts."""
+
     def correlations(self, chosen: tuple[int, ...], facts: np.ndarray) -> np.ndarray | None:
         return None
 
@@ -215,7 +240,6 @@ class _Sampled(_Known):
         self.place: np.ndarray | None = None
 
     def prepare(self, facts: np.ndarray) -> None:
-        """Compute the covariances among these facts, for bounds."""
         self.dense = self.pairs.matrix(self.numbers[facts])
         self.place = np.full(len(self.numbers), -1)
         self.place[facts] = np.arange(len(facts))
@@ -246,7 +270,7 @@ class _Sampled(_Known):
             S, b, c = S - row**2, b - row * beta, c - row * alpha
             rows.append(row)
         S, b, c, whole = S[:m], b[:m], c[:m], whole[:m]
-        flat = (S <= _DEPENDENT * whole) | self.constant[facts]
+        flat = self.constant[facts] | (_DEPENDENT * whole >= S)
         sizes = np.sqrt(np.where(flat, 1.0, S))
         alpha, beta = np.where(flat, 0.0, c / sizes), np.where(flat, 0.0, b / sizes)
         constant = flat & (np.abs(b) > _DRIFT)
@@ -262,20 +286,24 @@ class _Sampled(_Known):
 
     def correlations(self, chosen: tuple[int, ...], facts: np.ndarray) -> np.ndarray:
         """The correlations that the chosen facts leave among others, (m, m); 0 for facts without variance."""
-        assert self.dense is not None and self.place is not None
+        assert self.dense is not None
+        assert self.place is not None
         _, rows, sizes = self._project(chosen, facts)
         place = self.place[facts]
-        left = self.dense[np.ix_(place, place)] - rows.T @ rows
+        left: np.ndarray = self.dense[np.ix_(place, place)] - rows.T @ rows
         left /= sizes[:, None]
         left /= sizes[None, :]
         return left
+
+
+def _table(moments: Moments, is_used: np.ndarray, unit: float) -> _Known:
+    return (_Known if moments.pairs is None else _Sampled)(moments, np.flatnonzero(is_used), unit)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Node:
     chosen: tuple[int, ...]
     facts: np.ndarray  # that may join the chosen ones, by attribute
-    forced: tuple[int, ...] = ()  # attributes of which one of these facts is taken
     is_clean: bool = False  # whether sums with a constant were split off
 
 
@@ -291,21 +319,13 @@ class _Dual:
     top: np.ndarray  # the attributes with the r largest
     picks: list[int]  # the best fact of each of them
     known: float  # the bound without gains
-    forced: np.ndarray  # (attributes,) whether each must be taken
-    low: list[int]  # the facts of which the bound consists below the best eta
-    high: list[int]  # and above it
 
 
 class _Search:
-    def __init__(self, moments: Moments, k: int, limits: Limits, without: Collection[int]) -> None:
+    def __init__(self, moments: Moments, k: int, limits: Limits, offered: np.ndarray | None) -> None:
         self.moments, self.limits = moments, limits
         self.unit = 2.0 ** round(math.log2(moments.mean_square) / 2)  # a power of 2 rounds nothing
-        is_usable = moments.b > 0
-        if len(without):
-            is_usable &= ~np.isin(moments.candidates.groups, list(without))
-        usable = np.flatnonzero(is_usable)
-        kind = _Known if moments.pairs is None else _Sampled
-        self.table = kind(moments, usable, self.unit)
+        self.table = _table(moments, moments.b > 0 if offered is None else offered & (moments.b > 0), self.unit)
         self.k = min(k, len(np.unique(self.table.groups)))
         self.tolerance = TOLERANCE * moments.mean_square / self.unit**2
         self.best: tuple[int, ...] = ()
@@ -314,6 +334,7 @@ class _Search:
         self.queue: list[tuple[float, int, _Node]] = []
         self.order = itertools.count()
         self.n_nodes = 0
+        self.effort = 0
         self.is_complete = True
         self.deadline = math.inf if limits.time_limit is None else time.perf_counter() + limits.time_limit
 
@@ -365,7 +386,7 @@ class _Search:
             root = self.start_sampled(root)
         self.push(-math.inf, _Node((), root))
         while self.queue:
-            if self.n_nodes >= self.limits.node_limit or self.is_over():
+            if self.effort >= self.limits.node_limit or self.is_over():
                 self.is_complete = False
                 return
             bound, _, node = heapq.heappop(self.queue)
@@ -373,6 +394,7 @@ class _Search:
                 self.discard(bound)
                 continue
             self.n_nodes += 1
+            self.effort += 1
             self.expand(bound, node)
 
     def start_sampled(self, facts: np.ndarray) -> np.ndarray:
@@ -443,17 +465,18 @@ class _Search:
         facts = node.facts[keep]
         state = replace(state, alpha=state.alpha[keep], beta=state.beta[keep], constant=state.constant[keep])
         correlations = self.table.correlations(node.chosen, facts)
+        self.effort += 0 if correlations is None else correlations.size // _CORRELATIONS_PER_NODE
         if r == 2 and len(facts) <= _MOST_PAIRS:
             self.close_pairs(inherited, node, facts, state, correlations)
             return
         groups = self.table.groups[facts]
-        dual = _climb(state, _factors(correlations, groups, r), groups, r, node.forced)
+        dual = _climb(state, _factors(correlations, groups, r), groups, r)
         self.try_picks(node, facts, dual)
         forced = np.maximum(_forced(dual), inherited)
         is_open = forced < self.best_value - self.tolerance
         if not is_open.all():
             self.discard(float(forced[~is_open].min()))
-        if not is_open.any() or not np.isin(node.forced, groups[is_open]).all():
+        if not is_open.any():
             return
         if not node.chosen and self.n_nodes == 1:
             self.improve(self.best, facts[is_open])
@@ -462,8 +485,7 @@ class _Search:
             state = replace(state, alpha=state.alpha[is_open], beta=state.beta[is_open])
             self.close_pairs(max(inherited, dual.bound), node, facts[is_open], state, left)
             return
-        if correlations is not None or not self.split(node, facts[is_open], dual, state, is_open):
-            self.branch(inherited, node, facts, dual, forced, is_open)
+        self.branch(inherited, node, facts, dual, forced, is_open)
 
     def try_picks(self, node: _Node, facts: np.ndarray, dual: _Dual) -> None:
         """Value the facts of which the bound consists."""
@@ -497,50 +519,25 @@ class _Search:
         without = {g: _without(dual, g) for g in top}
         # The attribute whose absence costs most; few facts first, because each becomes a node.
         counts = np.bincount(index, minlength=len(dual.starts))
-        group = max(top, key=lambda g: (without[g] >= self.best_value - self.tolerance, -counts[g], without[g], -g))
+        least = self.best_value - self.tolerance
+        group = max(top, key=lambda g: (without[g] >= least, -counts[g], without[g], -g))
         own = index == group
         others = facts[~own]
-        number = int(self.table.groups[facts[own][0]])
-        forced_groups = tuple(g for g in node.forced if g != number)
         for fact, bound in zip(facts[own].tolist(), forced[own].tolist(), strict=True):
-            self.push(bound, _Node((*node.chosen, fact), others, forced_groups))
-        if number not in node.forced:
-            self.push(max(inherited, without[group]), _Node(node.chosen, others, node.forced, node.is_clean))
-
-    def split(self, node: _Node, facts: np.ndarray, dual: _Dual, state: _State, is_open: np.ndarray) -> bool:
-        r"""Split the facts of the attribute that keeps the bound from rising; return whether there is one.
-
-        On the two sides of the best :math:`\eta` the bound consists of different facts, whose slopes
-        :math:`(\alpha_j + \eta \beta_j) \beta_j` differ. One node must take one of the steeper facts of the attribute
-        whose slopes differ most; the other has the rest of them, or does without it.
-        """
-        slopes = (state.alpha + dual.eta * state.beta) * state.beta
-        groups = np.repeat(np.arange(len(dual.starts)), np.diff(np.append(dual.starts, len(is_open))))
-        low = {int(groups[j]): float(slopes[j]) for j in dual.low}
-        high = {int(groups[j]): float(slopes[j]) for j in dual.high}
-        differences = {g: abs(low.get(g, 0.0) - high.get(g, 0.0)) for g in low.keys() | high.keys()}
-        group = max(differences, key=lambda g: (differences[g], -g), default=-1)
-        if group < 0 or differences[group] <= TOLERANCE:
-            return False
-        taken = groups == group
-        if group in low and group in high:
-            taken &= slopes > (low[group] + high[group]) / 2
-        taken, own = taken[is_open], (groups == group)[is_open]
-        if not taken.any() or (taken.all() and len(taken) == 1):
-            return False
-        number = int(self.table.groups[facts[own][0]])
-        if number in node.forced and taken.sum() == own.sum():
-            return False
-        with_it = _Node(node.chosen, facts[taken | ~own], tuple({*node.forced, number}), node.is_clean)
-        self.push(dual.bound, with_it)
-        self.push(dual.bound, _Node(node.chosen, facts[~taken], node.forced, node.is_clean))
-        return True
+            self.push(bound, _Node((*node.chosen, fact), others))
+        self.push(max(inherited, without[group]), _Node(node.chosen, others, node.is_clean))
 
     def close_pairs(
         self, inherited: float, node: _Node, facts: np.ndarray, state: _State, correlations: np.ndarray | None
     ) -> None:
-        r"""Value all pairs: :math:`-G - \alpha^\top R^{-1} \alpha + (T - \alpha^\top R^{-1} \beta)^2 / (1 + A + ..)`."""
+        r"""Value all pairs of facts in closed form.
+
+        With :math:`G, T, A` for gained, rest and slack and R for the correlations of the pair, the value is
+        :math:`-G - \alpha^\top R^{-1} \alpha + (T - \alpha^\top R^{-1} \beta)^2 / (1 + A + \beta^\top R^{-1}
+        \beta)`.
+        """
         alpha, beta, groups = state.alpha, state.beta, self.table.groups[facts]
+        single = state.with_one()
         if correlations is None:
             gained = alpha[:, None] ** 2 + alpha**2
             rest = state.rest - ((alpha * beta)[:, None] + alpha * beta)
@@ -556,18 +553,15 @@ class _Search:
             rest = state.rest - (x * y + u * w / left)
             values = rest**2 / (1 + state.slack + y**2 + w**2 / left) - gained - state.gained
             if flat.any():  # the second adds nothing, or is a constant
-                one = np.broadcast_to(state.with_one()[:, None], values.shape)
-                free = np.broadcast_to(-(state.gained + x**2), values.shape)
-                shift = np.abs(w) > _DRIFT * np.maximum(1.0, np.abs(y))
-                values[flat] = np.where(shift & (not state.is_free), free, one)[flat]
+                is_constant = (np.abs(w) > _DRIFT * np.maximum(1.0, np.abs(y))) & (not state.is_free)
+                values = np.where(flat, np.where(is_constant, -(state.gained + x**2), single[:, None]), values)
         values[groups[:, None] == groups] = math.inf
         at = int(np.argmin(values))
         i, j = divmod(at, len(facts))
         value = float(values[i, j])
         if value < math.inf:
             self.offer((*node.chosen, int(facts[i]), int(facts[j])), value)
-        one = float(state.with_one().min())
-        self.discard(max(inherited, min(value, one)))
+        self.discard(max(inherited, min(value, float(single.min()))))
 
 
 def _factors(correlations: np.ndarray | None, groups: np.ndarray, r: int) -> np.ndarray | None:
@@ -581,12 +575,11 @@ def _factors(correlations: np.ndarray | None, groups: np.ndarray, r: int) -> np.
     if count <= 0:
         return None
     rho = np.partition(largest, largest.shape[1] - count, axis=1)[:, -count:].sum(axis=1) + _DEPENDENT
-    return np.divide(1.0, 1.0 - rho, out=np.full(len(rho), np.inf), where=rho < 1 - _DEPENDENT)
+    is_bounded = rho < 1 - _DEPENDENT
+    return np.where(is_bounded, 1.0 / np.where(is_bounded, 1.0 - rho, 1.0), math.inf)
 
 
-def _climb(
-    state: _State, factors: np.ndarray | None, groups: np.ndarray, r: int, forced: tuple[int, ...]
-) -> _Dual:
+def _climb(state: _State, factors: np.ndarray | None, groups: np.ndarray, r: int) -> _Dual:
     """Maximize the bound over eta: it is the least of quadratic pieces, whose tops and crossings are tried.
 
     If nothing is known about some facts, the bound is infinite, and only its picks are of use.
@@ -597,7 +590,6 @@ def _climb(
         factors = np.minimum(factors, _MOST_FACTOR)
     r = min(r, len(starts))
     ends = np.append(starts[1:], len(groups))
-    is_forced = np.isin(groups[starts], forced)
     best: _Dual | None = None
     low: _Piece | None = None
     high: _Piece | None = None
@@ -608,18 +600,17 @@ def _climb(
         if factors is not None:
             gains *= factors
         largest = np.maximum.reduceat(gains, starts)
-        top = np.sort(np.argpartition(np.where(is_forced, -np.inf, -largest), r - 1)[:r])
+        top = np.sort(np.argpartition(-largest, r - 1)[:r])
         picks = [int(starts[g] + np.argmax(gains[starts[g] : ends[g]])) for g in top.tolist()]
         total = float(largest[top].sum())
         known = -state.gained + 2 * eta * state.rest - eta**2 * (1 + state.slack)
         terms = state.gained + total + 2 * abs(eta * state.rest) + eta**2 * (1 + state.slack)
         bound = known - total - _ROUNDING * terms
         if best is None or bound > best.bound:
-            best = _Dual(bound, eta, gains, starts, largest, top, picks, known - _ROUNDING * terms, is_forced, [], [])
+            best = _Dual(bound, eta, gains, starts, largest, top, picks, known - _ROUNDING * terms)
         alpha, beta = state.alpha[picks], state.beta[picks]
         weights = np.ones(r) if factors is None else factors[picks]
         piece = _Piece(
-            picks,
             state.gained + float(weights @ alpha**2),
             state.rest - float(weights @ (alpha * beta)),
             1 + state.slack + float(weights @ beta**2),
@@ -630,7 +621,6 @@ def _climb(
         if slope == 0 or most <= best.bound + _CLIMBED * max(1.0, abs(best.bound)):
             break
     assert best is not None
-    best.low, best.high = low.picks if low else [], high.picks if high else []
     if not is_known:
         best.bound = best.known = -math.inf
     return best
@@ -640,7 +630,6 @@ def _climb(
 class _Piece:
     """A quadratic in eta, -gained + 2 eta rest - eta^2 slack, which is nowhere below the bound."""
 
-    picks: list[int]
     gained: float
     rest: float
     slack: float
@@ -673,10 +662,9 @@ def _crossing(low: _Piece | None, high: _Piece | None) -> tuple[float, float]:
 
 
 def _forced(dual: _Dual) -> np.ndarray:
-    """Return the bound of all sums with each fact, (m,): it takes the place of its attribute, or of the weakest."""
+    """Return the bound of sums with each fact, (m,): it takes the place of its attribute, or of the weakest."""
     total = float(dual.best[dual.top].sum())
-    exchanged = dual.top[~dual.forced[dual.top]]
-    replaced = np.full(len(dual.starts), float(dual.best[exchanged].min()) if len(exchanged) else np.inf)
+    replaced = np.full(len(dual.starts), float(dual.best[dual.top].min()))
     replaced[dual.top] = dual.best[dual.top]
     sizes = np.diff(np.append(dual.starts, len(dual.gains)))
     return np.asarray(dual.known - (total - np.repeat(replaced, sizes)) - dual.gains)
@@ -684,8 +672,6 @@ def _forced(dual: _Dual) -> np.ndarray:
 
 def _without(dual: _Dual, group: int) -> float:
     """Return the bound of all sums without an attribute, which is one of the best."""
-    if dual.forced[group]:
-        return math.inf
     total = float(dual.best[dual.top].sum()) - float(dual.best[group])
     others = np.delete(dual.best, dual.top)
     return dual.known - total - (float(others.max()) if len(others) else 0.0)

@@ -1,0 +1,160 @@
+r"""Which facts are stated: the best sum without noise, in its simplest form; and what else fits as well.
+
+*As many facts* means: at most as many. A further fact never fits worse, because its effect may be 0. Therefore the
+best of all sums of at most k facts is also the best of those of exactly k, if there are as many attributes.
+"""
+
+import heapq
+import itertools
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import NormalDist
+
+import numpy as np
+
+from anchorline.next.optimize.moments import Moments
+from anchorline.next.optimize.sums import Limits, Solution, Status, extended, fit, solve
+
+TIE = 0.01  # of Var t: sums whose errors differ by less are equally good, and a fact that gains less is left out
+_CHANCE = 0.05  # that one of all candidates seems to matter although none does
+
+
+def best_sum(moments: Moments, k: int, limits: Limits | None = None) -> Solution:
+    """Return the sum of at most ``k`` facts that is stated.
+
+    Facts whose covariance with the drops may be chance are not offered, because they could still be of use to fit
+    the mean. Of the best sum, facts that gain less than 1% of Var t, or not significantly more than chance, are
+    left out; the search runs again with as many facts as are left, until all of them matter. Then every fact is
+    replaced by the simplest about the same attribute, as long as the sum stays within 1% of Var t of the best.
+
+    PROVEN then means: no sum of at most as many facts, of those that are offered, fits better by more than 1% of
+    Var t.
+    """
+    limits, deadline = limits or Limits(), _deadline(limits)
+    offered = evident(moments)
+    n_nodes = 0
+    while True:
+        solution = solve(moments, k, _left(limits, deadline), offered)
+        n_nodes += solution.n_nodes
+        k = len(_that_matter(moments, solution))
+        if k == len(solution.facts):
+            return replace(_simplest(moments, solution), n_nodes=n_nodes)
+
+
+def frontier(moments: Moments, ks: Sequence[int], limits: Limits | None = None) -> tuple[Solution, ...]:
+    """Return the sums that are stated with at most each of several numbers of facts; see `best_sum`."""
+    limits, deadline = limits or Limits(), _deadline(limits)
+    return tuple(best_sum(moments, k, _left(limits, deadline)) for k in ks)
+
+
+def alternatives(
+    moments: Moments, solution: Solution, n: int, limits: Limits | None = None
+) -> tuple[Solution, ...]:
+    """Return up to ``n`` other sums of as many facts within 1% of Var t of a sum, best first.
+
+    There is one per set of attributes. The best sum about another set of attributes does without one attribute of
+    the first. So sums are found by forbidding, one by one, the attributes of sums that were found before. Each is
+    stated in its simplest form.
+    """
+    limits, deadline = limits or Limits(), _deadline(limits)
+    groups, offered = moments.candidates.groups, evident(moments)
+    k = len(solution.facts)
+    most = solution.objective + TIE * moments.variance
+    found = {_attributes(moments, solution)}
+    others: list[Solution] = []
+    tried: set[frozenset[int]] = set()
+    order = itertools.count()
+    queue: list[tuple[float, int, frozenset[int], Solution]] = [(-np.inf, next(order), frozenset(), solution)]
+    while queue and len(others) < n and k > 0:
+        _, _, forbidden, current = heapq.heappop(queue)
+        if _attributes(moments, current) not in found:
+            found.add(_attributes(moments, current))
+            others.append(_simplest(moments, current))
+        for attribute in sorted(_attributes(moments, current)):
+            without = forbidden | {attribute}
+            if without in tried:
+                continue
+            tried.add(without)
+            other = solve(moments, k, _left(limits, deadline), offered & ~np.isin(groups, list(without)))
+            if other.objective <= most and len(other.facts) == k:
+                heapq.heappush(queue, (other.objective, next(order), without, other))
+    return tuple(others)
+
+
+def evident(moments: Moments) -> np.ndarray:
+    r"""Return which facts may be stated: booleans (facts,).
+
+    With estimated moments of independent attributes, :math:`c_j^2 / S_{jj}` of a fact that does not matter is
+    noise / n times the square of a normal variable. It must exceed what the largest of all bounds' is by chance.
+    """
+    if moments.pairs is not None or moments.n_rows == 0:
+        return moments.b > 0
+    return (moments.b > 0) & (moments.c**2 >= moments.S * _chance(moments, moments.noise))
+
+
+def _chance(moments: Moments, noise: float) -> float:
+    """What the best of all candidates gains by chance."""
+    if moments.n_rows == 0:
+        return 0.0
+    candidates = moments.candidates
+    n_bounds = max(1, candidates.n_cells - len(candidates.attributes))
+    return NormalDist().inv_cdf(1 - _CHANCE / (2 * n_bounds)) ** 2 * noise / moments.n_rows
+
+
+def _that_matter(moments: Moments, solution: Solution) -> tuple[int, ...]:
+    """Return the facts that are left if those that gain too little are left out, the weakest first."""
+    facts = solution.facts
+    while facts:
+        _, objective = fit(moments, facts)
+        without = [tuple(j for j in facts if j != fact) for fact in facts]
+        gains = [fit(moments, others)[1] - objective for others in without]
+        weakest = int(np.argmin(gains))
+        noise = moments.noise
+        if moments.pairs is not None:
+            noise = min(noise, max(objective, 0.0) * moments.n_rows / max(moments.n_rows - len(facts), 1))
+        if gains[weakest] >= max(TIE * moments.variance, _chance(moments, noise)):
+            break
+        facts = without[weakest]
+    return facts
+
+
+def _simplest(moments: Moments, solution: Solution) -> Solution:
+    """Return the sum with simpler facts about the same attributes; the lower bound decides what it may lose."""
+    tie = TIE * moments.variance
+    is_proven = solution.gap <= tie
+    most = (solution.lower_bound if is_proven else solution.objective) + tie
+    facts = solution.facts
+    for fact in solution.facts:
+        others = tuple(j for j in facts if j != fact)
+        same = _simpler(moments, fact)
+        errors = extended(moments, others, same)
+        fits = np.flatnonzero(errors <= most)
+        if len(fits):
+            facts = tuple(sorted((*others, int(same[fits[0]]))))
+    effects, objective = fit(moments, facts)
+    effects.setflags(write=False)
+    status = Status.PROVEN if is_proven else solution.status
+    return Solution(facts, effects, objective, min(solution.lower_bound, objective), status, solution.n_nodes)
+
+
+def _simpler(moments: Moments, fact: int) -> np.ndarray:
+    """Return the facts about the same attribute that are simpler than one, the simplest first."""
+    candidates = moments.candidates
+    own = np.flatnonzero(candidates.groups == candidates.groups[fact])
+    own = own[candidates.ranks[own] < candidates.ranks[fact]]
+    return np.asarray(own[np.argsort(candidates.ranks[own], kind="stable")])
+
+
+def _attributes(moments: Moments, solution: Solution) -> frozenset[int]:
+    return frozenset(moments.candidates.groups[list(solution.facts)].tolist())
+
+
+def _deadline(limits: Limits) -> float:
+    return np.inf if limits.time_limit is None else time.perf_counter() + limits.time_limit
+
+
+def _left(limits: Limits, deadline: float) -> Limits:
+    if limits.time_limit is None:
+        return limits
+    return replace(limits, time_limit=max(deadline - time.perf_counter(), 0.0))
