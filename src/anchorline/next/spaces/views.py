@@ -174,6 +174,11 @@ class RowViews:
         start, stop = int(self._layout.begins[first]), int(self._layout.ends[last - 1])
         return start, stop
 
+    @property
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the pool rows of every cell start and stop in its view, (cells,); 0 and 0 for all other categories."""
+        return self._layout.begins, self._layout.ends
+
     def cells(self, view: int, places: np.ndarray) -> np.ndarray:
         """Return the cells of pool rows at these places of a view; the row's own cell where a place is -1."""
         layout = self._layout
@@ -230,9 +235,11 @@ class RowViews:
         return bool(value) if kind == BOOLEAN else self._written(column, float(value))
 
     def _written(self, column: int, value: float) -> Any:
-        """Return a number or date for a fact."""
+        """Return a number or date for a fact, as JSON can hold it."""
         if self.views.kinds[column] == DATE:
             return date_text(value, self.views.types[column].zoned)
+        if np.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
         return int(value) if abs(value) < 2**53 and value == int(value) else value
 
 
