@@ -30,6 +30,20 @@ MAY_IMPORT = {
     "batch": BELOW | {"explainer", "io"},
     "compat": BELOW | {"explainer", "io", "render"},
     "studio": BELOW | {"explainer", "io", "render", "samples", "verify"},
+    "paper": {"errors", "guarantees"},
+    # Release 0.2, beside 0.1 until it replaces it: it uses the rooms that stay.
+    "next": {
+        "_links",
+        "_version",
+        "errors",
+        "guarantees",
+        "io",
+        "model",
+        "spaces",
+        "result",
+        "render",
+        "optimize",
+    },
 }
 # These stand on top: they may import everything, and nothing imports them.
 TOP = {"__init__", "__main__", "cli"}
@@ -63,7 +77,6 @@ def test_the_table_of_rooms_has_no_cycle_and_keeps_the_two_sides_apart():
     assert not (rooms["model"] | rooms["spaces"]) & {"optimize", "guarantees"}
 
 
-@functools.cache
 @functools.cache
 def module_graph():
     """Every module with the modules that it imports anywhere in its text; a package stands for its __init__."""

@@ -1,13 +1,25 @@
 """An explanation: figures and codes, from which every sentence is derived."""
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from anchorline.next.facts import Fact
+from anchorline._links import call
+from anchorline.errors import CertificateError, FormatError, TamperedError
+from anchorline.next.facts import KINDS, Fact
+from anchorline.next.result.json_format import read_record, write_record
+from anchorline.result.frames import frame_in
+
+_ROUNDING = 1e-9  # of shares and of objectives
+_STATED = {  # which values each kind of fact states: low, high
+    "at_least": (True, False),
+    "below": (False, True),
+    "between": (True, True),
+}
 
 
 class Verdict(enum.Enum):
@@ -38,8 +50,9 @@ class Share:
 class Fit:
     """How well the sum follows the model over neighbors, in the output's own units.
 
-    ``r2`` is 1 - mean (t - sum)^2 / mean t^2, of the drops t = f(x) - f(z); ``error`` is the root mean square of t - sum,
-    ``baseline`` that of t itself. ``mean_output`` is the mean output of the neighbors. ``is_approximate``: outputs have no known bounds, so that the limits are approximate.
+    ``r2`` is 1 - mean (t - sum)^2 / mean t^2, of the drops t = f(x) - f(z); ``error`` is the root mean square of
+    t - sum, ``baseline`` that of t itself. ``mean_output`` is the mean output of neighbors. ``is_approximate``:
+    outputs have no known bounds, so that the limits are approximate.
     """
 
     r2: float
@@ -66,14 +79,32 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Choices:
+    """What an explainer was told about its model, in plain values, so that it can be made again.
+
+    ``output`` is the label of a class, a pair of labels, the number of a column, the name of the output, or None.
+    The others are keywords of `Explainer`; its threshold is that of the `Output`.
+    """
+
+    output: Any = None
+    output_scale: str | None = None
+    task: str | None = None
+    classes: tuple[Any, ...] | None = None
+    output_range: tuple[float, float] | None = None
+    input: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """What is explained, and what the model decides.
 
     ``kind`` is "class" (the class that the model names), "threshold", "label" (labels without scores) or "number".
-    ``name`` is the class's label or the output's name, ``unit`` its unit ("USD") or "". ``decision`` is the label of the model's decision: the class that it
-    names, or "at or above 0.3" / "below 0.3", or None for numbers. ``is_probability``: prediction is the probability
-    of class ``name``. ``classes`` are all labels, ``runner_up`` the label and score of the second most probable of more than two classes.
-    ``scale`` is "log-odds" or "margin" if margins are explained. ``low``, ``high`` and ``spread`` (of the middle 90%) are those of outputs on the table, or None.
+    ``name`` is the class's label or the output's name, ``unit`` its unit ("USD") or "". ``decision`` is the label
+    of the model's decision: the class that it names, or "at or above 0.3" / "below 0.3", or None for numbers.
+    ``is_probability``: prediction is the probability of class ``name``. ``classes`` are all labels, ``runner_up``
+    the label and score of the second most probable of more than two classes. ``scale`` is "log-odds" or "margin"
+    if margins are explained. ``low``, ``high`` and ``spread`` (of the middle 90%) are those of outputs on the
+    table, or None. ``choices`` are what the explainer was told about its model.
     """
 
     kind: str
@@ -88,6 +119,7 @@ class Output:
     low: float | None = None
     high: float | None = None
     spread: float | None = None
+    choices: Choices = Choices()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +127,8 @@ class Proof:
     """What is known about the choice of facts, for the moments of the search.
 
     ``status`` is "proven" (no sum of as many facts fits better by more than 1% of the variance of the drops),
-    "limit" (the search stopped) or "numerical". ``objective`` and ``lower_bound`` are mean squared errors on the search's moments;
-    ``variance`` that of the drops. ``n_candidates`` facts were considered.
+    "limit" (the search stopped) or "numerical". ``objective`` and ``lower_bound`` are mean squared errors on the
+    search's moments; ``variance`` that of the drops. ``n_candidates`` facts were considered.
     """
 
     status: str
@@ -109,7 +141,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """How many rows the model was asked about. ``searched`` to find the facts, ``measured`` to measure, 1 for the instance.
+    """How many rows the model was asked about: ``searched`` to find facts, ``measured`` to measure, and the case.
 
     ``total`` counts every answer; if scores and `predict` were both asked (``asks_twice``), each counts.
     ``source`` is "drawn", "listed" or "leaves".
@@ -135,12 +167,18 @@ class Alternative:
 class Explanation:
     r"""A short sum of facts that adds up exactly to a prediction, and what was measured about it.
 
-    ``prediction = base + contributions.sum()``; contribution :math:`v_j b_j`, effect :math:`v_j`. Facts are sorted by the size of
-    their contributions. ``holds`` is the smaller of ``holds_drawn`` (neighbors with these facts) and ``holds_law`` (the law's own
-    neighbors that break none, or None if fewer than 5% break none); None for numbers, whose ``fit`` decides.
-    ``all`` is the share of all neighbors that keep the decision, with or without the facts.
-    ``settings`` are what the user chose: k, sigma, queries, seed, alternatives, confidence, time_limit. ``space`` describes the space: kind, fingerprint, neighbors ("independent"
-    or "realistic"), n_rows, n_attributes. ``findings`` are codes of findings about columns that occur in the facts: (code, columns).
+    ``prediction = base + contributions.sum()``; contribution :math:`v_j b_j`, effect :math:`v_j`. Facts are sorted
+    by the size of their contributions. ``holds`` is the smaller of ``holds_drawn`` (neighbors with the facts) and
+    ``holds_law`` (the law's own neighbors that break none, or None if fewer than 5% break none); None for numbers,
+    whose ``fit`` decides. ``all`` is the share of all neighbors that keep the decision, with or without the facts;
+    for numbers, that differ from the prediction by at most 2% of ``output.spread``. ``settings`` are what the user
+    chose: k, sigma, queries, seed, alternatives, confidence, time_limit. ``space`` describes the space: kind
+    ("table", "hypercube", "text", "image", "signal"), fingerprint, noun (what facts are called: "facts", "words",
+    ...), neighbors ("independent" or "realistic"), n_rows, n_attributes, and names, those of the values of the
+    instance: columns of a table, coordinates, regions. ``findings`` are codes of findings about columns that occur
+    in the facts: (code, columns).
+
+    Explanations are equal if all their figures are, and are pickled as JSON.
     """
 
     instance: Any
@@ -164,3 +202,134 @@ class Explanation:
     settings: Mapping[str, Any]
     space: Mapping[str, Any]
     versions: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        for name in ("contributions", "effects"):
+            values = np.array(getattr(self, name), dtype=np.float64)
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
+        for name in ("instance", "settings", "space", "versions"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        for contradiction in _contradictions(self):
+            raise CertificateError(contradiction)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Explanation.from_json, (self.to_json(),)  # exact, and frozen when read
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Explanation) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def coef(self) -> np.ndarray:
+        r"""The paper's w on the hypercube, one number per coordinate: :math:`w_j x_j = v_j / 2`."""
+        if self.space.get("kind") != "hypercube":
+            raise AttributeError(
+                "coef exists only for instances of -1 and +1. Use `effects`, one number per fact."
+            )
+        places = {name: place for place, name in enumerate(self.space["names"])}
+        coef = np.zeros(len(self.instance))
+        for fact, effect in zip(self.facts, self.effects.tolist(), strict=True):
+            place = places[fact.attribute]
+            coef[place] = effect / 2 * self.instance[place]
+        return coef
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it is proven that no sum of as many facts fits better, by more than 1% of the variance."""
+        return self.proof.status == "proven"
+
+    def __str__(self) -> str:
+        return str(call("next.text", self))
+
+    def __repr__(self) -> str:
+        facts = f"{len(self.facts)} fact{'s' * (len(self.facts) != 1)}"
+        return f"Explanation({self.output.name!r}, prediction={self.prediction:g}, {facts}, {self.verdict.value})"
+
+    def details(self) -> str:
+        """Return how we know: what an altered copy is, every figure with its limits, effects and proof."""
+        return str(call("next.details", self))
+
+    def _repr_html_(self) -> str:
+        return str(call("next.fragment", self))
+
+    def to_html(self, frontier: Any = None) -> str:
+        """Return one page without scripts or network; add the `Frontier` of the same row as a picture."""
+        return str(call("next.page", self, frontier))
+
+    def plot(self, kind: str | None = None, ax: Any = None) -> Any:
+        """Draw a "waterfall", "bars" or "regions" on ``ax``, or on a new figure of pyplot; return the Axes.
+
+        By default, the regions of an image or a signal are drawn, and a waterfall of every other explanation.
+        """
+        return call("next.plot", self, kind, ax)
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """Return a frame of the given backend with fact, column, contribution and effect; the base is last."""
+        columns: dict[str, list[Any]] = {
+            "fact": [call("next.fact", fact, self.space) for fact in self.facts] + ["(base)"],
+            "column": [fact.column for fact in self.facts] + [None],
+            "contribution": [*self.contributions.tolist(), self.base],
+            "effect": [*self.effects.tolist(), None],
+        }
+        kinds = {"fact": "text", "column": "text", "contribution": "number", "effect": "number"}
+        return frame_in(backend, columns, kinds)
+
+    def to_json(self) -> str:
+        """Return sealed JSON with sorted keys, of figures and codes; floats round-trip exactly."""
+        return write_record("explanation", self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Explanation":
+        """Read what `to_json` wrote; `FormatError` if it is anything else, `TamperedError` if it was changed."""
+        try:
+            return read_record("explanation", cls, text)
+        except CertificateError as error:
+            raise TamperedError(f"The explanation contradicts itself: {error}") from error
+        except (KeyError, TypeError, AttributeError) as error:
+            raise FormatError(f"Not an anchorline explanation: {error!r}") from error
+
+
+def _contradictions(e: Explanation) -> Iterator[str]:
+    """Yield what figures of an explanation contradict each other."""
+    if not e.contributions.shape == e.effects.shape == (len(e.facts),):
+        yield f"{len(e.contributions)} contributions and {len(e.effects)} effects for {len(e.facts)} facts."
+        return
+    # Terms as large as the largest cannot be summed more exactly than its last bits.
+    scale = max(map(abs, (e.prediction, e.base, *e.contributions.tolist())))
+    residual = abs(e.base + float(e.contributions.sum()) - e.prediction)
+    if not residual <= 1e-12 * scale:
+        yield f"Base and contributions miss the prediction by {residual:.3g}."
+    sizes, effects = np.abs(e.contributions), np.abs(e.effects)
+    if not (sizes <= effects * (1 + _ROUNDING)).all() or (e.contributions * e.effects < 0).any():
+        yield "A contribution is larger than its effect, or has another sign."
+    if (np.diff(sizes) > _ROUNDING * scale).any():
+        yield "The facts are not sorted by the size of their contributions."
+    for fact in e.facts:
+        stated = fact.low is not None, fact.high is not None
+        plain = all(isinstance(each, (str, int, float, type(None))) for each in (fact.low, fact.high, fact.value))
+        if fact.kind not in KINDS or stated != _STATED.get(fact.kind, (False, False)) or not plain:
+            yield f"A fact about {fact.column!r} is of kind {fact.kind!r} with bounds {fact.low!r}, {fact.high!r}."
+    for name in ("holds", "holds_drawn", "holds_law", "all"):
+        share = getattr(e, name)
+        if share is not None and not (0 <= share.low <= share.value <= share.high <= 1 and share.n >= 0):
+            yield f"{name} is {share.value!r} with the limits {share.low!r} to {share.high!r}."
+    both = [share.value for share in (e.holds_drawn, e.holds_law) if share is not None]
+    if (e.holds is None) != (not both) or (e.holds is not None and abs(e.holds.value - min(both)) > _ROUNDING):
+        yield "holds is not the smaller of holds_drawn and holds_law."
+    if e.fit is not None and not (
+        e.fit.low <= e.fit.r2 <= e.fit.high <= 1 and min(e.fit.error, e.fit.baseline) >= 0
+    ):
+        yield f"R2 is {e.fit.r2!r} with the limits {e.fit.low!r} to {e.fit.high!r}."
+    if e.rows is not None and not 0 <= (e.rows.alike or 0) <= e.rows.with_facts <= e.rows.looked_at:
+        yield f"{e.rows.alike} of {e.rows.with_facts} rows with the facts, of {e.rows.looked_at}."
+    if not e.proof.lower_bound <= e.proof.objective + _ROUNDING * max(abs(e.proof.objective), e.proof.variance):
+        yield f"The lower bound {e.proof.lower_bound!r} exceeds the objective {e.proof.objective!r}."
+
+
+def frozen(value: Any) -> Any:
+    """Return a value that is read-only all the way down."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: frozen(below) for key, below in value.items()})
+    return tuple(frozen(below) for below in value) if isinstance(value, (list, tuple)) else value

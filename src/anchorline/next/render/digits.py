@@ -1,0 +1,206 @@
+"""Numbers as a person would write them: sums whose printed parts still add up, shares, bounds and dates."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+_LARGE, _SMALL = 12, -6  # powers of ten from and below which numbers share an exponent
+_MORE = 2  # decimals that small parts may add to those of the largest
+_ROUNDING = 1e-9  # of a percent
+_YEAR = re.compile(r"(^|[^a-z])(year|yr)s?([^a-z]|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedSum:
+    """The numbers of a sum as texts with one number of decimals; contributions have their signs."""
+
+    base: str
+    contributions: tuple[str, ...]
+    total: str
+    decimals: int
+    shift: int = 0  # the power of ten that all numbers share
+
+    def number(self, value: float) -> str:
+        """Return another number with the digits of the sum."""
+        return _written(_units(value, self.decimals, self.shift), self.decimals, self.shift)
+
+
+def printed_sum(
+    contributions: Sequence[float], base: float, total: float, *, is_probability: bool = False
+) -> PrintedSum:
+    """Round a sum for readers: one number of decimals, and the printed numbers add up digit for digit.
+
+    The largest contribution has two digits. Parts that would be printed as zero, and probabilities that would be
+    printed as 0 or 1, add up to two decimals. Every number is rounded to the nearest unit; the units that are then
+    missing go to the numbers that rounding changed most.
+
+    >>> printed_sum([0.182, 0.157, -0.031], 0.614, 0.922, is_probability=True)
+    PrintedSum(base='0.61', contributions=('+0.18', '+0.16', '-0.03'), total='0.92', decimals=2, shift=0)
+    >>> printed_sum([1240.4, -309.9], 3741.5, 4672.0).contributions
+    ('+1,240', '-310')
+    """
+    values = [*contributions, base]
+    power = max(map(_power, (*values, total)))
+    shift = power if power >= _LARGE or power < _SMALL else 0
+    decimals = _decimals([value / 10.0**shift for value in (*contributions, total)], is_probability and not shift)
+    exact = [Fraction(value) * Fraction(10) ** (decimals - shift) for value in values]
+    goal, units = _units(total, decimals, shift), [round(value) for value in exact]
+    missing = goal - sum(units)
+    step = 1 if missing > 0 else -1
+    order = sorted(
+        range(len(values)), key=lambda i: step * (units[i] - exact[i])
+    )  # those rounded most the other way
+    for place in range(abs(missing)):
+        units[order[place % len(order)]] += step
+    if not is_probability and all(unit % 10**decimals == 0 for unit in (*units, goal)):
+        units, goal, decimals = [unit // 10**decimals for unit in units], goal // 10**decimals, 0
+    signs = [
+        "-" if unit < 0 or (unit == 0 and value < 0) else "+" for unit, value in zip(units, values, strict=True)
+    ]
+    return PrintedSum(
+        base=_written(units[-1], decimals, shift),
+        contributions=tuple(
+            sign + _written(abs(unit), decimals, shift) for sign, unit in zip(signs, units[:-1], strict=False)
+        ),
+        total=_written(goal, decimals, shift),
+        decimals=decimals,
+        shift=shift,
+    )
+
+
+def _decimals(values: Sequence[float], is_probability: bool) -> int:
+    """Return the number of decimals of a sum; the last value is the total."""
+    *parts, total = values
+    alone = (
+        0.1 if is_probability else abs(total) / 10
+    )  # a number alone has three digits, a probability two decimals
+    largest = max(map(abs, parts), default=alone)
+    decimals = max(2 if is_probability else 0, 1 - _power(largest or 1.0))
+    needed = max([decimals, *(-_power(value) for value in values if abs(value) > 1e-6 * largest)])
+    decimals = min(needed, decimals + _MORE)
+    while is_probability and 0 < total < 1 and round(total, decimals) in (0, 1) and decimals < 4:
+        decimals += 1
+    return decimals
+
+
+def _power(value: float) -> int:
+    return math.floor(math.log10(abs(value))) if value else 0
+
+
+def _units(value: float, decimals: int, shift: int = 0) -> int:
+    return round(Fraction(value) * Fraction(10) ** (decimals - shift))
+
+
+def _written(units: int, decimals: int, shift: int = 0) -> str:
+    whole, rest = divmod(abs(units), 10**decimals)
+    text = f"{whole:,}.{rest:0{decimals}d}" if decimals else f"{whole:,}"
+    return ("-" if units < 0 else "") + text + (f"e{shift:+03d}" if shift else "")
+
+
+def amount(value: float, digits: int = 2) -> str:
+    """Return a measured amount with few digits.
+
+    >>> [amount(value) for value in (312.4, 8.34, 0.0312, 0.0, 1234.5, 2e-9)]
+    ['310', '8.3', '0.031', '0', '1,200', '2e-09']
+    """
+    rounded = float(f"{value:.{digits - 1}e}")
+    if rounded and not _SMALL <= _power(rounded) < _LARGE:
+        return f"{rounded:.{digits - 1}g}"
+    return f"{rounded:,.{max(0, digits - 1 - _power(rounded)) if rounded else 0}f}"
+
+
+def exact_number(value: float, column: str = "") -> str:
+    """Return all digits of a number, with thousands separators; a column of years has none.
+
+    >>> exact_number(39000.0), exact_number(0.14), exact_number(2005, "year built"), exact_number(-1250.5)
+    ('39,000', '0.14', '2005', '-1,250.5')
+    """
+    if value and not _SMALL <= _power(value) < 16:
+        return f"{value:g}"
+    exact = Decimal(repr(float(value)) if isinstance(value, float) else value)
+    text = f"{exact.to_integral() if exact == exact.to_integral() else exact:,f}"
+    return text.replace(",", "") if len(text) == 5 and _YEAR.search(column.replace("_", " ")) else text
+
+
+def own_number(value: float, low: float | None, high: float | None, column: str = "") -> str:
+    """Return an instance's own number beside its bounds: with their decimals, and with no digits that say nothing.
+
+    As printed, it still meets the bounds.
+
+    >>> own_number(1.2, 1.05, None), own_number(0.139999, None, 0.14), own_number(17.123456789, 15.0, None)
+    ('1.20', '0.139999', '17.12')
+    """
+    bounds = [bound for bound in (low, high) if bound is not None]
+    least = max((len(exact_number(bound).partition(".")[2]) for bound in bounds), default=0)
+    rounded = next(
+        (
+            each
+            for digits in (4, 6, 9)
+            if abs((each := float(f"{value:.{digits}g}")) - value) <= 0.001 * abs(value)
+            and (low is None or each >= low)
+            and (high is None or each < high)
+        ),
+        value,
+    )
+    text = exact_number(int(value) if float(value).is_integer() else rounded, column)
+    whole, _, rest = text.partition(".")
+    return f"{whole}.{rest.ljust(least, '0')}" if least and "e" not in text else text
+
+
+def date_text(text: str, like: str = "") -> str:
+    """Return a date in ISO format, without a time if it is midnight or if the date beside it (``like``) has none.
+
+    >>> date_text("2015-03-01T00:00:00"), date_text("2015-03-01T13:45:00")
+    ('2015-03-01', '2015-03-01 13:45')
+    >>> date_text("2015-03-01T13:45:00", like="2015-01-01")
+    '2015-03-01'
+    """
+    day, _, time = text.replace("T", " ").partition(" ")
+    if like and " " not in date_text(like):
+        return day
+    time = re.sub(r"(?<=:\d\d):00(\.0+)?$", "", time)
+    return day if time in ("", "00:00") else f"{day} {time}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent; only nothing is 0% and only everything 100%.
+
+    >>> [percent(share) for share in (0.636, 0.9999, 1.0, 0.001)]
+    ['64%', 'over 99%', '100%', 'under 1%']
+    """
+    rounded = round(100 * share)
+    if rounded == 100 and share < 1:
+        return "over 99%"
+    return "under 1%" if rounded == 0 and share > 0 else f"{rounded}%"
+
+
+def at_least(low: float) -> str:
+    """Return a lower limit in words, rounded down.
+
+    >>> at_least(0.9889)
+    'at least 98%'
+    """
+    return f"at least {math.floor(100 * low + _ROUNDING)}%"
+
+
+def between(low: float, high: float) -> str:
+    """Return a range in percent, rounded outward.
+
+    >>> between(0.8012, 0.857)
+    '80 to 86%'
+    """
+    ends = math.floor(100 * low + _ROUNDING), math.ceil(100 * high - _ROUNDING)
+    return f"{ends[0]}%" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}%"
+
+
+def finer(low: float, high: float) -> str:
+    """Return a range in percent with one decimal, rounded outward.
+
+    >>> finer(0.80126, 0.857)
+    '80.1 to 85.7%'
+    """
+    ends = math.floor(1000 * low + _ROUNDING) / 10, math.ceil(1000 * high - _ROUNDING) / 10
+    return f"{ends[0]:g}%" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}%"

@@ -1,0 +1,54 @@
+"""Plain text: what `print` shows, the details, and a table for terminals."""
+
+from collections.abc import Iterator
+
+from anchorline.next.render import statements as say
+from anchorline.next.render.digits import amount
+from anchorline.next.render.statements import Statement, fact_text
+from anchorline.next.result.explanation import Explanation
+from anchorline.next.result.frontier import Frontier
+from anchorline.render.characters import cell_width, pad
+
+
+def text_of(explanation: Explanation) -> str:
+    """Return what is said of an explanation: the decision, whether the facts explain it, the sum, the evidence."""
+    return "\n".join(_lines(say.statements_of(explanation)))
+
+
+def _lines(statements: tuple[Statement, ...]) -> Iterator[str]:
+    decision, verdict, *rest = statements
+    lines = [each for each in rest if each.amount]
+    same = next((each for each in rest if each.kind == "same"), None)
+    colon = ":" if lines or same else "."
+    yield f"{decision.text} {verdict.text}{colon}"
+    if same is not None:
+        yield same.text + (":" if not same.text.endswith(".") else "")
+    width = max((cell_width(each.amount) for each in lines), default=0)
+    for each in lines:
+        yield f"  {pad(each.amount, width, align_right=True)}  {each.text}"
+    for each in rest:
+        if not each.amount and each is not same:
+            yield each.text
+
+
+def details_of(explanation: Explanation) -> str:
+    """Return what `text_of` says, and how we know it: one line per statement."""
+    lines = [text_of(explanation), ""]
+    for each in say.details_of(explanation):
+        lines.append(f"  {each.text}" if each.kind in ("effect", "alternative") else each.text)
+    return "\n".join(lines)
+
+
+def frontier_text(frontier: Frontier) -> str:
+    """Return what each further fact gains, one line per number of facts."""
+    unit = f" {say.shown(frontier.output.unit)}" if frontier.output.unit else ""
+    rows = [
+        ("k", "R2", "typical error", "facts"),
+        ("0", "0.00", f"{amount(frontier.baseline**0.5)}{unit}", "none"),
+    ]
+    for point, r2, error in zip(frontier.points, frontier.r2, frontier.errors, strict=True):
+        facts = ", ".join(fact_text(fact, frontier.space) for fact in point.facts) or "none"
+        rows.append((str(point.k), f"{r2:.2f}", f"{amount(error)}{unit}", facts))
+    widths = [max(cell_width(row[column]) for row in rows) for column in range(3)]
+    lines = ["  ".join([*(pad(row[i], widths[i], align_right=True) for i in range(3)), row[3]]) for row in rows]
+    return "\n".join([*lines, "These are figures of the search; an explanation is measured on fresh copies."])

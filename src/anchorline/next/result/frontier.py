@@ -1,0 +1,125 @@
+"""Frontier: how many facts are needed? The best sum of at most k facts, for several k, as figures."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anchorline._links import call
+from anchorline.errors import CertificateError, FormatError, TamperedError
+from anchorline.next.facts import Fact
+from anchorline.next.result.explanation import Output, frozen
+from anchorline.next.result.json_format import read_record, write_record
+from anchorline.result.frames import frame_in
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """The sum that is stated with at most ``k`` facts; it has fewer if further ones gain nothing.
+
+    ``contributions`` are those of its facts, in the output's own units. ``status`` is that of `Proof`;
+    ``objective`` and ``lower_bound`` are mean squared errors on the search's moments.
+    """
+
+    k: int
+    facts: tuple[Fact, ...]
+    contributions: tuple[float, ...]
+    status: str
+    objective: float
+    lower_bound: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Frontier:
+    r"""What each further fact gains, for one prediction.
+
+    All figures are those of the search's moments, on which the facts were chosen; nothing here was measured on
+    fresh neighbors, so there is no verdict. ``baseline`` is the mean squared drop :math:`E\,t^2`, which is the
+    error without facts.
+    """
+
+    prediction: float
+    output: Output
+    points: tuple[FrontierPoint, ...]
+    baseline: float
+    n_queries: int
+    settings: Mapping[str, Any]
+    space: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        for name in ("settings", "space", "versions"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        for contradiction in _contradictions(self):
+            raise CertificateError(contradiction)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Frontier.from_json, (self.to_json(),)  # exact, and frozen when read
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Frontier) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def r2(self) -> tuple[float, ...]:
+        """R2 of every point: 1 - objective / baseline, as `Fit.r2`, but on the search's moments."""
+        if self.baseline <= 0:  # nothing ever changes, and every sum says so
+            return (1.0,) * len(self.points)
+        return tuple(min(1.0, 1 - point.objective / self.baseline) for point in self.points)
+
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """Typical error of every point in the output's own units: the root of its objective."""
+        return tuple(math.sqrt(max(0.0, point.objective)) for point in self.points)
+
+    def __str__(self) -> str:
+        return str(call("next.frontier", self))
+
+    def __repr__(self) -> str:
+        ks = ", ".join(str(point.k) for point in self.points)
+        return f"Frontier({self.output.name!r}, prediction={self.prediction:g}, k = {ks})"
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """Return one row per k, as a frame of the given backend."""
+        columns: dict[str, list[Any]] = {
+            "k": [point.k for point in self.points],
+            "n_facts": [len(point.facts) for point in self.points],
+            "r2": [*self.r2],
+            "error": [*self.errors],
+            "status": [point.status for point in self.points],
+            "facts": [
+                " and ".join(call("next.fact", fact, self.space) for fact in point.facts) for point in self.points
+            ],
+        }
+        kinds = dict.fromkeys(columns, "number") | {"status": "text", "facts": "text"}
+        return frame_in(backend, columns, kinds | {"k": "place", "n_facts": "place"})
+
+    def to_json(self) -> str:
+        """Return sealed JSON with sorted keys, of figures and codes; floats round-trip exactly."""
+        return write_record("frontier", self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Frontier":
+        """Read what `to_json` wrote; `FormatError` if it is anything else, `TamperedError` if it was changed."""
+        try:
+            return read_record("frontier", cls, text)
+        except CertificateError as error:
+            raise TamperedError(f"The frontier contradicts itself: {error}") from error
+        except (KeyError, TypeError, AttributeError) as error:
+            raise FormatError(f"Not the JSON of a frontier: {error!r}") from error
+
+
+def _contradictions(frontier: Frontier) -> Iterator[str]:
+    """Yield what figures of a frontier contradict each other."""
+    ks = [point.k for point in frontier.points]
+    if ks != sorted({*ks}):
+        yield f"The numbers of facts are {ks!r}, which do not increase."
+    for point in frontier.points:
+        if not len(point.contributions) == len(point.facts) <= point.k:
+            yield f"{len(point.contributions)} contributions for {len(point.facts)} of at most {point.k} facts."
+        scale = max(abs(point.objective), frontier.baseline)
+        if not point.lower_bound <= point.objective + _ROUNDING * scale:
+            yield f"The lower bound {point.lower_bound!r} exceeds the objective {point.objective!r}."

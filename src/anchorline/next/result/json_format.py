@@ -1,0 +1,176 @@
+"""The JSON form of results, schema 2: figures and codes, sealed by a SHA-256, and checked when it is read.
+
+What a record holds is said once, by the types of its dataclass; both directions follow them. A seal is the SHA-256
+of the rest of a record in the canonical form of RFC 8785, so that it can be checked in any language.
+"""
+
+import dataclasses
+import enum
+import functools
+import hashlib
+import json
+import math
+import types
+from collections.abc import Mapping
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from anchorline.errors import FormatError, TamperedError
+from anchorline.result.canonical import canonical_json
+
+SCHEMA_VERSION = 2
+MAX_CHARACTERS = 64 * 2**20
+
+_T = TypeVar("_T")
+_NAMES = {float: "a finite number", int: "a whole number", str: "a text", bool: "true or false"}
+
+
+def write_record(kind: str, record: Any) -> str:
+    """Return a dataclass as sealed JSON with sorted keys; floats round-trip exactly.
+
+    Examples
+    --------
+    >>> from anchorline.next.result.explanation import Rows
+    >>> text = write_record("rows", Rows(with_facts=3, alike=2, looked_at=9))
+    >>> text[:52], read_record("rows", Rows, text)
+    ('{"alike":2,"kind":"rows","looked_at":9,"schema_versi', Rows(with_facts=3, alike=2, looked_at=9))
+    """
+    body = {"kind": kind, "schema_version": SCHEMA_VERSION, **_plain(record, type(record), kind)}
+    return _json({**body, "sha256": _digest(body)})
+
+
+def read_record(kind: str, cls: type[_T], text: str) -> _T:
+    """Return what `write_record` wrote; `FormatError` for anything else, `TamperedError` if it was changed."""
+    if not isinstance(text, str):
+        raise FormatError(
+            f"The input is of type {type(text).__name__}, but it must be the text that `to_json` returns."
+        )
+    if len(text) > MAX_CHARACTERS:
+        raise FormatError(f"The text has {len(text)} characters; the limit is {MAX_CHARACTERS}.")
+    try:
+        body = json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_refuse_constant)
+        _check_head(body, kind)
+        claimed = body.pop("sha256", None)
+        if claimed != _digest(body):
+            raise TamperedError("The SHA-256 does not match the text, which was changed or cut.")
+        del body["kind"], body["schema_version"]
+        record: _T = _read(body, cls, f"the {kind}")
+    except FormatError:
+        raise
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise FormatError(f"The text is not JSON: {error}") from error
+    return record
+
+
+def _check_head(body: Any, kind: str) -> None:
+    if not isinstance(body, dict):
+        raise FormatError(f"The text holds {_shown(body)}, but it must be the object that `to_json` returns.")
+    version = body.get("schema_version")
+    if version == 1:
+        raise FormatError(
+            "The text was written by anchorline 0.1 (schema 1), which 0.2 does not read. Explain again."
+        )
+    if type(version) is not int or version != SCHEMA_VERSION:
+        raise FormatError(f"schema_version is {_shown(version)}; this release reads {SCHEMA_VERSION}.")
+    if body.get("kind") != kind:
+        raise FormatError(f"kind is {_shown(body.get('kind'))}, but it must be {kind!r}.")
+
+
+def _digest(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(body).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _json(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False, default=dict)
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    body = dict(pairs)
+    if len(body) < len(pairs):
+        raise FormatError("A key occurs twice in the text, so that two readers could read different contents.")
+    return body
+
+
+def _refuse_constant(name: str) -> Any:
+    raise FormatError(f"The text has the number {name}, but every number must be finite.")
+
+
+@functools.cache
+def _fields(cls: type) -> dict[str, Any]:
+    hints = get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def _plain(value: Any, hint: Any, where: str) -> Any:  # noqa: PLR0911  one per type
+    """Return a value as JSON holds it; whole numbers in fields of floats become floats."""
+    if value is None or hint is Any:
+        return value
+    if dataclasses.is_dataclass(hint):
+        return {name: _plain(getattr(value, name), below, name) for name, below in _fields(hint).items()}  # type: ignore[arg-type]
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _plain(value, inner[0], where)
+    if origin is tuple:
+        return [_plain(each, inner[0 if inner[-1] is ... else i], where) for i, each in enumerate(value)]
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, np.ndarray):
+        return [_plain(each, float, where) for each in value.tolist()]
+    if hint is float:
+        if not math.isfinite(value):
+            raise FormatError(f"{where} is {value!r}, but JSON holds finite numbers only.")
+        return float(value)
+    return value
+
+
+def _read(value: Any, hint: Any, where: str) -> Any:  # noqa: PLR0911  one per type
+    """Return a value of JSON as its type says, or raise `FormatError`."""
+    if hint is Any:
+        return value
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return None if value is None else _read(value, inner[0], where)
+    if dataclasses.is_dataclass(hint):
+        return _read_fields(value, hint, where)  # type: ignore[arg-type]
+    if origin is tuple:
+        _require(isinstance(value, list), value, where, "a list")
+        if inner[-1] is not ...:
+            _require(len(value) == len(inner), value, where, f"a list of {len(inner)}")
+        return tuple(
+            _read(each, inner[0 if inner[-1] is ... else i], f"{where}[{i}]") for i, each in enumerate(value)
+        )
+    if hint is np.ndarray:
+        _require(isinstance(value, list), value, where, "a list of numbers")
+        return np.array([_read(each, float, f"{where}[{i}]") for i, each in enumerate(value)], dtype=np.float64)
+    if origin is not None and issubclass(origin, Mapping):
+        _require(isinstance(value, dict), value, where, "an object")
+        return {name: _read(each, inner[1], f"{where}.{name}") for name, each in value.items()}
+    if issubclass(hint, enum.Enum):
+        known = [member.value for member in hint]
+        _require(value in known, value, where, f"one of {', '.join(known)}")
+        return hint(value)
+    is_right = isinstance(value, (int, float) if hint is float else hint) and isinstance(value, bool) == (
+        hint is bool
+    )
+    _require(is_right and (hint is not float or math.isfinite(float(value))), value, where, _NAMES[hint])
+    return float(value) if hint is float else value
+
+
+def _read_fields(value: Any, cls: type, where: str) -> Any:
+    _require(isinstance(value, dict), value, where, "an object")
+    hints = _fields(cls)
+    for name in sorted({*hints} - {*value}):
+        raise FormatError(f"{where} lacks the key {name!r}.")
+    for name in sorted({*value} - {*hints}):
+        raise FormatError(f"{where} has the unexpected key {name!r}.")
+    return cls(**{name: _read(value[name], hint, name) for name, hint in hints.items()})
+
+
+def _require(holds: bool, value: Any, where: str, needed: str) -> None:
+    if not holds:
+        raise FormatError(f"{where} is {_shown(value)}, but it must be {needed}.")
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.60}"
