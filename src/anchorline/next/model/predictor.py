@@ -10,7 +10,7 @@ import numpy as np
 from anchorline.errors import AnchorlineError, BudgetError, ParameterError, PredictorError, PredictorOutputError
 from anchorline.model import failures
 from anchorline.model.target import Target
-from anchorline.next.result.explanation import Output
+from anchorline.next.result.explanation import Choices, Output
 
 BATCH_ROWS = 4096  # the most rows of one call; fixed, because a model's last bits may depend on the batch it sees
 _ROUNDING = 1e-4  # probabilities that a model sums in float32 may be off by this much
@@ -60,7 +60,7 @@ class Questions:
     which then counts as a second answer per row. ``limit`` is the most answers allowed.
     """
 
-    def __init__(self, target: Target, rule: Rule | None = None, limit: int | None = None) -> None:
+    def __init__(self, target: Target, rule: Rule | None = None, limit: float = math.inf) -> None:
         if not callable(target.ask):
             raise failures.not_callable(target.ask)
         self.target, self.limit, self.n_answers = target, limit, 0
@@ -76,13 +76,13 @@ class Questions:
         return 2 if self.asks_twice else 1
 
     @property
-    def rows_left(self) -> int | None:
-        """How many more rows may be asked about; None if there is no limit."""
-        return None if self.limit is None else max(0, self.limit - self.n_answers) // self.per_row
+    def rows_left(self) -> int:
+        """How many more rows may be asked about, if there is a limit."""
+        return int(max(0, self.limit - self.n_answers) // self.per_row)
 
     def ask(self, inputs: Any, n_rows: int) -> Scores:
         """Return the model's checked answers to some rows."""
-        if self.limit is not None and self.n_answers + n_rows * self.per_row > self.limit:
+        if self.n_answers + n_rows * self.per_row > self.limit:
             raise BudgetError(
                 f"{self.n_answers + n_rows * self.per_row} queries are needed, but queries is {self.limit}. Type "
                 "a larger number, or queries='auto'."
@@ -131,8 +131,9 @@ def scores_only(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
 class Predictor:
     """A model seen from one instance. The constructor asks nothing; `open` asks about the instance.
 
-    ``threshold``: the decision is "output >= threshold"; None stands for the class that the model names, or for the
-    label. ``output_range``: lowest and highest output, for the limits of what is measured; outputs beyond are refused.
+    ``threshold``: the decision is "output >= threshold"; None stands for the class that the model names, or for
+    the label. ``output_range``: lowest and highest output, for the limits of what is measured; outputs beyond are
+    refused.
     """
 
     prediction: float
@@ -172,8 +173,10 @@ class Predictor:
     def read(self, scores: Scores) -> Answer:
         """Return what answers mean for this instance; answers to other questions of the same model may be read."""
         if self.is_label:
-            if self.target.task is None and not _is_text(scores.values) and not np.isin(scores.values, (-1, 1)).all():
-                raise failures.other_integer(self.label, scores.values[~np.isin(scores.values, (-1, 1))][0])
+            if self.target.task is None and not _is_text(scores.values):
+                other = scores.values[~np.isin(scores.values, (-1, 1))]
+                if len(other):
+                    raise failures.other_integer(self.label, other[0])
             stays = np.asarray(scores.values == self.label)
             return Answer(stays.astype(np.float64), stays)
         if _is_text(scores.values):
@@ -195,7 +198,9 @@ class Predictor:
         column, n_columns = self.target.column, self.questions.n_columns
         if scores.named is None:
             if column is not None:
-                raise ParameterError(f"output is {column}, but the model returns one value per row. Leave output out.")
+                raise ParameterError(
+                    f"output is {column}, but the model returns one value per row. Leave output out."
+                )
             return None
         if column is not None and column >= (n_columns or 0):
             raise ParameterError(f"output is {column}, but the model returns {n_columns} columns, counted from 0.")
@@ -263,6 +268,25 @@ class Predictor:
             scale=target.scale,
             low=None if self.output_range is None else self.output_range[0],
             high=None if self.output_range is None else self.output_range[1],
+            choices=self._choices(),
+        )
+
+    def _choices(self) -> Choices:
+        """Return what makes the same explainer again; labels are found by their texts."""
+        target = self.target
+        contrast = target.contrast or {}
+        classes = contrast.get("classes", target.classes)
+        labels = None if classes is None else tuple(plain_label(label) for label in classes)
+        output: Any = target.name if target.column is None else target.column
+        if target.column is not None and labels is not None:
+            output = labels[target.column]
+        return Choices(
+            output=tuple(contrast["contrast"]) if contrast else output,
+            output_scale=None if target.scale is None else "margin",
+            task=None if contrast else target.task,
+            classes=labels,
+            output_range=self._given_range,
+            input=target.input,
         )
 
 

@@ -1,8 +1,8 @@
 """What an instance is, and what its neighbors are: the base classes of all spaces.
 
-A `Space` knows the kind of instance; a `Neighborhood` is one instance in it. An attribute of a neighbor either keeps
-its own value (-1) or takes that of a *donor*, a row of the attribute's pool: (attributes, n) arrays of donors are what
-a law draws, what becomes model inputs, and what breaks facts.
+A `Space` knows the kind of instance; a `Neighborhood` is one instance in it. An attribute of a neighbor either
+keeps its own value (-1) or takes that of a *donor*, a row of the attribute's pool: (attributes, n) arrays of
+donors are what a law draws, what becomes model inputs, and what breaks facts.
 """
 
 from abc import ABC, abstractmethod
@@ -102,6 +102,7 @@ class Space(ABC):
     noun: str = "facts"
     default_k: int = 4
     names: tuple[str, ...] = ()  # of the columns that a model receives; empty where there are none
+    fixed: tuple[str, ...] = ()  # columns that never change
 
     @property
     @abstractmethod
@@ -111,6 +112,18 @@ class Space(ABC):
     @abstractmethod
     def at(self, instance: Any) -> Neighborhood:
         """Return the neighborhood of an instance; raise `InstanceError` if it is not one."""
+
+    def describe(self, neighborhood: Neighborhood) -> dict[str, Any]:
+        """Return what an explanation records about the space, in plain values; see `Explanation`."""
+        return {
+            "kind": type(self).__name__.lower(),
+            "fingerprint": self.fingerprint,
+            "noun": self.noun,
+            "neighbors": "independent",
+            "n_rows": None,
+            "n_attributes": len(neighborhood.names),
+            "names": list(self.names or neighborhood.names),
+        }
 
     def examples(self, most: int = 10_000) -> Iterator[tuple[Any, int]]:
         """Yield batches of known instances as model inputs, with their number of rows; in a fixed order."""

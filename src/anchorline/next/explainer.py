@@ -1,0 +1,196 @@
+"""Explainer: what people type."""
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from anchorline.errors import SetupWarning, names_similar_keywords
+from anchorline.model.cache import AnswerCache
+from anchorline.model.features import match_columns
+from anchorline.model.outputs import classes_of, resolve
+from anchorline.model.target import Target, checked_range, checked_threshold
+from anchorline.next.model.predictor import Predictor, Questions
+from anchorline.next.result.explanation import Explanation
+from anchorline.next.search.assemble import assemble
+from anchorline.next.search.case import Case
+from anchorline.next.search.checks import ADVICE, check_answers, check_setup
+from anchorline.next.search.cost import Cost, estimate_cost
+from anchorline.next.search.measure import measure
+from anchorline.next.search.sources import find_sum
+from anchorline.next.search.table_answers import TableAnswers
+from anchorline.next.settings import Settings
+from anchorline.next.spaces.base import Finding, Space
+from anchorline.next.spaces.given import as_space, check_order
+
+Check = Callable[[], object] | None  # is called in every loop, and may raise to interrupt
+
+
+class Explainer:
+    """A model and the space that its instances live in. The constructor asks the model nothing.
+
+    Parameters
+    ----------
+    model
+        A fitted estimator, or a callable on model inputs of n rows that returns n numbers, n labels, or (n, c)
+        scores of c classes.
+    space
+        The kind of instance: `Table`, `Text`, `Image`, `Signal` or `Hypercube`. A bare training frame is taken as
+        ``Table(frame)``.
+    output
+        The class to explain, by its label or number; by default the class that the model names. If the answers are
+        not classes, the name of the output, with its unit: "price [USD]". A pair of labels stands for the
+        difference of their scores.
+    output_scale
+        "margin" explains a classifier's margins, such as log-odds, instead of probabilities.
+    task
+        "label" explains why the predicted label is what it is; "number" declares that integers are numbers.
+    classes
+        Labels of the columns of a callable's answers; an estimator provides its own.
+    threshold
+        The decision is "output >= threshold"; by default, for classes, the class that the model names.
+    output_range
+        Lowest and highest output, if they are known. Then the limits of R2 are exact.
+    input
+        "array" passes 2-D arrays, "frame" the table's own type, "auto" what the model was fitted on.
+    cache
+        A file, or an `AnswerCache`, in which answers are kept, so that nothing is asked twice.
+
+    Examples
+    --------
+    >>> from anchorline.next.spaces.hypercube import Hypercube
+    >>> rate = lambda z: 0.3 * z[:, 0] - 0.2 * z[:, 1] * z[:, 2]
+    >>> explainer = Explainer(rate, Hypercube(["income", "debt", "owner", "citizen"]), output="rate")
+    >>> e = explainer.explain([1, -1, 1, 1], sigma=0)
+    >>> [fact.attribute for fact in e.facts], e.contributions.round(9).tolist()
+    (['income'], [0.4])
+    """
+
+    @names_similar_keywords("Explainer")
+    def __init__(
+        self,
+        model: Any,
+        space: Any,
+        *,
+        output: Any = None,
+        output_scale: str | None = None,
+        task: str | None = None,
+        classes: Sequence[Any] | None = None,
+        threshold: float | None = None,
+        output_range: tuple[float, float] | None = None,
+        input: str = "auto",
+        cache: Any = None,
+    ) -> None:
+        check_order(model, space)
+        self.model = model
+        self.space: Space = as_space(space)
+        is_contrast = threshold is None and isinstance(output, list | tuple)
+        self.threshold = 0.0 if is_contrast else checked_threshold(threshold)
+        self.output_range = None if output_range is None else checked_range(output_range)
+        self.cache = AnswerCache.of(cache)
+        self.columns = match_columns(model, self.space.names)
+        if self.columns.ignored:
+            self.space = self.space.holding(self.columns.ignored)
+        self._choices = _output_choice(model, output, classes) | {"task": task, "classes": classes, "input": input}
+        self._choices |= {"output_scale": output_scale, "own_decision": threshold is None}
+        target = self._resolved()
+        classes_come_with_answers = classes is None and hasattr(model, "classes_for")
+        self._target = None if classes_come_with_answers and self.space.names else target
+        self._answers: TableAnswers | None = None
+        self._is_asked = False
+        self._found: tuple[Finding, ...] | None = None
+        self._warned: set[Finding] = set()
+
+    @property
+    def target(self) -> Target:
+        """Which of the model's numbers is explained; some models are asked about one row for their labels."""
+        if self._target is None:
+            inputs, cache = self.space.at(0).original, self.cache
+            labels = self.model.classes_for(inputs) if cache is None else cache.classes_of(self.model, inputs)
+            self._target = self._resolved(classes=labels)
+        return self._target
+
+    def _resolved(self, **changes: Any) -> Target:
+        """Return what to ask the model, which gets its own columns of the table."""
+        target = resolve(self.model, **self._choices | changes)
+        ask = target.ask if self.cache is None else self.cache.wrapping(self.model, target)
+        return replace(target, ask=self.columns.selecting(ask))
+
+    def explain(self, instance: Any, *, check: Check = None, **keywords: Any) -> Explanation:
+        """Explain one prediction as a sum of at most ``k`` facts; see `Settings` for the keywords.
+
+        ``check`` is called in every loop, and may raise to interrupt.
+        """
+        explanation = self.explain_with(instance, Settings.from_keywords("explain", **keywords), check)
+        self._warn()
+        return explanation
+
+    def explain_with(self, instance: Any, settings: Settings, check: Check = None) -> Explanation:
+        """Explain one prediction with given settings, without warnings."""
+        case, answers = self.case(instance, settings, check), self.table_answers(ask=settings.is_auto)
+        case.predictor.open(case.neighborhood.original)
+        search = find_sum(case)
+        measured = measure(case, search, None if answers is None else answers.extent(case.predictor)[2])
+        return assemble(case, self.space, search, measured, answers, self._findings)
+
+    def case(self, instance: Any, settings: Settings, check: Check = None) -> Case:
+        """Return the case of an instance, which is not asked about yet."""
+        neighborhood, answers = self.space.at(instance), self.table_answers(ask=settings.is_auto)
+        rule = None if answers is None else answers.rule
+        questions = Questions(self.target, rule, settings.most_queries)
+        predictor = Predictor(questions, self.threshold, self.output_range)
+        k = self.space.default_k if settings.k is None else settings.k
+        return Case(neighborhood, predictor, settings, k, check)
+
+    def table_answers(self, *, ask: bool = True) -> TableAnswers | None:
+        """Return the model's answers about the table, which are asked for once; None if they are not there."""
+        if ask and not self._is_asked:
+            self._answers, self._is_asked = TableAnswers.ask(self.space, self.target), True
+            self._found = None
+        return self._answers
+
+    def cost(self, instance: Any, **keywords: Any) -> Cost:
+        """Return how many queries `explain` takes at most, and about how long; asks one query to find out."""
+        return estimate_cost(self.case(instance, Settings.from_keywords("cost", **keywords)))
+
+    def check(self) -> tuple[Finding, ...]:
+        """Return what makes explanations of this model on this table misleading; see docs/tables.md.
+
+        The model is asked about at most 10,000 rows of the table, once. The first explanation warns about this.
+
+        Examples
+        --------
+        >>> from anchorline.next.spaces.table import Table
+        >>> table = Table(np.sin(np.arange(200.0)).reshape(100, 2))
+        >>> [finding.code for finding in Explainer(lambda rows: 0.0 * rows[:, 0], table).check()]
+        ['constant']
+        """
+        self.table_answers()
+        return self._findings
+
+    @property
+    def _findings(self) -> tuple[Finding, ...]:
+        """What is known about the setup, with the answers about the table if they were asked for."""
+        if self._found is None:
+            found = check_setup(self.model, self.columns, classes_of(self.model), self.space)
+            of_answers = () if self._answers is None else check_answers(self.model, self._answers)
+            self._found = (*found, *of_answers)
+        return self._found
+
+    def _warn(self) -> None:
+        """Warn once about every finding that is not mere advice."""
+        new: Iterable[Finding] = {*self._findings} - self._warned
+        for finding in sorted(new, key=self._findings.index):
+            self._warned.add(finding)
+            if finding.code not in ADVICE:
+                warnings.warn(SetupWarning(finding.text, finding.code, finding.columns), stacklevel=3)
+
+
+def _output_choice(model: Any, output: Any, classes: Sequence[Any] | None) -> dict[str, Any]:
+    """Return how `resolve` names an output: a number that is no label is that of a column of the answers."""
+    known = classes if classes is not None else classes_of(model)
+    is_number = isinstance(output, int | np.integer) and not isinstance(output, bool)
+    is_column = is_number and (known is None or output not in list(known))
+    return {"column": int(output)} if is_column else {"output": output}

@@ -1,0 +1,72 @@
+"""One case: an instance, the model seen from it, and the settings; and the one place that asks about neighbors."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anchorline.next.laws import Random
+from anchorline.next.model.predictor import Answer, Predictor, batches
+from anchorline.next.settings import Settings
+from anchorline.next.spaces.base import Neighborhood
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """Neighbors and the model's answers: cells (views, n), drops f(x) - f(z) (n,), and whether the decision stays.
+
+    ``weights`` (n,) are probabilities if all neighbors are listed, otherwise None.
+    """
+
+    cells: np.ndarray
+    drops: np.ndarray
+    stays: np.ndarray | None
+    weights: np.ndarray | None = None
+
+    def joined(self, other: "Asked") -> "Asked":
+        """Return both together."""
+        stays = None if self.stays is None or other.stays is None else np.r_[self.stays, other.stays]
+        return Asked(np.hstack([self.cells, other.cells]), np.r_[self.drops, other.drops], stays)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What every step needs. ``check`` is called in every loop, and may raise to interrupt the search."""
+
+    neighborhood: Neighborhood
+    predictor: Predictor
+    settings: Settings
+    k: int
+    check: Callable[[], object] | None = None
+
+    @property
+    def n_left(self) -> int:
+        """How many more neighbors may be asked about."""
+        return self.predictor.questions.rows_left
+
+    def random(self, stream: str, batch: int) -> Random:
+        """Return the random numbers of a batch of a stream of this row and seed."""
+        return Random.of(self.settings.seed, self.neighborhood.key, stream, batch)
+
+    def draw(self, stream: str, batch: int, n: int, facts: Sequence[int] = ()) -> np.ndarray:
+        """Return the donors of n neighbors of a stream, which have the facts."""
+        q = self.settings.replace_probability
+        return self.neighborhood.draw(n, self.random(stream, batch), q, facts)
+
+    def ask(self, donors: np.ndarray, weights: np.ndarray | None = None) -> Asked:
+        """Ask the model about the neighbors with these donors, in calls of a fixed size."""
+        n, answers = donors.shape[1], list[Answer]()
+        for first, last in batches(n, self.neighborhood.rows_per_call):
+            if self.check is not None:
+                self.check()
+            inputs = self.neighborhood.realize(donors[:, first:last])
+            answers.append(self.predictor.answer(inputs, last - first))
+        outputs = np.concatenate([np.zeros(0), *(answer.outputs for answer in answers)])
+        stays = [answer.stays for answer in answers if answer.stays is not None]
+        decided = self.predictor.output.kind != "number"
+        return Asked(
+            self.neighborhood.cells(donors),
+            self.predictor.prediction - outputs,
+            np.concatenate([np.zeros(0, dtype=bool), *stays]) if decided else None,
+            weights,
+        )

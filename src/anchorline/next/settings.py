@@ -1,0 +1,113 @@
+"""What a user may choose about an explanation, checked once; everything else is derived."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from anchorline.errors import ParameterError, unknown_keyword
+from anchorline.next.laws import replace_probability
+
+MOST_QUERIES = 20_000  # of queries="auto"
+FEWEST_QUERIES = 32  # below this, a number of queries finds and measures nothing
+
+SUCCESSORS = {
+    "objective": "`rule` finds facts that keep the decision",
+    "n_samples": "queries= counts all neighbors together",
+    "n_certify": "queries= counts all neighbors together",
+    "n_choose": "queries= counts all neighbors together",
+    "budget": "queries= is that number",
+    "max_queries": "queries= is that number",
+    "tolerance": "neighbors are drawn until the verdict is decided",
+    "sampling": "leaves of trees are read wherever they can be",
+    "moments": "known moments are used wherever the law has them",
+    "solver": "`anchorline.paper.explain` has solvers",
+    "box": "`anchorline.paper.explain` has the box",
+    "pairs": "a rule is a conjunction of facts",
+    "keep_noise": "facts without an effect are left out",
+    "max_relevance_error": "`rule` takes holds=",
+    "flip_probability": "sigma= sets it: 1 / (1 + e^sigma)",
+    "node_limit": "the limit of nodes is constant, so that results are the same everywhere",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The keywords of `explain`.
+
+    ``k``: the most facts; None for the default of the space. ``sigma``: how close neighbors are, 0 replaces every
+    value. ``queries``: "auto", or the most answers of the model, which is never exceeded. ``alternatives``: how
+    many other sums that fit within 1% are listed. ``confidence``: with which all limits hold together.
+    ``time_limit``: seconds for the proof.
+    """
+
+    k: int | None = None
+    sigma: float = 1.0
+    queries: int | str = "auto"
+    seed: int = 0
+    alternatives: int = 0
+    confidence: float = 0.95
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        replace_probability(self.sigma)
+        if self.k is not None:
+            _check_whole("k", self.k, 1, "k=4")
+        if self.queries != "auto":
+            _check_whole("queries", self.queries, FEWEST_QUERIES, "queries=300, or queries='auto'")
+        _check_whole("seed", self.seed, 0, "seed=0")
+        _check_whole("alternatives", self.alternatives, 0, "alternatives=3")
+        _check_number("confidence", self.confidence, 0.5, 1.0, "confidence=0.95")
+        if self.time_limit is not None:
+            _check_number("time_limit", self.time_limit, 0.0, math.inf, "time_limit=10, in seconds")
+
+    @classmethod
+    def from_keywords(cls, call: str, **keywords: Any) -> "Settings":
+        """Return the settings of a call; a removed keyword is answered with what replaces it."""
+        known = [field.name for field in fields(cls)]
+        for name in keywords:
+            if name in SUCCESSORS:
+                raise TypeError(f"{call}() has no keyword {name!r}: {SUCCESSORS[name]}.")
+            if name not in known:
+                raise unknown_keyword(call, name, known)
+        return cls(**keywords)
+
+    @property
+    def replace_probability(self) -> float:
+        """The probability q with which an attribute takes the value of a random row."""
+        return replace_probability(self.sigma)
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether neighbors are drawn until the verdict is decided, and the table may be asked about."""
+        return self.queries == "auto"
+
+    @property
+    def most_queries(self) -> int:
+        """The most answers of the model."""
+        return MOST_QUERIES if isinstance(self.queries, str) else self.queries
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
+        """Read the result of `to_dict`; every key must be there, and no other."""
+        wrong = {field.name for field in fields(cls)} ^ set(values)
+        if wrong:
+            raise ParameterError(f"The settings lack or have unexpectedly {sorted(wrong)!r}.")
+        return cls(**values)
+
+
+def _check_whole(name: str, value: Any, least: int, example: str) -> None:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or value < least:
+        raise ParameterError(f"{name} is {value!r}, but it must be a whole number >= {least}. Type {example}.")
+
+
+def _check_number(name: str, value: Any, low: float, high: float, example: str) -> None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not low < value < high:
+        end = f" and below {high:g}" if math.isfinite(high) else ""
+        raise ParameterError(f"{name} is {value!r}, but it must be a number above {low:g}{end}. Type {example}.")
