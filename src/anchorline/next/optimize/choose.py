@@ -17,6 +17,7 @@ from anchorline.next.optimize.moments import Moments
 from anchorline.next.optimize.sums import Limits, Solution, Status, extended, fit, solve
 
 TIE = 0.01  # of Var t: sums whose errors differ by less are equally good, and a fact that gains less is left out
+_ROUNDING = 1e-12  # of Var t
 _CHANCE = 0.05  # that one of all candidates seems to matter although none does
 
 
@@ -85,12 +86,14 @@ def alternatives(
 def evident(moments: Moments) -> np.ndarray:
     r"""Return which facts may be stated: booleans (facts,).
 
-    With estimated moments of independent attributes, :math:`c_j^2 / S_{jj}` of a fact that does not matter is
-    noise / n times the square of a normal variable. It must exceed what the largest of all bounds' is by chance.
+    A fact that is unrelated to the drops is not offered, because it could still be of use to fit their mean. With
+    estimated moments of independent attributes, :math:`c_j^2 / S_{jj}` of such a fact is noise / n times the square
+    of a normal variable: it must exceed what the largest of all bounds' is by chance. Without error, it is 0.
     """
-    if moments.pairs is not None or moments.n_rows == 0:
-        return moments.b > 0
-    return (moments.b > 0) & (moments.c**2 >= moments.S * _chance(moments, moments.noise))
+    if moments.pairs is not None:
+        return np.asarray(moments.b > 0)
+    least = max(_chance(moments, moments.noise), _ROUNDING * moments.variance)
+    return np.asarray((moments.b > 0) & (moments.c**2 > moments.S * least))
 
 
 def _chance(moments: Moments, noise: float) -> float:
