@@ -37,8 +37,8 @@ class NotSeparableError(Exception):
 class Effects:
     """What the attributes of one row do to a sum of trees f, over all neighbors.
 
-    ``mean`` and ``variance`` are those of f. ``own`` (attributes,) is E[f | the attribute keeps its value], and
-    ``classes`` (classes,) is E[f | the attribute has a value of this class], for the classes of all attributes.
+    ``mean`` and ``variance`` are those of f. Minus the mean, ``own`` (attributes,) is E[f | the attribute keeps
+    its value], and ``classes`` (classes,) is E[f | the attribute has a value of this class], of all attributes.
     """
 
     mean: float
@@ -315,8 +315,8 @@ class LeafSums:
     def of(cls, ensemble: Ensemble, owners: np.ndarray, names: Sequence[str], pool: np.ndarray) -> "LeafSums":
         """Join trees with the features (n, m) of a pool; ``names`` are those of the attributes.
 
-        ``owners`` (m,) are as above, -1 for features that never change. Raise `NotSeparableError` if an attribute
-        has too many classes.
+        ``owners`` (m,) are as above; -1, too, stands for features that never change. Raise `NotSeparableError` if
+        an attribute has too many classes.
         """
         owners = np.where(owners < 0, len(names), owners)
         paths = Paths.of(ensemble, owners)
@@ -328,7 +328,10 @@ class LeafSums:
         return float(self.ensemble.evaluate(features[None])[0, 0])
 
     def effects(self, features: np.ndarray, replace_probability: float) -> Effects:
-        """Return the effects of the attributes of a row with these features (m,)."""
+        """Return the effects of the attributes of a row with these features (m,).
+
+        All are exact, except that the variance of several trees is estimated in part; see `_interaction`.
+        """
         paths, classes, q = self.paths, self.classes, replace_probability
         n_edges, n_attributes, n_pool = paths.n_edges, *classes.codes.shape
         kept = self._kept(features)
@@ -352,10 +355,12 @@ class LeafSums:
         steps -= np.bincount(classes.highs, spread, minlength=size)
         each = np.cumsum(steps)[:-1] + rest[classes.attributes]
         each += np.bincount(classes.pair_classes, spread[classes.pair_edges], minlength=size)[:-1]
-        mean += paths.constant
-        variance = q / n_pool * float((classes.counts * each**2).sum()) + (1 - q) * float((own**2).sum())
-        variance += self._interaction(features, q, mean, own, each)
-        return Effects(mean, variance, own + mean, each + mean)
+        if len(self.ensemble.roots) == 1:
+            variance = float((paths.values - mean) ** 2 @ chances[paths.leaf_edges])
+        else:
+            variance = q / n_pool * float(classes.counts @ each**2) + (1 - q) * float(own @ own)
+            variance += self._interaction(features, q, mean + paths.constant, own, each)
+        return Effects(mean + paths.constant, variance, own, each)
 
     def _kept(self, features: np.ndarray) -> np.ndarray:
         """Return which edges admit the values of a row of features (m,): booleans (edges,)."""
@@ -373,8 +378,9 @@ class LeafSums:
         .. math:: \operatorname{Var} f = \sum_a \operatorname{Var} g_a(z_a)
                   + \mathbb E\Bigl(f - \mathbb E f - \sum_a (g_a(z_a) - \mathbb E f)\Bigr)^2
 
-        because attributes are independent. The first sum is known. The last term is a mean over a fixed sample of
-        neighbors, which the trees answer without the model. ``own`` and ``classes`` are minus the mean.
+        because attributes are independent. The first sum is known. The last term would take all pairs of trees; it
+        is a mean over a fixed sample of neighbors, which the trees answer without the model. The variance is the
+        unit of "1% of Var t" only; no fact, effect or contribution depends on it otherwise.
         """
         sample = self._sample
         stays = sample.uniforms >= q
@@ -406,10 +412,12 @@ class Runs:
         begins = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])[: len(codes)])
         return cls(begins, np.diff(begins, append=len(codes)), codes[begins])
 
-    def sums(self, per_class: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-        """Return sums of numbers per class (classes,) over the rows between consecutive bounds (m,), (m - 1,)."""
+    def sums(self, per_class: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Return sums of numbers per class (classes,) over the rows ``begins <= row < ends``, both (m,): (m,)."""
         values = per_class[self.classes]
-        ends = np.zeros(len(values) + 1)
-        np.cumsum(values * self.lengths, out=ends[1:])
+        until = np.zeros(len(values) + 1)
+        np.cumsum(values * self.lengths, out=until[1:])
+        bounds = np.stack([begins, ends])
         at = np.searchsorted(self.begins, bounds, side="right") - 1
-        return np.diff(ends[at] + values[at] * (bounds - self.begins[at]))
+        low, high = until[at] + values[at] * (bounds - self.begins[at])
+        return np.asarray(high - low)
