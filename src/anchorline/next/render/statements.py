@@ -81,7 +81,7 @@ class Statement:
 
     Kinds of `statements_of`: "decision", "verdict", "start", "fact", "holds", "same", "rows", "fit", "advice" and
     "note"; of `details_of`: "legend", "effect", "share", "rows", "fit", "limits", "proof", "queries",
-    "alternative" and "settings".
+    "law", "alternative" and "settings".
     """
 
     kind: str
@@ -435,6 +435,7 @@ def details_of(explanation: Explanation) -> tuple[Statement, ...]:
         *_table_rows(explanation, words),
         *_fit_details(explanation, words),
         *_limits(explanation),
+        _law(explanation, words),
         _proof(explanation, words),
         *_queries(explanation, words),
         *_alternatives(explanation, words),
@@ -502,6 +503,20 @@ def _limits(explanation: Explanation) -> Iterator[Statement]:
         yield Statement("limits", f"All limits hold together with {100 * confidence:g}% confidence.")
 
 
+def _law(explanation: Explanation, words: Words) -> Statement:
+    """Return how copies are drawn, with the probability that a value changes."""
+    space, sigma = explanation.space, explanation.settings.get("sigma", 1.0)
+    kind, q = space.get("kind"), 2 / (1 + math.exp(sigma))
+    if kind in ("text", "image", "signal"):
+        text = f"A copy lacks each {words.fact} with probability {q / 2:.3g}"
+    elif kind == "hypercube":
+        text = f"A copy reverses each value with probability {q / 2:.3g}"
+    else:
+        text = f"A copy replaces each value with probability {q:.3g}"
+    text += ", independently of the others" if space.get("neighbors", "independent") == "independent" else ""
+    return Statement("law", f"{text} (sigma {sigma:g}).", {"sigma": sigma, "replace_probability": q})
+
+
 def _proof(explanation: Explanation, words: Words) -> Statement:
     proof = explanation.proof
     of = f" ({proof.n_candidates:,} candidates)"
@@ -554,3 +569,15 @@ def _settings(explanation: Explanation) -> Iterator[Statement]:
         if values:
             text = ", ".join(f"{shown(key)} {shown(value)}" for key, value in values.items())
             yield Statement("settings", f"{name}: {text}.", dict(values))
+
+
+CAPTIONS = {  # of pictures, by the kind of space
+    "sum": "The numbers add up exactly. Solid bars add; hollow bars subtract.",
+    "text": "A straight underline adds; a wavy one subtracts. Small numbers are contributions.",
+    "long": "The text is shortened to the surroundings of its marked words.",
+    "image": "Shaded regions add; hatched ones with a dashed outline subtract. Right: these regions alone.",
+    "signal": "Shaded stretches add; those with a dashed outline subtract. Numbers are contributions.",
+    "holds": "Share of copies with the facts that get this decision, over the number of facts; shaded: limits.",
+    "fit": "Share of the differences that the sum explains (R2), over the number of facts; shaded: limits.",
+    "footer": "Made by anchorline. This page is self-contained: it loads nothing and runs no scripts.",
+}
