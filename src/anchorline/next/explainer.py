@@ -21,6 +21,7 @@ from anchorline.next.search.cost import Cost, estimate_cost
 from anchorline.next.search.measure import measure
 from anchorline.next.search.sources import find_sum
 from anchorline.next.search.table_answers import TableAnswers
+from anchorline.next.search.trees import ModelTrees
 from anchorline.next.settings import Settings
 from anchorline.next.spaces.base import Finding, Space
 from anchorline.next.spaces.given import as_space, check_order
@@ -98,6 +99,7 @@ class Explainer:
         target = self._resolved()
         classes_come_with_answers = classes is None and hasattr(model, "classes_for")
         self._target = None if classes_come_with_answers and self.space.names else target
+        self._leaves = ModelTrees(model, self.columns, self.space)
         self._answers: TableAnswers | None = None
         self._is_asked = False
         self._found: tuple[Finding, ...] | None = None
@@ -131,7 +133,7 @@ class Explainer:
         """Explain one prediction with given settings, without warnings."""
         case, answers = self.case(instance, settings, check), self.table_answers(ask=settings.is_auto)
         case.predictor.open(case.neighborhood.original)
-        search = find_sum(case)
+        search = find_sum(case, self._leaves.at(case, answers))
         measured = measure(case, search, None if answers is None else answers.extent(case.predictor)[2])
         return assemble(case, self.space, search, measured, answers, self._findings)
 

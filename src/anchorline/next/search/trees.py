@@ -202,7 +202,7 @@ class _Units:
         self.n = len(table.attributes) + len(held)
 
     def inputs(self, rows: np.ndarray) -> Any:
-        """Return n model inputs; their unit u has the values of row ``rows[u, i]`` of the table; rows (units, n)."""
+        """Return n model inputs; unit u has the values of row ``rows[u, i]`` of the table; rows (units, n)."""
         n, n_columns = rows.shape[1], len(self.of_column)
         counts, at = np.full(n_columns, n, dtype=np.intp), np.arange(n * n_columns)
         cells = Cells(np.arange(n_columns), counts, at, rows[self.of_column].reshape(-1))

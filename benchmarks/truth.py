@@ -1,0 +1,129 @@
+"""Is what is printed true as it is read? An audit of explanations that uses no code of the law.
+
+For every explanation with the verdict *explained* or *robust*, altered copies are drawn anew by plain pandas: the
+columns of every fact take the values of a random row for which the fact is true, every other column keeps its value
+or takes that of a random row. The share that keeps the decision must not be below 95%.
+"""
+
+import statistics
+import time
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta
+
+from anchorline.next.explainer import Explainer
+from anchorline.next.facts import Fact
+from anchorline.next.render.text import words_beside_facts
+from anchorline.next.result.explanation import Explanation, Verdict
+from anchorline.next.spaces.table import Table
+from benchmarks.datasets import available
+from benchmarks.models import fitted_model
+from benchmarks.tasks import SEED
+
+MODELS = ("boosting", "forest")
+N_ROWS = 20
+N_AUDIT = 20_000
+LINE = 0.95
+AUDITED = (Verdict.EXPLAINED, Verdict.ROBUST)
+
+
+def truth(data: Path, tables: Collection[str] = (), n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
+    """Yield one row per table with classes and model: verdicts, audits that fail, words and seconds."""
+    for row in available(data, tables):
+        if row.kind != "classification":
+            continue
+        for model in MODELS:
+            name, frame, fitted = fitted_model(data, row.id, model)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield {"table": name, "model": model, **audit_table(frame, fitted, n_rows)}
+
+
+def audit_table(frame: Any, model: Any, n_rows: int = N_ROWS) -> dict[str, Any]:
+    """Explain some rows of a table and audit what is claimed."""
+    explainer, rng = Explainer(model, Table(frame)), np.random.default_rng(SEED)
+    rows = rng.choice(len(frame), size=min(n_rows, len(frame)), replace=False).tolist()
+    together = [attribute.names for attribute in explainer.space.attributes]  # type: ignore[attr-defined]
+    explanations, seconds, audits = list[Explanation](), list[float](), list[float]()
+    for row in rows:
+        start = time.perf_counter()
+        explanation = explainer.explain(frame.iloc[[row]])
+        seconds.append(time.perf_counter() - start)
+        explanations.append(explanation)
+        if explanation.verdict in AUDITED:
+            facts = () if explanation.verdict is Verdict.ROBUST else explanation.facts
+            audits.append(audit(frame, model, row, facts, together, rng))
+    counts = Counter(each.verdict for each in explanations)
+    words = [words_beside_facts(each) for each in explanations]
+    upper = [_upper_limit(share, N_AUDIT) for share in audits]
+    return {
+        "rows": len(rows),
+        **{verdict.value: counts[verdict] for verdict in Verdict},
+        "audits": len(audits),
+        "audits_below_95": sum(limit < LINE for limit in upper),
+        "lowest_audit": min(audits, default=None),
+        "median_words": statistics.median(words),
+        "most_words": max(words),
+        "median_facts": statistics.median(len(each.facts) for each in explanations),
+        "proven": sum(each.is_proven for each in explanations),
+        "median_queries": statistics.median(each.queries.total for each in explanations),
+        "median_seconds": statistics.median(seconds),
+    }
+
+
+def audit(
+    frame: Any, model: Any, row: int, facts: Collection[Fact], together: Collection[Collection[str]], rng: Any
+) -> float:
+    """Return the share of altered copies of a row that keep its decision, drawn by pandas alone.
+
+    ``together`` are the columns of every attribute, which take their values from one row.
+    """
+    replace = 2 / (1 + np.e)
+    stated = {fact.attribute: fact for fact in facts}
+    donors = np.full((len(together), N_AUDIT), row)
+    for j, columns in enumerate(together):
+        fact = next((each for each in stated.values() if each.column in columns), None)
+        if fact is not None:
+            donors[j] = rng.choice(np.flatnonzero(is_true(fact, frame[fact.column])), size=N_AUDIT)
+        else:
+            drawn = rng.random(N_AUDIT) < replace
+            donors[j, drawn] = rng.integers(len(frame), size=int(drawn.sum()))
+    places = {name: j for j, columns in enumerate(together) for name in columns}
+    copies = pd.DataFrame(
+        {
+            name: frame[name].take(donors[places[name]] if name in places else np.full(N_AUDIT, row)).to_numpy()
+            if frame[name].dtype != "category"
+            else frame[name].take(donors[places[name]] if name in places else np.full(N_AUDIT, row)).array
+            for name in frame
+        }
+    )
+    decision = model.predict(frame.iloc[[row]])[0]
+    return float(np.mean(model.predict(copies) == decision))
+
+
+def is_true(fact: Fact, values: Any) -> np.ndarray:
+    """Return of which values of a column a printed fact is true."""
+    match fact.kind:
+        case "at_least":
+            true = values >= fact.low
+        case "below":
+            true = values < fact.high
+        case "between":
+            true = (values >= fact.low) & (values < fact.high)
+        case "missing":
+            true = values.isna()
+        case _:
+            true = values.astype(object) == fact.value
+    return np.asarray(true.fillna(False), dtype=bool)
+
+
+def _upper_limit(share: float, n: int) -> float:
+    """Return the upper limit of the 95% interval of a share, by Clopper and Pearson."""
+    n_stay = round(share * n)
+    return 1.0 if n_stay == n else float(beta.ppf(0.975, n_stay + 1, n - n_stay))
