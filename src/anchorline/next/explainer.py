@@ -1,5 +1,6 @@
 """Explainer: what people type."""
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -12,6 +13,9 @@ from anchorline.model.cache import AnswerCache
 from anchorline.model.features import match_columns
 from anchorline.model.outputs import classes_of, resolve
 from anchorline.model.target import Target, checked_range, checked_threshold
+from anchorline.next.changes.find import ChangeSettings, find_changes
+from anchorline.next.changes.leaves import ReadableTrees
+from anchorline.next.changes.result import Changes
 from anchorline.next.model.predictor import Predictor, Questions
 from anchorline.next.result.explanation import Explanation
 from anchorline.next.search.assemble import assemble
@@ -100,6 +104,7 @@ class Explainer:
         classes_come_with_answers = classes is None and hasattr(model, "classes_for")
         self._target = None if classes_come_with_answers and self.space.names else target
         self._leaves = ModelTrees(model, self.columns, self.space)
+        self.readable_trees = ReadableTrees(model, self.columns)
         self._answers: TableAnswers | None = None
         self._is_asked = False
         self._found: tuple[Finding, ...] | None = None
@@ -156,6 +161,26 @@ class Explainer:
     def cost(self, instance: Any, **keywords: Any) -> Cost:
         """Return how many queries `explain` takes at most, and about how long; asks one query to find out."""
         return estimate_cost(self.case(instance, Settings.from_keywords("cost", **keywords)))
+
+    def changes(
+        self, instance: Any, target: Any = None, n: int = 3, *, check: Check = None, **keywords: Any
+    ) -> Changes:
+        """Return up to ``n`` changes of few facts that turn the decision; see `ChangeSettings` for the keywords.
+
+        Examples
+        --------
+        >>> from anchorline.next.spaces.hypercube import Hypercube
+        >>> vote = lambda z: (z[:, :3].sum(axis=1) > 0) * 2 - 1
+        >>> print(Explainer(vote, Hypercube(["a", "b", "c", "d"])).changes([1, 1, -1, 1], n=1))
+        The model's decision becomes -1 with one change: a = -1 instead of a = +1.
+        """
+        settings = ChangeSettings.from_keywords(target=target, n=n, **keywords)
+        predictor = self.predictor(settings.queries)
+        return find_changes(self.space, predictor, instance, settings, self.readable_trees.of(self.target), check)
+
+    def predictor(self, limit: float = math.inf) -> Predictor:
+        """Return the model with a limit of answers; nothing is asked yet."""
+        return Predictor(Questions(self.target, None, limit), self.threshold, self.output_range)
 
     def check(self) -> tuple[Finding, ...]:
         """Return what makes explanations of this model on this table misleading; see docs/tables.md.

@@ -6,11 +6,13 @@ the distance between the two values of a number that has only two. A missing val
 """
 
 import difflib
+import itertools
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,9 @@ from anchorline.errors import ParameterError
 from anchorline.next.facts import Fact
 from anchorline.next.spaces.base import Neighborhood
 from anchorline.next.spaces.hypercube import HypercubeNeighborhood
+from anchorline.next.spaces.table import TableNeighborhood
 from anchorline.next.spaces.two_valued import OTHER, TwoValued
+from anchorline.next.spaces.views import date_text
 from anchorline.spaces.columns import (
     CATEGORY,
     DATE,
@@ -131,7 +135,9 @@ class Case(ABC):
     choices: tuple[Choice, ...]
     columns: tuple[str, ...]  # of a row; the attributes where there are none
     held: Mapping[str, str]
+    labels: Mapping[str, Mapping[str, str]] = MappingProxyType({})  # names of values by column and text
     is_realistic: bool = False  # whether changes near to training rows come first
+    has_rule: bool = False  # whether `is_valid` may be false
 
     @abstractmethod
     def realize(self, attributes: np.ndarray, values: np.ndarray) -> Any:
@@ -148,6 +154,10 @@ class Case(ABC):
     def bound(self, attribute: int, value: int) -> Fact | None:
         """Return a fact that is true of a value and of exactly the values beyond it; None without an order."""
         return None
+
+    def is_valid(self, attributes: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return which changed instances, given as to `realize`, the user's own rule allows, (n,)."""
+        return np.ones(len(attributes), dtype=bool)
 
     @abstractmethod
     def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
@@ -187,34 +197,29 @@ class TwoValuedCase(Case):
 class TableCase(Case):
     """A row of a table, whose attributes may take the values of training rows.
 
-    ``attributes`` are names, positions of the columns that change together, and the position of the one column by
-    which they are ordered, or None. ``row`` is the row as native columns, ``cells`` as columns of one value each,
-    and ``instance`` in plain values.
+    ``positions`` are those of the columns of each attribute, and ``views`` the column by which it is ordered, or
+    None. ``cells`` is the row as columns of one value each, and ``instance`` in plain values.
     """
 
-    def __init__(
-        self,
-        schema: Schema,
-        attributes: Sequence[tuple[str, tuple[int, ...], int | None]],
-        row: Sequence[Any],
-        cells: Sequence[Column],
-        instance: Sequence[Any],
-        held: Mapping[str, str],
-        *,
-        is_realistic: bool = False,
-    ) -> None:
-        self.schema, self.row, self.cells, self.instance = schema, row, cells, instance
-        self.columns, self.held, self.is_realistic = schema.names, held, is_realistic
-        self.positions = tuple(positions for _, positions, _ in attributes)
-        self.views = tuple(view for _, _, view in attributes)
-        self.values = tuple(distinct_values(schema, positions, view) for _, positions, view in attributes)
-        self.choices = tuple(self._choice(a, name) for a, (name, _, _) in enumerate(attributes))
+    def __init__(self, neighborhood: TableNeighborhood) -> None:
+        self.neighborhood, table = neighborhood, neighborhood.table
+        self.schema, self.cells, self.instance = table.schema, neighborhood.columns, neighborhood.instance
+        self.columns, self.held = self.schema.names, neighborhood.held
+        self.labels = {self.columns[j]: names for j, names in table.labels.items() if names}
+        self.named = frozenset(table.labels)  # positions of numbers that are read as categories
+        self.is_realistic, self.has_rule = table.neighbors == "realistic", table.valid is not None
+        self.positions = tuple(attribute.positions for attribute in table.attributes)
+        ordered = [[j for j in attribute.views if j not in self.named] for attribute in table.attributes]
+        self.views = tuple(own[0] if len(own) == 1 else None for own in ordered)
+        self.values = tuple(map(distinct_values, itertools.repeat(self.schema), self.positions, self.views))
+        self.choices = tuple(self._choice(a, attribute.name) for a, attribute in enumerate(table.attributes))
 
     def _choice(self, a: int, name: str) -> Choice:
         """Return an attribute's values other than the row's own."""
         positions, values = self.positions[a], self.values[a]
         columns = tuple(self.schema.names[j] for j in positions)
         kind = self.schema.columns[positions[0]].kind if len(positions) == 1 else "groups"
+        kind = CATEGORY if len(positions) == 1 and positions[0] in self.named else kind
         own = self._number(a)
         if own is not None and values.numbers is not None and values.places is not None:
             other = np.flatnonzero(values.numbers != own)
@@ -265,7 +270,11 @@ class TableCase(Case):
                 rows.append(sources)
         where = np.array(columns, dtype=np.intp), np.array(counts, dtype=np.intp)
         cells = [Cells(*where, np.concatenate(at), np.concatenate(rows))] if columns else []
-        return self.schema.natives.neighbors(self.row, n, cells)
+        return self.schema.natives.neighbors(self.neighborhood.row, n, cells)
+
+    def is_valid(self, attributes: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return which changed rows the rule of the table allows, (n,)."""
+        return self.neighborhood.is_valid(self.realize(attributes, values), len(attributes))
 
     def before(self, attribute: int) -> Any:
         """Return the row's own value; a tuple for several columns."""
@@ -292,27 +301,26 @@ class TableCase(Case):
         if choice.sides[value] < 0:
             above = training.searchsorted(limit, side="right")
             nearest = min(float(training[above]), own) if above < len(training) else own
-            high = _cut(limit, nearest, nearest, column.kind)
+            high = self._cut(view, limit, nearest, nearest)
             return Fact(choice.name, name, "below", high=high, value=shown)
         below = training.searchsorted(limit, side="left") - 1
         nearest = max(float(training[below]), own) if below >= 0 else own
-        return Fact(choice.name, name, "at_least", low=_cut(nearest, limit, limit, column.kind), value=shown)
+        return Fact(choice.name, name, "at_least", low=self._cut(view, nearest, limit, limit), value=shown)
+
+    def _cut(self, view: int, low: float, high: float, near: float) -> Any:
+        """Return the shortest number above ``low`` and at most ``high``; of dates, ``high`` as an ISO text."""
+        if self.schema.columns[view].kind == DATE:
+            return date_text(high, self.schema.types[view].zoned)
+        if not np.isfinite([low, high]).all():
+            return plain(Column(NUMBER, np.array([high]), np.zeros(1, dtype=bool)), [high])
+        number = shortest_number(low, high, near)
+        return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
     def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
         """Return which values are those of another row; none if that row's value is missing."""
         cells = self.schema.read(other.instance)[1]
         missing = any(bool(cells[j].missing[0]) for j in self.positions[attribute])
         return self._same(attribute, self.choices[attribute].rows, cells) & (not missing)
-
-
-def _cut(low: float, high: float, near: float, kind: str) -> Any:
-    """Return the shortest number above ``low`` and at most ``high``; of dates, ``high`` itself as an ISO text."""
-    if kind == DATE:
-        return str(np.datetime64(round(high), "us"))
-    if not np.isfinite([low, high]).all():
-        return plain(Column(NUMBER, np.array([high]), np.zeros(1, dtype=bool)), [high])
-    number = shortest_number(low, high, near)
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,12 +415,16 @@ def _allowed(case: Case, attribute: int, name: str, limits: Any) -> np.ndarray:
     if choice.numbers is not None:
         numbers = [_number(value, choice.kind, name) for value in limits]
         return np.isin(choice.numbers, [value for value in numbers if value is not None])
-    wanted = {_level(value) for value in limits}
-    texts = [_level(case.after(attribute, i)) for i in range(len(choice.rows))]
-    return np.array([text in wanted for text in texts], dtype=bool)
+    wanted = {level_text(value) for value in limits}
+    texts, named = (
+        [level_text(case.after(attribute, i)) for i in range(len(choice.rows))],
+        case.labels.get(name, {}),
+    )
+    return np.array([text in wanted or named.get(text) in wanted for text in texts], dtype=bool)
 
 
-def _level(value: Any) -> str:
+def level_text(value: Any) -> str:
+    """Return the text of a value as a category, which is the same for 1, 1.0 and "1"."""
     return level_of(value, kind_of(value) or CATEGORY)
 
 

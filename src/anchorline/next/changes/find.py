@@ -11,7 +11,7 @@ from anchorline._version import __version__
 from anchorline.errors import ParameterError, unknown_keyword
 from anchorline.guarantees.intervals import binomial_interval
 from anchorline.model.trees import Reading
-from anchorline.next.changes.candidates import Candidates, Case, Change, Price, TwoValuedCase, Wishes
+from anchorline.next.changes.candidates import Candidates, Case, Change, Price, TableCase, TwoValuedCase, Wishes
 from anchorline.next.changes.leaves import MIN_QUERIES, LeafAnswers, leaves_of, search_leaves
 from anchorline.next.changes.questions import ChangeQuestions, Goal, Reply, goal_of
 from anchorline.next.changes.realism import Nearby
@@ -21,9 +21,16 @@ from anchorline.next.laws import Random
 from anchorline.next.model.predictor import Predictor, plain_label
 from anchorline.next.result.explanation import Share
 from anchorline.next.spaces.base import Neighborhood, Space
+from anchorline.next.spaces.table import TableNeighborhood
 from anchorline.next.spaces.two_valued import TwoValued
 
 MOST_FACTS = 3  # of changes to any training values
+SUCCESSORS = {
+    "max_queries": "queries= is that number",
+    "max_facts": "k= is that number",
+    "within": "allowed= takes the same ranges and lists",
+    "search": "leaves of trees decide wherever they can be read",
+}
 _EXAMPLES = ("values", "rows")
 
 
@@ -58,6 +65,8 @@ class ChangeSettings:
         """Check the keywords that the user typed."""
         known = [each.name for each in fields(cls)]
         for name in keywords:
+            if name in SUCCESSORS:
+                raise TypeError(f"changes() has no keyword {name!r}: {SUCCESSORS[name]}.")
             if name not in known:
                 raise unknown_keyword("changes", name, known)
         return cls(**{name: value for name, value in keywords.items() if value is not None})
@@ -149,6 +158,8 @@ def _are_weights(cost: Any) -> bool:
 
 def case_of(neighborhood: Neighborhood) -> Case:
     """Return what the attributes of an instance may be changed to."""
+    if isinstance(neighborhood, TableNeighborhood):
+        return TableCase(neighborhood)
     if isinstance(neighborhood, TwoValued):
         return TwoValuedCase(neighborhood)
     raise ParameterError(
@@ -193,6 +204,7 @@ def find_changes(
         output=predictor.output,
         goal={"kind": goal.kind, "wanted": _wanted(goal, predictor)},
         columns=candidates.case.columns,
+        labels=candidates.case.labels,
         instance=neighborhood.instance,
         held=dict(candidates.case.held) | dict.fromkeys(settings.fixed, "held fixed as asked"),
         levels=outcome.levels,
@@ -209,7 +221,8 @@ def _leaves(
 ) -> LeafAnswers | None:
     """Return the trees that decide instead of queries, if they can."""
     candidates = questions.candidates
-    is_simple = settings.examples == "values" and candidates.price is None and not candidates.case.is_realistic
+    case, is_plain = candidates.case, settings.examples == "values" and candidates.price is None
+    is_simple = is_plain and not case.is_realistic and not case.has_rule
     if reading is None or not is_simple or settings.queries < MIN_QUERIES:
         return None
     return leaves_of(questions, reading, neighborhood.original)

@@ -19,7 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.model.trees import Ensemble, Reading, agrees
+from anchorline.errors import ParameterError
+from anchorline.model.features import ColumnMatch
+from anchorline.model.outputs import OfArrays, resolve
+from anchorline.model.target import Target
+from anchorline.model.trees import Ensemble, Reading, Refusal, agrees, read
 from anchorline.next.changes.candidates import Candidates, Change
 from anchorline.next.changes.questions import ChangeQuestions, Goal
 from anchorline.next.changes.search import Level, Ranking, Search
@@ -121,6 +125,38 @@ class LeafAnswers:
         starts = np.flatnonzero(np.diff(self.trees[leaves], prepend=-1))
         largest = np.maximum.reduceat(self.values[leaves], starts).sum(axis=0)
         return float(self.forms.margins(largest + self.constant))
+
+
+class ReadableTrees:
+    """The trees behind a model's answers to rows of a table, read on first use; nothing is asked."""
+
+    def __init__(self, model: Any, columns: ColumnMatch) -> None:
+        self._model, self._columns = getattr(model, "counted_model", model), columns
+        self._known: list[Reading | None] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_known": []}  # every process reads them for itself
+
+    def of(self, target: Target) -> Reading | None:
+        """Return the trees; None if they cannot be read.
+
+        The probabilities of a boosted classifier are not sums of trees, so the trees are those of its margins.
+        """
+        if not self._known:
+            self._known.append(self._read(target))
+        return self._known[0]
+
+    def _read(self, target: Target) -> Reading | None:
+        reading = read(self._model, target)
+        if isinstance(reading, Refusal) and (target.task, target.scale, target.contrast) == (None, None, None):
+            try:
+                reading = read(self._model, resolve(self._model, output_scale="margin"))
+            except ParameterError:  # it has no margins
+                return None
+        if not isinstance(reading, Reading):
+            return None
+        transform = OfArrays(reading.transform) if target.input == "array" else reading.transform
+        return replace(reading, transform=self._columns.selecting(transform))
 
 
 def leaves_of(questions: ChangeQuestions, reading: Reading, original: Any) -> LeafAnswers | None:

@@ -207,15 +207,17 @@ class ChangeQuestions:
     def ask(self, chosen: np.ndarray) -> Reply:
         """Return the replies to changes (n, s), given as candidates; -1 changes nothing.
 
-        Model calls have fixed boundaries, because a model's last bits may depend on them.
+        What the user's own rule forbids does not turn. Model calls have fixed boundaries, because a model's last
+        bits may depend on them.
         """
         owner, value = np.append(self.candidates.owner, -1), np.append(self.candidates.value, -1)
         parts = []
         for first, last in batches(len(chosen), self.rows_per_call):
             self.check()
-            inputs = self.candidates.case.realize(owner[chosen[first:last]], value[chosen[first:last]])
-            scores = self.predictor.questions.ask(inputs, last - first)
-            parts.append(self.goal.judge(self.predictor, scores))
+            which = owner[chosen[first:last]], value[chosen[first:last]]
+            scores = self.predictor.questions.ask(self.candidates.case.realize(*which), last - first)
+            reply = self.goal.judge(self.predictor, scores)
+            parts.append(replace(reply, reached=reply.reached & self.candidates.case.is_valid(*which)))
         reply = parts[0].joined(*parts[1:]) if parts else Reply(np.zeros(0, dtype=bool), np.zeros(0), None, None)
         self._remember(chosen, reply)
         return reply

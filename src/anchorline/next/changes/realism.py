@@ -4,7 +4,7 @@ The distance of two rows is the mean over the columns of the distances of their 
 """
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,10 +42,13 @@ class Rows:
     nearest: np.ndarray
 
     @classmethod
-    def of(cls, schema: Schema, positions: tuple[int, ...]) -> "Rows":
-        """Return the rows of a table among which the nearest are sought, and the distances of some from theirs."""
+    def of(cls, schema: Schema, columns: Sequence[tuple[int, int | None]]) -> "Rows":
+        """Return the rows of a table among which the nearest are sought, and the distances of some from theirs.
+
+        ``columns`` are positions, each with itself if it is ordered, or else with None.
+        """
         kept = np.unique(np.linspace(0, schema.n_rows - 1, min(schema.n_rows, _MAX_ROWS)).astype(np.intp))
-        values = tuple(distinct_values(schema, (j,), j) for j in positions)
+        values = tuple(distinct_values(schema, (j,), view) for j, view in columns)
         numbers = np.stack([_numbers(each, each.ids[kept]) for each in values])
         rows = cls(values, numbers, np.zeros(0))
         some = np.unique(np.linspace(0, len(kept) - 1, min(len(kept), _MAX_REAL)).astype(np.intp))
@@ -91,10 +94,11 @@ class Nearby:
         if not isinstance(case, TableCase):
             return None
         positions = tuple(sorted(j for each in case.positions for j in each))
+        columns = tuple((j, None if j in case.named else j) for j in positions)
         known = _ROWS.setdefault(case.schema, {})
-        if positions not in known:
-            known[positions] = Rows.of(case.schema, positions)
-        rows = known[positions]
+        if columns not in known:
+            known[columns] = Rows.of(case.schema, columns)
+        rows = known[columns]
         own = np.array([_place(rows.values[i], case, j) for i, j in enumerate(positions)])
         same = (rows.numbers == own[:, None]) | (np.isnan(rows.numbers) & np.isnan(own)[:, None])
         others = rows.numbers[:, ~same.all(axis=0)]

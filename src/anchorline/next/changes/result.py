@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from anchorline.errors import CertificateError, FormatError, ParameterError, TamperedError
+from anchorline.next.changes.candidates import level_text
 from anchorline.next.changes.realism import Realism
 from anchorline.next.changes.search import Level
 from anchorline.next.facts import Fact
@@ -84,7 +85,7 @@ class Changes:
     what it is and what the model decides. ``goal`` holds what counts as turned: its ``kind`` and what is
     ``wanted``. ``levels`` state what was tried of changes of one fact, of two facts, and so on; ``n_attributes``
     attributes have an allowed value other than the instance's own. ``held`` maps columns that never change to the
-    reasons.
+    reasons, and ``labels`` columns whose values have names to these, by the texts of the values.
     """
 
     options: tuple[Counterfactual, ...]
@@ -92,6 +93,7 @@ class Changes:
     output: Output
     goal: Mapping[str, Any]
     columns: tuple[str, ...]
+    labels: Mapping[str, Mapping[str, str]]
     instance: Any
     held: Mapping[str, str]
     levels: tuple[Level, ...]
@@ -102,7 +104,7 @@ class Changes:
     versions: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        for name in ("goal", "instance", "held", "settings", "space", "versions"):
+        for name in ("goal", "labels", "instance", "held", "settings", "space", "versions"):
             object.__setattr__(self, name, _frozen(getattr(self, name)))
         for contradiction in _contradictions(self):
             raise CertificateError(contradiction)
@@ -198,8 +200,8 @@ class Changes:
         columns: dict[str, list[Any]] = {
             "option": [place for place, _, _ in rows],
             "attribute": [move.attribute for _, _, move in rows],
-            "before": [_ends(move, move.before) for _, _, move in rows],
-            "after": [_ends(move, move.after) for _, _, move in rows],
+            "before": [_ends(self, move, move.before) for _, _, move in rows],
+            "after": [_ends(self, move, move.after) for _, _, move in rows],
             "distance": [move.distance for _, _, move in rows],
             "cost": [option.cost for _, option, _ in rows],
             "output": [option.output for _, option, _ in rows],
@@ -275,8 +277,8 @@ def _lines(changes: Changes, escape: Escape) -> list[str]:
         if changes.are_rows:
             return [f"No row of the table {turned[1]}, of those tried."]
         if changes.n_proved >= min(most, changes.n_attributes):
-            return [f"No change of {_up_to(most)} {turned[1]}."]
-        return [f"No change {turned[1]}, of those tried."]
+            return [f"{_no_change(changes)} of {_up_to(most)}{_to_values(changes, most)} {turned[1]}."]
+        return [f"{_no_change(changes)} {turned[1]}, of those tried."]
     if len(options) == 1:
         count = _counted(len(options[0].moves), "change")
         lines = [f"{turned[0]} with {count}: {_option_text(changes, options[0], escape)}."]
@@ -286,8 +288,23 @@ def _lines(changes: Changes, escape: Escape) -> list[str]:
     if changes.are_rows:
         lines.append("With these values, it is a row of the table.")
     elif (changes.fewest or 0) > 1 and changes.n_proved >= (changes.fewest or 0) - 1:
-        lines.append("No single change does it." if changes.fewest == 2 else "No smaller change does it.")
+        size, less = ("single", 1) if changes.fewest == 2 else ("smaller", 2)
+        change = _no_change(changes).replace("change", f"{size} change")
+        lines.append(f"{change}{_to_values(changes, less)} does it.")
     return lines
+
+
+def _no_change(changes: Changes) -> str:
+    """Return the beginning of a denial; it is about allowed changes only if the user has forbidden others."""
+    is_free = not any(changes.settings[name] for name in ("fixed", "allowed", "direction"))
+    return "No change" if is_free and changes.settings["toward"] is None else "No allowed change"
+
+
+def _to_values(changes: Changes, n: int) -> str:
+    """Return which values a denial is about: those of the table, because no others are tried."""
+    if changes.space["kind"] != "table":
+        return ""
+    return " to a value in the table" if n == 1 else " to values in the table"
 
 
 def _turned(changes: Changes, escape: Escape) -> tuple[str, str]:
@@ -345,15 +362,23 @@ def _move_text(changes: Changes, move: Move, escape: Escape) -> str:
             for value in (move.after, move.before)
         )
         return f"{escape(after)} instead of {escape(before)}"
-    ends = (move.after, move.before) if len(move.columns) > 1 else ((move.after,), (move.before,))
     return " and ".join(
-        f"{escape(name)} {escape(_value(after, name))} instead of {escape(_value(before, name))}"
-        for name, after, before in zip(move.columns, *ends, strict=True)
+        f"{escape(name)} {escape(_value(changes, after, name))} instead of {escape(_value(changes, before, name))}"
+        for name, before, after in _moved(move)
     )
 
 
-def _value(value: Any, column: str) -> str:
-    """Return a value as a person would write it; dates without a time of day at midnight."""
+def _moved(move: Move) -> list[tuple[str, Any, Any]]:
+    """Return the columns whose values differ, with the values before and after."""
+    ends = (move.before, move.after) if len(move.columns) > 1 else ((move.before,), (move.after,))
+    return [each for each in zip(move.columns, *ends, strict=True) if each[1] != each[2]]
+
+
+def _value(changes: Changes, value: Any, column: str) -> str:
+    """Return a value as a person would write it: by its name if it has one; dates without a time at midnight."""
+    named = changes.labels.get(column, {}).get(level_text(value)) if value is not None else None
+    if named is not None:
+        return shown(named)
     is_date = isinstance(value, str) and _DATE.fullmatch(value) is not None
     return value_text(value, column, is_bound=is_date)
 
@@ -365,7 +390,7 @@ def _details(changes: Changes, escape: Escape) -> list[str]:
         if option.share is not None and bounds:
             names = {name for move in option.moves for name in (move.attribute, *move.columns)}
             value = "allowed training value" if names & {*changes.settings["allowed"]} else "training value"
-            facts = " and ".join(_bound_text(move, escape) for move in option.moves)
+            facts = " and ".join(_bound_text(changes, move, escape) for move in option.moves)
             lines.append(f"Change {place}, with bounds: {facts} {_share_text(option.share, value)}.")
         if option.realism is not None and not changes.are_rows:
             real = option.realism
@@ -397,24 +422,24 @@ def _tried(changes: Changes) -> list[str]:
         return [*lines, f"Tried: {tried:,} of {total:,} rows of the table; {changes.n_queries:,} queries."]
     if proven:
         by = " by the leaves of the trees" if changes.levels[proven - 1].by_leaves else ""
-        lines.append(f"Proven{by}: no change of {_up_to(proven)} does it.")
+        change = f"{_no_change(changes)[1:]} of {_up_to(proven)}{_to_values(changes, proven)}"
+        lines.append(f"Proven{by}: n{change} does it.")
     if changes.n_ruled_out > proven:
         lines.append(f"No change of {_up_to(changes.n_ruled_out)} does it among the values tried.")
     parts = [f"{e.n_tried:,} of {e.n_total:,} changes of {_counted(e.n_facts, 'fact')}" for e in changes.levels]
     return [*lines, f"Tried: {', '.join(parts)}, of {_counted(n, 'attribute')}; {changes.n_queries:,} queries."]
 
 
-def _ends(move: Move, values: Any) -> str:
+def _ends(changes: Changes, move: Move, values: Any) -> str:
     parts = values if isinstance(values, tuple) else (values,)
-    return ", ".join(_value(value, move.attribute) for value in parts)
+    return ", ".join(_value(changes, value, name) for name, value in zip(move.columns, parts, strict=True))
 
 
-def _bound_text(move: Move, escape: Escape) -> str:
+def _bound_text(changes: Changes, move: Move, escape: Escape) -> str:
     if move.bound is not None:
         return escape(fact_text(move.bound))
-    after = move.after if len(move.columns) > 1 else (move.after,)
     return " and ".join(
-        f"{escape(name)} = {escape(_value(value, name))}" for name, value in zip(move.columns, after, strict=True)
+        f"{escape(name)} = {escape(_value(changes, after, name))}" for name, _, after in _moved(move)
     )
 
 

@@ -1,6 +1,7 @@
 """Verification of changes: examples are asked again, the search is repeated, and shares are measured afresh."""
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,8 +16,8 @@ from anchorline.result.verification import Outcome, Verification
 _SUBJECT = "list of changes"
 _ROUNDING = 1e-9  # of figures that are computed again
 
-Opening = Callable[[int | None], Predictor]
-"""Returns the model, not opened yet, with a limit of answers."""
+Opening = Callable[[float], Predictor]
+"""Returns the model, not opened yet, with a limit of answers, which may be infinite."""
 
 
 def verify_changes(
@@ -69,7 +70,7 @@ def _not_repeated(why: str) -> Verification:
 
 def _asked(space: Space, opening: Opening, instance: Any) -> tuple[float | None, Any]:
     """Return the model's output and decision at an instance, given by plain values; None where it has none."""
-    predictor = opening(None).open(space.at(instance).original)
+    predictor = opening(math.inf).open(space.at(instance).original)
     return None if predictor.is_label else predictor.prediction, predictor.output.decision
 
 
