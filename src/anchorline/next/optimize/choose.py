@@ -87,8 +87,9 @@ def evident(moments: Moments) -> np.ndarray:
     r"""Return which facts may be stated: booleans (facts,).
 
     A fact that is unrelated to the drops is not offered, because it could still be of use to fit their mean. With
-    estimated moments of independent attributes, :math:`c_j^2 / S_{jj}` of such a fact is noise / n times the square
-    of a normal variable: it must exceed what the largest of all bounds' is by chance. Without error, it is 0.
+    estimated moments of independent attributes, :math:`c_j^2 / S_{jj}` of such a fact is noise / n times the
+    square of a normal variable: it must exceed what the largest of all bounds' is by chance. Without error, it is
+    0.
     """
     if moments.pairs is not None:
         return np.asarray(moments.b > 0)

@@ -51,7 +51,7 @@ class Pairs:
             if weights is None:
                 sums /= self.cells.shape[1]
             share = float(broken.mean() if weights is None else weights.sum())
-            row = outside(self.candidates, sums) - share * outside(self.candidates, self.chances)
+            row = range_sums(self.candidates, sums)[1] - share * range_sums(self.candidates, self.chances)[1]
             self._rows[fact] = row
         return row
 
@@ -73,7 +73,7 @@ class Pairs:
             shift = starts[:-1][place] - candidates.starts[views][place]
             low, high = candidates.first[facts] + shift, candidates.last[facts] + shift
             both = (ends[low] - ends[starts[:-1][place]] + (ends[starts[1:][place]] - ends[high])).T
-        broken = outside(candidates, self.chances)[facts]
+        broken = range_sums(candidates, self.chances)[1][facts]
         return np.asarray(both - np.outer(broken, broken))
 
 
@@ -98,19 +98,29 @@ class Moments:
     pairs: Pairs | None = None
 
     @cached_property
+    def _chances(self) -> tuple[np.ndarray, np.ndarray]:
+        return range_sums(self.candidates, self.chances)
+
+    @property
+    def holds(self) -> np.ndarray:
+        """The probability that each fact holds, (facts,)."""
+        return self._chances[0]
+
+    @property
     def b(self) -> np.ndarray:
         """The probability that each fact is broken, (facts,)."""
-        return np.asarray(np.clip(outside(self.candidates, self.chances), 0.0, 1.0))
+        return self._chances[1]
 
     @cached_property
     def c(self) -> np.ndarray:
-        """The covariance of each fact's flips with the drops, (facts,)."""
-        return outside(self.candidates, self.cell_drops) - self.b * self.mean
+        """The covariance of each fact's flips with the drops, (facts,); from what is rarer, to keep its digits."""
+        inside, outside = range_sums(self.candidates, self.cell_drops)
+        return np.where(self.b < self.holds, outside - self.b * self.mean, self.holds * self.mean - inside)
 
     @cached_property
     def S(self) -> np.ndarray:
         """The variance of each fact's flips, (facts,)."""
-        return self.b * (1.0 - self.b)
+        return np.asarray(self.b * self.holds)
 
     @property
     def mean_square(self) -> float:
@@ -294,26 +304,33 @@ def cell_sums(
     return sums
 
 
-def outside(candidates: Candidates, values: np.ndarray) -> np.ndarray:
-    """Return, per fact, the sum of the values (cells,) of the cells of its view outside its range, (facts,).
+def range_sums(candidates: Candidates, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return, per fact, the sums of the values (cells,) of the cells in its range, and of the others of its view.
 
-    Sums begin anew in every view, so that rounding does not grow with the number of views.
+    Sums run from the instance's own cell outward, and from the ends of the view inward, so that nothing is
+    subtracted: the sum of few small values keeps its digits. Cost O(cells + facts).
     """
     sizes = np.diff(candidates.starts)
     if not len(sizes):
-        return np.zeros(candidates.n_facts)
+        return np.zeros(0), np.zeros(0)
     place = np.arange(candidates.n_cells) - np.repeat(candidates.starts[:-1], sizes)
     view = np.repeat(np.arange(len(sizes)), sizes)
-    table = np.zeros((len(sizes), int(sizes.max()) + 1))
-    table[view, place + 1] = values
-    before = np.cumsum(table, axis=1)
-    table[:, :-1] = table[:, 1:]
-    table[:, -1] = 0
-    after = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
-    start = candidates.starts[candidates.views]
-    return np.asarray(
-        before[candidates.views, candidates.first - start] + after[candidates.views, candidates.last - start]
-    )
+    table = np.zeros((len(sizes), int(sizes.max())))
+    table[view, place] = values
+    is_up = np.arange(table.shape[1]) >= (candidates.own - candidates.starts[:-1])[:, None]
+    views, start = candidates.views, candidates.starts[candidates.views]
+    first, last = candidates.first - start, candidates.last - start
+    inside = _after(table * ~is_up)[views, first] + _before(table * is_up)[views, last]
+    return inside, _before(table)[views, first] + _after(table)[views, last]
+
+
+def _before(table: np.ndarray) -> np.ndarray:
+    """Return the sum of what is before each place of a row, and behind its end: (views, size + 1)."""
+    return np.concatenate([np.zeros((len(table), 1)), np.cumsum(table, axis=1)], axis=1)
+
+
+def _after(table: np.ndarray) -> np.ndarray:
+    return _before(table[:, ::-1])[:, ::-1]
 
 
 def _checked(candidates: Candidates, cells: np.ndarray, drops: np.ndarray) -> np.ndarray:

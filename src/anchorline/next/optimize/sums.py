@@ -204,7 +204,7 @@ class _Known:
         self.groups = moments.candidates.groups[usable]
         self.mean = moments.mean / unit
         self.b, self.c, self.S = moments.b[usable], moments.c[usable] / unit, moments.S[usable]
-        self.constant = 1.0 - self.b <= _CONSTANT
+        self.constant = moments.holds[usable] <= _CONSTANT
         sizes = np.sqrt(np.where(self.constant, 1.0, self.S))
         self.alpha = np.where(self.constant, 0.0, self.c / sizes)
         self.beta = np.where(self.constant, 0.0, self.b / sizes)
@@ -221,6 +221,12 @@ class _Known:
             float(alpha @ alpha), rest, slack, self.alpha[facts], self.beta[facts], self.constant[facts], False
         )
 
+    def floor(self, k: int) -> float:
+        """Return what no value of k facts is below: without the square of the mean error, gains add up."""
+        gains = np.zeros(int(self.groups.max(initial=-1)) + 1)
+        np.maximum.at(gains, self.groups, self.alpha**2)
+        return -float(np.sort(gains)[::-1][:k].sum()) * (1 + _ROUNDING)
+
     def prepare(self, facts: np.ndarray) -> None:
         """Compute what bounds need of these facts."""
 
@@ -235,9 +241,13 @@ class _Sampled(_Known):
         super().__init__(moments, usable, unit)
         assert moments.pairs is not None
         self.pairs = moments.pairs
+        self.variance = moments.variance / unit**2
         self.is_whole = len(usable) <= _MOST_DENSE
         self.dense: np.ndarray | None = None
         self.place: np.ndarray | None = None
+
+    def floor(self, k: int) -> float:
+        return -self.variance  # a mean square of rows is never negative
 
     def prepare(self, facts: np.ndarray) -> None:
         self.dense = self.pairs.matrix(self.numbers[facts])
@@ -328,6 +338,7 @@ class _Search:
         self.table = _table(moments, moments.b > 0 if offered is None else offered & (moments.b > 0), self.unit)
         self.k = min(k, len(np.unique(self.table.groups)))
         self.tolerance = TOLERANCE * moments.mean_square / self.unit**2
+        self.floor = self.table.floor(self.k)
         self.best: tuple[int, ...] = ()
         self.best_value = self.table.mean**2
         self.closed = math.inf  # the smallest bound of what was discarded
@@ -363,13 +374,12 @@ class _Search:
         return time.perf_counter() > self.deadline
 
     def result(self) -> Solution:
+        moments = self.moments
         lower = min([self.closed, self.best_value, *(bound for bound, _, _ in self.queue[:1])])
-        moments, square = self.moments, self.unit**2
-        facts = tuple(int(self.table.numbers[j]) for j in self.best)
-        lower_bound = moments.variance + lower * square
         if not self.table.is_whole and self.k > 1:
-            lower_bound = 0.0
-        lower_bound = max(lower_bound, 0.0) if moments.pairs is not None else lower_bound
+            lower = -math.inf  # not all facts were searched
+        lower_bound = moments.variance + max(lower, self.floor) * self.unit**2
+        facts = tuple(int(self.table.numbers[j]) for j in self.best)
         solution = _solution(moments, facts, lower_bound, Status.PROVEN, self.n_nodes)
         if solution.gap <= 4 * TOLERANCE * moments.mean_square:
             return solution
@@ -384,9 +394,9 @@ class _Search:
         root = np.arange(len(self.table.numbers))
         if isinstance(self.table, _Sampled) and self.k > 1:
             root = self.start_sampled(root)
-        self.push(-math.inf, _Node((), root))
+        self.push(self.floor, _Node((), root))
         while self.queue:
-            if self.effort >= self.limits.node_limit or self.is_over():
+            if self.n_nodes and (self.effort >= self.limits.node_limit or self.is_over()):
                 self.is_complete = False
                 return
             bound, _, node = heapq.heappop(self.queue)
