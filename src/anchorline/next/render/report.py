@@ -1,0 +1,252 @@
+"""HTML: a view for notebooks and a page to file, each one string without scripts or network access.
+
+Every sentence is one of `statements`; this file only lays them out: the decision, the verdict, the sum, the
+evidence, and folded below them how we know.
+"""
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+
+from anchorline.errors import ParameterError
+from anchorline.next.guarantees.verdicts import EXPLAINED_R2, STAYS
+from anchorline.next.render import statements as say
+from anchorline.next.render.digits import finer
+from anchorline.next.render.drawings import (
+    FrontierLike,
+    Scale,
+    Sentences,
+    curve_markup,
+    escape,
+    frontier_markup,
+    frontier_values,
+    meters,
+    minus,
+    picture_markup,
+    style_sheet,
+    sum_track,
+    text_markup,
+)
+from anchorline.next.render.instances import LONGEST_TEXT, curve_of, picture_of, text_runs
+from anchorline.next.render.statements import CAPTIONS, Statement, Words
+from anchorline.next.result.explanation import Explanation, Verdict
+
+_MANY_VALUES = 12  # more values of a case than this are folded
+_SYMBOLS = {
+    Verdict.EXPLAINED: "\N{CHECK MARK}",
+    Verdict.PARTLY_EXPLAINED: "\N{ALMOST EQUAL TO}",
+    Verdict.NOT_EXPLAINED: "\N{BALLOT X}",
+    Verdict.ROBUST: "\N{IDENTICAL TO}",
+    Verdict.UNDECIDED: "?",
+}
+_FOLDS: tuple[tuple[str, tuple[str, ...]], ...] = (  # the kinds of statements below each heading
+    ("How we know", ("share", "rows", "fit", "limits")),
+    ("Effects", ("effect",)),
+    ("How altered copies are made", ("legend", "law")),
+    ("Proof", ("proof", "alternative")),
+    ("Queries", ("queries",)),
+    ("Settings and versions", ("settings",)),
+)
+
+
+def fragment(explanation: Explanation) -> str:
+    """Return the explanation for a notebook cell: decision, verdict, sum and evidence, and folded how we know.
+
+    The styles apply to the fragment only. They use the notebook's own colors, light or dark.
+    """
+    parts = _Parts(explanation)
+    how = "".join(parts.paragraphs(say.details_of(explanation)))
+    return (
+        f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>'
+        f"<p><b>{parts.write(parts.decision.text)}</b> {parts.verdict()}</p>{parts.lead()}"
+        f"{parts.instance()}{parts.sum()}{parts.evidence()}"
+        f"<details><summary>How we know</summary>{how}</details></div>"
+    )
+
+
+def page(explanation: Explanation, frontier: FrontierLike | None = None) -> str:
+    """Return the explanation as one self-contained page: the answer on top, folded below it how we know.
+
+    It has no scripts, loads nothing, has light and dark colors, and prints on A4. The policy in its head allows
+    its own style sheet, by its hash, and nothing else.
+
+    Parameters
+    ----------
+    explanation
+        The explanation to show.
+    frontier
+        The frontier of the same prediction, shown as a chart; that of another one raises `ParameterError`.
+    """
+    parts, style = _Parts(explanation), style_sheet("sum.css", "page.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    details = say.details_of(explanation)
+    folds = "".join(
+        _fold(heading, "".join(parts.paragraphs(each for each in details if each.kind in kinds)))
+        for heading, kinds in _FOLDS
+    )
+    seal = {"SHA-256 of the JSON": json.loads(explanation.to_json())["sha256"]}
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="generator" content="anchorline"><meta name="referrer" content="no-referrer">'
+        f"<title>{escape(parts.decision.text)}</title><style>{style}</style></head>"
+        f'<body><main class="anchorline"><header><h1>{parts.write(parts.decision.text)}</h1>'
+        f"<p>{parts.verdict()}</p>{parts.lead()}</header>"
+        f"{_section('The case', parts.instance())}"
+        f"{_section('The sum', parts.sum(), _note(CAPTIONS['sum']) if explanation.facts else '')}"
+        f"{_section('The evidence', parts.evidence(), _note(say.legend(explanation)))}"
+        f"{'' if frontier is None else _frontier(explanation, frontier)}{_values(explanation)}{folds}"
+        f"{_fold('Record', _table('Record', seal))}<footer>{CAPTIONS['footer']}</footer></main></body></html>\n"
+    )
+
+
+class _Parts:
+    """The statements of an explanation, as pieces of a page."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        self.explanation, self.write = explanation, Sentences(explanation)
+        self.words, self.digits = Words(explanation), say.digits_of(explanation)
+        self.decision, self._verdict, *self._rest = say.statements_of(explanation)
+
+    def paragraphs(self, statements: Iterable[Statement]) -> Iterable[str]:
+        """Yield one paragraph per statement; effects and alternatives are indented."""
+        for each in statements:
+            yield f'<p class="al-{each.kind}">{self.write(each.text)}</p>'
+
+    def verdict(self) -> str:
+        """Return the verdict with a symbol, so that it does not rely on color."""
+        code = self.explanation.verdict
+        is_followed = any(each.amount or each.kind == "same" for each in self._rest)
+        return (
+            f'<span class="al-verdict al-{code.value}"><span aria-hidden="true">{_SYMBOLS[code]}</span> '
+            f"{self.write(self._verdict.text)}{':' if is_followed else '.'}</span>"
+        )
+
+    def lead(self) -> str:
+        """Return what stands before the sum where hardly anything changes the answer."""
+        same = next((each.text for each in self._rest if each.kind == "same"), "")
+        return f"<p>{self.write(same)}{'' if same.endswith('.') else ':'}</p>" if same else ""
+
+    def instance(self) -> str:
+        """Return the explained text, image or signal with its facts marked; nothing for a row of a table."""
+        e, kind = self.explanation, self.explanation.space.get("kind")
+        contributions = e.contributions.tolist()
+        runs, picture, curve = text_runs(e), picture_of(e), curve_of(e)
+        markup = ""
+        if runs:
+            markup = text_markup(runs, contributions, self.digits)
+            markup += _note(CAPTIONS["long"]) if sum(map(len, e.instance)) > LONGEST_TEXT else ""
+        elif picture is not None:
+            facts = zip(e.facts, self.digits.contributions, strict=True)
+            labels = [f"{say.fact_text(fact, e.space)}: {printed}" for fact, printed in facts]
+            markup = picture_markup(picture, contributions, labels)
+        elif curve is not None:
+            markup = curve_markup(curve, contributions, self.digits)
+        return markup + _note(CAPTIONS[str(kind)]) if markup else ""
+
+    def sum(self) -> str:
+        """Return the sum as a table; the bars beside the numbers repeat them as a waterfall."""
+        e, lines = self.explanation, [each for each in self._rest if each.amount]
+        if not lines:
+            return ""
+        levels = [*accumulate(e.contributions.tolist(), initial=e.base)]
+        scale = Scale([*levels, e.prediction])
+        befores: list[float | None] = [None, *levels]
+        rows = "".join(
+            _row(line.kind, line.amount, self.write(line.text), sum_track(scale, before, after))
+            for line, before, after in zip(lines, befores, levels, strict=False)
+        )
+        unit = f" [{self.words.unit.strip()}]" if self.words.unit else ""
+        name = self.write(f"{self.words.output}{unit}")
+        rows += _row("total", self.digits.total, name, sum_track(scale, e.prediction, None))
+        head = f'<th scope="col" class="al-number">adds</th><th scope="col">{self.words.fact}</th><td></td>'
+        return (
+            f'<table class="al-sum"><caption class="al-hidden">The sum</caption><thead><tr>{head}</tr></thead>'
+            f"<tbody>{rows}</tbody></table>"
+        )
+
+    def evidence(self) -> str:
+        """Return the evidence below the sum, with its shares (or typical errors) as bars, and the notes."""
+        said = {"holds", "rows", "fit", "advice", "note"}
+        return "".join(
+            paragraph + (self._meters() if each.kind in ("holds", "fit") else "")
+            for each, paragraph in zip(self._rest, self.paragraphs(self._rest), strict=True)
+            if each.kind in said
+        )
+
+    def _meters(self) -> str:
+        e, words = self.explanation, self.words
+        if not e.facts:
+            return ""
+        with_them, without = f"with {words.these}", f"without {words.them}"
+        if e.holds is not None and e.all is not None:
+            return meters([(with_them, e.holds), (f"with or {without}", e.all)], 1.0)
+        if e.holds is None and e.fit is not None and e.fit.baseline > 0:
+            largest = max(e.fit.error, e.fit.baseline)
+            return meters([(with_them, e.fit.error), (without, e.fit.baseline)], largest)
+        return ""
+
+
+def _row(kind: str, number: str, text: str, track: str) -> str:
+    return (
+        f'<tr class="al-{kind}"><td class="al-number">{minus(number)}</td><th scope="row">{text}</th>'
+        f'<td class="al-track">{track}</td></tr>'
+    )
+
+
+def _section(heading: str, *parts: str) -> str:
+    return f"<section><h2>{heading}</h2>{''.join(parts)}</section>" if parts[0] else ""
+
+
+def _note(text: str) -> str:
+    return f'<p class="al-note">{escape(text)}</p>'
+
+
+def _fold(heading: str, body: str, *, is_open: bool = False) -> str:
+    opened = " open" if is_open else ""
+    return f"<details{opened}><summary><h2>{heading}</h2></summary>{body}</details>" if body else ""
+
+
+def _table(caption: str, values: Mapping[str, str]) -> str:
+    """Return names and values as a table."""
+    rows = "".join(
+        f'<tr><th scope="row"><bdi>{escape(name)}</bdi></th><td><bdi>{escape(value)}</bdi></td></tr>'
+        for name, value in values.items()
+    )
+    return f'<table class="values"><caption class="al-hidden">{caption}</caption><tbody>{rows}</tbody></table>'
+
+
+def _values(explanation: Explanation) -> str:
+    """Return the values of a row, those of the facts first; many of them are folded."""
+    names, instance = explanation.space.get("names", ()), explanation.instance
+    is_row = explanation.space.get("kind") in ("table", "hypercube") and isinstance(instance, Sequence)
+    if not is_row or len(names) != len(instance):
+        return ""
+    given = {name: say.value_text(value, name) for name, value in zip(names, instance, strict=True)}
+    stated = dict.fromkeys(fact.column for fact in explanation.facts if fact.column in given)
+    values = {say.shown(name): given[name] for name in (*stated, *given)}
+    return _fold("The values of this case", _table("Values", values), is_open=len(values) <= _MANY_VALUES)
+
+
+def _frontier(explanation: Explanation, frontier: FrontierLike) -> str:
+    """Return how many facts are needed, as a chart and its numbers."""
+    if not math.isclose(frontier.prediction, explanation.prediction, rel_tol=1e-9):
+        raise ParameterError(
+            f"The frontier belongs to the prediction {frontier.prediction:.6g}, but the explained prediction is "
+            f"{explanation.prediction:.6g}. Type e.to_html(explainer.frontier(row)) with the same row."
+        )
+    is_share, values = frontier_values(frontier)
+    if not values:
+        return ""
+    caption = CAPTIONS["holds" if is_share else "fit"]
+    chart = frontier_markup(values, STAYS if is_share else EXPLAINED_R2, caption)
+    numbers = {
+        str(k): finer(low, high) if is_share else f"{value:.2f} ({low:.2f} to {high:.2f})"
+        for k, value, low, high in values
+    }
+    return _section("How many facts are needed?", chart, _note(caption), _table("Numbers", numbers))
