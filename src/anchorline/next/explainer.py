@@ -1,5 +1,6 @@
 """Explainer: what people type."""
 
+import copy
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -18,15 +19,17 @@ from anchorline.next.changes.leaves import ReadableTrees
 from anchorline.next.changes.result import Changes
 from anchorline.next.model.predictor import Predictor, Questions
 from anchorline.next.result.explanation import Explanation
-from anchorline.next.search.assemble import assemble
+from anchorline.next.result.frontier import Frontier
+from anchorline.next.search.assemble import assemble, assemble_frontier
 from anchorline.next.search.case import Case
 from anchorline.next.search.checks import ADVICE, check_answers, check_setup
+from anchorline.next.search.copies import altered_copies
 from anchorline.next.search.cost import Cost, estimate_cost
 from anchorline.next.search.measure import measure
-from anchorline.next.search.sources import find_sum
+from anchorline.next.search.sources import Search, find_sum
 from anchorline.next.search.table_answers import TableAnswers
 from anchorline.next.search.trees import ModelTrees
-from anchorline.next.settings import Settings
+from anchorline.next.settings import FEWEST_QUERIES, Settings, checked_count, checked_ks
 from anchorline.next.spaces.base import Finding, Space
 from anchorline.next.spaces.given import as_space, check_order
 
@@ -136,11 +139,15 @@ class Explainer:
 
     def explain_with(self, instance: Any, settings: Settings, check: Check = None) -> Explanation:
         """Explain one prediction with given settings, without warnings."""
-        case, answers = self.case(instance, settings, check), self.table_answers(ask=settings.is_auto)
-        case.predictor.open(case.neighborhood.original)
-        search = find_sum(case, self._leaves.at(case, answers))
+        case, search = self._searched(instance, settings, check)
+        answers = self._answers
         measured = measure(case, search, None if answers is None else answers.extent(case.predictor)[2])
         return assemble(case, self.space, search, measured, answers, self._findings)
+
+    def _searched(self, instance: Any, settings: Settings, check: Check = None) -> tuple[Case, Search]:
+        case = self.case(instance, settings, check)
+        case.predictor.open(case.neighborhood.original)
+        return case, find_sum(case, self._leaves.at(case, self._answers))
 
     def case(self, instance: Any, settings: Settings, check: Check = None) -> Case:
         """Return the case of an instance, which is not asked about yet."""
@@ -162,6 +169,33 @@ class Explainer:
         """Return how many queries `explain` takes at most, and about how long; asks one query to find out."""
         return estimate_cost(self.case(instance, Settings.from_keywords("cost", **keywords)))
 
+    def frontier(self, instance: Any, ks: Sequence[int] = range(1, 9), **keywords: Any) -> Frontier:
+        """Return the best sum of at most k facts for every k in ``ks``, all from one search: what each fact gains.
+
+        Examples
+        --------
+        >>> from anchorline.next.spaces.hypercube import Hypercube
+        >>> explainer = Explainer(lambda z: 0.5 * z[:, 0] + 0.2 * z[:, 1], Hypercube())
+        >>> [round(r2, 3) for r2 in explainer.frontier([1, 1, 1], ks=[1, 2]).r2]
+        [0.892, 1.0]
+        """
+        ks = checked_ks(ks)
+        settings = Settings.from_keywords("frontier", **{"k": ks[-1], **keywords})
+        found = assemble_frontier(*self._searched(instance, settings), self.space, ks)
+        self._warn()
+        return found
+
+    def copies(self, instance: Any, n: int = 1000, **keywords: Any) -> Any:
+        """Return a frame of ``n`` altered copies of an instance, with the model's outputs; takes n + 1 queries.
+
+        ``sigma`` and ``seed`` are those of `explain`.
+        """
+        checked_count("n", n, 1, "n=1000")
+        settings = Settings.from_keywords("copies", **keywords)
+        case = self.case(instance, replace(settings, queries=max(FEWEST_QUERIES, 2 * (n + 1))))
+        case.predictor.open(case.neighborhood.original)
+        return altered_copies(case, self.space, n)
+
     def changes(
         self, instance: Any, target: Any = None, n: int = 3, *, check: Check = None, **keywords: Any
     ) -> Changes:
@@ -181,6 +215,12 @@ class Explainer:
     def predictor(self, limit: float = math.inf) -> Predictor:
         """Return the model with a limit of answers; nothing is asked yet."""
         return Predictor(Questions(self.target, None, limit), self.threshold, self.output_range)
+
+    def without_trees(self) -> "Explainer":
+        """Return the explainer that draws neighbors even if it could read trees, as for a mere function."""
+        other = copy.copy(self)
+        other._leaves = ModelTrees(None, self.columns, self.space)
+        return other
 
     def check(self) -> tuple[Finding, ...]:
         """Return what makes explanations of this model on this table misleading; see docs/tables.md.

@@ -52,11 +52,11 @@ class Settings:
     def __post_init__(self) -> None:
         replace_probability(self.sigma)
         if self.k is not None:
-            _check_whole("k", self.k, 1, "k=4")
+            checked_count("k", self.k, 1, "k=4")
         if self.queries != "auto":
-            _check_whole("queries", self.queries, FEWEST_QUERIES, "queries=300, or queries='auto'")
-        _check_whole("seed", self.seed, 0, "seed=0")
-        _check_whole("alternatives", self.alternatives, 0, "alternatives=3")
+            checked_count("queries", self.queries, FEWEST_QUERIES, "queries=300, or queries='auto'")
+        checked_count("seed", self.seed, 0, "seed=0")
+        checked_count("alternatives", self.alternatives, 0, "alternatives=3")
         _check_number("confidence", self.confidence, 0.5, 1.0, "confidence=0.95")
         if self.time_limit is not None:
             _check_number("time_limit", self.time_limit, 0.0, math.inf, "time_limit=10, in seconds")
@@ -100,7 +100,23 @@ class Settings:
         return cls(**values)
 
 
-def _check_whole(name: str, value: Any, least: int, example: str) -> None:
+def checked_ks(ks: Any) -> tuple[int, ...]:
+    """Return numbers of facts, in increasing order."""
+    try:
+        numbers = sorted({*ks})
+    except TypeError:
+        raise ParameterError(
+            f"ks is {ks!r}, but it must be several numbers of facts. Type ks=[2, 4, 6]."
+        ) from None
+    if not numbers:
+        raise ParameterError("ks is empty, but it must be several numbers of facts. Type ks=[2, 4, 6].")
+    for k in numbers:
+        checked_count("k", k, 1, "ks=[2, 4, 6]")
+    return tuple(numbers)
+
+
+def checked_count(name: str, value: Any, least: int, example: str) -> None:
+    """Raise `ParameterError` unless a value is a whole number of at least ``least``."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole or value < least:
         raise ParameterError(f"{name} is {value!r}, but it must be a whole number >= {least}. Type {example}.")

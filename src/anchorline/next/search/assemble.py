@@ -1,6 +1,6 @@
 """From what was found and measured to an explanation: figures are put in their places, and nothing is computed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,15 +9,17 @@ import numpy as np
 from anchorline._version import __version__
 from anchorline.next.facts import Fact
 from anchorline.next.guarantees.measuring import Measurement
-from anchorline.next.optimize.choose import alternatives
+from anchorline.next.optimize.choose import alternatives, frontier
 from anchorline.next.optimize.moments import Moments
 from anchorline.next.optimize.sums import Limits, Solution, Status
 from anchorline.next.result.explanation import Alternative, Explanation, Output, Proof, Queries, Rows
+from anchorline.next.result.frontier import Frontier, FrontierPoint
 from anchorline.next.search.case import Case
 from anchorline.next.search.sources import Search
 from anchorline.next.search.table_answers import TableAnswers
 from anchorline.next.spaces.base import Finding, Space
 
+_VERSIONS = {"anchorline": __version__, "numpy": np.__version__}
 _STATUS = {Status.PROVEN: "proven", Status.LIMIT: "limit", Status.NUMERICAL: "numerical"}
 
 
@@ -53,7 +55,27 @@ def assemble(
         findings=tuple(_about(facts, findings)),
         settings=case.settings.to_dict(),
         space=space.describe(case.neighborhood),
-        versions={"anchorline": __version__, "numpy": np.__version__},
+        versions=_VERSIONS,
+    )
+
+
+def assemble_frontier(case: Case, search: Search, space: Space, ks: Sequence[int]) -> Frontier:
+    """Return the best sums of at most each of several numbers of facts, for the moments of one search."""
+    moments, limits = search.moments, Limits(time_limit=case.settings.time_limit, check=case.check)
+    points = []
+    for k, solution in zip(ks, frontier(moments, ks, limits), strict=True):
+        facts, contributions, _ = stated(case, moments, solution)
+        status, figures = _STATUS[solution.status], (solution.objective, solution.lower_bound)
+        points.append(FrontierPoint(k, facts, tuple(contributions.tolist()), status, *figures))
+    return Frontier(
+        prediction=case.predictor.prediction,
+        output=case.predictor.output,
+        points=tuple(points),
+        baseline=moments.mean_square,
+        n_queries=case.predictor.questions.n_answers,
+        settings=case.settings.to_dict(),
+        space=space.describe(case.neighborhood),
+        versions=_VERSIONS,
     )
 
 
