@@ -16,7 +16,7 @@ from benchmarks.datasets import available
 from benchmarks.engine import Stopwatch
 from benchmarks.realism import made_up
 from benchmarks.tasks import SEED
-from benchmarks.verdicts import fitted_model
+from benchmarks.models import fitted_model
 
 K = 5
 N_ROWS = 10

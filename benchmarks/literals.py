@@ -21,7 +21,7 @@ from benchmarks.batch import boosted
 from benchmarks.datasets import available, read_dataset
 from benchmarks.engine import Stopwatch
 from benchmarks.tasks import SEED
-from benchmarks.verdicts import fitted_model
+from benchmarks.models import fitted_model
 
 KINDS = ("intervals", "bounds", "thresholds")  # compared with the first
 MODELS = ("boosting", "forest")

@@ -19,7 +19,7 @@ from anchorline.spaces.hypercube import Hypercube
 from anchorline.spaces.table import Table
 from benchmarks.datasets import available
 from benchmarks.tasks import CACHE, SEED, load_benchmark
-from benchmarks.verdicts import fitted_model
+from benchmarks.models import fitted_model
 
 N_ROWS = 5
 N_FRESH = 20_000

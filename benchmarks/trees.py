@@ -20,7 +20,7 @@ from anchorline.settings import Settings
 from anchorline.spaces.table import Table
 from benchmarks.datasets import available
 from benchmarks.tasks import SEED
-from benchmarks.verdicts import fitted_model
+from benchmarks.models import fitted_model
 
 K = 5
 DIMENSIONS = (15, 50, 200)

@@ -19,7 +19,7 @@ from scipy.stats import beta
 
 from anchorline.next.explainer import Explainer
 from anchorline.next.facts import Fact
-from anchorline.next.render.text import words_beside_facts
+from anchorline.next.render.statements import words_beside_facts
 from anchorline.next.result.explanation import Explanation, Verdict
 from anchorline.next.spaces.table import Table
 from benchmarks.datasets import available
