@@ -10,8 +10,8 @@ from anchorline.model.trees import Reading
 from anchorline.next.changes.find import ChangeSettings, find_changes
 from anchorline.next.changes.result import Changes
 from anchorline.next.model.predictor import Predictor
+from anchorline.next.result.verification import Outcome, Reason, Verification
 from anchorline.next.spaces.base import Space
-from anchorline.result.verification import Outcome, Verification
 
 _SUBJECT = "list of changes"
 _ROUNDING = 1e-9  # of figures that are computed again
@@ -39,7 +39,7 @@ def verify_changes(
     if wrong:
         return _answer(Outcome.DOES_NOT_HOLD, *wrong)
     if changes.settings["cost"] == "function":
-        return _not_repeated("the cost function is not recorded")
+        return _answer(Outcome.CANNOT_TELL, Reason("cost_function"))
     settings = ChangeSettings.from_dict(changes.settings)
 
     def again(settings: ChangeSettings) -> Changes:
@@ -47,25 +47,18 @@ def verify_changes(
 
     found = again(settings)
     if any(level.by_leaves for level in changes.levels) and not any(level.by_leaves for level in found.levels):
-        return _not_repeated("the trees of the model cannot be read")
-    wrong = [f"{name} is not what the search gives" for name in _differences(changes, found)]
+        return _answer(Outcome.CANNOT_TELL, Reason("no_trees"))
+    wrong = list(_differences(changes, found))
     if not wrong and any(option.share is not None and not option.share.is_exact for option in changes):
         wrong = list(_contradicted(changes, again(replace(settings, seed=seed))))
     if wrong:
         return _answer(Outcome.DOES_NOT_HOLD, *wrong)
-    n = len(changes)
-    examples = f"{n} examples turned again" if n != 1 else "1 example turned again"
-    return _answer(Outcome.HOLDS, f"every figure was reproduced, and {examples if n else 'again nothing turns'}")
+    turned = Reason("turned", stated=len(changes)) if len(changes) else Reason("nothing_turns")
+    return _answer(Outcome.HOLDS, Reason("repeated"), turned)
 
 
-def _answer(outcome: Outcome, *reasons: str) -> Verification:
+def _answer(outcome: Outcome, *reasons: Reason) -> Verification:
     return Verification(outcome, reasons, subject=_SUBJECT)
-
-
-def _not_repeated(why: str) -> Verification:
-    return _answer(
-        Outcome.CANNOT_TELL, f"every example turned again, but {why}, so that the search is not repeated"
-    )
 
 
 def _asked(space: Space, opening: Opening, instance: Any) -> tuple[float | None, Any]:
@@ -74,14 +67,16 @@ def _asked(space: Space, opening: Opening, instance: Any) -> tuple[float | None,
     return None if predictor.is_label else predictor.prediction, predictor.output.decision
 
 
-def _wrong_answers(changes: Changes, space: Space, opening: Opening) -> Iterator[str]:
+def _wrong_answers(changes: Changes, space: Space, opening: Opening) -> Iterator[Reason]:
     """Yield what is not as stated when the model is asked about the instance and its examples, one by one."""
     if space.fingerprint != changes.space["fingerprint"]:
-        yield "it was made in another space"
+        yield Reason("other_space")
         return
-    if not _same(_asked(space, opening, changes.instance), (changes.prediction, changes.output.decision)):
-        yield "the model gives another output or decision for this row"
-        return
+    stated, found = (changes.prediction, changes.output.decision), _asked(space, opening, changes.instance)
+    for where, ours, own in zip(("prediction", "output.decision"), stated, found, strict=True):
+        if not _same(ours, own):
+            yield Reason("other_model", where, ours, own)
+            return
     if changes.space["kind"] not in ("table", "hypercube"):
         return  # an example is not an instance of its own; the search asks again
     for place, option in enumerate(changes):
@@ -89,25 +84,22 @@ def _wrong_answers(changes: Changes, space: Space, opening: Opening) -> Iterator
         output, decision = _asked(space, opening, [row[name] for name in changes.columns])
         is_decided = option.decision is not None and changes.output.threshold is None
         if not _same(option.output, output) or (is_decided and decision != option.decision):
-            yield f"the example of change {place + 1} does not give the stated answer"
+            yield Reason("other_example", str(place + 1))
 
 
-def _differences(changes: Changes, again: Changes) -> Iterator[str]:
+def _differences(changes: Changes, again: Changes) -> Iterator[Reason]:
     stated, found = json.loads(changes.to_json()), json.loads(again.to_json())
     for name in sorted(stated.keys() - {"sha256", "versions"}):
         if not _same(stated[name], found[name]):
-            yield name
+            yield Reason("differs", name, stated[name], found[name])
 
 
-def _contradicted(changes: Changes, fresh: Changes) -> Iterator[str]:
+def _contradicted(changes: Changes, fresh: Changes) -> Iterator[Reason]:
     """Yield which shares the verifier's own draws contradict: their intervals have no common point."""
     for place, (stated, found) in enumerate(zip(changes, fresh, strict=True)):
         ours, own = stated.share, found.share
         if ours is not None and own is not None and (own.low > ours.high or own.high < ours.low):
-            yield (
-                f"on fresh draws, change {place + 1} turns with {own.low:.3f} to {own.high:.3f} of the values, "
-                f"where {ours.low:.3f} to {ours.high:.3f} is stated"
-            )
+            yield Reason("contradicted", f"options[{place}].share", ours, own)
 
 
 def _same(stated: Any, found: Any) -> bool:

@@ -1,0 +1,209 @@
+"""The steps of a verification, from the text to the answer."""
+
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from anchorline.errors import (
+    AnchorlineError,
+    BudgetError,
+    FormatError,
+    InstanceNeededError,
+    ParameterError,
+    PredictorError,
+    PredictorOutputError,
+    TamperedError,
+)
+from anchorline.model.outputs import classes_of
+from anchorline.next.changes.result import Changes
+from anchorline.next.changes.verify import verify_changes
+from anchorline.next.explainer import Explainer
+from anchorline.next.model.predictor import Predictor, Questions, plain_label
+from anchorline.next.result.explanation import Explanation, Output
+from anchorline.next.result.verification import Outcome, Reason, Verification
+from anchorline.next.search.case import Case
+from anchorline.next.settings import Settings
+from anchorline.next.spaces.base import Space
+from anchorline.next.spaces.given import as_space
+from anchorline.next.verify.compare import ROUNDING, differences, leaves_of
+from anchorline.next.verify.fresh import CONFIDENCE, doubts, figures_of, measure_afresh
+
+_SUBJECTS = {Explanation: "explanation", Changes: "list of changes"}
+
+
+def check(record: Any, model: Any, space: Any, *, instance: Any = None, seed: int | None = None) -> Verification:
+    """Carry out `anchorline.verify`, whose arguments these are."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+        raise ParameterError(f"seed is {seed!r}, but it must be a whole number >= 0, or None. Type seed=0.")
+    _check_arguments(record, model)
+    space = as_space(space)
+    try:
+        claimed = _read(record) if isinstance(record, str) else record
+    except TamperedError as error:
+        return _refuted("tampered", detail=str(error))
+    except FormatError as error:
+        return _unknown("unreadable", detail=str(error))
+    try:
+        answer = _verify(claimed, model, space, instance, secrets.randbits(62) if seed is None else seed)
+    except PredictorError as error:
+        answer = _unknown("model_failed", detail=str(error))
+    except InstanceNeededError as error:
+        answer = _unknown("instance_needed", detail=str(error))
+    except (AnchorlineError, KeyError, TypeError, ValueError) as error:
+        answer = _refuted("not_computed", detail=str(error))
+    return replace(answer, subject=_SUBJECTS[type(claimed)])
+
+
+def _check_arguments(record: Any, model: Any) -> None:
+    """Raise `ParameterError` if the arguments are swapped, or if the first is not a result."""
+    if isinstance(record, str | Explanation | Changes) and not isinstance(model, str | Explanation | Changes):
+        return
+    raise ParameterError(
+        f"The first argument is of type {type(record).__name__}, and the second of type {type(model).__name__}; "
+        "first comes an Explanation, Changes, or their JSON as a text, and then the model. Type "
+        "verify(explanation, model, table), or verify(pathlib.Path(file).read_text(), model, table)."
+    )
+
+
+def _read(text: str) -> Explanation | Changes:
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(str(error)) from error
+    is_changes = isinstance(body, dict) and body.get("kind") == "changes"
+    return Changes.from_json(text) if is_changes else Explanation.from_json(text)
+
+
+def _refuted(code: str, stated: Any = None, found: Any = None, detail: str = "") -> Verification:
+    return Verification(Outcome.DOES_NOT_HOLD, (Reason(code, "", stated, found, detail),))
+
+
+def _unknown(code: str, detail: str = "") -> Verification:
+    return Verification(Outcome.CANNOT_TELL, (Reason(code, detail=detail),))
+
+
+def _verify(claimed: Explanation | Changes, model: Any, space: Space, instance: Any, seed: int) -> Verification:
+    own, stated = classes_of(model), claimed.output.choices.classes
+    if own is not None and stated is not None and [plain_label(label) for label in own] != list(stated):
+        return _refuted("other_classes", list(stated), own)
+    explainer = explainer_of(claimed.output, model, space)
+    if explainer.space.fingerprint != claimed.space["fingerprint"]:
+        return _refuted("other_space")
+    if instance is None:
+        instance = _plain(claimed.instance)
+    elif _as_json(explainer.space.at(instance).instance) != _as_json(claimed.instance):
+        return _refuted("other_instance")
+    if isinstance(claimed, Changes):
+        trees = explainer.readable_trees.of(explainer.target)
+        return verify_changes(claimed, explainer.space, explainer.predictor, seed, trees)
+    explainer.table_answers(ask=claimed.rows is not None or claimed.output.spread is not None)
+    try:
+        case = _opened(explainer, instance, replace(Settings.from_dict(claimed.settings), seed=seed))
+    except (ParameterError, PredictorOutputError) as error:
+        return _refuted("other_answers", detail=str(error))
+    answer = _compared(claimed, explainer, case, instance)
+    return answer if answer is not None else _audited(claimed, model, case)
+
+
+def explainer_of(output: Output, model: Any, space: Space) -> Explainer:
+    """Return the explainer that a result says it was made with; a model's own classes are never the record's."""
+    choices, has_own = output.choices, classes_of(model) is not None
+    pair = isinstance(choices.output, list | tuple)
+    return Explainer(
+        model,
+        space,
+        output=tuple(choices.output) if pair else choices.output,
+        output_scale=choices.output_scale,
+        task=choices.task,
+        classes=None if has_own else choices.classes,
+        threshold=output.threshold,
+        output_range=choices.output_range,
+        input=choices.input,
+    )
+
+
+def _opened(explainer: Explainer, instance: Any, settings: Settings) -> Case:
+    """Return the case of a verifier, who has a seed and a confidence of its own, and no limit of queries."""
+    neighborhood, answers = explainer.space.at(instance), explainer.table_answers(ask=False)
+    questions = Questions(explainer.target, None if answers is None else answers.rule)
+    predictor = Predictor(questions, explainer.threshold, explainer.output_range).open(neighborhood.original)
+    return Case(neighborhood, predictor, replace(settings, confidence=CONFIDENCE), k=len(neighborhood.names))
+
+
+def _compared(claimed: Explanation, explainer: Explainer, case: Case, instance: Any) -> Verification | None:
+    """Ask and explain again with the recorded settings; return the answer if something differs."""
+
+    def asked() -> Reason | None:
+        return _difference_at_row(claimed, explainer, case)
+
+    def explained() -> Explanation:
+        settings, is_by_leaves = Settings.from_dict(claimed.settings), claimed.queries.source == "leaves"
+        again = explainer.explain_with(instance, settings)
+        if again.queries.source != "leaves" or is_by_leaves:
+            return again
+        return explainer.without_trees().explain_with(instance, settings)  # it was made from a mere function
+
+    reason = asked()
+    if reason is not None:
+        return _if_steady(asked, reason)
+    try:
+        again = explained()
+    except (ParameterError, PredictorOutputError, BudgetError) as error:
+        return _if_steady(asked, Reason("other_answers", detail=str(error)))
+    differing = differences(claimed, again)
+    if not differing:
+        return None
+    if claimed.queries.source == "leaves" and again.queries.source != "leaves":
+        return _unknown("no_leaves")
+    if claimed.settings["time_limit"] is not None and "limit" in (claimed.proof.status, again.proof.status):
+        return _unknown("by_clock")
+    return _if_steady(lambda: explained().to_json(), *differing)
+
+
+def _difference_at_row(claimed: Explanation, explainer: Explainer, case: Case) -> Reason | None:
+    """Return how the model's answer about the row itself differs from the stated one."""
+    predictor = Predictor(case.predictor.questions, explainer.threshold, explainer.output_range)
+    predictor.open(case.neighborhood.original)
+    stated, found = claimed.prediction, predictor.prediction
+    if abs(stated - found) > ROUNDING * max(abs(stated), abs(found)):
+        return Reason("other_model", "prediction", stated, found)
+    if claimed.output.decision != predictor.output.decision:
+        return Reason("other_model", "output.decision", claimed.output.decision, predictor.output.decision)
+    return None
+
+
+def _if_steady(repeat: Callable[[], Any], *reasons: Reason) -> Verification:
+    """Return that the record does not hold, unless the model answers the same questions in two ways."""
+    if repeat() != repeat():
+        return _unknown("varies")
+    return Verification(Outcome.DOES_NOT_HOLD, reasons)
+
+
+def _audited(claimed: Explanation, model: Any, case: Case) -> Verification:
+    """Measure what was reproduced on fresh neighbors, and return that it holds unless they raise a doubt."""
+    notes = [Reason("reproduced", stated=len(leaves_of(claimed.to_json())))]
+    choices = claimed.output.choices
+    is_named = isinstance(choices.output, str) or choices.classes is not None
+    named = [Reason("named_by_maker", stated=claimed.output.name)] if is_named and not classes_of(model) else []
+    if all(figure.is_exact for figure in figures_of(claimed).values()):
+        return Verification(Outcome.HOLDS, (*notes, Reason("listed"), *named))
+    measured = measure_afresh(claimed, case)
+    fresh = figures_of(measured)
+    doubtful = doubts(claimed, fresh)
+    if doubtful:
+        is_refuted = doubtful[0].code == "contradicted"
+        outcome = Outcome.DOES_NOT_HOLD if is_refuted else Outcome.CANNOT_TELL
+        return Verification(outcome, tuple(doubtful), fresh, measured.verdict)
+    confirmed = Reason("confirmed", found=measured.n_queries)
+    return Verification(Outcome.HOLDS, (*notes, confirmed, *named), fresh, measured.verdict)
+
+
+def _plain(value: Any) -> Any:
+    """Return an instance as JSON held it, because records freeze lists."""
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _as_json(instance: Any) -> str:
+    return json.dumps(_plain(tuple(instance) if isinstance(instance, list) else instance), default=str)

@@ -1,0 +1,66 @@
+"""Two records of the same case, figure by figure."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from anchorline.next.result.explanation import Explanation
+from anchorline.next.result.verification import Reason
+
+ROUNDING = 1e-9  # computed figures may differ by this, relative to their size, or to that of what they measure
+_INFORMATION = ("sha256", "versions")  # the seal follows from the rest, and versions are no claim
+_COMPUTED = re.compile(
+    r"^(prediction|base|contributions|effects|fit|proof|holds|holds_drawn|holds_law|all|output\.(low|high|spread"
+    r"|runner_up)|alternatives\[\d+\]\.(contributions|objective))\b"
+)
+_IN_OUTPUT_UNITS = re.compile(
+    r"^(prediction|base|contributions|effects|output|fit\.(error|baseline|mean_output))|\.contributions\b"
+)
+_SQUARED = re.compile(r"^proof|\.objective$")
+
+
+def differences(stated: Explanation, found: Explanation) -> list[Reason]:
+    """Return every figure that differs, by its place in the JSON; numbers that were computed up to rounding."""
+    ours, own = leaves_of(stated.to_json()), leaves_of(found.to_json())
+    sizes = [found.prediction, found.base, *found.effects.tolist()]
+    scale = max(map(abs, sizes + ([] if found.fit is None else [found.fit.baseline])))
+    return [
+        Reason("differs", where, ours.get(where), own.get(where))
+        for where in sorted(ours.keys() | own.keys())
+        if where not in ours or where not in own or not _same(where, ours[where], own[where], scale)
+    ]
+
+
+def leaves_of(text: str) -> dict[str, Any]:
+    """Return every figure of a record by its place: ``{"facts[0].low": 21.5, ...}``.
+
+    Examples
+    --------
+    >>> leaves_of('{"holds": {"value": 0.9}, "effects": [1.5], "sha256": "0"}')
+    {'holds.value': 0.9, 'effects[0]': 1.5}
+    """
+    body = json.loads(text)
+    return dict(_flat("", {name: value for name, value in body.items() if name not in _INFORMATION}))
+
+
+def _flat(where: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for name, below in value.items():
+            yield from _flat(f"{where}.{name}" if where else name, below)
+    elif isinstance(value, list) and value:
+        for place, below in enumerate(value):
+            yield from _flat(f"{where}[{place}]", below)
+    else:
+        yield where, value
+
+
+def _same(where: str, stated: Any, found: Any, scale: float) -> bool:
+    """Return whether two values are equal; a float that was computed up to rounding, in its own units."""
+    if isinstance(stated, bool) or isinstance(found, bool) or not _COMPUTED.search(where):
+        return isinstance(stated, bool) == isinstance(found, bool) and bool(stated == found)
+    if not (isinstance(stated, float) and isinstance(found, float)):
+        return type(stated) is type(found) and bool(stated == found)
+    unit = scale**2 if _SQUARED.search(where) else scale if _IN_OUTPUT_UNITS.search(where) else 1.0
+    return math.isclose(stated, found, rel_tol=ROUNDING, abs_tol=ROUNDING * unit)
