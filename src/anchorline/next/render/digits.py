@@ -9,6 +9,7 @@ from fractions import Fraction
 
 _LARGE, _SMALL = 12, -6  # powers of ten from and below which numbers share an exponent
 _MORE = 2  # decimals that small parts may add to those of the largest
+_SIDES = 6  # decimals that show on which side of a threshold a total lies
 _ROUNDING = 1e-9  # of a percent
 _YEAR = re.compile(r"(^|[^a-z])(year|yr)s?([^a-z]|$)", re.IGNORECASE)
 
@@ -29,12 +30,18 @@ class PrintedSum:
 
 
 def printed_sum(
-    contributions: Sequence[float], base: float, total: float, *, is_probability: bool = False
+    contributions: Sequence[float],
+    base: float,
+    total: float,
+    *,
+    is_probability: bool = False,
+    line: float | None = None,
 ) -> PrintedSum:
     """Round a sum for readers: one number of decimals, and the printed numbers add up digit for digit.
 
     The largest contribution has two digits. Parts that would be printed as zero, and probabilities that would be
-    printed as 0 or 1, add up to two decimals. Every number is rounded to the nearest unit; the units that are then
+    printed as 0 or 1, add up to two decimals. A total beside a threshold (``line``) has the decimals that show on
+    which side of it it lies. Every number is rounded to the nearest unit; the units that are then
     missing go to the numbers that rounding changed most.
 
     >>> printed_sum([0.182, 0.157, -0.031], 0.614, 0.922, is_probability=True)
@@ -46,6 +53,8 @@ def printed_sum(
     power = max(map(_power, (*values, total)))
     shift = power if power >= _LARGE or power < _SMALL else 0
     decimals = _decimals([value / 10.0**shift for value in (*contributions, total)], is_probability and not shift)
+    while line is not None and total != line and decimals < _SIDES and _is_across(total, line, decimals, shift):
+        decimals += 1
     exact = [Fraction(value) * Fraction(10) ** (decimals - shift) for value in values]
     goal, units = _units(total, decimals, shift), [round(value) for value in exact]
     missing = goal - sum(units)
@@ -84,6 +93,12 @@ def _decimals(values: Sequence[float], is_probability: bool) -> int:
     while is_probability and 0 < total < 1 and round(total, decimals) in (0, 1) and decimals < 4:
         decimals += 1
     return decimals
+
+
+def _is_across(total: float, line: float, decimals: int, shift: int) -> bool:
+    """Return whether a total, rounded, would lie on a threshold or on its other side."""
+    units, exact = _units(total, decimals, shift), Fraction(line) * Fraction(10) ** (decimals - shift)
+    return units <= exact if total > line else units >= exact
 
 
 def _power(value: float) -> int:

@@ -47,6 +47,7 @@ _SINGULAR = {
     "regions": "region",
     "stretches": "stretch",
 }
+_LACKS = {"text": ("lacks", "absent"), "image": ("hides", "hidden"), "signal": ("hides", "hidden")}
 _NOUNS = {"text": "words", "image": "regions", "signal": "stretches"}
 _VERDICTS = {
     Verdict.EXPLAINED: "These {facts} explain it",
@@ -62,17 +63,21 @@ _OF_ONE = {
     Verdict.ROBUST: "Hardly anything changes it",
     Verdict.UNDECIDED: "Whether this {fact} explains it is undecided",
 }
-_NOTES = {  # by code of a finding; the columns come first
-    "id": "{0} may only identify rows.",
-    "target": "{0} may be what the model predicts.",
-    "target-copy": "{0} determines the outcome in the table.",
-    "target-leak": "{0} may be known only after the outcome.",
-    "lost-type": "{0} holds numbers or dates as texts.",
-    "lost-missing": "{0} may use a number for missing values.",
-    "dependent-columns": "{0} depend on each other, but are altered separately.",
-    "indicators": "{0} may be one column.",
-    "scale": "{0} may have another scale than the model's.",
+_NOTES = {  # by code of a finding, the gravest first; about one column, and about several
+    "target": ("{0} may be the outcome itself.", "{0} may be the outcome itself."),
+    "target-copy": ("{0} determines the outcome in the table.", "{0} determine the outcome in the table."),
+    "target-leak": ("{0} may be known only after the outcome.", "{0} may be known only after the outcome."),
+    "id": ("{0} may only identify rows.", "{0} may only identify rows."),
+    "scale": ("{0} may have another scale than the model's.", "{0} may have other scales than the model's."),
+    "lost-missing": ("{0} may have a code for missing values.", "{0} may have codes for missing values."),
+    "lost-type": ("{0} holds numbers or dates as texts.", "{0} hold numbers or dates as texts."),
+    "indicators": ("{0} may be one part of a category.", "{0} may be parts of a category."),
+    "dependent-columns": (
+        "{0} is closely related to other columns, but altered separately.",
+        "{0} are closely related to other columns, but altered separately.",
+    ),
 }
+_GRAVE = ("target", "target-copy", "target-leak", "id", "scale", "lost-missing")  # not only in the details
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +85,8 @@ class Statement:
     """A claim: its kind, its text, the figures behind it, and the printed amount if it is a line of the sum.
 
     Kinds of `statements_of`: "decision", "verdict", "start", "fact", "holds", "same", "rows", "fit", "advice" and
-    "note"; of `details_of`: "legend", "effect", "share", "rows", "fit", "limits", "proof", "queries",
-    "law", "alternative" and "settings".
+    "note"; of `details_of`: "legend", "law", "effect", "share", "rows", "fit", "limits", "proof", "queries",
+    "alternative", "note" and "settings".
     """
 
     kind: str
@@ -105,7 +110,7 @@ def statements_of(explanation: Explanation) -> tuple[Statement, ...]:
         *(evidence if is_robust else ()),
         *(_sum(explanation, digits) if explanation.facts else ()),
         *(() if is_robust else evidence),
-        *_notes(explanation),
+        *[note for note in _notes(explanation) if note.figures["code"] in _GRAVE][:1],
     )
 
 
@@ -117,6 +122,7 @@ def digits_of(explanation: Explanation) -> PrintedSum:
         explanation.base,
         explanation.prediction,
         is_probability=output.is_probability or output.kind == "label",
+        line=output.threshold,
     )
 
 
@@ -133,8 +139,12 @@ class Words:
         self.decision = _decided(explanation)
         name = "output" if output.name == "f(x)" else shown(output.name)
         is_score = output.kind == "class" and not output.is_probability
-        if output.is_probability:
+        if _contrast(explanation) is not None:
+            self.output, self.noun = "difference", "difference"
+        elif output.is_probability:
             self.output, self.noun = f"P({name})", "probability"
+        elif output.kind == "label":
+            self.output, self.noun = name, "answer (1 or 0)"
         elif output.scale:
             self.output, self.noun = f"{output.scale} of {name}", output.scale
         else:
@@ -186,7 +196,8 @@ def fact_text(fact: Fact, space: Mapping[str, Any] | str = "table", *, here: boo
     if fact.kind == "equals":
         if kind == "hypercube":  # a sign, or a statement of its own
             return shown(fact.value) if isinstance(fact.value, str) else f"{name} = {fact.value:+d}"
-        return f"{name} = {value_text(fact.value, fact.column)}"
+        value = value_text(fact.value, fact.column)
+        return f"{name} = {value.replace(',', '') if isinstance(fact.value, (int, float)) else value}"  # a code
     low, high = (
         None if bound is None else value_text(bound, fact.column, is_bound=True) for bound in (fact.low, fact.high)
     )
@@ -198,15 +209,11 @@ def fact_text(fact: Fact, space: Mapping[str, Any] | str = "table", *, here: boo
 
 def value_text(value: Any, column: str = "", *, is_bound: bool = False) -> str:
     """Return one value of a case, or (``is_bound``) a bound, whose texts are dates."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return (
-            date_text(value)
-            if is_bound and isinstance(value, str)
-            else "missing"
-            if value is None
-            else shown(value)
-        )
-    return exact_number(value, column) if math.isfinite(value) else str(value)
+    if isinstance(value, str):
+        return date_text(shown(value)) if is_bound else shown(value) if value.strip() else f'"{printable(value)}"'
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return exact_number(value, column) if math.isfinite(value) else str(value)
+    return "missing" if value is None else shown(value)
 
 
 def _own(fact: Fact) -> str:
@@ -218,10 +225,12 @@ def _own(fact: Fact) -> str:
 
 def _decided(explanation: Explanation) -> str:
     """Return the model's decision in words; of the probability of one of two classes, the name of a class."""
-    output = explanation.output
+    output, contrast = explanation.output, _contrast(explanation)
     if output.kind != "threshold" or output.threshold is None:
         return shown(output.decision)
     is_above = explanation.prediction >= output.threshold
+    if contrast is not None:
+        return f"{contrast[not is_above]} rather than {contrast[is_above]}"
     if output.is_probability:
         others = [label for label in output.classes or () if str(label) != output.name]
         return (
@@ -235,13 +244,20 @@ def _decided(explanation: Explanation) -> str:
     return f"{'at or above' if is_above else 'below'} {exact_number(output.threshold)}{unit}"
 
 
+def _contrast(explanation: Explanation) -> tuple[str, str] | None:
+    """Return the two classes whose difference of scores is explained, or None."""
+    pair = None if explanation.output.choices is None else explanation.output.choices.output
+    return (shown(pair[0]), shown(pair[1])) if isinstance(pair, (list, tuple)) else None
+
+
 def _decision(explanation: Explanation, words: Words, digits: PrintedSum) -> Statement:
     output = explanation.output
     figures = {"prediction": explanation.prediction, "decision": output.decision}
     if words.is_number:
         return Statement("decision", f"Model's {words.output}: {digits.total}{words.unit}.", figures)
     if output.kind == "label":
-        return Statement("decision", f"Model's decision: {words.decision} (1; other labels 0).", figures)
+        text = f"Model's decision: {words.decision} (counts 1, other labels 0)."
+        return Statement("decision", text, figures)
     text = f"Model's decision: {words.decision}, {words.output} = {digits.total}{words.unit}"
     if output.is_probability and output.threshold is not None and output.threshold != 0.5:
         printed = digits.number(output.threshold)
@@ -277,15 +293,19 @@ def rough(explanation: Explanation) -> str:
 def _sum(explanation: Explanation, digits: PrintedSum) -> Iterator[Statement]:
     fit, output = explanation.fit, explanation.output
     text, mean = "start: about the average altered copy", None if fit is None else fit.mean_output
-    if mean is None:
-        text = "start"
-    elif abs(mean - explanation.base) > _FAR * _range(explanation):
-        text = f"start (average copy: {digits.number(mean)})"
+    if not _starts_at_average(explanation):
+        text = "start" if mean is None else f"start (average copy: {digits.number(mean)})"
     yield Statement("start", text, {"base": explanation.base, "mean_output": mean}, digits.base)
     parts = zip(explanation.facts, explanation.contributions.tolist(), digits.contributions, strict=True)
     for fact, contribution, printed in parts:
         figures = {"column": fact.column, "contribution": contribution, "unit": output.unit}
         yield Statement("fact", fact_text(fact, explanation.space, here=True), figures, printed)
+
+
+def _starts_at_average(explanation: Explanation) -> bool:
+    """Return whether the base is about the mean output of copies."""
+    fit = explanation.fit
+    return fit is not None and abs(fit.mean_output - explanation.base) <= _FAR * _range(explanation)
 
 
 def _range(explanation: Explanation) -> float:
@@ -319,7 +339,8 @@ def _of_copies(share: Share, copies: str, *, is_bound: bool = True) -> str:
     """Return how many copies a share is, in words: exactly, by its lower limit, or as a range."""
     if not share.is_exact:
         return f"{at_least(share.low) if is_bound else between(share.low, share.high)} of {copies}"
-    return {1.0: f"all {copies}", 0.0: f"no {copies}"}.get(share.value, f"{percent(share.value)} of {copies}")
+    exactly = f"{math.floor(100 * share.value + 1e-9)}% of {copies}"  # 94.9% is not 95%
+    return {1.0: f"all {copies}", 0.0: f"no {copies}"}.get(share.value, exactly)
 
 
 def _evidence(explanation: Explanation, words: Words) -> tuple[Statement, ...]:
@@ -341,7 +362,8 @@ def _holds(explanation: Explanation, words: Words) -> Iterator[Statement]:
             )
     elif holds is not None:
         is_bound = explanation.verdict is Verdict.EXPLAINED
-        text = f"With {words.these}, {_of_copies(holds, 'copies', is_bound=is_bound)} get this decision"
+        copies = "copies" if _starts_at_average(explanation) else "altered copies"  # as in the line of the start
+        text = f"With {words.these}, {_of_copies(holds, copies, is_bound=is_bound)} get this decision"
         figures |= {f"holds_{name}": value for name, value in asdict(holds).items()}
         if all_ is not None:
             text += f"; with or without {words.them}, {percent(all_.value)}"
@@ -351,7 +373,7 @@ def _holds(explanation: Explanation, words: Words) -> Iterator[Statement]:
 
 def _rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
     rows, n_rows = explanation.rows, explanation.space.get("n_rows")
-    if rows is None or rows.alike is None:
+    if rows is None or rows.alike is None or words.is_number:
         return
     with_facts = f"with {words.them}" + (
         f" among {rows.looked_at:,}" if isinstance(n_rows, int) and rows.looked_at < n_rows else ""
@@ -375,21 +397,24 @@ def _fits(explanation: Explanation, words: Words) -> Iterator[Statement]:
         return
     error, baseline = f"{amount(fit.error)}{words.unit}", f"{amount(fit.baseline)}{words.unit}"
     if explanation.facts:
+        copies = "copies" if _starts_at_average(explanation) else "altered copies"
         without = "facts" if words.facts == "facts" else words.them
         text = f"this sum is typically {error} off the model's {words.noun}; without {without}, {baseline}"
+        yield Statement("fit", f"For {copies}, {text}.", asdict(fit))
     else:
-        text = f"this {words.noun} is typically {baseline} off the model's"
-    yield Statement("fit", f"For copies, {text}.", asdict(fit))
+        text = f"For altered copies, the model's {words.noun} typically differs from this by {baseline}."
+        yield Statement("fit", text, asdict(fit))
 
 
 def _notes(explanation: Explanation) -> Iterator[Statement]:
-    """Yield one short note per finding about columns in the facts; it never takes back the verdict."""
-    stated = {fact.column for fact in explanation.facts}
-    for code, columns in explanation.findings:
-        named = [shown(column) for column in columns if column in stated]
+    """Yield a short note per finding about columns in the facts, the gravest first; none takes back a verdict."""
+    stated, order = {fact.column for fact in explanation.facts}, [*_NOTES]
+    findings = [each for each in explanation.findings if each[0] in _NOTES]
+    for code, columns in sorted(findings, key=lambda each: order.index(each[0])):
+        named = [column for column in columns if column in stated]
         if named:
-            text = _NOTES.get(code, f"there is a finding about {{0}} ({shown(code)}).").format(_listed(named))
-            yield Statement("note", f"Note: {text}", {"code": code, "columns": list(columns)})
+            text = _NOTES[code][len(named) > 1].format(_listed([shown(column) for column in named]))
+            yield Statement("note", f"Note: {text}", {"code": code, "columns": named})
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -403,10 +428,8 @@ def legend(explanation: Explanation) -> str:
     """Return what an altered copy is, in one sentence."""
     space, q = explanation.space, 2 / (1 + math.exp(explanation.settings.get("sigma", 1.0)))
     kind, words = space.get("kind"), Words(explanation)
-    if kind in ("text", "image", "signal"):
-        lacks = {"text": "lacks", "image": "hides", "signal": "hides"}[kind]
-        what = {"text": "text", "image": "image", "signal": "signal"}[kind]
-        return f"An altered copy is this {what} but {lacks} {_about(q / 2)} of the {words.facts}."
+    if kind in _LACKS:
+        return f"An altered copy is this {kind}, but {_LACKS[kind][0]} {_about(q / 2)} of the {words.facts}."
     if kind == "hypercube":
         return f"An altered copy is this case with {_about(q / 2)} of its values reversed."
     source = "the reference" if space.get("reference") else "the table"
@@ -426,53 +449,97 @@ def _about(share: float) -> str:
 
 
 def details_of(explanation: Explanation) -> tuple[Statement, ...]:
-    """Return how we know: legend, effects, shares, rows, fit, limits, proof, queries, alternatives, settings."""
+    """Return how we know: what a copy is, effects; what was measured; what is proven; and how it was asked."""
     words = Words(explanation)
     return (
         Statement("legend", legend(explanation)),
+        _law(explanation, words),
         *_effects(explanation, words),
         *_shares(explanation, words),
-        *_table_rows(explanation, words),
         *_fit_details(explanation, words),
         *_limits(explanation),
-        _law(explanation, words),
+        *_table_rows(explanation, words),
         _proof(explanation, words),
-        *_queries(explanation, words),
-        *_alternatives(explanation, words),
+        *_alternatives(explanation),
+        _queries(explanation, words),
+        *_notes(explanation),
         *_settings(explanation),
     )
 
 
+def _law(explanation: Explanation, words: Words) -> Statement:
+    """Return how copies are drawn, with the probability that a value is replaced."""
+    space, sigma = explanation.space, explanation.settings.get("sigma", 1.0)
+    q = 2 / (1 + math.exp(sigma))
+    kind = space.get("kind")
+    text = f"Each value is replaced with probability {q:.2g}"
+    if kind in _LACKS:
+        text = f"Each {words.fact} is {_LACKS[kind][1]} with probability {q / 2:.2g}"
+    elif kind == "hypercube":
+        text = f"Each value is reversed with probability {q / 2:.2g}"
+    text += ", independently of the others" if space.get("neighbors", "independent") == "independent" else ""
+    return Statement("law", f"{text} (sigma {sigma:g}).", {"sigma": sigma, "replace_probability": q})
+
+
 def _effects(explanation: Explanation, words: Words) -> Iterator[Statement]:
     digits, effects = digits_of(explanation), explanation.effects.tolist()
+    lacking = _LACKS.get(explanation.space.get("kind", ""))
+    if_broken = "if it did not hold" if lacking is None else f"if it were {lacking[1]}"
+    in_copies = "does not hold in" if lacking is None else f"is {lacking[1]} in"
     parts = zip(explanation.facts, explanation.contributions.tolist(), effects, digits.contributions, strict=True)
     for fact, contribution, effect, printed in parts:
         number = digits.number(-effect)
         change = number if effect > 0 or number.startswith("-") else f"+{number}"
         broken = contribution / effect if effect else 0.0
-        text = f"{fact_text(fact, explanation.space)}: {printed}{words.unit}"
-        text += f"; if it did not hold: {change}{words.unit} (so in {percent(broken)} of copies)."
+        text = f"{fact_text(fact, explanation.space)}: {printed}{words.unit}; {if_broken}: {change}{words.unit}."
+        text += f" It {in_copies} {percent(broken)} of copies."
         figures = {"column": fact.column, "contribution": contribution, "effect": effect, "broken": broken}
         yield Statement("effect", text, figures)
 
 
 def _shares(explanation: Explanation, words: Words) -> Iterator[Statement]:
-    keep = f"get {_same_answer(explanation, words)}"
+    keep, is_table = f"get {_same_answer(explanation, words)}", explanation.space.get("kind") == "table"
+    rows = f" by values of random rows with {words.them}" if is_table else ""
     for share, who in (
-        (explanation.holds_drawn, f"Of copies that take their values from rows with {words.these}"),
-        (explanation.holds_law, f"Of copies that have {words.these} by chance"),
+        (explanation.holds_drawn, f"Of copies made to have {words.these}{rows}"),
+        (explanation.holds_law, f"Of copies that happen to have {words.these}"),
         (explanation.all, "Of all copies"),
     ):
         if share is not None:
             limits = (
-                "exactly: all were listed"
+                "exact: all were listed"
                 if share.is_exact
-                else f"{finer(share.low, share.high)}; {share.n:,} copies"
+                else f"limits {finer(share.low, share.high)}; {share.n:,} copies"
             )
             yield Statement("share", f"{who}, {100 * share.value:.1f}% {keep} ({limits}).", asdict(share))
-        elif "chance" in who and explanation.holds_drawn is not None:
-            text = f"Fewer than 5% of copies have {words.these} by chance, so their share was not measured."
-            yield Statement("share", text)
+    if explanation.holds_drawn is not None and explanation.facts:
+        text = f"Fewer than 5% of copies happen to have {words.these}, so their share was not measured."
+        if explanation.holds_law is not None:
+            text = "The smaller of the first two shares counts."
+        yield Statement("share", text)
+
+
+def _fit_details(explanation: Explanation, words: Words) -> Iterator[Statement]:
+    fit = explanation.fit
+    if fit is None:
+        return
+    error, baseline = f"{amount(fit.error)}{words.unit}", f"{amount(fit.baseline)}{words.unit}"
+    mean = f"{amount(fit.mean_output, 3)}{words.unit}"
+    text = f"Copies typically differ from this {words.noun} by {baseline}; their average is {mean}."
+    if explanation.facts:
+        limits = "exact" if fit.is_exact else f"limits {fit.low:.2f} to {fit.high:.2f}"
+        text += (
+            f" The sum is typically {error} off, and explains R2 = {fit.r2:.2f} of the squared differences "
+            f"({limits}{', which are approximate' * fit.is_approximate}; {fit.n:,} copies)."
+        )
+    yield Statement("fit", text, asdict(fit))
+
+
+def _limits(explanation: Explanation) -> Iterator[Statement]:
+    confidence = explanation.settings.get("confidence")
+    measured = (explanation.all, explanation.holds, explanation.fit)
+    if confidence is not None and any(each is not None and not each.is_exact for each in measured):
+        yield Statement("limits", f"All limits hold together with {100 * confidence:g}% confidence.")
 
 
 def _table_rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
@@ -483,75 +550,47 @@ def _table_rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
         yield Statement("rows", text, asdict(rows))
 
 
-def _fit_details(explanation: Explanation, words: Words) -> Iterator[Statement]:
-    fit = explanation.fit
-    if fit is None:
-        return
-    limits = "" if fit.is_exact else f", {fit.low:.2f} to {fit.high:.2f}{' approximately' * fit.is_approximate}"
-    error, baseline, mean = amount(fit.error), amount(fit.baseline), amount(fit.mean_output, 3)
-    text = (
-        f"Over {fit.n:,} copies, the sum explains R2 = {fit.r2:.2f} of the differences{limits}. Its typical error "
-        f"is {error}{words.unit}; without {words.facts}, {baseline}{words.unit}. The average copy has "
-        f"{mean}{words.unit}."
-    )
-    yield Statement("fit", text, asdict(fit))
-
-
-def _limits(explanation: Explanation) -> Iterator[Statement]:
-    confidence = explanation.settings.get("confidence")
-    if confidence is not None and any((explanation.all, explanation.holds, explanation.fit)):
-        yield Statement("limits", f"All limits hold together with {100 * confidence:g}% confidence.")
-
-
-def _law(explanation: Explanation, words: Words) -> Statement:
-    """Return how copies are drawn, with the probability that a value changes."""
-    space, sigma = explanation.space, explanation.settings.get("sigma", 1.0)
-    kind, q = space.get("kind"), 2 / (1 + math.exp(sigma))
-    if kind in ("text", "image", "signal"):
-        text = f"A copy lacks each {words.fact} with probability {q / 2:.3g}"
-    elif kind == "hypercube":
-        text = f"A copy reverses each value with probability {q / 2:.3g}"
-    else:
-        text = f"A copy replaces each value with probability {q:.3g}"
-    text += ", independently of the others" if space.get("neighbors", "independent") == "independent" else ""
-    return Statement("law", f"{text} (sigma {sigma:g}).", {"sigma": sigma, "replace_probability": q})
-
-
 def _proof(explanation: Explanation, words: Words) -> Statement:
-    proof = explanation.proof
-    of = f" ({proof.n_candidates:,} candidates)"
-    if proof.status == "proven":
-        text = f"Proven for what was searched: no sum of as many {words.facts} fits better by more than 1%{of}."
-    elif proof.status == "limit":
-        gap = (proof.objective - proof.lower_bound) / proof.variance if proof.variance > 0 else 0.0
-        better = percent(max(gap, 0.0))
-        text = f"Not proven: the search reached its limit; another sum may fit better by {better}{of}."
+    """Return what is proven about the choice of facts: a claim about the moments of the search only."""
+    proof, source = explanation.proof, explanation.queries.source
+    among = f"among {proof.n_candidates:,} candidates"
+    where = {"leaves": "for the model's trees", "listed": "for all possible copies"}
+    if not explanation.facts:
+        text = f"No {words.facts} are stated: {among}, none explains 1% of the differences and more than chance."
+    elif proof.status == "proven":
+        text = (
+            f"Proven {where.get(source, 'for the copies of the search')}: {among}, no sum of as many "
+            f"{words.facts} fits better by more than 1% of the variance."
+        )
     else:
-        text = f"Not proven: what the search measured does not decide which sum fits best{of}."
+        gap = (proof.objective - proof.lower_bound) / proof.variance if proof.variance > 0 else 0.0
+        why = "the search reached its limit" if proof.status == "limit" else "rounding errors are too large"
+        better = f"by at most {math.ceil(100 * max(gap, 0.0) - 1e-9)}% of the variance"
+        text = f"Not proven, because {why}: {among}, a sum of as many {words.facts} may fit better {better}."
     return Statement("proof", text, asdict(proof))
 
 
-def _queries(explanation: Explanation, words: Words) -> Iterator[Statement]:
+def _queries(explanation: Explanation, words: Words) -> Statement:
     queries = explanation.queries
-    source = {
-        "leaves": f" The {words.facts} were found from the leaves of the model's trees, without asking it.",
-        "listed": " All possible copies were listed.",
-    }.get(queries.source, "")
-    text = (
-        f"The model was asked about {queries.searched:,} copies to find the {words.facts} and "
-        f"{queries.measured:,} to measure them: {queries.total:,} answers in all.{source}"
-    )
+    find = f"{queries.searched:,} copies to find the {words.facts}"
+    measure = f"{queries.measured:,} to measure them"
+    if queries.source == "leaves":
+        text = f"The {words.facts} were found from the leaves of the model's trees, without asking it. "
+        text += f"It was asked about {queries.measured:,} copies to measure them"
+    else:
+        every = "all " * (queries.source == "listed")
+        text = f"The model was asked about {every}{find}" + (f", and about {measure}" if queries.measured else "")
+    text += f": {queries.total:,} answers with the case itself."
     if queries.asks_twice:
         text += " Its scores do not determine its decisions, so both were asked, and both count."
-    yield Statement("queries", text, asdict(queries))
+    return Statement("queries", text, asdict(queries))
 
 
-def _alternatives(explanation: Explanation, words: Words) -> Iterator[Statement]:
+def _alternatives(explanation: Explanation) -> Iterator[Statement]:
     for other in explanation.alternatives:
         base = explanation.prediction - sum(other.contributions)
-        digits = printed_sum(
-            other.contributions, base, explanation.prediction, is_probability=explanation.output.is_probability
-        )
+        is_probability = explanation.output.is_probability
+        digits = printed_sum(other.contributions, base, explanation.prediction, is_probability=is_probability)
         facts = [
             f"{printed} {fact_text(fact, explanation.space)}"
             for fact, printed in zip(other.facts, digits.contributions, strict=True)
@@ -562,10 +601,7 @@ def _alternatives(explanation: Explanation, words: Words) -> Iterator[Statement]
 
 def _settings(explanation: Explanation) -> Iterator[Statement]:
     settings = {name: value for name, value in explanation.settings.items() if value is not None}
-    space = {
-        name: explanation.space[name] for name in ("kind", "neighbors", "n_rows") if explanation.space.get(name)
-    }
-    for name, values in (("Settings", settings), ("Space", space), ("Versions", explanation.versions)):
+    for name, values in (("Settings", settings), ("Versions", explanation.versions)):
         if values:
             text = ", ".join(f"{shown(key)} {shown(value)}" for key, value in values.items())
             yield Statement("settings", f"{name}: {text}.", dict(values))
