@@ -170,8 +170,7 @@ class JoinedTrees:
         """Return whether the trees answer like the model: about the row, and rows of the table or neighbors."""
         predictor = case.predictor
         if answers is None:
-            left = case.n_left
-            donors = case.draw("trees", 0, _N_ASKED if left is None else min(_N_ASKED, left // 8))
+            donors = case.draw("trees", 0, min(_N_ASKED, case.n_left // 8))
             outputs = predictor.prediction - case.ask(donors).drops
             features = self.features(case.neighborhood.realize(donors))
             found = self._compare(column, np.vstack([features, own]), np.append(outputs, predictor.prediction))
