@@ -14,7 +14,7 @@ from anchorline.next.guarantees import Measurement
 from anchorline.next.guarantees.verdicts import DECISIONS, NUMBERS
 from anchorline.next.result.explanation import Verdict
 
-N_RUNS = 60
+N_RUNS = 120
 SOAK = int(os.environ.get("ANCHORLINE_SOAK", "0"))  # `make soak` runs this many
 EFFECTS, BROKEN = np.array([0.3, 0.2]), np.array([0.4, 0.3])
 UNBROKEN = float(np.prod(1 - BROKEN))
@@ -35,7 +35,7 @@ DECIDED = [  # shares of neighbors with the facts, of the law without a broken f
 
 
 def errors_small_and_rarely_large(rng, n):
-    """Errors within [-0.5, 0.5] that are small except for one in a hundred; mean square .99 * .0033 + .01 * .25."""
+    """Errors within [-0.5, 0.5] that are small except for one in a hundred."""
     return np.where(rng.random(n) < 0.01, rng.choice([-0.5, 0.5], n), rng.uniform(-0.1, 0.1, n))
 
 

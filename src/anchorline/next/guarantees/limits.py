@@ -62,8 +62,8 @@ def share_limits(kept: float, n: float, fail_low: float, fail_high: float) -> tu
 def _lower_limit(kept: float, n: float, failure: float) -> float:
     """Return the largest m whose capital reaches 1 / failure.
 
-    The logarithm of the capital is convex and decreasing in m. The best single bet gives a refuted m in closed form;
-    Newton's method from there approaches the limit from below, and every iterate is refuted too.
+    The logarithm of the capital is convex and decreasing in m. The best single bet gives a refuted m in closed
+    form; Newton's method from there approaches the limit from below, and every iterate is refuted too.
     """
     needed = _LOG_BETS - math.log(failure)
     m = float((np.expm1((kept * _SHARE_GROWTH - needed) / n) / _SHARE_BETS).max())

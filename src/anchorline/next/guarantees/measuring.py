@@ -222,7 +222,12 @@ class Measurement:
 
     @property
     def holds_law(self) -> Share | None:
-        """The share of the law's neighbors without a broken fact that keep the decision; None if they are rare."""
+        """The share of the law's neighbors without a broken fact that keep the decision; None if they are rare.
+
+        Without facts, these are all neighbors.
+        """
+        if "all" in self._held:
+            return self.all
         return self._law.share(self._failures["law"]) if "law" in self._held else None
 
     @property
