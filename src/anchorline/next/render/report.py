@@ -8,7 +8,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from anchorline.errors import ParameterError
@@ -43,7 +43,7 @@ _SYMBOLS = {
     Verdict.UNDECIDED: "?",
 }
 _FOLDS: tuple[tuple[str, tuple[str, ...]], ...] = (  # the kinds of statements below each heading
-    ("How we know", ("share", "rows", "fit", "limits")),
+    ("How we know", ("share", "rows", "fit", "limits", "note")),
     ("Effects", ("effect",)),
     ("How altered copies are made", ("legend", "law")),
     ("Proof", ("proof", "alternative")),
@@ -61,8 +61,7 @@ def fragment(explanation: Explanation) -> str:
     how = "".join(parts.paragraphs(say.details_of(explanation)))
     return (
         f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>'
-        f"<p><b>{parts.write(parts.decision.text)}</b> {parts.verdict()}</p>{parts.lead()}"
-        f"{parts.instance()}{parts.sum()}{parts.evidence()}"
+        f"<p><b>{parts.write(parts.decision.text)}</b> {parts.verdict()}</p>{parts.answer()}"
         f"<details><summary>How we know</summary>{how}</details></div>"
     )
 
@@ -83,25 +82,16 @@ def page(explanation: Explanation, frontier: FrontierLike | None = None) -> str:
     parts, style = _Parts(explanation), style_sheet("sum.css", "page.css")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    details = say.details_of(explanation)
-    folds = "".join(
-        _fold(heading, "".join(parts.paragraphs(each for each in details if each.kind in kinds)))
-        for heading, kinds in _FOLDS
-    )
-    seal = {"SHA-256 of the JSON": json.loads(explanation.to_json())["sha256"]}
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="generator" content="anchorline"><meta name="referrer" content="no-referrer">'
-        f"<title>{escape(parts.decision.text)}</title><style>{style}</style></head>"
-        f'<body><main class="anchorline"><header><h1>{parts.write(parts.decision.text)}</h1>'
-        f"<p>{parts.verdict()}</p>{parts.lead()}</header>"
-        f"{_section('The case', parts.instance())}"
-        f"{_section('The sum', parts.sum(), _note(CAPTIONS['sum']) if explanation.facts else '')}"
-        f"{_section('The evidence', parts.evidence(), _note(say.legend(explanation)))}"
-        f"{'' if frontier is None else _frontier(explanation, frontier)}{_values(explanation)}{folds}"
-        f"{_fold('Record', _table('Record', seal))}<footer>{CAPTIONS['footer']}</footer></main></body></html>\n"
+        f"<title>{escape(parts.decision.text)}</title><style>{style}</style></head><body>"
+        f'<main class="anchorline"><section><h1>{parts.write(parts.decision.text)}</h1><p>{parts.verdict()}</p>'
+        f"{parts.answer()}{_caption(say.legend(explanation))}</section>"
+        f"{'' if frontier is None else _frontier(explanation, frontier)}{_values(explanation)}{_folds(parts)}"
+        f"<footer>{CAPTIONS['footer']}</footer></main></body></html>\n"
     )
 
 
@@ -127,12 +117,13 @@ class _Parts:
             f"{self.write(self._verdict.text)}{':' if is_followed else '.'}</span>"
         )
 
-    def lead(self) -> str:
-        """Return what stands before the sum where hardly anything changes the answer."""
+    def answer(self) -> str:
+        """Return what follows the verdict: the case, the sum and the evidence."""
         same = next((each.text for each in self._rest if each.kind == "same"), "")
-        return f"<p>{self.write(same)}{'' if same.endswith('.') else ':'}</p>" if same else ""
+        lead = f"<p>{self.write(same)}{'' if same.endswith('.') else ':'}</p>" if same else ""
+        return f"{lead}{self._instance()}{self._sum()}{self._evidence()}"
 
-    def instance(self) -> str:
+    def _instance(self) -> str:
         """Return the explained text, image or signal with its facts marked; nothing for a row of a table."""
         e, kind = self.explanation, self.explanation.space.get("kind")
         contributions = e.contributions.tolist()
@@ -140,16 +131,16 @@ class _Parts:
         markup = ""
         if runs:
             markup = text_markup(runs, contributions, self.digits)
-            markup += _note(CAPTIONS["long"]) if sum(map(len, e.instance)) > LONGEST_TEXT else ""
+            markup += _caption(CAPTIONS["long"]) if sum(map(len, e.instance)) > LONGEST_TEXT else ""
         elif picture is not None:
             facts = zip(e.facts, self.digits.contributions, strict=True)
             labels = [f"{say.fact_text(fact, e.space)}: {printed}" for fact, printed in facts]
             markup = picture_markup(picture, contributions, labels)
         elif curve is not None:
             markup = curve_markup(curve, contributions, self.digits)
-        return markup + _note(CAPTIONS[str(kind)]) if markup else ""
+        return markup + _caption(CAPTIONS[str(kind)]) if markup else ""
 
-    def sum(self) -> str:
+    def _sum(self) -> str:
         """Return the sum as a table; the bars beside the numbers repeat them as a waterfall."""
         e, lines = self.explanation, [each for each in self._rest if each.amount]
         if not lines:
@@ -167,10 +158,10 @@ class _Parts:
         head = f'<th scope="col" class="al-number">adds</th><th scope="col">{self.words.fact}</th><td></td>'
         return (
             f'<table class="al-sum"><caption class="al-hidden">The sum</caption><thead><tr>{head}</tr></thead>'
-            f"<tbody>{rows}</tbody></table>"
+            f"<tbody>{rows}</tbody></table>{_caption(CAPTIONS['sum'])}"
         )
 
-    def evidence(self) -> str:
+    def _evidence(self) -> str:
         """Return the evidence below the sum, with its shares (or typical errors) as bars, and the notes."""
         said = {"holds", "rows", "fit", "advice", "note"}
         return "".join(
@@ -199,12 +190,8 @@ def _row(kind: str, number: str, text: str, track: str) -> str:
     )
 
 
-def _section(heading: str, *parts: str) -> str:
-    return f"<section><h2>{heading}</h2>{''.join(parts)}</section>" if parts[0] else ""
-
-
-def _note(text: str) -> str:
-    return f'<p class="al-note">{escape(text)}</p>'
+def _caption(text: str) -> str:
+    return f'<p class="al-caption">{escape(text)}</p>'
 
 
 def _fold(heading: str, body: str, *, is_open: bool = False) -> str:
@@ -212,11 +199,23 @@ def _fold(heading: str, body: str, *, is_open: bool = False) -> str:
     return f"<details{opened}><summary><h2>{heading}</h2></summary>{body}</details>" if body else ""
 
 
-def _table(caption: str, values: Mapping[str, str]) -> str:
+def _folds(parts: _Parts) -> str:
+    """Return how we know, folded; the last part has the seal of the record."""
+    explanation, folds = parts.explanation, ""
+    details = say.details_of(explanation)
+    for heading, kinds in _FOLDS:
+        body = "".join(parts.paragraphs(each for each in details if each.kind in kinds))
+        if "settings" in kinds:
+            body += _table("Record", [("SHA-256 of the JSON", json.loads(explanation.to_json())["sha256"])])
+        folds += _fold(heading, body)
+    return folds
+
+
+def _table(caption: str, values: Iterable[tuple[str, str]]) -> str:
     """Return names and values as a table."""
     rows = "".join(
         f'<tr><th scope="row"><bdi>{escape(name)}</bdi></th><td><bdi>{escape(value)}</bdi></td></tr>'
-        for name, value in values.items()
+        for name, value in values
     )
     return f'<table class="values"><caption class="al-hidden">{caption}</caption><tbody>{rows}</tbody></table>'
 
@@ -227,9 +226,10 @@ def _values(explanation: Explanation) -> str:
     is_row = explanation.space.get("kind") in ("table", "hypercube") and isinstance(instance, Sequence)
     if not is_row or len(names) != len(instance):
         return ""
-    given = {name: say.value_text(value, name) for name, value in zip(names, instance, strict=True)}
-    stated = dict.fromkeys(fact.column for fact in explanation.facts if fact.column in given)
-    values = {say.shown(name): given[name] for name in (*stated, *given)}
+    given = dict(zip(names, instance, strict=True))
+    stated = [fact.column for fact in explanation.facts if fact.column in given]
+    ordered = dict.fromkeys([*stated, *given])
+    values = [(say.shown(name), say.value_text(given[name], name)) for name in ordered]
     return _fold("The values of this case", _table("Values", values), is_open=len(values) <= _MANY_VALUES)
 
 
@@ -245,8 +245,11 @@ def _frontier(explanation: Explanation, frontier: FrontierLike) -> str:
         return ""
     caption = CAPTIONS["holds" if is_share else "fit"]
     chart = frontier_markup(values, STAYS if is_share else EXPLAINED_R2, caption)
-    numbers = {
-        str(k): finer(low, high) if is_share else f"{value:.2f} ({low:.2f} to {high:.2f})"
+    numbers = [
+        (str(k), finer(low, high) if is_share else f"{value:.2f} ({low:.2f} to {high:.2f})")
         for k, value, low, high in values
-    }
-    return _section("How many facts are needed?", chart, _note(caption), _table("Numbers", numbers))
+    ]
+    return (
+        f"<section><h2>How many {Words(explanation).facts} are needed?</h2>{chart}{_caption(caption)}"
+        f"{_table('Numbers', numbers)}</section>"
+    )

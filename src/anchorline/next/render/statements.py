@@ -246,7 +246,7 @@ def _decided(explanation: Explanation) -> str:
 
 def _contrast(explanation: Explanation) -> tuple[str, str] | None:
     """Return the two classes whose difference of scores is explained, or None."""
-    pair = None if explanation.output.choices is None else explanation.output.choices.output
+    pair = explanation.output.choices.output
     return (shown(pair[0]), shown(pair[1])) if isinstance(pair, (list, tuple)) else None
 
 

@@ -68,7 +68,7 @@ def _with_placeholders(explanation: Explanation) -> Explanation:
         return _NAME if str(label) == output.name else f"{_NAME}2"
 
     choices = output.choices
-    if choices is not None and isinstance(choices.output, (list, tuple)):
+    if isinstance(choices.output, (list, tuple)):
         choices = replace(choices, output=(_NAME, f"{_NAME}2"))
     return replace(
         explanation,
