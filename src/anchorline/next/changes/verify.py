@@ -61,19 +61,15 @@ def _answer(outcome: Outcome, *reasons: Reason) -> Verification:
     return Verification(outcome, reasons, subject=_SUBJECT)
 
 
-def _asked(space: Space, opening: Opening, instance: Any) -> tuple[float | None, Any]:
-    """Return the model's output and decision at an instance, given by plain values; None where it has none."""
-    predictor = opening(math.inf).open(space.at(instance).original)
-    return None if predictor.is_label else predictor.prediction, predictor.output.decision
-
-
 def _wrong_answers(changes: Changes, space: Space, opening: Opening) -> Iterator[Reason]:
     """Yield what is not as stated when the model is asked about the instance and its examples, one by one."""
     if space.fingerprint != changes.space["fingerprint"]:
         yield Reason("other_space")
         return
-    stated, found = (changes.prediction, changes.output.decision), _asked(space, opening, changes.instance)
-    for where, ours, own in zip(("prediction", "output.decision"), stated, found, strict=True):
+    predictor = opening(math.inf).open(space.at(changes.instance).original)
+    asked = None if predictor.is_label else predictor.prediction, predictor.output.decision
+    stated = changes.prediction, changes.output.decision
+    for where, ours, own in zip(("prediction", "output.decision"), stated, asked, strict=True):
         if not _same(ours, own):
             yield Reason("other_model", where, ours, own)
             return
@@ -81,7 +77,10 @@ def _wrong_answers(changes: Changes, space: Space, opening: Opening) -> Iterator
         return  # an example is not an instance of its own; the search asks again
     for place, option in enumerate(changes):
         row = changes.changed(place)
-        output, decision = _asked(space, opening, [row[name] for name in changes.columns])
+        example = space.at([row[name] for name in changes.columns])
+        # The output is that of the instance's class, the decision is the example's own.
+        output = None if predictor.is_label else float(predictor.answer(example.original, 1).outputs[0])
+        decision = opening(math.inf).open(example.original).output.decision
         is_decided = option.decision is not None and changes.output.threshold is None
         if not _same(option.output, output) or (is_decided and decision != option.decision):
             yield Reason("other_example", str(place + 1))
@@ -90,8 +89,9 @@ def _wrong_answers(changes: Changes, space: Space, opening: Opening) -> Iterator
 def _differences(changes: Changes, again: Changes) -> Iterator[Reason]:
     stated, found = json.loads(changes.to_json()), json.loads(again.to_json())
     for name in sorted(stated.keys() - {"sha256", "versions"}):
-        if not _same(stated[name], found[name]):
-            yield Reason("differs", name, stated[name], found[name])
+        for reason in _differing(stated[name], found[name], name):
+            if not reason.where.startswith("output.choices"):  # they are repeated, not computed
+                yield reason
 
 
 def _contradicted(changes: Changes, fresh: Changes) -> Iterator[Reason]:
@@ -102,12 +102,20 @@ def _contradicted(changes: Changes, fresh: Changes) -> Iterator[Reason]:
             yield Reason("contradicted", f"options[{place}].share", ours, own)
 
 
+def _differing(stated: Any, found: Any, where: str) -> Iterator[Reason]:
+    """Yield the places in which two values of JSON differ, numbers by more than rounding."""
+    if isinstance(stated, dict) and isinstance(found, dict) and stated.keys() == found.keys():
+        for name in stated:
+            yield from _differing(stated[name], found[name], f"{where}.{name}")
+    elif isinstance(stated, list) and isinstance(found, list) and len(stated) == len(found):
+        for place, (ours, own) in enumerate(zip(stated, found, strict=True)):
+            yield from _differing(ours, own, f"{where}[{place}]")
+    elif not _same(stated, found):
+        yield Reason("differs", where, stated, found)
+
+
 def _same(stated: Any, found: Any) -> bool:
-    """Return whether two values are equal, numbers up to rounding."""
-    if isinstance(stated, dict) and isinstance(found, dict):
-        return stated.keys() == found.keys() and all(_same(stated[key], found[key]) for key in stated)
-    if isinstance(stated, list | tuple) and isinstance(found, list | tuple):
-        return len(stated) == len(found) and all(map(_same, stated, found))
-    if isinstance(stated, float) and isinstance(found, int | float):
-        return abs(stated - found) <= _ROUNDING * max(1.0, abs(stated))
-    return bool(stated == found)
+    """Return whether two values are equal, floats up to rounding."""
+    if isinstance(stated, float) and isinstance(found, float):
+        return math.isclose(stated, found, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+    return type(stated) is type(found) and bool(stated == found)

@@ -10,7 +10,9 @@ from anchorline.next.result.explanation import Explanation
 from anchorline.next.result.verification import Reason
 
 ROUNDING = 1e-9  # computed figures may differ by this, relative to their size, or to that of what they measure
-_INFORMATION = ("sha256", "versions")  # the seal follows from the rest, and versions are no claim
+_NO_FIGURE = re.compile(
+    r"^(sha256|versions|output\.choices)\b"
+)  # what follows from the rest, and what is repeated
 _COMPUTED = re.compile(
     r"^(prediction|base|contributions|effects|fit|proof|holds|holds_drawn|holds_law|all|output\.(low|high|spread"
     r"|runner_up)|alternatives\[\d+\]\.(contributions|objective))\b"
@@ -41,8 +43,7 @@ def leaves_of(text: str) -> dict[str, Any]:
     >>> leaves_of('{"holds": {"value": 0.9}, "effects": [1.5], "sha256": "0"}')
     {'holds.value': 0.9, 'effects[0]': 1.5}
     """
-    body = json.loads(text)
-    return dict(_flat("", {name: value for name, value in body.items() if name not in _INFORMATION}))
+    return {where: value for where, value in _flat("", json.loads(text)) if not _NO_FIGURE.search(where)}
 
 
 def _flat(where: str, value: Any) -> Iterator[tuple[str, Any]]:
