@@ -25,6 +25,7 @@ _LEVELS = (20, 10, 5, 4, 2)  # a cut nearest to a median is coarser than one nea
 _LENGTHS = 32  # lengths of numbers that are told apart
 _UNITS = ("Y", "M", "D", "h", "m", "s", "us")  # in which dates are written, the shortest first
 _POWERS = np.array([float(f"1e{e}") for e in range(-307, 309)])
+_LARGEST = float(np.finfo(np.float64).max)
 INTERVAL = 1 << 13  # added to the rank of an interval: more than the ranks of any bound
 
 
@@ -154,15 +155,18 @@ class Cuts:
             lower = max(lower, own)
         if self.kinds[column] == DATE:
             return _shortest_date(lower, upper)
-        lower = lower if np.isfinite(lower) else min(upper, 0.0) * 2 - 1
-        upper = upper if np.isfinite(upper) else max(lower, 0.0) * 2 + 1
-        return shortest_number(lower, upper, lower / 2 + upper / 2)
+        if np.isinf(lower):
+            lower = max(2 * min(upper, 0.0) - 1, -_LARGEST)
+        if np.isinf(upper):
+            upper = min(2 * max(lower, 0.0) + 1, _LARGEST)
+        return shortest_number(lower, upper, lower / 2 + upper / 2) if lower < upper else np.inf
 
-    def holds_only(self, column: int, own: float, low: float, high: float) -> bool:
+    def holds_only(self, column: int, own: float, low: float | None, high: float | None) -> bool:
         """Return whether all rows of frame and pool from ``low`` to below ``high`` have the value ``own``."""
         for ladders in {id(each): each for each in (self.frame, self.pool)}.values():
             values = ladders.of(column)
-            inside = values[values.searchsorted(low) : values.searchsorted(high)]
+            first, last = (None if end is None else int(values.searchsorted(end)) for end in (low, high))
+            inside = values[first:last]
             if len(inside) > 1 or (len(inside) and inside[0] != own):
                 return False
         return True

@@ -43,7 +43,7 @@ _VALUES_PER_CALL = 4_000_000  # values that the model is given at once
 _ROUNDS = 50  # in which neighbors that break a user's rule are drawn again
 _LAW = "The law of neighbors no longer depends on how facts are stated."
 _GONE = {
-    "n_bins": "Numbers are cut at quantiles, heavy values and around the row. To add cuts, use cuts={'age': [40]}.",
+    "n_bins": "Numbers are cut at quantiles, heavy values and around the row. Add cuts by cuts={'age': [40]}.",
     "within": f"{_LAW} Leave it out.",
     "draw": f"{_LAW} Leave it out.",
     "literals": "Bounds, intervals, categories and missing values may all be facts. Leave it out.",
@@ -98,8 +98,10 @@ class Table(Space):
     >>> row = table.at({"age": 40, "member": 1})
     >>> fact = row.fact(0)
     >>> fact.attribute, fact.kind, fact.high, fact.value
-    ('age', 'below', 43, 40)
+    ('age', 'below', 44, 40)
     """
+
+    schema: Schema
 
     @names_similar_keywords("Table", _GONE)
     def __init__(
@@ -333,7 +335,7 @@ class TableNeighborhood(Neighborhood):
         """Return the donors (attributes, n) of n neighbors; see `Neighborhood.draw`."""
         if self.table.valid is None:
             return self._draw(n, random, replace_probability, facts)
-        if not self._is_valid(self.original, 1)[0]:
+        if not self.is_valid(self.original, 1)[0]:
             raise InstanceError(
                 "The row breaks the rule `valid`, so that its neighbors would have nothing to do with it. Correct "
                 "the row or the rule."
@@ -344,7 +346,7 @@ class TableNeighborhood(Neighborhood):
             donors = self._draw(n, random, replace_probability, facts)
             step = self.rows_per_call
             parts = [donors[:, first : first + step] for first in range(0, n, step)]
-            valid = [part[:, self._is_valid(self.realize(part), part.shape[1])] for part in parts]
+            valid = [part[:, self.is_valid(self.realize(part), part.shape[1])] for part in parts]
             kept += valid
             n_kept, n_drawn = n_kept + sum(part.shape[1] for part in valid), n_drawn + n
             if n_kept >= n:
@@ -354,9 +356,10 @@ class TableNeighborhood(Neighborhood):
             "together, group them, e.g. groups=[['class', 'fare']], or type neighbors='realistic'."
         )
 
-    def _is_valid(self, inputs: Any, n: int) -> np.ndarray:
+    def is_valid(self, inputs: Any, n: int) -> np.ndarray:
         """Return for which rows the user's rule holds, (n,); the rule receives a copy, which it may change."""
-        assert self.table.valid is not None
+        if self.table.valid is None:
+            return np.ones(n, dtype=bool)
         answers = np.asarray(self.table.valid(inputs))
         if answers.shape != (n,) or answers.dtype != bool:
             raise ParameterError(

@@ -176,7 +176,7 @@ class RowViews:
 
     @property
     def places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where the pool rows of every cell start and stop in its view, (cells,); 0 and 0 for all other categories."""
+        """Where the pool rows of every cell start and stop in its view, (cells,); 0 for all other categories."""
         return self._layout.begins, self._layout.ends
 
     def cells(self, view: int, places: np.ndarray) -> np.ndarray:
@@ -208,14 +208,14 @@ class RowViews:
         start, stop = int(self._layout.starts[view]), int(self._layout.starts[view + 1]) - 1
         edges, own = self.edges[view], float(self.row[column].values[0])
         first, last = int(candidates.first[fact]) - start, int(candidates.last[fact]) - start
-        low = float(edges[first - 1]) if first else -np.inf
-        high = float(edges[last - 1]) if last < stop - start else np.inf
+        low = float(edges[first - 1]) if first else None
+        high = float(edges[last - 1]) if last < stop - start else None
         place = int(np.searchsorted(views.cut_views, view))
         if views.cuts.holds_only(place, own, low, high):
             return Fact(subject.name, name, "equals", value=value)
         bounds = [
-            None if not np.isfinite(end) and not given else self._written(column, views.cuts.edge(place, end, own))
-            for end, given in ((low, first > 0), (high, last < stop - start))
+            None if end is None else self._written(column, views.cuts.edge(place, end, own))
+            for end in (low, high)
         ]
         kind = "between" if None not in bounds else "below" if bounds[0] is None else "at_least"
         return Fact(subject.name, name, kind, low=bounds[0], high=bounds[1], value=value)
