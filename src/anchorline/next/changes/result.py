@@ -333,9 +333,10 @@ def _new_decision(changes: Changes) -> str | None:
         return str(wanted)
     if kind in _LIMITS:
         others = [str(label) for label in output.classes or () if str(label) != output.name]
-        if wanted != output.threshold or not output.is_probability or len(others) != 1:
+        is_decision = kind in (">=", "<") and wanted == output.threshold  # at the threshold, it is decided already
+        if not is_decision or not output.is_probability or len(others) != 1:
             return None
-        return output.name if kind in (">=", ">") else others[0]
+        return output.name if kind == ">=" else others[0]
     decisions = {str(option.decision) for option in changes}
     return next(iter(decisions)) if len(decisions) == 1 else None
 
@@ -462,7 +463,7 @@ def _style(name: str) -> str:
 
 def _name(output: Output, escape: Escape) -> str:
     """Return the name of the output for readers, such as ``P(declined)`` if it is the probability of a class."""
-    name = escape(output.name)
+    name = "output" if output.name == "f(x)" else escape(output.name)
     if output.is_probability:
         return f"P({name})"
     if output.scale is not None:

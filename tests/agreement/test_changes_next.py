@@ -1,0 +1,171 @@
+"""Changes of few facts against plain enumeration of every row that can be put together from training values."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from anchorline.errors import ParameterError
+from anchorline.next.explainer import Explainer
+from anchorline.next.spaces.hypercube import Hypercube
+from anchorline.next.spaces.table import Table
+
+COLORS = ["red", "green", "blue"]
+
+
+def columns(rng):
+    n = int(rng.integers(6, 25))
+    return pd.DataFrame(
+        {
+            "a": rng.integers(0, int(rng.integers(2, 6)), n),
+            "b": np.round(rng.normal(size=n), 1)[rng.integers(0, min(n, 4), n)],
+            "c": [COLORS[i] for i in rng.integers(0, 3, n)],
+            "d": rng.random(n) < 0.5,
+            "e": rng.integers(10, 13, n) * 1.0,
+        }
+    )
+
+
+def generated(seed):
+    """A small table of numbers and categories, a model that decides by a random table of rows, and a row."""
+    rng = np.random.default_rng(seed)
+    frame = columns(rng)
+    while len(Table(frame).attributes) < 5:  # columns that say the same thing would change together
+        frame = columns(rng)
+    weights, rarity = rng.integers(1, 2**31, 5), float(rng.choice([0.2, 0.05, 0.01, 0.002, 0.0]))
+    kind = rng.choice(["hash", "sum", "and"])
+    thresholds = rng.normal(size=5)
+
+    def score(row):
+        numbers = [float(row[0]), float(row[1]), COLORS.index(row[2]), float(row[3]), float(row[4])]
+        if kind == "hash":
+            mixed = sum(int(w) * int(10 * v + 7) ** 2 for w, v in zip(weights, numbers, strict=True))
+            return 1.0 if (mixed * 2654435761 % 2**32) / 2**32 < rarity else 0.0
+        if kind == "sum":
+            return float(np.dot(thresholds, numbers))
+        return float(numbers[0] >= 2 and numbers[2] == 1 and numbers[3] == 1)
+
+    def model(rows):
+        return np.array([score(row) for row in rows.itertuples(index=False)], dtype=np.float64)
+
+    return frame, model, rng
+
+
+def enumerated(frame, model, row, threshold, allowed):
+    """The fewest facts that turn the decision, and the single values that do; straight from the definition."""
+    base = frame.iloc[[row]]
+    now = model(base)[0] >= threshold
+    values = {
+        name: [v for v in sorted(set(frame[name])) if v != base[name].iloc[0] and allowed(name, v)]
+        for name in frame
+    }
+    fewest, singles = None, set()
+    for size in (1, 2, 3):
+        for names in itertools.combinations(frame.columns, size):
+            combos = list(itertools.product(*(values[name] for name in names)))
+            if not combos:
+                continue
+            rows = pd.concat([base] * len(combos), ignore_index=True)
+            for i, name in enumerate(names):
+                rows[name] = pd.Series([combo[i] for combo in combos], dtype=frame[name].dtype)
+            turned = (model(rows) >= threshold) != now
+            if size == 1:
+                singles |= {(names[0], combo[0]) for combo, turns in zip(combos, turned, strict=True) if turns}
+            if turned.any():
+                fewest = size
+        if fewest is not None:
+            break
+    return fewest, singles
+
+
+def check(seed, wishes, allowed):
+    frame, model, rng = generated(seed)
+    threshold, row = float(np.median(model(frame))) + 1e-9, int(rng.integers(len(frame)))
+    explainer = Explainer(model, frame, task="number", threshold=threshold)
+    fewest, singles = enumerated(frame, model, row, threshold, lambda name, v: allowed(frame, row, name, v))
+    if not any(allowed(frame, row, name, v) for name in frame for v in set(frame[name]) - {frame[name].iloc[row]}):
+        with pytest.raises(ParameterError, match="No attribute may change"):
+            explainer.changes(row, n=3, **wishes)
+        return None
+    found = explainer.changes(row, n=3, **wishes)
+    assert found.fewest == fewest
+    assert found.n_proved >= min(3, (fewest or 4) - 1, found.n_attributes)
+    now = model(frame.iloc[[row]])[0] >= threshold
+    for place, option in enumerate(found):
+        changed = pd.DataFrame([found.changed(place)]).astype(frame.dtypes.to_dict())
+        assert (model(changed)[0] >= threshold) != now
+        assert model(changed)[0] == option.output
+        assert all(value in set(frame[name]) for name, value in option.values.items())
+        assert all(allowed(frame, row, name, value) for name, value in option.values.items())
+        for dropped in option.values:  # every fact is needed
+            without = changed.copy()
+            without[dropped] = frame[dropped].iloc[[row]].to_numpy()
+            assert (model(without)[0] >= threshold) == now
+    return frame, row, found, singles
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_fewest_facts_are_found_and_every_example_turns(seed):
+    result = check(seed, {}, lambda frame, row, name, value: True)
+    if result is None:
+        return
+    frame, row, found, singles = result
+    for option in found:
+        if len(option.moves) == 1:
+            (name, value), own = next(iter(option.values.items())), frame[next(iter(option.values))].iloc[row]
+            assert (name, value) in singles
+            if name in ("a", "b", "e"):  # no nearer value on that side turns
+                side = np.sign(value - own)
+                nearer = [v for n, v in singles if n == name and np.sign(v - own) == side]
+                assert abs(value - own) == min(abs(v - own) for v in nearer)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(1000, 10**6),
+    fixed=st.sets(st.sampled_from("abcde"), max_size=4),
+    direction=st.dictionaries(st.sampled_from("abe"), st.sampled_from(["up", "down"])),
+    most=st.integers(0, 5) | st.none(),
+    colors=st.sets(st.sampled_from(COLORS)) | st.none(),
+)
+def test_no_example_touches_what_is_fixed_or_goes_against_a_wish(seed, fixed, direction, most, colors):
+    allowed_values = {} if most is None else {"a": (None, most)}
+    allowed_values |= {} if colors is None else {"c": sorted(colors)}
+
+    def allowed(frame, row, name, value):
+        own, sign = frame[name].iloc[row], {"up": 1, "down": -1}
+        if name in fixed or (name == "c" and colors is not None and value not in colors):
+            return False
+        if name in direction and np.sign(value - own) != sign[direction[name]]:
+            return False
+        return not (name == "a" and most is not None and value > most)
+
+    check(seed, {"fixed": sorted(fixed), "direction": direction, "allowed": allowed_values}, allowed)
+
+
+def test_the_hypercube_by_enumeration():
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        weights, x = rng.integers(-3, 4, 7), rng.choice([-1, 1], 7)
+        limit = int(rng.integers(-6, 7))
+
+        def vote(z, weights=weights, limit=limit):
+            return np.where(z @ weights > limit, "yes", "no")
+
+        found = Explainer(vote, Hypercube()).changes(x)
+        fewest = None
+        for size in (3, 2, 1):
+            for places in itertools.combinations(range(7), size):
+                z = x.copy()
+                z[list(places)] *= -1
+                if vote(z[None])[0] != vote(x[None])[0]:
+                    fewest = size
+        assert found.fewest == fewest
+        assert found.n_proved >= (fewest or 4) - 1
+        for option in found:
+            z = x.copy()
+            z[[int(move.attribute[1:]) for move in option.moves]] *= -1
+            assert vote(z[None])[0] == option.decision != vote(x[None])[0]
