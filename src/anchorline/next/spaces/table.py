@@ -147,7 +147,7 @@ class Table(Space):
     def _hold(self, reasons: Mapping[str, str]) -> None:
         kinds = [column.kind for column in self.schema.columns]
         ordered = {j for j, kind in enumerate(kinds) if kind in (NUMBER, DATE) and j not in self.labels}
-        held = {*self.fixed, *reasons}
+        self._reasons, held = reasons, {*self.fixed, *reasons}
         self.attributes = attributes_of(self.names, self.groups, held, self._sorted, ordered)
         changing = {name for attribute in self.attributes for name in attribute.names}
         self.left_out = {name: why for name, why in reasons.items() if name not in changing and name in self.names}
@@ -162,7 +162,7 @@ class Table(Space):
         held = copy.copy(self)
         for cached in ("donated", "places", "likeness", "distinct"):
             held.__dict__.pop(cached, None)
-        held._hold({**self.left_out, **reasons})
+        held._hold({**self._reasons, **reasons})
         return held
 
     @cached_property
