@@ -10,6 +10,7 @@ import numpy as np
 
 from anchorline.next.facts import Candidates
 
+Q = 0.54  # the probability that a neighbor takes another row's value
 EMPTY = 1e-7  # of the largest singular value: columns of flips that depend on each other
 
 
@@ -173,3 +174,60 @@ def _rows(rng, candidates, maps, values, weights, seed):
     cells = np.concatenate([some[:, own] for some, own in zip(maps, values, strict=True)])
     rows = Rows(candidates, cells, np.zeros(cells.shape[1]), weights)
     return Rows(candidates, cells, make_drops(rng, rows.flips, seed % 6), weights)
+
+
+def numbers(n_attributes, n_cells, n_views=1, own=2):
+    """Attributes with cells of equal shares, in one or more views: all bounds and intervals around one cell."""
+    views = n_attributes * n_views
+    starts = np.arange(views + 1) * n_cells
+    ranges = [
+        (low, high) for low in range(own + 1) for high in range(own + 1, n_cells + 1) if high - low < n_cells
+    ]
+    first = np.concatenate([[start + low for low, _ in ranges] for start in starts[:-1]])
+    last = np.concatenate([[start + high for _, high in ranges] for start in starts[:-1]])
+    ranks = np.tile([int(low > 0) + int(high < n_cells) for low, high in ranges], views)
+    attributes = np.repeat(np.arange(n_attributes), n_views)
+    shares = np.full(views * n_cells, 1 / n_cells)
+    return Candidates(
+        attributes, starts, shares, own + starts[:-1], np.repeat(np.arange(views), len(ranges)), first, last, ranks
+    )
+
+
+def drawn(candidates, rng, n):
+    """Cells of neighbors of the independent law, (views, n)."""
+    size = int(np.diff(candidates.starts)[0])
+    own = int(candidates.own[0])
+    values = rng.integers(size, size=(candidates.n_attributes, n))
+    return cells_of(candidates, np.where(rng.random(values.shape) < Q, values, own))
+
+
+def cells_of(candidates, values):
+    """The cells (views, n) of values (attributes, n): in the second view of a group they have changed places."""
+    size, own = int(np.diff(candidates.starts)[0]), int(candidates.own[0])
+    turned = np.insert(np.roll(np.delete(np.arange(size), own), 2), own, own)
+    is_second = np.append(False, np.diff(candidates.attributes) == 0)
+    cells = values[candidates.attributes]
+    return np.where(is_second[:, None], turned[cells], cells) + candidates.starts[:-1, None]
+
+
+def true_moments(candidates):
+    """Chances and cell drops (cells,), mean and variance of `drops_of` under the law, by listing its values."""
+    size, own = int(np.diff(candidates.starts)[0]), int(candidates.own[0])
+    values = np.full((candidates.n_attributes, size**6), own)
+    values[:6] = np.indices((size,) * 6).reshape(6, -1)
+    chances = Q / size + (1 - Q) * (np.arange(size) == own)
+    weights = chances[values[:6]].prod(axis=0)
+    drops = drops_of(values)
+    mean = float(weights @ drops)
+    cell_drops = mean * np.tile(chances, len(candidates.own))
+    for view, cells in enumerate(cells_of(candidates, values)):
+        if candidates.attributes[view] < 6:
+            low, high = candidates.starts[view : view + 2]
+            cell_drops[low:high] = np.bincount(cells - low, weights * drops, minlength=size)
+    return np.tile(chances, len(candidates.own)), cell_drops, mean, float(weights @ (drops - mean) ** 2)
+
+
+def drops_of(values):
+    """A function of the values of the first six attributes with steps, slopes and a product; 0 at the instance."""
+    steps = 1.0 * (values[0] > 2) - 0.7 * (values[1] < 2) + 0.12 * (values[2] - 2) + 0.05 * (values[3] - 2) ** 2
+    return steps + 0.6 * (values[4] > 3) * (values[0] < 4) - 0.3 * (values[5] != 2)

@@ -6,6 +6,7 @@ best of all sums of at most k facts is also the best of those of exactly k, if t
 
 import heapq
 import itertools
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +33,7 @@ def best_sum(moments: Moments, k: int, limits: Limits | None = None) -> Solution
     PROVEN then means: no sum of at most as many facts, of those that are offered, fits better by more than 1% of
     Var t.
     """
-    limits, deadline = limits or Limits(), _deadline(limits)
+    limits, deadline = _started(limits)
     offered = evident(moments)
     n_nodes = 0
     while True:
@@ -40,38 +41,38 @@ def best_sum(moments: Moments, k: int, limits: Limits | None = None) -> Solution
         n_nodes += solution.n_nodes
         k = len(_that_matter(moments, solution))
         if k == len(solution.facts):
-            return replace(_simplest(moments, solution), n_nodes=n_nodes)
+            return replace(_simplest(moments, solution, _most(moments, solution)), n_nodes=n_nodes)
 
 
 def frontier(moments: Moments, ks: Sequence[int], limits: Limits | None = None) -> tuple[Solution, ...]:
     """Return the sums that are stated with at most each of several numbers of facts; see `best_sum`."""
-    limits, deadline = limits or Limits(), _deadline(limits)
+    limits, deadline = _started(limits)
     return tuple(best_sum(moments, k, _left(limits, deadline)) for k in ks)
 
 
 def alternatives(
     moments: Moments, solution: Solution, n: int, limits: Limits | None = None
 ) -> tuple[Solution, ...]:
-    """Return up to ``n`` other sums of as many facts within 1% of Var t of a sum, best first.
+    """Return up to ``n`` other sums of as many facts that fit as well as a sum that is stated, best first.
 
-    There is one per set of attributes. The best sum about another set of attributes does without one attribute of
-    the first. So sums are found by forbidding, one by one, the attributes of sums that were found before. Each is
-    stated in its simplest form.
+    Their errors are within 1% of Var t of the best, and there is one per set of attributes, in its simplest form.
+    A sum about another set of attributes does without one attribute of the first. So sums are found by
+    forbidding, one by one, the attributes of sums that were found before.
     """
-    limits, deadline = limits or Limits(), _deadline(limits)
+    limits, deadline = _started(limits)
     groups, offered = moments.candidates.groups, evident(moments)
     k = len(solution.facts)
-    most = solution.objective + TIE * moments.variance
+    most = _most(moments, solution)
     found = {_attributes(moments, solution)}
     others: list[Solution] = []
     tried: set[frozenset[int]] = set()
     order = itertools.count()
-    queue: list[tuple[float, int, frozenset[int], Solution]] = [(-np.inf, next(order), frozenset(), solution)]
+    queue: list[tuple[float, int, frozenset[int], Solution]] = [(-math.inf, next(order), frozenset(), solution)]
     while queue and len(others) < n and k > 0:
         _, _, forbidden, current = heapq.heappop(queue)
         if _attributes(moments, current) not in found:
             found.add(_attributes(moments, current))
-            others.append(_simplest(moments, current))
+            others.append(_simplest(moments, current, most))
         for attribute in sorted(_attributes(moments, current)):
             without = forbidden | {attribute}
             if without in tried:
@@ -86,13 +87,10 @@ def alternatives(
 def evident(moments: Moments) -> np.ndarray:
     r"""Return which facts may be stated: booleans (facts,).
 
-    A fact that is unrelated to the drops is not offered, because it could still be of use to fit their mean. With
-    estimated moments of independent attributes, :math:`c_j^2 / S_{jj}` of such a fact is noise / n times the
-    square of a normal variable: it must exceed what the largest of all bounds' is by chance. Without error, it is
-    0.
+    A fact that is unrelated to the drops is not offered, because it could still be of use to fit their mean. Its
+    :math:`c_j^2 / S_{jj}` is noise / n times the square of a normal variable, or 0 without error: a fact that is
+    offered exceeds what the largest of all facts' is by chance.
     """
-    if moments.pairs is not None:
-        return np.asarray(moments.b > 0)
     least = max(_chance(moments, moments.noise), _ROUNDING * moments.variance)
     return np.asarray((moments.b > 0) & (moments.c**2 > moments.S * least))
 
@@ -101,9 +99,8 @@ def _chance(moments: Moments, noise: float) -> float:
     """What the best of all candidates gains by chance."""
     if moments.n_rows == 0:
         return 0.0
-    candidates = moments.candidates
-    n_bounds = max(1, candidates.n_cells - len(candidates.attributes))
-    return NormalDist().inv_cdf(1 - _CHANCE / (2 * n_bounds)) ** 2 * noise / moments.n_rows
+    n_facts = max(1, moments.candidates.n_facts)
+    return NormalDist().inv_cdf(1 - _CHANCE / (2 * n_facts)) ** 2 * noise / moments.n_rows
 
 
 def _that_matter(moments: Moments, solution: Solution) -> tuple[int, ...]:
@@ -123,11 +120,15 @@ def _that_matter(moments: Moments, solution: Solution) -> tuple[int, ...]:
     return facts
 
 
-def _simplest(moments: Moments, solution: Solution) -> Solution:
-    """Return the sum with simpler facts about the same attributes; the lower bound decides what it may lose."""
+def _most(moments: Moments, solution: Solution) -> float:
+    """Return the largest error that is as good as the best, which is not known if there is no proof."""
     tie = TIE * moments.variance
-    is_proven = solution.gap <= tie
-    most = (solution.lower_bound if is_proven else solution.objective) + tie
+    is_proven = solution.status is Status.PROVEN or solution.gap <= tie
+    return tie + (solution.lower_bound if is_proven else solution.objective)
+
+
+def _simplest(moments: Moments, solution: Solution, most: float) -> Solution:
+    """Return the sum with simpler facts about the same attributes, as long as its error is at most a number."""
     facts = solution.facts
     for fact in solution.facts:
         others = tuple(j for j in facts if j != fact)
@@ -138,7 +139,7 @@ def _simplest(moments: Moments, solution: Solution) -> Solution:
             facts = tuple(sorted((*others, int(same[fits[0]]))))
     effects, objective = fit(moments, facts)
     effects.setflags(write=False)
-    status = Status.PROVEN if is_proven else solution.status
+    status = Status.PROVEN if solution.gap <= TIE * moments.variance else solution.status
     return Solution(facts, effects, objective, min(solution.lower_bound, objective), status, solution.n_nodes)
 
 
@@ -154,8 +155,9 @@ def _attributes(moments: Moments, solution: Solution) -> frozenset[int]:
     return frozenset(moments.candidates.groups[list(solution.facts)].tolist())
 
 
-def _deadline(limits: Limits) -> float:
-    return np.inf if limits.time_limit is None else time.perf_counter() + limits.time_limit
+def _started(limits: Limits | None) -> tuple[Limits, float]:
+    limits = limits or Limits()
+    return limits, math.inf if limits.time_limit is None else time.perf_counter() + limits.time_limit
 
 
 def _left(limits: Limits, deadline: float) -> Limits:

@@ -23,6 +23,7 @@ from anchorline.next.facts import Candidates
 _RIDGE = 0.03  # of the mean variance of a bound: nearly least squares would follow the noise of rare cells
 _PILOT_VIEWS = 64  # more attributes hardly sharpen the moments of the few that are stated
 _ROWS_PER_VIEW = 40  # rows that a view of the pilot needs, so that the pilot does not follow the noise
+_BEYOND = 2.0  # standard deviations by which a view of the pilot must exceed chance, or it would follow the noise
 _PASSES = 12
 _SETTLED = 1e-3  # a pass that changes the pilot by less than this share of the drops' size ends it
 _BLOCK = 2**18  # numbers that are summed at once, to bound memory
@@ -260,8 +261,9 @@ def _views_that_matter(candidates: Candidates, cells: np.ndarray, centered: np.n
     squares = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0)
     view_of = np.repeat(np.arange(len(candidates.attributes)), np.diff(candidates.starts))
     explained = np.bincount(view_of, squares, minlength=len(candidates.attributes))
-    degrees = np.bincount(view_of, counts > 0, minlength=len(candidates.attributes)) - 1
-    beyond = explained - degrees * float(centered @ centered) / max(n - 1, 1)
+    degrees = np.bincount(view_of, counts > 0, minlength=len(candidates.attributes)) - 1.0
+    by_chance = degrees + _BEYOND * np.sqrt(2.0 * degrees)  # chi square: mean and deviations
+    beyond = explained - by_chance * float(centered @ centered) / max(n - 1, 1)
     most = min(_PILOT_VIEWS, n // _ROWS_PER_VIEW)
     taken: dict[int, int] = {}
     for view in np.argsort(-beyond, kind="stable")[: 4 * most].tolist():

@@ -396,7 +396,7 @@ class _Search:
             root = self.start_sampled(root)
         self.push(self.floor, _Node((), root))
         while self.queue:
-            if self.n_nodes and (self.effort >= self.limits.node_limit or self.is_over()):
+            if (self.is_over() or self.effort >= self.limits.node_limit) and self.n_nodes:  # at least the root
                 self.is_complete = False
                 return
             bound, _, node = heapq.heappop(self.queue)
