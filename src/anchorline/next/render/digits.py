@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 _LARGE, _SMALL = 12, -6  # powers of ten from and below which numbers share an exponent
+_NEGLIGIBLE = 1e-7  # of a total: smaller parts have no digits of their own
 _MORE = 2  # decimals that small parts may add to those of the largest
 _SIDES = 6  # decimals that show on which side of a threshold a total lies
 _ROUNDING = 1e-9  # of a percent
@@ -86,7 +87,7 @@ def _decimals(values: Sequence[float], is_probability: bool) -> int:
     alone = (
         0.1 if is_probability else abs(total) / 10
     )  # a number alone has three digits, a probability two decimals
-    largest = max(map(abs, parts), default=alone)
+    largest = max(max(map(abs, parts), default=alone), _NEGLIGIBLE * abs(total))
     decimals = max(2 if is_probability else 0, 1 - _power(largest or 1.0))
     needed = max([decimals, *(-_power(value) for value in values if abs(value) > 1e-6 * largest)])
     decimals = min(needed, decimals + _MORE)

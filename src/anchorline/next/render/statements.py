@@ -64,12 +64,12 @@ _OF_ONE = {
     Verdict.UNDECIDED: "Whether this {fact} explains it is undecided",
 }
 _NOTES = {  # by code of a finding, the gravest first; about one column, and about several
-    "target": ("{0} may be the outcome itself.", "{0} may be the outcome itself."),
-    "target-copy": ("{0} determines the outcome in the table.", "{0} determine the outcome in the table."),
-    "target-leak": ("{0} may be known only after the outcome.", "{0} may be known only after the outcome."),
+    "target": ("{0} may be the outcome.", "{0} may be the outcome."),
+    "target-copy": ("{0} determines the outcome.", "{0} determine the outcome."),
+    "target-leak": ("{0} may follow the outcome.", "{0} may follow the outcome."),
     "id": ("{0} may only identify rows.", "{0} may only identify rows."),
-    "scale": ("{0} may have another scale than the model's.", "{0} may have other scales than the model's."),
-    "lost-missing": ("{0} may have a code for missing values.", "{0} may have codes for missing values."),
+    "scale": ("{0} may have another scale.", "{0} may have other scales."),
+    "lost-missing": ("{0} may code missing values.", "{0} may code missing values."),
     "lost-type": ("{0} holds numbers or dates as texts.", "{0} hold numbers or dates as texts."),
     "indicators": ("{0} may be one part of a category.", "{0} may be parts of a category."),
     "dependent-columns": (
@@ -219,7 +219,7 @@ def value_text(value: Any, column: str = "", *, is_bound: bool = False) -> str:
 def _own(fact: Fact) -> str:
     """Return the instance's own value as it stands beside a bound."""
     if isinstance(fact.value, str):
-        return date_text(fact.value, fact.low or fact.high or "")
+        return date_text(shown(fact.value), shown(fact.low or fact.high or ""))
     return own_number(fact.value, fact.low, fact.high, fact.column)
 
 
@@ -241,7 +241,7 @@ def _decided(explanation: Explanation) -> str:
             else f"not {shown(output.name)}"
         )
     unit = f" {shown(output.unit)}" if output.unit else ""
-    return f"{'at or above' if is_above else 'below'} {exact_number(output.threshold)}{unit}"
+    return f"{'at least' if is_above else 'below'} {exact_number(output.threshold)}{unit}"
 
 
 def _contrast(explanation: Explanation) -> tuple[str, str] | None:
@@ -256,7 +256,7 @@ def _decision(explanation: Explanation, words: Words, digits: PrintedSum) -> Sta
     if words.is_number:
         return Statement("decision", f"Model's {words.output}: {digits.total}{words.unit}.", figures)
     if output.kind == "label":
-        text = f"Model's decision: {words.decision} (counts 1, other labels 0)."
+        text = f"Model's decision: {words.decision} (1; others 0)."
         return Statement("decision", text, figures)
     text = f"Model's decision: {words.decision}, {words.output} = {digits.total}{words.unit}"
     if output.is_probability and output.threshold is not None and output.threshold != 0.5:
@@ -375,19 +375,15 @@ def _rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
     rows, n_rows = explanation.rows, explanation.space.get("n_rows")
     if rows is None or rows.alike is None or words.is_number:
         return
-    with_facts = f"with {words.them}" + (
-        f" among {rows.looked_at:,}" if isinstance(n_rows, int) and rows.looked_at < n_rows else ""
-    )
+    row = "sampled row" if isinstance(n_rows, int) and rows.looked_at < n_rows else "table row"
     it = "this decision" if words.is_one else "it"
     if rows.with_facts == 0:
-        text = (
-            f"No table row has {words.them}." if "among" not in with_facts else f"No row {with_facts} was found."
-        )
+        text = f"No {row} has {words.them}."
     elif rows.with_facts == 1:
-        text = f"The one table row {with_facts} {'gets' if rows.alike else 'does not get'} {it} from the model."
+        text = f"The one {row} with {words.them} {'gets' if rows.alike else 'does not get'} {it} from the model."
     else:
         alike = "all" if rows.alike == rows.with_facts else "none" if not rows.alike else f"{rows.alike:,}"
-        text = f"Of {rows.with_facts:,} table rows {with_facts}, {alike} get {it} from the model."
+        text = f"Of {rows.with_facts:,} {row}s with {words.them}, {alike} get {it} from the model."
     yield Statement("rows", text, asdict(rows))
 
 
@@ -414,7 +410,7 @@ def _notes(explanation: Explanation) -> Iterator[Statement]:
         named = [column for column in columns if column in stated]
         if named:
             text = _NOTES[code][len(named) > 1].format(_listed([shown(column) for column in named]))
-            yield Statement("note", f"Note: {text}", {"code": code, "columns": named})
+            yield Statement("note", text, {"code": code, "columns": named})
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -53,7 +53,7 @@ def rows_of(explanation: Explanation) -> tuple[tuple[str, str], ...]:
 def words_beside_facts(explanation: Explanation) -> int:
     """Return the number of words of `text_of` outside the lines of facts, numbers included.
 
-    Names from data are not counted: those of classes, outputs and columns.
+    Names from data are not counted: those of classes, outputs and their units, and columns.
     """
     statements = say.statements_of(_with_placeholders(explanation))
     texts = " ".join(f"{each.amount} {each.text}" for each in statements if each.kind != "fact")
@@ -75,6 +75,7 @@ def _with_placeholders(explanation: Explanation) -> Explanation:
         output=replace(
             output,
             name="f(x)" if output.name == "f(x)" else _NAME,
+            unit=output.unit and _NAME,
             decision=named(output.decision),
             classes=None if output.classes is None else tuple(map(named, output.classes)),
             runner_up=None if output.runner_up is None else (_NAME, output.runner_up[1]),
