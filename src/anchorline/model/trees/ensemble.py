@@ -159,7 +159,7 @@ class Ensemble:
 
     @cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
-        """All categories of the sets, sorted, and pairs of a set and the place of a category, as one number each."""
+        """All categories of the sets, sorted, and pairs of a set and the place of a category, as numbers."""
         members = np.concatenate(self.categories)
         owners = np.repeat(np.arange(len(self.categories)), [len(part) for part in self.categories])
         known = np.unique(members)
