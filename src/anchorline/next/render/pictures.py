@@ -4,6 +4,7 @@ Blue and solid adds, orange and hatched subtracts, so that a picture can be read
 are `statements`.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -28,10 +29,13 @@ _PLUS_STYLE: dict[str, Any] = {"facecolor": PLUS, "edgecolor": PLUS, "linewidth"
 _MINUS_STYLE: dict[str, Any] = {"facecolor": "#F6CDB0", "edgecolor": MINUS, "linewidth": 0.8, "hatch": "////"}
 _PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # $, \ and _ in a name are not commands
 _WIDTH = 8.0  # inches of a new figure
-_NAME_CELLS, _NAME_LINES = 34, 3
+_NAME_CELLS, _NAME_LINES = 38, 3
 _FONT, _SMALLEST_FONT, _LINE = 10.0, 5.5, 1.25  # points, points, and height of a line per font size
 _CELL, _BOLD_CELL = 0.56, 0.68  # width of a letter, and of a bold letter, per font size
 _BEFORE_LAYOUT = 0.775  # share of their place that axes fill before a layout makes room for names
+# The last letter of a name in Hebrew, Arabic or another script that runs from right to left.
+_RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+_NAME_END = re.compile(rf"[{_RIGHT_TO_LEFT}](?=\s*(?:[^{_RIGHT_TO_LEFT}\s]|$))")
 _GAP, _REST = 0.04, (201, 196, 224)  # between two images, per width of one; a color that gray images lack
 
 
@@ -78,7 +82,7 @@ def plot_frontier(frontier: FrontierLike, ax: "Axes | None" = None) -> "Axes":
     ax.set_xticks(ks)
     ax.set_xlabel("number of facts")
     _reduce(ax, "y")
-    _headline(ax, "", [CAPTIONS["holds" if is_share else "fit"]])
+    _headline(ax, "How many facts are needed?", [CAPTIONS["holds" if is_share else "fit"]])
     return ax
 
 
@@ -86,11 +90,13 @@ def _axes(ax: "Axes | None", height: float) -> "Axes":
     """Return the given axes, or those of a new figure of this height in inches."""
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415  optional
+        from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415
     except ImportError as error:
         raise MissingDependencyError.for_package("matplotlib", "plot") from error
     if ax is not None:
         return ax
-    return plt.subplots(figsize=(_WIDTH, height), layout="constrained")[1]
+    margins = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)  # inches
+    return plt.subplots(figsize=(_WIDTH, height), layout=margins)[1]
 
 
 def _draw_sum(explanation: Explanation, ax: "Axes | None", *, is_waterfall: bool) -> "Axes":
@@ -242,7 +248,7 @@ def _headline(ax: "Axes", title: str, lines: Sequence[str], names: Sequence[str]
     widest = max((cell_width(line) for name in names for line in name.split("\n")), default=4)
     width = max(0.3 * _slot(ax)[0], _slot(ax)[0] - widest * _CELL * _FONT - 2 * _FONT)
     below = wrap(" ".join(lines), int(width / (_CELL * 9)), max_lines=5)
-    above = wrap(title, int(width / (_BOLD_CELL * 12)), max_lines=3) if title else []
+    above = wrap(title, int(width / (_BOLD_CELL * 12)), max_lines=3)
     pad = 10 + 9 * _LINE * len(below)
     ax.set_title(_left_to_right("\n".join(above)), loc="left", fontsize=12, fontweight="bold", pad=pad, **_PLAIN)
     place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
@@ -250,8 +256,11 @@ def _headline(ax: "Axes", title: str, lines: Sequence[str], names: Sequence[str]
 
 
 def _left_to_right(text: str) -> str:
-    """Return lines that run from left to right, although they may begin with a name that does not."""
-    return text if text.isascii() else "\n".join(f"\N{LEFT-TO-RIGHT MARK}{line}" for line in text.split("\n"))
+    """Return lines that run from left to right; a name in them that does not is isolated by invisible marks."""
+    if text.isascii():
+        return text
+    lines = _NAME_END.sub("\\g<0>\N{LEFT-TO-RIGHT MARK}", text).split("\n")
+    return "\n".join(f"\N{LEFT-TO-RIGHT MARK}{line}" for line in lines)
 
 
 def _minus(number: str) -> str:
