@@ -276,7 +276,7 @@ PRINTED = {
             output=CONTRAST, prediction=-0.3, facts=(OWNER,), contributions=[-0.4], fit=fit(0.7, 0.1), rows=None
         ),
         """
-        Model's decision: b rather than a, difference = -0.30. This fact explains it:
+        Model's decision: b rather than a, a minus b = -0.30. This fact explains it:
            0.10  start: about the average altered copy
           -0.40  owner = False
         With this fact, at least 98% of copies get this decision; with or without it, 64%.
@@ -388,8 +388,7 @@ All limits hold together with 95% confidence.
 Proven for the copies of the search: among 412 candidates, no sum of as many facts fits better by more than 1% of \
 the variance.
   As good within 1%: 0.62 start, +0.20 income < 39,000, +0.15 debt >= 7,000.
-The model was asked about 2,000 copies to find the facts, and about 3,000 to measure them: 5,001 answers with the \
-case itself.
+Copies shown to the model: 2,000 to find the facts, 3,000 to measure them; 5,001 answers with the case itself.
 income is closely related to other columns, but altered separately.
 Settings: k 4, sigma 1.0, queries auto, seed 0, alternatives 0, confidence 0.95.
 Versions: anchorline 0.2.0.
@@ -427,12 +426,15 @@ def test_details_say_how_we_know():
         ),
         (
             {"queries": Queries(0, 3000, 6002, True, "leaves")},
-            "found from the leaves of the model's trees, without asking it. It was asked about 3,000 copies to "
-            "measure them: 6,002 answers with the case itself. Its scores do not determine its decisions, so both "
+            "found from the leaves of the model's trees, without asking it. Copies shown to the model: 3,000 to "
+            "measure them; 6,002 answers with the case itself. Its scores do not determine its decisions, so both "
             "were asked, and both count.",
         ),
         ({"queries": Queries(0, 3000, 3001, False, "leaves")}, "Proven for the model's trees: among 412"),
-        ({"queries": Queries(64, 0, 65, False, "listed")}, "about all 64 copies to find the facts: 65 answers"),
+        (
+            {"queries": Queries(64, 0, 65, False, "listed")},
+            "the model: all 64 to find the facts; 65 answers",
+        ),
         ({"facts": (), "contributions": [], "holds": None}, "No facts are stated: among 412 candidates, none"),
         ({"space": TABLE | {"neighbors": "realistic"}}, "replaced by those of one row of the table that is like"),
         ({"space": TABLE | {"reference": True}}, "by those of random rows of the reference."),

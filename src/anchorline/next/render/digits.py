@@ -9,6 +9,7 @@ from fractions import Fraction
 
 _LARGE, _SMALL = 12, -6  # powers of ten from and below which numbers share an exponent
 _NEGLIGIBLE = 1e-7  # of a total: smaller parts have no digits of their own
+_LARGE_PART = 0.05  # of a probability, whose two decimals say enough
 _MORE = 2  # decimals that small parts may add to those of the largest
 _SIDES = 6  # decimals that show on which side of a threshold a total lies
 _ROUNDING = 1e-9  # of a percent
@@ -40,10 +41,10 @@ def printed_sum(
 ) -> PrintedSum:
     """Round a sum for readers: one number of decimals, and the printed numbers add up digit for digit.
 
-    The largest contribution has two digits. Parts that would be printed as zero, and probabilities that would be
-    printed as 0 or 1, add up to two decimals. A total beside a threshold (``line``) has the decimals that show on
-    which side of it it lies. Every number is rounded to the nearest unit; the units that are then
-    missing go to the numbers that rounding changed most.
+    The largest contribution has two digits, or two decimals if it is a probability of at least 0.05. Parts that
+    would be printed as zero, and probabilities that would be printed as 0 or 1, add up to two decimals. A total
+    beside a threshold (``line``) has the decimals that show on which side it lies. Every number is rounded to
+    the nearest unit; the units that are then missing go to the numbers that rounding changed most.
 
     >>> printed_sum([0.182, 0.157, -0.031], 0.614, 0.922, is_probability=True)
     PrintedSum(base='0.61', contributions=('+0.18', '+0.16', '-0.03'), total='0.92', decimals=2, shift=0)
@@ -89,6 +90,8 @@ def _decimals(values: Sequence[float], is_probability: bool) -> int:
     )  # a number alone has three digits, a probability two decimals
     largest = max(max(map(abs, parts), default=alone), _NEGLIGIBLE * abs(total))
     decimals = max(2 if is_probability else 0, 1 - _power(largest or 1.0))
+    if is_probability and largest >= _LARGE_PART:
+        decimals = 2
     needed = max([decimals, *(-_power(value) for value in values if abs(value) > 1e-6 * largest)])
     decimals = min(needed, decimals + _MORE)
     while is_probability and 0 < total < 1 and round(total, decimals) in (0, 1) and decimals < 4:

@@ -139,8 +139,9 @@ class Words:
         self.decision = _decided(explanation)
         name = "output" if output.name == "f(x)" else shown(output.name)
         is_score = output.kind == "class" and not output.is_probability
-        if _contrast(explanation) is not None:
-            self.output, self.noun = "difference", "difference"
+        contrast = _contrast(explanation)
+        if contrast is not None:
+            self.output, self.noun = f"{contrast[0]} minus {contrast[1]}", "difference"
         elif output.is_probability:
             self.output, self.noun = f"P({name})", "probability"
         elif output.kind == "label":
@@ -265,8 +266,9 @@ def _decision(explanation: Explanation, words: Words, digits: PrintedSum) -> Sta
         text += f" (threshold {printed if is_exact else exact_number(output.threshold)})"
     if output.runner_up is not None:
         label, score = output.runner_up
-        text += f", next: {shown(label)} {digits.number(score)}"
         figures["runner_up"] = output.runner_up
+        if any(digit in "123456789" for digit in digits.number(score)):  # 0.00 is not worth a name
+            text += f", next: {shown(label)} {digits.number(score)}"
     return Statement("decision", f"{text}.", figures)
 
 
@@ -568,15 +570,13 @@ def _proof(explanation: Explanation, words: Words) -> Statement:
 
 def _queries(explanation: Explanation, words: Words) -> Statement:
     queries = explanation.queries
-    find = f"{queries.searched:,} copies to find the {words.facts}"
     measure = f"{queries.measured:,} to measure them"
+    text = f"Copies shown to the model: {'all ' * (queries.source == 'listed')}{queries.searched:,} to find the "
+    text += f"{words.facts}" + (f", {measure}" if queries.measured else "")
     if queries.source == "leaves":
         text = f"The {words.facts} were found from the leaves of the model's trees, without asking it. "
-        text += f"It was asked about {queries.measured:,} copies to measure them"
-    else:
-        every = "all " * (queries.source == "listed")
-        text = f"The model was asked about {every}{find}" + (f", and about {measure}" if queries.measured else "")
-    text += f": {queries.total:,} answers with the case itself."
+        text += f"Copies shown to the model: {measure}"
+    text += f"; {queries.total:,} answers with the case itself."
     if queries.asks_twice:
         text += " Its scores do not determine its decisions, so both were asked, and both count."
     return Statement("queries", text, asdict(queries))
@@ -607,7 +607,7 @@ CAPTIONS = {  # of pictures, by the kind of space
     "sum": "The numbers add up exactly. Solid bars add; hollow bars subtract.",
     "text": "A straight underline adds; a wavy one subtracts. Small numbers are contributions.",
     "long": "The text is shortened to the surroundings of its marked words.",
-    "image": "Shaded regions add; hatched ones with a dashed outline subtract. Right: these regions alone.",
+    "image": "Shaded regions add; hatched ones with a dashed outline subtract. The second picture has only these.",
     "signal": "Shaded stretches add; those with a dashed outline subtract. Numbers are contributions.",
     "holds": "Share of copies with the facts that get this decision, over the number of facts; shaded: limits.",
     "fit": "Share of the differences that the sum explains (R2), over the number of facts; shaded: limits.",
