@@ -19,7 +19,7 @@ from anchorline.batch.partition import Work, rows_of
 from anchorline.batch.run import RunOptions, run_batch
 from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table
-from benchmarks.engine import Stopwatch
+from benchmarks.tasks import Stopwatch
 
 DIMENSIONS = (20, 50, 200)
 SIZES = (1_000, 10_000, 100_000)

@@ -13,7 +13,7 @@ import numpy as np
 from anchorline.compat.lime_text import LimeTextExplainer as OurTextExplainer
 from anchorline.explainer import Explainer
 from anchorline.spaces.image import Image
-from benchmarks.engine import Stopwatch
+from benchmarks.tasks import Stopwatch
 
 K = 5  # terms; of LIME, 4 features and an intercept
 N_TEXTS, N_PIECES = 30, 24  # per size

@@ -14,7 +14,7 @@ import numpy as np
 from anchorline.explainer import Explainer
 from anchorline.optimize import Status
 from anchorline.spaces.hypercube import Hypercube
-from benchmarks.tasks import Benchmark
+from benchmarks.tasks import Benchmark, Stopwatch
 
 PAPER = {"k": 5, "sigma": 1.0, "n_samples": 5000}
 BEYOND = tuple({"k": 8, "sigma": sigma, "n_samples": m} for sigma in (0.0, 2.0, 3.0) for m in (1000, 20_000))
@@ -23,27 +23,6 @@ NEARBY = (
     *({"k": 5, "sigma": sigma, "n_samples": 5000} for sigma in (0.0, 2.0, 3.0)),
     *({"k": 5, "sigma": 1.0, "n_samples": m} for m in (1000, 20_000)),
 )
-
-
-class Stopwatch:
-    """A model that measures its own time and counts its rows.
-
-    The attribute that holds the model is private, because an explainer would call a public ``predict`` directly,
-    without the time measurement.
-    """
-
-    def __init__(
-        self, predict: Callable[[np.ndarray], np.ndarray], clock: Callable[[], float] = time.perf_counter
-    ) -> None:
-        self._predict, self._clock, self.seconds, self.n_rows = predict, clock, 0.0, 0
-
-    def __call__(self, rows: np.ndarray) -> np.ndarray:
-        """Predict, and add the time and the rows to the totals."""
-        start = self._clock()
-        answer = self._predict(rows)
-        self.seconds += self._clock() - start
-        self.n_rows += len(rows)
-        return answer
 
 
 def proofs(

@@ -13,10 +13,9 @@ from anchorline.explainer import Explainer
 from anchorline.spaces.options import NEIGHBORS
 from anchorline.spaces.table import Table
 from benchmarks.datasets import available
-from benchmarks.engine import Stopwatch
-from benchmarks.realism import made_up
-from benchmarks.tasks import SEED
 from benchmarks.models import fitted_model
+from benchmarks.realism import made_up
+from benchmarks.tasks import SEED, Stopwatch
 
 K = 5
 N_ROWS = 10

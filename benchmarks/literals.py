@@ -19,9 +19,8 @@ from anchorline.settings import Settings
 from anchorline.spaces.table import Table
 from benchmarks.batch import boosted
 from benchmarks.datasets import available, read_dataset
-from benchmarks.engine import Stopwatch
-from benchmarks.tasks import SEED
 from benchmarks.models import fitted_model
+from benchmarks.tasks import SEED, Stopwatch
 
 KINDS = ("intervals", "bounds", "thresholds")  # compared with the first
 MODELS = ("boosting", "forest")

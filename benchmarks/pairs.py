@@ -18,8 +18,8 @@ from anchorline.result.explanation import Explanation
 from anchorline.spaces.hypercube import Hypercube
 from anchorline.spaces.table import Table
 from benchmarks.datasets import available
-from benchmarks.tasks import CACHE, SEED, load_benchmark
 from benchmarks.models import fitted_model
+from benchmarks.tasks import CACHE, SEED, load_benchmark
 
 N_ROWS = 5
 N_FRESH = 20_000

@@ -15,7 +15,6 @@ from anchorline.explainer import Explainer
 from anchorline.settings import Settings
 from anchorline.spaces.hypercube import Hypercube
 from benchmarks.datasets import PUBLISHED, require_any
-from benchmarks.engine import Stopwatch
 from benchmarks.experiments.explainers import (
     N_BACKGROUND,
     largest_indices,
@@ -26,7 +25,7 @@ from benchmarks.experiments.explainers import (
 from benchmarks.needs import PEERS, READING, require
 from benchmarks.relevance import relevance_error
 from benchmarks.report import write_json, write_page
-from benchmarks.tasks import CACHE, SEED, Benchmark, load_benchmarks
+from benchmarks.tasks import CACHE, SEED, Benchmark, Stopwatch, load_benchmarks
 
 K = 5
 Competitor = Callable[[Callable[[np.ndarray], np.ndarray]], np.ndarray]  # from a model to contributions (d,)

@@ -24,9 +24,9 @@ from anchorline.optimize import Status
 from anchorline.spaces.hypercube import Hypercube
 from anchorline.spaces.table import Table
 from benchmarks import peers
-from benchmarks.engine import Stopwatch, import_time
+from benchmarks.engine import import_time
 from benchmarks.needs import require
-from benchmarks.tasks import SEED, load_benchmark, load_tanh
+from benchmarks.tasks import SEED, Stopwatch, load_benchmark, load_tanh
 
 Row = dict[str, Any]
 
@@ -154,8 +154,7 @@ _WIDE = """
 import json, time
 from anchorline.explainer import Explainer
 from anchorline.spaces.hypercube import Hypercube
-from benchmarks.engine import Stopwatch
-from benchmarks.tasks import load_tanh
+from benchmarks.tasks import Stopwatch, load_tanh
 task = load_tanh(dimension=10_000)
 rows, proven, outside = {n}, 0, []
 def peak():

@@ -14,8 +14,7 @@ from anchorline.model.outputs import resolve
 from anchorline.optimize import Status
 from anchorline.spaces.table import Table
 from benchmarks.datasets import Dataset, available, read_dataset
-from benchmarks.engine import Stopwatch
-from benchmarks.tasks import N_INSTANCES, SEED
+from benchmarks.tasks import N_INSTANCES, SEED, Stopwatch
 
 TABLES = (179, 40536, 42352, 44024, 46328, 29)  # adult, speed dating, student, California, Seoul, credit approval
 K = 5

@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from anchorline.errors import ParameterError
-from anchorline.spaces.binarizer import Binarizer
+from anchorline.paper import Binarizer
 from benchmarks.datasets import Dataset, Kind, available, load_dataset, published, source_digest
 
 SEED = 48
@@ -110,6 +110,27 @@ class Benchmark:
                 f"{self.name}: instances of shape {instances.shape} and {len(self.names)} names; "
                 f"needed dimension {self.dimension} in both."
             )
+
+
+class Stopwatch:
+    """A model that measures its own time and counts its rows.
+
+    The attribute that holds the model is private, because an explainer would call a public ``predict`` directly,
+    without the time measurement.
+    """
+
+    def __init__(
+        self, predict: Callable[[np.ndarray], np.ndarray], clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._predict, self._clock, self.seconds, self.n_rows = predict, clock, 0.0, 0
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """Predict, and add the time and the rows to the totals."""
+        start = self._clock()
+        answer = self._predict(rows)
+        self.seconds += self._clock() - start
+        self.n_rows += len(rows)
+        return answer
 
 
 def load_benchmark(

@@ -19,8 +19,8 @@ from anchorline.search.sampling import cancelling_event
 from anchorline.settings import Settings
 from anchorline.spaces.table import Table
 from benchmarks.datasets import available
-from benchmarks.tasks import SEED
 from benchmarks.models import fitted_model
+from benchmarks.tasks import SEED
 
 K = 5
 DIMENSIONS = (15, 50, 200)

@@ -72,7 +72,7 @@ def ratio_classification(results: Results, protocol: str) -> Finding:
 def lemma_holds(results: Results, protocol: str) -> Finding:
     """Compare R / F of every task with the lemma's factor for the number of its literals."""
     worst, n_broken, n = 0.0, 0, 0
-    for name in ("iht", "exact", "direct"):
+    for name in ("iht", "exact"):
         rows = results.method(name, protocol)
         factor = (1 + np.exp(-rows["sigma"])) ** rows["n_literals"]
         ratio = _ratio(rows["relevance"], rows["fidelity"])

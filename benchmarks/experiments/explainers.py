@@ -6,24 +6,15 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from anchorline.explainer import Explainer
-from anchorline.optimize import Problem, solve
-from anchorline.optimize.evidence import Evidence
-from anchorline.optimize.mip.base import import_backend
-from anchorline.optimize.rows import SampleRows
-from anchorline.search.case import Case
-from anchorline.search.investigate import gather, pose
-from anchorline.settings import Settings
-from anchorline.spaces.hypercube import Hypercube
-from benchmarks.engine import Stopwatch
+from anchorline.paper import Evidence, Neighborhood, Problem, Sample, iht_step, solve
+from anchorline.paper.mip import import_backend
 from benchmarks.experiments.maple import fit_maple
 from benchmarks.experiments.protocol import MAX_LITERALS, NON_ZERO, TIME_LIMIT, Setting
-from benchmarks.tasks import Benchmark
+from benchmarks.tasks import Benchmark, Stopwatch
 
 N_BACKGROUND = 20  # background rows of KernelSHAP; two of a thousand literals are not flipped in any of them
 SLISE_EPSILON = 0.1  # the error that SLISE tolerates, which has no default: 5% of the output's range
@@ -31,39 +22,30 @@ SLISE_EPSILON = 0.1  # the error that SLISE tolerates, which has no default: 5% 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One instance, and the sample of neighbors that all explainers share."""
+    """One instance, the sample of neighbors that all explainers share, and its problem, with the paper's box."""
 
     benchmark: Benchmark
     instance: np.ndarray
     setting: Setting
     seed: int
-    case: Case
-    evidence: Evidence
-    rows: SampleRows
+    around: Neighborhood
+    sample: Sample
+    problem: Problem
     sample_seconds: float
 
     @classmethod
     def from_benchmark(cls, benchmark: Benchmark, instance: np.ndarray, setting: Setting, seed: int) -> "Task":
         """Draw the sample and query the model about it."""
-        settings = Settings.from_keywords(
-            k=setting.k, sigma=setting.sigma, n_samples=setting.m, sampling="draw", seed=seed
-        )
-        case = Explainer(benchmark.predict, Hypercube()).prepare(instance, settings)
+        around = Neighborhood(benchmark.predict, instance, setting.sigma, seed)
         start = time.perf_counter()
-        evidence, rows = gather(case, case.stream("search", setting.m), keep=True)
-        assert rows is not None  # kept
-        seconds = time.perf_counter() - start
-        return cls(benchmark, instance, setting, seed, case, evidence, rows, seconds)
+        sample = around.sample(setting.m)
+        problem = Problem(Evidence.from_sample(sample.flips, sample.drops), setting.k, around.prediction)
+        return cls(benchmark, instance, setting, seed, around, sample, problem, time.perf_counter() - start)
 
-    @cached_property
-    def problem(self) -> Problem:
-        """The sample as an optimization problem, with the paper's box."""
-        return pose(self.case, self.evidence)
-
-    @cached_property
+    @property
     def flips(self) -> np.ndarray:
         """The sample, (m, d) booleans."""
-        return self.rows.flips
+        return self.sample.flips
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -73,12 +55,12 @@ class Task:
     @property
     def outputs(self) -> np.ndarray:
         """The model's outputs for the neighbors, (m,)."""
-        return np.asarray(self.prediction - 2 * self.rows.drops)
+        return np.asarray(self.prediction - 2 * self.sample.drops)
 
     @property
     def prediction(self) -> float:
         """The model's output for the instance."""
-        return self.case.predictor.scaled_prediction
+        return self.around.prediction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,11 +103,6 @@ def can_solve(method: str, n_literals: int) -> bool:
     return n_literals <= MAX_LITERALS.get(method, n_literals)
 
 
-def iht_step(sigma: float) -> float:
-    r"""Return the paper's step size, :math:`\tfrac{18}{19}\cosh^2(\sigma/2)`."""
-    return 18 / 19 * math.cosh(sigma / 2) ** 2
-
-
 def _by_solver(name: str, **limits: Any) -> Method:
     def run(task: Task) -> dict[str, Answer]:
         steps: dict[str, Any] = {"step": iht_step(task.setting.sigma)} if name == "iht" else {}
@@ -134,21 +111,6 @@ def _by_solver(name: str, **limits: Any) -> Method:
         return {name: Answer(solution.contributions, solution.intercept, status, bound, solution.n_nodes)}
 
     return run
-
-
-def _direct(task: Task) -> dict[str, Answer]:
-    """Optimize relevance directly, with 20,000 neighbors of its own, and 10,000 to choose."""
-    setting = task.setting
-    e = Explainer(task.benchmark.predict, Hypercube()).explain(
-        task.instance,
-        objective="relevance",
-        k=setting.k,
-        sigma=setting.sigma,
-        sampling="draw",
-        n_certify=0,
-        seed=task.seed,
-    )
-    return {"direct": Answer(e.contributions, e.intercept, e.certificate.status.name)}
 
 
 def _lime(task: Task) -> dict[str, Answer]:
@@ -268,7 +230,6 @@ METHODS: dict[str, Method] = {
     "exact": _by_solver("exact", time_limit=TIME_LIMIT),
     "iht": _by_solver("iht"),
     "relaxation": _by_solver("relaxation"),
-    "direct": _direct,
     "lime": _lime,
     "maple": _maple,
     "gurobi": _by_solver("gurobi", time_limit=TIME_LIMIT),

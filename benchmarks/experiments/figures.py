@@ -33,7 +33,6 @@ STYLES = {
     "scip": Style("SCIP", "#000000", "x", ":"),
     "gurobi": Style("Gurobi", "#7F7F7F", "+", "--"),
     "shap": Style("KernelSHAP", "#E69F00", "v", "-."),
-    "direct": Style("direct relevance", "#56B4E9", "P", "-"),
 }
 FAMILIES = (("classification", "Classification"), ("regression", "Regression"))
 _CLOSED = 1e-4  # closed gaps are drawn at this height in the figure of the search

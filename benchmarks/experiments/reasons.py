@@ -36,8 +36,6 @@ CHOICES: tuple[str, ...] = (
     "converted to the linear function that has them as Shapley values, both unchanged (the dropped values are "
     "then missing from the sum) and re-anchored. SLISE runs with epsilon = 0.1 and its default settings "
     "otherwise.",
-    "Direct relevance draws 20,000 neighbors and 10,000 more to choose, which is more than the m = 5000 of the "
-    "other methods.",
     "Standard deviations are over instances, with n - 1. Folds are shuffled (seed 48). A term counts if it is "
     "above 1e-5. Anchoring is violated above 1e-3. Relevance is not measured for sums of more than 20 literals.",
     "IHT runs on one CPU core, for at most 5,000 iterations, and stops when no contribution moves by more than "

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.optimize import solve
+from anchorline.paper import iht_step, solve
 from benchmarks.datasets import load_dataset
-from benchmarks.experiments.explainers import Task, ask, can_solve, iht_step
+from benchmarks.experiments.explainers import Task, ask, can_solve
 from benchmarks.experiments.metrics import Evaluator
 from benchmarks.experiments.protocol import GROUPS, SWEEPS, SYNTHETIC_ID, Setting, Unit, dataset_name
 from benchmarks.tasks import (

@@ -16,7 +16,6 @@ LABELS = {
     "exact": "exact (ours)",
     "iht": "IHT",
     "relaxation": "relaxation",
-    "direct": "direct relevance (ours)",
     "lime": "LIME",
     "maple": "MAPLE",
     "gurobi": "Gurobi",
@@ -191,15 +190,14 @@ def admissibility_table(results: Results, protocol: str) -> Table:
 
 def relevance_table(results: Results, protocol: str) -> Table:
     """Return the relevance error of every sparse explainer."""
-    names = ("exact", "direct", "iht", "lime", "shap", "slise anchored")
+    names = ("exact", "iht", "lime", "shap", "slise anchored")
     shared = results.shared_by(names, protocol)  # in an unfinished run, some methods have fewer instances
     return Table(
         f"relevance-{protocol}",
         f"Relevance error of every sparse explainer, protocol {protocol}",
-        "k = 5, sigma = 1. Exact, IHT and SLISE share 5000 neighbors, LIME draws its own 5000, direct relevance "
-        "draws 20,000 and 10,000 to choose, and KernelSHAP 20 (2 d + 2048). Re-anchoring does not change the "
-        "value of KernelSHAP, because it depends only on the literals. Means are over the instances that all of "
-        "them explained.",
+        "k = 5, sigma = 1. Exact, IHT and SLISE share 5000 neighbors, LIME draws its own 5000, and KernelSHAP 20 "
+        "(2 d + 2048). Re-anchoring does not change the value of KernelSHAP, because it depends only on the "
+        "literals. Means are over the instances that all of them explained.",
         ("Data set", *(LABELS[name] for name in names)),
         tuple(
             (row.name, *(_mean(shared, name, "relevance", protocol, row.id, None) for name in names))
@@ -211,12 +209,12 @@ def relevance_table(results: Results, protocol: str) -> Table:
 
 def runtime_table(results: Results, protocol: str) -> Table:
     """Return the seconds per explanation."""
-    names = ("exact", "iht", "direct", "relaxation", "gurobi", "scip", "lime", "maple", "shap", "slise")
+    names = ("exact", "iht", "relaxation", "gurobi", "scip", "lime", "maple", "shap", "slise")
     return Table(
         f"runtime-{protocol}",
         f"Seconds per explanation, protocol {protocol}",
         "Mean processor seconds over instances, with one thread. The shared sample has its own column and is not "
-        "counted in the others. LIME, KernelSHAP and direct relevance query the model themselves.",
+        "counted in the others. LIME and KernelSHAP query the model themselves.",
         ("Data set", "Sample", *(LABELS[name] for name in names)),
         tuple(
             (

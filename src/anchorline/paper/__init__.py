@@ -14,6 +14,7 @@ May import: errors, guarantees.
 | (MIP), and the convex relaxation | `solve_with_scip`, `solve_with_gurobi`, `solve_relaxation` |
 | Algorithm 1 and its projection | `solve_iht`, `project_sparse_sum` |
 | Assumption 1 (RSC/RSS), the trajectory lemmas | `check_regularity`, `follow_trajectory` |
+| the Boolean encoding of tables | `Binarizer` |
 | lemmas and theorems | `relevance_factor`, `required_samples`, `iht_iterations`, ... |
 
 >>> from anchorline import paper
@@ -26,6 +27,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from anchorline.paper.binarizer import Binarizer
     from anchorline.paper.exact import solve_exact
     from anchorline.paper.explanation import SOLVERS, Explanation, explain, measure, solve
     from anchorline.paper.gurobi import solve_with_gurobi
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 
 # A module is imported at the first use of its names, because some of them need optional packages.
 _ON_FIRST_USE = {
+    "binarizer": ("Binarizer",),
     "exact": ("solve_exact",),
     "explanation": (
         "SOLVERS",
@@ -117,6 +120,7 @@ _MODULE_OF = {name: module for module, names in _ON_FIRST_USE.items() for name i
 
 __all__ = [
     "SOLVERS",
+    "Binarizer",
     "Event",
     "Evidence",
     "Explanation",

@@ -10,7 +10,7 @@ from anchorline.cli.app import app
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.spaces.hypercube import Hypercube
-from benchmarks import engine, peers
+from benchmarks import engine, peers, tasks
 from benchmarks.__main__ import main
 from benchmarks.report import NOTES, TITLES
 from benchmarks.tasks import Benchmark
@@ -82,7 +82,7 @@ def test_the_race_against_lime_counts_every_query():
 
 
 def test_a_stopwatch_is_asked_itself():
-    watch = engine.Stopwatch(bent)
+    watch = tasks.Stopwatch(bent)
     e = Explainer(watch, Hypercube()).explain([1] * 10, n_samples=500)
     assert watch.n_rows == e.certificate.n_queries
 
