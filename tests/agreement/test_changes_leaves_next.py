@@ -10,6 +10,7 @@ from lightgbm import LGBMClassifier
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     ExtraTreesClassifier,
+    GradientBoostingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
@@ -61,6 +62,7 @@ def fitted(kind, frame, score):
             [None, ">= 0.8", "< 0.1"],
         ),
         "several": (HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=4), names[third], [None, "high"]),
+        "gradient": (GradientBoostingClassifier(n_estimators=12, random_state=0), names[third], [None, "low"]),
         "number": (GradientBoostingRegressor(n_estimators=20), score, ["+1.5", "< -4", ">= 5"]),
         "xgboost": (XGBClassifier(n_estimators=8, max_depth=3, n_jobs=1), high.astype(int), [None, ">= 0.8"]),
         "lightgbm": (LGBMClassifier(n_estimators=8, min_child_samples=4, n_jobs=1, verbose=-1), high, [None]),
@@ -121,7 +123,7 @@ def judge(model, frame, row, target):
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM, inside a pipeline
 @pytest.mark.parametrize(
     "kind",
-    ["tree", "forest", "extra", "boosting", "several", "number", "xgboost", "lightgbm", "catboost"],
+    ["tree", "forest", "extra", "boosting", "several", "gradient", "number", "xgboost", "lightgbm", "catboost"],
 )
 def test_leaves_find_the_fewest_and_cheapest_facts_and_prove_it(kind):
     frame, score, rng = table(len(kind))

@@ -120,6 +120,15 @@ def test_numbers_have_their_names_and_units():
     )
 
 
+def test_long_decimals_are_cut_away_from_the_old_value():
+    frame = pd.DataFrame({"x": np.sqrt(np.arange(40.0)), "y": 1e6 + np.arange(40) % 5 / 7})
+    up = Explainer(lambda rows: rows["x"], frame, task="number", threshold=3.2)
+    assert "x 3.317 instead of 1.414 (then" in str(up.changes(2, n=1))  # sqrt(11) is 3.3166
+    assert "x 3.162 instead of 5.477 (then" in str(up.changes(30, n=1))  # sqrt(10) is 3.1623
+    near = Explainer(lambda rows: rows["y"], frame, task="number", threshold=1e6 + 0.1)
+    assert "y 1,000,000.1429 instead of 1,000,000 (then output = 1,000,000.1429)" in str(near.changes(0, n=1))
+
+
 def test_smaller_changes_are_denied_where_that_is_proven():
     explainer = Explainer(
         lambda rows: np.where((rows["debt"] < 5000) & (rows["age"] > 50), "yes", "no"), FRAME, task="label"

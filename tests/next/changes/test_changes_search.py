@@ -505,6 +505,19 @@ def test_a_model_whose_scores_do_not_decide_is_asked_twice_and_both_count():
     assert {option.decision for option in found} <= {"yes"}
 
 
+def test_a_row_and_a_change_need_their_queries():
+    table = (FRAME[["income", "debt"]] / 1e4).to_numpy()
+
+    class Early(LogisticRegression):
+        def predict(self, rows):
+            return np.where(self.predict_proba(rows)[:, 1] >= 0.3, "yes", "no")
+
+    explainer = Explainer(Early().fit(table, np.where(score(FRAME) > 1.2, "yes", "no")), Table(table))
+    with pytest.raises(ParameterError, match=r"queries is 3, .* take 4\. Type queries=1000"):
+        explainer.changes(table[DECLINED], queries=3)
+    assert explainer.changes(table[DECLINED], queries=4).n_queries <= 4
+
+
 @pytest.mark.parametrize("space", ["values", "rows", "leaves", "several"])
 def test_a_check_interrupts_the_search(space):
     class StopError(Exception):

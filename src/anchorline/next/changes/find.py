@@ -188,6 +188,11 @@ def find_changes(
     wishes = Wishes(settings.fixed, settings.allowed, settings.direction, toward, settings.cost)
     candidates = Candidates.of(case_of(neighborhood), wishes)
     check()
+    if settings.queries < 2 * predictor.questions.per_row:
+        raise ParameterError(
+            f"queries is {settings.queries}, but the model is asked for scores and for its decision, so that the "
+            f"row and one change take {2 * predictor.questions.per_row}. Type queries=1000."
+        )
     predictor.open(neighborhood.original)
     goal = goal_of(settings.target, predictor)
     questions = ChangeQuestions(

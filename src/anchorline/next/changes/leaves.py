@@ -162,11 +162,11 @@ class ReadableTrees:
 def leaves_of(questions: ChangeQuestions, reading: Reading, original: Any) -> LeafAnswers | None:
     """Return the trees beside an instance; None if the model's answers cannot be read off them.
 
-    The model is asked about some rows, on which the trees must answer alike, and every feature of the trees must
-    depend on one attribute.
+    The model is asked about some rows, on which the trees must answer alike, and the model name the class with the
+    highest score. Every feature of the trees must depend on one attribute.
     """
     predictor, candidates = questions.predictor, questions.candidates
-    if predictor.is_label or predictor.target.rule is not None:
+    if predictor.is_label or "threshold" in (predictor.target.rule or ()):
         return None
     forms = Forms.of(questions.goal, reading, predictor.column or 0)
     if forms is None:
@@ -228,7 +228,10 @@ def _allowed_error(
         return None
     found = reading.evaluate(inputs)
     questions.check()
-    answers = np.asarray(questions.predictor.questions.ask(inputs, len(chosen)).values, dtype=np.float64)
+    scores = questions.predictor.questions.ask(inputs, len(chosen))
+    answers = np.asarray(scores.values, dtype=np.float64)
+    if scores.named is not None and (answers.max(axis=1) > answers[np.arange(len(answers)), scores.named]).any():
+        return None
     answers = answers[:, None] if answers.ndim == 1 else answers
     allowed = agrees(reading, lambda rows: found, inputs).allowed
     is_linked = _is_linked(reading, questions.predictor)

@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from importlib import resources
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +23,7 @@ from anchorline.result.frames import frame_in
 _LIMITS = (">=", ">", "<=", "<")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _DATE = re.compile(r"\d{4,}-\d\d-\d\dT[\d:.]+")
+_EXACT = 6  # significant digits that are printed as they are
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 Escape = Callable[[str], str]
@@ -321,7 +323,7 @@ def _turned(changes: Changes, escape: Escape) -> tuple[str, str]:
         "<=": ("falls to", "fall to"),
         "<": ("falls below", "fall below"),
     }[kind]
-    limit = f"{exact_number(float(f'{wanted:.6g}'))}{_unit(output)}"
+    limit = f"{exact_number(_cut(wanted, changes.prediction or 0.0, ROUND_HALF_EVEN))}{_unit(output)}"
     subject = _name(output, escape) if output.is_probability else f"the model's {_name(output, escape)}"
     return f"{subject[0].upper()}{subject[1:]} {does} {limit}", f"makes {subject} {do} {limit}"
 
@@ -363,10 +365,32 @@ def _move_text(changes: Changes, move: Move, escape: Escape) -> str:
             for value in (move.after, move.before)
         )
         return f"{escape(after)} instead of {escape(before)}"
+    ends = [(name, *_ends_text(changes, before, after, name)) for name, before, after in _moved(move)]
     return " and ".join(
-        f"{escape(name)} {escape(_value(changes, after, name))} instead of {escape(_value(changes, before, name))}"
-        for name, before, after in _moved(move)
+        f"{escape(name)} {escape(after)} instead of {escape(before)}" for name, before, after in ends
     )
+
+
+def _ends_text(changes: Changes, before: Any, after: Any, name: str) -> tuple[str, str]:
+    """Return the values before and after; long decimals are cut, the new value away from the old one."""
+    if name not in changes.labels and isinstance(after, int | float):
+        if isinstance(before, int | float):
+            before, after = _cut(before, after, ROUND_HALF_EVEN), _cut(after, before)
+        else:
+            after = _cut(after, 0.0, ROUND_HALF_EVEN)
+    return _value(changes, before, name), _value(changes, after, name)
+
+
+def _cut(number: float, other: float, rounding: str = "") -> float:
+    """Return a number of more than six digits with as many as four digits of its distance from another one need.
+
+    By default, it is rounded away from the other one.
+    """
+    exact, apart = Decimal(repr(float(number))), Decimal(repr(abs(float(number) - float(other))))
+    if isinstance(number, int) or not apart or len(exact.normalize().as_tuple().digits) <= _EXACT:
+        return number
+    away = ROUND_CEILING if number > other else ROUND_FLOOR
+    return float(exact.quantize(Decimal(1).scaleb(apart.adjusted() - 3), rounding=rounding or away))
 
 
 def _moved(move: Move) -> list[tuple[str, Any, Any]]:
@@ -478,10 +502,10 @@ def _unit(output: Output) -> str:
 def _answer(changes: Changes, output: float) -> str:
     """Return an output with two decimals if it is a probability, and more if these would hide that it turned."""
     if not changes.output.is_probability:
-        return exact_number(float(f"{output:.4g}"))
-    limit = changes.goal["wanted"] if changes.goal["kind"] in _LIMITS else 0.5
-    text = f"{output:.2f}"
-    return text if float(text) != limit else f"{output:.4g}"
+        return exact_number(_cut(output, changes.prediction or 0.0))
+    limit, text = changes.goal["wanted"] if changes.goal["kind"] in _LIMITS else 0.5, f"{output:.2f}"
+    is_shown = (float(text) > limit) == (output > limit) and (float(text) < limit) == (output < limit)
+    return text if is_shown else exact_number(_cut(output, limit))
 
 
 def _counted(n: int, noun: str) -> str:
