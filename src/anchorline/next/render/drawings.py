@@ -10,14 +10,14 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from importlib import resources
-from typing import Protocol
 
 import numpy as np
 
 from anchorline.next.render.digits import PrintedSum
 from anchorline.next.render.instances import Curve, Picture, Run, outline, runs_in
 from anchorline.next.render.statements import shown
-from anchorline.next.result.explanation import Explanation, Fit, Share
+from anchorline.next.result.explanation import Explanation, Share
+from anchorline.next.result.frontier import Frontier
 from anchorline.render.characters import printable
 from anchorline.spaces.picture import png_file
 
@@ -214,66 +214,20 @@ def curve_markup(curve: Curve, contributions: Sequence[float], digits: PrintedSu
     return f'<svg class="al-chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">{body}</svg>'
 
 
-# How many facts are needed.
-
-
-class PointLike(Protocol):
-    """What is drawn of a frontier for one number of facts."""
-
-    @property
-    def k(self) -> int:
-        """Most facts allowed."""
-
-    @property
-    def holds(self) -> Share | None:
-        """The share of neighbors with the facts that keep the decision; None for numbers."""
-
-    @property
-    def fit(self) -> Fit | None:
-        """How well the sum follows the model."""
-
-
-class FrontierLike(Protocol):
-    """What is drawn of a frontier: one point per number of facts."""
-
-    @property
-    def prediction(self) -> float:
-        """The prediction that is explained."""
-
-    @property
-    def points(self) -> Sequence[PointLike]:
-        """One point per number of facts."""
-
-
-def frontier_values(frontier: FrontierLike) -> tuple[bool, list[tuple[int, float, float, float]]]:
-    """Return whether shares of copies are drawn rather than R2, and (k, value, low, high) of each point."""
-    is_share = all(point.holds is not None for point in frontier.points)
-    values = []
-    for point in frontier.points:
-        if is_share and point.holds is not None:
-            values.append((point.k, point.holds.value, point.holds.low, point.holds.high))
-        elif point.fit is not None:
-            r2, low, high = (max(0.0, each) for each in (point.fit.r2, point.fit.low, point.fit.high))
-            values.append((point.k, r2, low, high))
-    return is_share, values
-
-
-def frontier_markup(values: Sequence[tuple[int, float, float, float]], line: float, label: str) -> str:
-    """Return what facts achieve over their number, with limits as a band, and the line from which they explain."""
-    ks = [k for k, *_ in values]
-    frame = _Frame((min(ks) - 0.3, max(ks) + 0.3), (0.0, 1.0))
-    body = frame.axes(ks)
-    body += f'<path class="al-goal" d="M{_LEFT} {frame.y(line):.1f}H{_WIDTH - _RIGHT}"/>'
-    upper = [f"{frame.x(k):.1f} {frame.y(high):.1f}" for k, _, _, high in values]
-    lower = [f"{frame.x(k):.1f} {frame.y(low):.1f}" for k, _, low, _ in reversed(values)]
-    body += f'<path class="al-band" d="M{"L".join([*upper, *lower])}Z"/>'
-    points = [(frame.x(k), frame.y(value)) for k, value, _, _ in values]
-    body += f'<polyline class="al-curve" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>'
-    body += "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"/>' for x, y in points)
-    return (
-        f'<svg class="al-chart al-frontier" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{escape(label)}">{body}</svg>'
-    )
+def frontier_markup(frontier: Frontier, label: str) -> str:
+    """Return R2 over the number of facts; hollow points are not proven best."""
+    points = [(0, 0.0, "proven")]
+    for point, r2 in zip(frontier.points, frontier.r2, strict=True):
+        points.append((point.k, max(0.0, r2), point.status))
+    frame = _Frame((-0.3, points[-1][0] + 0.3), (0.0, 1.0))
+    body = frame.axes([k for k, *_ in points])
+    line = " ".join(f"{frame.x(k):.1f},{frame.y(r2):.1f}" for k, r2, _ in points)
+    body += f'<polyline class="al-curve" points="{line}"/>'
+    for k, r2, status in points:
+        mark = "" if status == "proven" else ' class="al-open"'
+        body += f'<circle{mark} cx="{frame.x(k):.1f}" cy="{frame.y(r2):.1f}" r="4"/>'
+    box = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}"'
+    return f'<svg class="al-chart al-frontier" {box}>{body}</svg>'
 
 
 class _Frame:

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anchorline.errors import MissingDependencyError, ParameterError
-from anchorline.next.guarantees.verdicts import EXPLAINED_R2, STAYS
 from anchorline.next.render import statements as say
-from anchorline.next.render.drawings import FrontierLike, frontier_values
 from anchorline.next.render.instances import Curve, Picture, curve_of, outline, picture_of
 from anchorline.next.render.statements import CAPTIONS
 from anchorline.next.result.explanation import Explanation
+from anchorline.next.result.frontier import Frontier
 from anchorline.render.characters import cell_width, wrap
 
 if TYPE_CHECKING:
@@ -67,22 +66,22 @@ def plot_explanation(explanation: Explanation, kind: str | None = None, ax: "Axe
     return _draw_curve(explanation, curve, ax)
 
 
-def plot_frontier(frontier: FrontierLike, ax: "Axes | None" = None) -> "Axes":
-    """Draw what facts achieve over their number, with limits, on ``ax``, or on a new figure of pyplot.
+def plot_frontier(frontier: Frontier, ax: "Axes | None" = None) -> "Axes":
+    """Draw R2 over the number of facts on ``ax``, or on a new figure of pyplot; return the Axes.
 
-    The dashed line is the share of copies (or R2) from which facts explain the prediction.
+    Hollow points are not proven best.
     """
     ax = _axes(ax, 4.0)
-    is_share, values = frontier_values(frontier)
-    ks, means, lows, highs = (list(each) for each in zip(*values, strict=True)) if values else ([], [], [], [])
-    ax.fill_between(ks, lows, highs, color=PLUS, alpha=0.2, linewidth=0)
-    ax.plot(ks, means, color=PLUS, marker="o")
-    ax.axhline(STAYS if is_share else EXPLAINED_R2, color=NEUTRAL, linestyle=(0, (5, 3)), linewidth=1)
+    ks, r2 = [0, *(point.k for point in frontier.points)], [0.0, *(max(0.0, each) for each in frontier.r2)]
+    ax.plot(ks, r2, color=PLUS, zorder=2)
+    fills = [PLUS, *(PLUS if point.status == "proven" else "white" for point in frontier.points)]
+    ax.scatter(ks, r2, color=fills, edgecolor=PLUS, zorder=3)
     ax.set_ylim(0, 1.03)
     ax.set_xticks(ks)
     ax.set_xlabel("number of facts")
+    ax.set_ylabel("R2")
     _reduce(ax, "y")
-    _headline(ax, "How many facts are needed?", [CAPTIONS["holds" if is_share else "fit"]])
+    _headline(ax, "How many facts are needed?", [CAPTIONS["frontier"]])
     return ax
 
 

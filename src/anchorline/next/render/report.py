@@ -12,17 +12,14 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from anchorline.errors import ParameterError
-from anchorline.next.guarantees.verdicts import EXPLAINED_R2, STAYS
 from anchorline.next.render import statements as say
-from anchorline.next.render.digits import finer
+from anchorline.next.render.digits import amount
 from anchorline.next.render.drawings import (
-    FrontierLike,
     Scale,
     Sentences,
     curve_markup,
     escape,
     frontier_markup,
-    frontier_values,
     meters,
     minus,
     picture_markup,
@@ -33,6 +30,7 @@ from anchorline.next.render.drawings import (
 from anchorline.next.render.instances import LONGEST_TEXT, curve_of, picture_of, text_runs
 from anchorline.next.render.statements import CAPTIONS, Statement, Words
 from anchorline.next.result.explanation import Explanation, Verdict
+from anchorline.next.result.frontier import Frontier
 
 _MANY_VALUES = 12  # more values of a case than this are folded
 _SYMBOLS = {
@@ -66,7 +64,7 @@ def fragment(explanation: Explanation) -> str:
     )
 
 
-def page(explanation: Explanation, frontier: FrontierLike | None = None) -> str:
+def page(explanation: Explanation, frontier: Frontier | None = None) -> str:
     """Return the explanation as one self-contained page: the answer on top, folded below it how we know.
 
     It has no scripts, loads nothing, has light and dark colors, and prints on A4. The policy in its head allows
@@ -211,13 +209,18 @@ def _folds(parts: _Parts) -> str:
     return folds
 
 
-def _table(caption: str, values: Iterable[tuple[str, str]]) -> str:
-    """Return names and values as a table."""
-    rows = "".join(
-        f'<tr><th scope="row"><bdi>{escape(name)}</bdi></th><td><bdi>{escape(value)}</bdi></td></tr>'
-        for name, value in values
+def _table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
+    """Return a table whose rows begin with their names."""
+    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    body = "".join(
+        f'<tr><th scope="row"><bdi>{escape(name)}</bdi></th>'
+        f"{''.join(f'<td><bdi>{escape(cell)}</bdi></td>' for cell in cells)}</tr>"
+        for name, *cells in rows
     )
-    return f'<table class="values"><caption class="al-hidden">{caption}</caption><tbody>{rows}</tbody></table>'
+    return (
+        f'<table class="values"><caption class="al-hidden">{escape(caption)}</caption>'
+        f"{f'<thead><tr>{top}</tr></thead>' if top else ''}<tbody>{body}</tbody></table>"
+    )
 
 
 def _values(explanation: Explanation) -> str:
@@ -233,23 +236,25 @@ def _values(explanation: Explanation) -> str:
     return _fold("The values of this case", _table("Values", values), is_open=len(values) <= _MANY_VALUES)
 
 
-def _frontier(explanation: Explanation, frontier: FrontierLike) -> str:
+def _frontier(explanation: Explanation, frontier: Frontier) -> str:
     """Return how many facts are needed, as a chart and its numbers."""
     if not math.isclose(frontier.prediction, explanation.prediction, rel_tol=1e-9):
         raise ParameterError(
             f"The frontier belongs to the prediction {frontier.prediction:.6g}, but the explained prediction is "
             f"{explanation.prediction:.6g}. Type e.to_html(explainer.frontier(row)) with the same row."
         )
-    is_share, values = frontier_values(frontier)
-    if not values:
-        return ""
-    caption = CAPTIONS["holds" if is_share else "fit"]
-    chart = frontier_markup(values, STAYS if is_share else EXPLAINED_R2, caption)
-    numbers = [
-        (str(k), finer(low, high) if is_share else f"{value:.2f} ({low:.2f} to {high:.2f})")
-        for k, value, low, high in values
+    rows = [
+        (
+            str(point.k),
+            f"{r2:.2f}",
+            amount(error),
+            ", ".join(say.fact_text(fact, frontier.space) for fact in point.facts),
+        )
+        for point, r2, error in zip(frontier.points, frontier.r2, frontier.errors, strict=True)
     ]
+    facts = Words(explanation).facts
     return (
-        f"<section><h2>How many {Words(explanation).facts} are needed?</h2>{chart}{_caption(caption)}"
-        f"{_table('Numbers', numbers)}</section>"
+        f"<section><h2>How many {facts} are needed?</h2>{frontier_markup(frontier, CAPTIONS['frontier'])}"
+        f"{_caption(CAPTIONS['frontier'])}"
+        f"{_table('How many are needed', rows, ('most', 'R2', 'typical error', facts))}</section>"
     )

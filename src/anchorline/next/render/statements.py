@@ -609,7 +609,6 @@ CAPTIONS = {  # of pictures, by the kind of space
     "long": "The text is shortened to the surroundings of its marked words.",
     "image": "Shaded regions add; hatched ones with a dashed outline subtract. The second picture has only these.",
     "signal": "Shaded stretches add; those with a dashed outline subtract. Numbers are contributions.",
-    "holds": "Share of copies with the facts that get this decision, over the number of facts; shaded: limits.",
-    "fit": "Share of the differences that the sum explains (R2), over the number of facts; shaded: limits.",
+    "frontier": "How much of the differences a sum explains (R2), in the search; hollow: not proven best.",
     "footer": "Made by anchorline. This page is self-contained: it loads nothing and runs no scripts.",
 }
