@@ -13,12 +13,12 @@ from anchorline.next.spaces.base import Neighborhood
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """Neighbors and the model's answers: cells (views, n), drops f(x) - f(z) (n,), and whether the decision stays.
+    """Neighbors, as donors (attributes, n), and the model's answers: drops f(x) - f(z) (n,), and what stays.
 
     ``weights`` (n,) are probabilities if all neighbors are listed, otherwise None.
     """
 
-    cells: np.ndarray
+    donors: np.ndarray
     drops: np.ndarray
     stays: np.ndarray | None
     weights: np.ndarray | None = None
@@ -26,7 +26,12 @@ class Asked:
     def joined(self, other: "Asked") -> "Asked":
         """Return both together."""
         stays = None if self.stays is None or other.stays is None else np.r_[self.stays, other.stays]
-        return Asked(np.hstack([self.cells, other.cells]), np.r_[self.drops, other.drops], stays)
+        return Asked(np.hstack([self.donors, other.donors]), np.r_[self.drops, other.drops], stays)
+
+    def part(self, first: int, last: int) -> "Asked":
+        """Return some of them."""
+        stays = None if self.stays is None else self.stays[first:last]
+        return Asked(self.donors[:, first:last], self.drops[first:last], stays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +48,12 @@ class Case:
     def n_left(self) -> int:
         """How many more neighbors may be asked about."""
         return self.predictor.questions.rows_left
+
+    @property
+    def n_asked(self) -> int:
+        """How many neighbors were asked about; the instance is not one."""
+        questions = self.predictor.questions
+        return questions.n_answers // questions.per_row - 1
 
     def random(self, stream: str, batch: int) -> Random:
         """Return the random numbers of a batch of a stream of this row and seed."""
@@ -65,7 +76,7 @@ class Case:
         stays = [answer.stays for answer in answers if answer.stays is not None]
         decided = self.predictor.output.kind != "number"
         return Asked(
-            self.neighborhood.cells(donors),
+            donors,
             self.predictor.prediction - outputs,
             np.concatenate([np.zeros(0, dtype=bool), *stays]) if decided else None,
             weights,

@@ -8,7 +8,8 @@ from anchorline.next.guarantees.measuring import Measurement, Round
 from anchorline.next.search.case import Asked, Case
 from anchorline.next.search.sources import Search
 
-_DRAWN_AT_ONCE = 4096  # neighbors of the law among which those that break no fact are sought
+_DRAWN_AT_ONCE = 4096  # neighbors of the law among which those that break no fact are sought, at most
+_SPARE = 1.2  # times as many as are needed on average
 
 
 def measure(case: Case, search: Search, spread: float | None) -> Measurement:
@@ -42,16 +43,20 @@ def begin(case: Case, effects: np.ndarray, broken: np.ndarray, spread: float | N
 def ask_round(
     case: Case, measured: Measurement, asked: Round, batch: int, facts: Sequence[int], effects: np.ndarray
 ) -> Measurement:
-    """Return the measurement with the answers of one more round, the given batch of every stream."""
+    """Return the measurement with the answers of one more round, the given batch of every stream.
+
+    The model is asked about all of them at once, because many models are slow to be called.
+    """
+    law = case.draw("law", batch, asked.law)
+    with_facts = case.draw("facts", batch, asked.facts, facts)
+    unbroken = _unbroken(case, batch, asked.unbroken, facts, measured.unbroken) if asked.unbroken else law[:, :0]
+    answers, n = case.ask(np.hstack([law, with_facts, unbroken])), asked.law + asked.facts
     if asked.law:
-        measured = _with_law(case, case.ask(case.draw("law", batch, asked.law)), measured, facts, effects)
+        measured = _with_law(case, answers.part(0, asked.law), measured, facts, effects)
     if asked.facts:
-        with_facts = case.ask(case.draw("facts", batch, asked.facts, facts))
-        measured = measured.with_facts(_decisions(with_facts))
-    if asked.unbroken:
-        donors = unbroken_donors(case, batch, asked.unbroken, facts)
-        if donors.shape[1]:
-            measured = measured.with_unbroken(_decisions(case.ask(donors)))
+        measured = measured.with_facts(_decisions(answers.part(asked.law, n)))
+    if unbroken.shape[1]:
+        measured = measured.with_unbroken(_decisions(answers.part(n, len(answers.drops))))
     return measured
 
 
@@ -63,7 +68,7 @@ def _decisions(asked: Asked) -> np.ndarray:
 def _with_law(
     case: Case, asked: Asked, measured: Measurement, facts: Sequence[int], effects: np.ndarray
 ) -> Measurement:
-    flips = case.neighborhood.candidates.flips(asked.cells, facts)
+    flips = case.neighborhood.flips(asked.donors, facts)
     sums = effects @ flips if len(facts) else np.zeros(len(asked.drops))
     unbroken = np.logical_not(flips.any(axis=0))
     return measured.with_law(asked.stays, unbroken, asked.drops, sums, asked.weights)
@@ -81,17 +86,16 @@ def _exactly(
     return measured.with_facts(_decisions(case.ask(inside[0])), inside[1])
 
 
-def unbroken_donors(case: Case, batch: int, n: int, facts: Sequence[int]) -> np.ndarray:
+def _unbroken(case: Case, batch: int, n: int, facts: Sequence[int], share: float | None) -> np.ndarray:
     """Return the donors of n neighbors of the law that break no fact; the model is not asked about the others.
 
-    Fewer are returned if neighbors that break no fact are rarer than 1 in 100.
+    ``share`` is that of such neighbors, if it is known. Fewer are returned if they are rarer than 1 in 100.
     """
-    candidates, found, n_found = case.neighborhood.candidates, list[np.ndarray](), 0
-    for attempt in range(max(1, 100 * n // _DRAWN_AT_ONCE + 1)):
-        donors = case.draw(f"unbroken/{attempt}", batch, _DRAWN_AT_ONCE)
-        kept = ~candidates.flips(case.neighborhood.cells(donors), facts).any(axis=0)
+    size = _DRAWN_AT_ONCE if share is None else min(_DRAWN_AT_ONCE, int(_SPARE * n / share) + 1)
+    found, n_found, n_drawn = list[np.ndarray](), 0, 0
+    while n_found < n and n_drawn <= 100 * n:
+        donors = case.draw(f"unbroken/{len(found)}", batch, size)
+        kept = np.logical_not(case.neighborhood.flips(donors, facts).any(axis=0))
         found.append(donors[:, kept])
-        n_found += int(kept.sum())
-        if n_found >= n:
-            break
+        n_found, n_drawn = n_found + int(kept.sum()), n_drawn + size
     return np.hstack(found)[:, :n]

@@ -59,7 +59,7 @@ def _limits(case: Case) -> Limits:
 def _by_leaves(case: Case, leaves: LeafMoments) -> Search:
     candidates = case.neighborhood.candidates
     moments = exact(candidates, candidates.chances(case.settings.replace_probability), *leaves())
-    return Search(best_sum(moments, case.k, _limits(case)), moments, "leaves", 0)
+    return Search(best_sum(moments, case.k, _limits(case)), moments, "leaves", case.n_asked)
 
 
 def _by_listing(case: Case, donors: np.ndarray, weights: np.ndarray) -> Search:
@@ -67,7 +67,7 @@ def _by_listing(case: Case, donors: np.ndarray, weights: np.ndarray) -> Search:
     candidates = case.neighborhood.candidates
     mean = float(weights @ asked.drops)
     cell_drops = np.zeros(candidates.n_cells)
-    for cells in asked.cells:
+    for cells in case.neighborhood.cells(donors):
         np.add.at(cell_drops, cells, weights * asked.drops)
     chances = candidates.chances(case.settings.replace_probability)
     moments = exact(candidates, chances, cell_drops, mean, float(weights @ (asked.drops - mean) ** 2))
@@ -77,27 +77,27 @@ def _by_listing(case: Case, donors: np.ndarray, weights: np.ndarray) -> Search:
 def _by_drawing(case: Case) -> Search:
     """Draw until two choices in a row are about the same attributes, or half of the queries are used.
 
-    The second choice has 1,000 neighbors more than the first; 2,000 at least are drawn, and 8,000 at most.
+    The first choice is that of 1,000 neighbors, the second has 1,000 more; 8,000 at most are drawn.
     """
     most = min(MOST_SEARCH, case.n_left // 2)  # the other half measures
-    asked, previous, batch = None, None, 0
+    first = min(FIRST_SEARCH, most)
+    asked, n, batch = case.ask(case.draw("search", 0, first)), min(_STEP, first), 1
+    attributes = None
     while True:
-        n_known = 0 if asked is None else len(asked.drops)
-        more = case.ask(case.draw("search", batch, min(_STEP, most - n_known)))
-        asked, batch = more if asked is None else asked.joined(more), batch + 1
-        n_known = len(asked.drops)
-        if n_known < min(FIRST_SEARCH - _STEP, most):
-            continue
-        moments = _moments(case, asked)
+        moments = _moments(case, asked.part(0, n))
         solution = best_sum(moments, case.k, _limits(case))
-        attributes = set(moments.candidates.groups[list(solution.facts)].tolist())
-        if n_known >= most or (attributes == previous and n_known >= FIRST_SEARCH):
-            return Search(solution, moments, "drawn", n_known)
-        previous = attributes
+        previous, attributes = attributes, {*moments.candidates.groups[list(solution.facts)].tolist()}
+        if n >= most or attributes == previous:
+            return Search(solution, moments, "drawn", n)
+        n = min(n + _STEP, most)
+        if n > len(asked.drops):
+            asked = asked.joined(case.ask(case.draw("search", batch, n - len(asked.drops))))
+            batch += 1
 
 
 def _moments(case: Case, asked: Asked) -> Moments:
     candidates = case.neighborhood.candidates
+    cells = case.neighborhood.cells(asked.donors)
     if case.neighborhood.is_product:
-        return adjusted(candidates, asked.cells, asked.drops, case.settings.replace_probability)
-    return sampled(candidates, asked.cells, asked.drops)
+        return adjusted(candidates, cells, asked.drops, case.settings.replace_probability)
+    return sampled(candidates, cells, asked.drops)

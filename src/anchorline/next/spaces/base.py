@@ -73,8 +73,14 @@ class Neighborhood(ABC):
         """Return the neighbors with these donors (attributes, n) as model inputs of n rows."""
 
     @abstractmethod
-    def cells(self, donors: np.ndarray) -> np.ndarray:
-        """Return the cell (views, n) of every neighbor in every view of `candidates`."""
+    def cells(self, donors: np.ndarray, views: Sequence[int] | None = None) -> np.ndarray:
+        """Return the cell (views, n) of every neighbor in some views of `candidates`, or in all."""
+
+    def flips(self, donors: np.ndarray, facts: Sequence[int]) -> np.ndarray:
+        """Return which of these facts the neighbors with these donors break: booleans (facts, n)."""
+        chosen, candidates = np.asarray(facts, dtype=np.intp), self.candidates
+        cells = self.cells(donors, candidates.views[chosen].tolist())
+        return (cells < candidates.first[chosen, None]) | (cells >= candidates.last[chosen, None])
 
     def listed(
         self, replace_probability: float, most: int, facts: Sequence[int] = ()
@@ -124,6 +130,10 @@ class Space(ABC):
             "n_attributes": len(neighborhood.names),
             "names": list(self.names or neighborhood.names),
         }
+
+    def instances(self, given: Any) -> Sequence[Any] | None:
+        """Return the instances in what `explain_many` was given; None if they are rows of a frame or array."""
+        return None
 
     def examples(self, most: int = 10_000) -> Iterator[tuple[Any, int]]:
         """Yield batches of known instances as model inputs, with their number of rows; in a fixed order."""

@@ -409,14 +409,14 @@ class TableNeighborhood(Neighborhood):
         drawn = Cells.from_sources(self.table.members, donors) if len(donors) else ()
         return self.table.donated.neighbors(self.row, donors.shape[1], drawn)
 
-    def cells(self, donors: np.ndarray) -> np.ndarray:
-        """Return the cell (views, n) of every neighbor in every view of `candidates`."""
-        cells = np.empty((len(self.table.views.columns), donors.shape[1]), dtype=np.intp)
-        for view, (i, places) in enumerate(
-            zip(self.table.views.attributes.tolist(), self.table.places, strict=True)
-        ):
-            own = donors[i] if places is None else places[donors[i]]
-            cells[view] = self.views.cells(view, own)
+    def cells(self, donors: np.ndarray, views: Sequence[int] | None = None) -> np.ndarray:
+        """Return the cell (views, n) of every neighbor in some views of `candidates`, or in all."""
+        attributes, places = self.table.views.attributes, self.table.places
+        chosen = range(len(places)) if views is None else views
+        cells = np.empty((len(chosen), donors.shape[1]), dtype=np.intp)
+        for row, view in zip(cells, chosen, strict=True):
+            own, place = donors[attributes[view]], places[view]
+            row[:] = self.views.cells(view, own if place is None else place[own])
         return cells
 
     def listed(
@@ -555,4 +555,4 @@ def _number(value: Any, kind: str) -> float:
         if parsed is None:
             raise ParameterError(f"{value!r} is not a date. Type, say, '2018-03-04'.")
         return float(parsed[0].astype("M8[us]").astype(np.int64))
-    return float(value)
+    return float({"True": True, "False": False}.get(value, value))  # texts of the levels of booleans

@@ -50,9 +50,10 @@ class TwoValued(Neighborhood):
             ranks=np.zeros(d, dtype=np.intp),
         )
 
-    def cells(self, donors: np.ndarray) -> np.ndarray:
-        """Return the cell (attributes, n) of every neighbor: 2j for the own value of attribute j, 2j + 1 else."""
-        return np.asarray(self.candidates.own[:, None] + (np.asarray(donors) == OTHER))
+    def cells(self, donors: np.ndarray, views: Sequence[int] | None = None) -> np.ndarray:
+        """Return the cell (views, n) of every neighbor: 2j for the own value of attribute j, 2j + 1 else."""
+        chosen = slice(None) if views is None else list(views)
+        return np.asarray(self.candidates.own[chosen, None] + (np.asarray(donors)[chosen] == OTHER))
 
     def draw(self, n: int, random: Random, replace_probability: float, facts: Sequence[int] = ()) -> np.ndarray:
         """Return the donors (attributes, n) of n neighbors; with facts, their attributes take their own values."""
