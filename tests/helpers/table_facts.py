@@ -58,7 +58,7 @@ def number_of(neighborhood: Any, column: str, **parts: Any) -> int:
 
 
 def keys_of(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Return a text per row that tells the values of some columns apart, missing ones included."""
+    """Return a text per row that differs where the values of some columns do; missing values are all alike."""
     each = [["-" if is_missing(v) else str(v) for v in frame[name].tolist()] for name in columns]
     return ["; ".join(row) for row in zip(*each, strict=True)]
 

@@ -172,6 +172,9 @@ def test_numbers_that_are_read_as_categories():
     table = Table(pd.DataFrame({"x": [0, 1, 2, 1]}), categorical={"x": {0: "low", 1: "middle"}})
     assert table.examples_with([fact]).sum() == 2
     assert table.at({"x": 2}).fact(0) == only("equals", value=2)
+    table = Table(pd.DataFrame({"x": [True, False, False]}), categorical={"x": {True: "yes", False: "no"}})
+    assert table.at({"x": False}).fact(0) == only("equals", value="no")
+    assert table.examples_with([only("equals", value="no")]).sum() == 2
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "Int64", "Float64", "uint16"])

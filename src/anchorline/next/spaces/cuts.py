@@ -22,7 +22,7 @@ ATOM = 0.05  # the share of the rows that makes a value heavy
 QUANTILES = 20  # parts into which the other rows are cut; columns with at most as many values are cut everywhere
 _NEAREST = 8  # the rank of the cut nearest to the explained row
 _LEVELS = (20, 10, 5, 4, 2)  # a cut nearest to a median is coarser than one nearest to a quartile, and so on
-_LENGTHS = 32  # lengths of numbers that are told apart
+_LENGTHS = 32  # lengths of numbers that are distinguished
 _UNITS = ("Y", "M", "D", "h", "m", "s", "us")  # in which dates are written, the shortest first
 _POWERS = np.array([float(f"1e{e}") for e in range(-307, 309)])
 _LARGEST = float(np.finfo(np.float64).max)
@@ -97,16 +97,18 @@ class Cuts:
         is_new = (rungs == self.frame.sizes) | (self.frame.value(rungs) != x)
         before = np.where(rungs > 0, self.frame.value(np.maximum(rungs - 1, 0)), np.nan)
         splits = is_new & (self._atoms == before[:, None]).any(axis=1)  # the row lies just above a heavy value
-        base = ~np.isnan(self._edges)
-        base &= ~(splits[:, None] & self._after & (self._edges == self.frame.value(rungs)[:, None]))
+        moved = splits[:, None] & self._after & (self._edges == self.frame.value(rungs)[:, None])
+        base = ~np.isnan(self._edges) & ~moved
         upper, lower, ranks = self._ranks(rungs, is_new)
         own_rungs = np.concatenate([upper, lower, rungs[:, None]], axis=1)
         edges = np.concatenate([self.frame.value(upper), self.frame.value(lower), x[:, None]], axis=1)
-        ranks = [*ranks, *ranks, _LENGTHS + 1]
         below = np.concatenate([self._below, self.frame.below(own_rungs)], axis=1)
         pool_below = np.concatenate([self._pool_below, self._count(edges, own_rungs)], axis=1)
         edges = np.concatenate([self._edges, edges], axis=1)
-        scores = np.concatenate([self._scores, np.broadcast_to(ranks, (len(x), len(ranks)))], axis=1)
+        own_scores = np.where(moved, self._scores, 0).max(axis=1, initial=0)
+        own_scores[own_scores == 0] = len(_LEVELS) * _LENGTHS + 1
+        around = np.broadcast_to([*ranks, *ranks], (len(x), 2 * len(ranks)))
+        scores = np.concatenate([self._scores, around, own_scores[:, None]], axis=1)
         valid = (
             np.concatenate([base, upper < self.frame.sizes[:, None], lower > 0, splits[:, None]], axis=1)
             & ~missing[:, None]

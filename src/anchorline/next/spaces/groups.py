@@ -11,7 +11,7 @@ import numpy as np
 from anchorline.next.spaces.pools import SortedColumn
 from anchorline.spaces.columns import BOOLEAN, NUMBER, Column
 
-_SAME = 10  # categories that correspond one to one say the same thing if each has so many rows on average
+_SAME = 10  # rows per level, on average, with which categories that correspond one to one say the same thing
 _MIN_ROWS = 50  # with fewer rows, patterns of indicators may be chance
 _TOGETHER = 10.0  # expected rows with two indicators at once that make their absence no chance
 _PREFIX = re.compile(r"^(.+[_=.:\- ])[^_=.:\- ]+$")
