@@ -97,7 +97,7 @@ def test_several_decisions_are_named_with_their_changes():
     frame = pd.DataFrame({"x": np.arange(9.0), "y": np.arange(9) % 4})
     found = Explainer(model, frame, task="label").changes({"x": 4.0, "y": 1})
     assert str(found).split("\n") == [
-        "The model's decision changes with any of these changes:",
+        "The model's decision becomes another with any of these changes:",
         "  x 2 instead of 4 (then a)",
         "  x 6 instead of 4 (then c)",
     ]

@@ -389,7 +389,7 @@ def test_words_of_a_text_are_taken_away():
     explainer = Explainer(model, Text(), task="label")
     found = explainer.changes("I want a refund because it is broken")
     assert str(found) == (
-        'The model\'s decision becomes good with two changes: without "refund" and without "broken".\n'
+        'The model\'s decision becomes good with two changes: without "refund" and "broken".\n'
         "No single change does it."
     )
     assert found.n_proved == 1

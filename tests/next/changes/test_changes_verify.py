@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestRegressor
 from anchorline.errors import FormatError, TamperedError
 from anchorline.next.changes.result import Changes
 from anchorline.next.explainer import Explainer
+from anchorline.next.spaces.image import Image
 from anchorline.next.verify import verify
 from helpers.sealing import resealed
 
@@ -125,6 +126,19 @@ def test_a_share_that_the_verifier_draws_otherwise_is_contradicted():
     assert not found[0].share.is_exact
     answer = verify(found, dishonest, FRAME, seed=1)
     assert "contradicted" in answer.codes
+
+
+def test_an_image_that_is_not_recorded_is_passed():
+    image = np.linspace(0.0, 1.0, 64).reshape(8, 8)
+    space = Image("grid", 0, n_segments=4)
+
+    def bright(images):
+        return images.mean(axis=(1, 2))
+
+    found = Explainer(bright, space, threshold=0.4).changes(image)
+    assert verify(found, bright, space, seed=1).codes == ("instance_needed",)
+    assert verify(found, bright, space, seed=1, instance=image).holds
+    assert verify(found, bright, space, seed=1, instance=image[::-1]).codes == ("other_instance",)
 
 
 def test_tampered_texts_do_not_hold():

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from importlib import resources
@@ -316,7 +316,7 @@ def _turned(changes: Changes, escape: Escape) -> tuple[str, str]:
     if label is not None:
         return f"The model's decision becomes {escape(label)}", f"makes the model's decision {escape(label)}"
     if kind not in _LIMITS:
-        return "The model's decision changes", "changes the model's decision"
+        return "The model's decision becomes another", "changes the model's decision"
     does, do = {
         ">=": ("reaches", "reach"),
         ">": ("rises above", "rise above"),
@@ -345,23 +345,29 @@ def _new_decision(changes: Changes) -> str | None:
 
 def _option_text(changes: Changes, option: Counterfactual, escape: Escape) -> str:
     """Return what changes, and what the model then answers."""
-    moves = " and ".join(_move_text(changes, move, escape) for move in option.moves)
+    moves = _moves_text(changes, option.moves, escape)
     several = changes.goal["kind"] not in _LIMITS and len({each.decision for each in changes}) > 1
     answers = [escape(str(option.decision))] if several else []
     if option.output is not None:
         number = f"{_answer(changes, option.output)}{_unit(changes.output)}"
         answers.append(f"{_name(changes.output, escape)} = {number}")
-    return f"{moves} (then {', '.join(answers)})" if answers else moves
+    return f"{moves} (then {'; '.join(answers)})" if answers else moves
+
+
+def _moves_text(changes: Changes, moves: Sequence[Move], escape: Escape) -> str:
+    """Return all changes: ``debt 6,480 instead of 9,000 and age 41 instead of 40``, or ``without "a" and "b"``."""
+    if any(move.after is not None for move in moves):
+        return " and ".join(_move_text(changes, move, escape) for move in moves)
+    mark = '"' if changes.space["kind"] == "text" else ""
+    *first, last = [f"{mark}{escape(str(move.before))}{mark}" for move in moves]
+    return f"without {', '.join(first)} and {last}" if first else f"without {last}"
 
 
 def _move_text(changes: Changes, move: Move, escape: Escape) -> str:
     """Return one attribute's change: ``debt 6,480 instead of 9,000``."""
-    kind = changes.space["kind"]
-    if move.after is None:
-        return f'without "{escape(str(move.before))}"' if kind == "text" else f"without {escape(str(move.before))}"
-    if kind == "hypercube":
+    if changes.space["kind"] == "hypercube":
         after, before = (
-            fact_text(Fact(move.attribute, move.attribute, "equals", value=value), kind)
+            fact_text(Fact(move.attribute, move.attribute, "equals", value=value), "hypercube")
             for value in (move.after, move.before)
         )
         return f"{escape(after)} instead of {escape(before)}"

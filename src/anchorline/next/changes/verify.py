@@ -27,15 +27,17 @@ def verify_changes(
     seed: int,
     reading: Reading | None = None,
     check: Callable[[], object] | None = None,
+    instance: Any = None,
 ) -> Verification:
     """Return whether stated changes hold for this space and model.
 
     The model is asked about every example. Then the search is repeated with the recorded settings, and every
     figure is compared. A cost function is not recorded, so that the search cannot be repeated where one was used;
     nor can it if leaves of trees decided that ``reading`` does not have. Shares that were estimated from draws are
-    measured on fresh draws, from ``seed``.
+    measured on fresh draws, from ``seed``. ``instance`` is needed if the changes record only a part of it.
     """
-    wrong = list(_wrong_answers(changes, space, opening))
+    instance = changes.instance if instance is None else instance
+    wrong = list(_wrong_answers(changes, space, opening, instance))
     if wrong:
         return _answer(Outcome.DOES_NOT_HOLD, *wrong)
     if changes.settings["cost"] == "function":
@@ -43,7 +45,7 @@ def verify_changes(
     settings = ChangeSettings.from_dict(changes.settings)
 
     def again(settings: ChangeSettings) -> Changes:
-        return find_changes(space, opening(settings.queries), changes.instance, settings, reading, check)
+        return find_changes(space, opening(settings.queries), instance, settings, reading, check)
 
     found = again(settings)
     if any(level.by_leaves for level in changes.levels) and not any(level.by_leaves for level in found.levels):
@@ -61,12 +63,12 @@ def _answer(outcome: Outcome, *reasons: Reason) -> Verification:
     return Verification(outcome, reasons, subject=_SUBJECT)
 
 
-def _wrong_answers(changes: Changes, space: Space, opening: Opening) -> Iterator[Reason]:
+def _wrong_answers(changes: Changes, space: Space, opening: Opening, instance: Any) -> Iterator[Reason]:
     """Yield what is not as stated when the model is asked about the instance and its examples, one by one."""
     if space.fingerprint != changes.space["fingerprint"]:
         yield Reason("other_space")
         return
-    predictor = opening(math.inf).open(space.at(changes.instance).original)
+    predictor = opening(math.inf).open(space.at(instance).original)
     asked = None if predictor.is_label else predictor.prediction, predictor.output.decision
     stated = changes.prediction, changes.output.decision
     for where, ours, own in zip(("prediction", "output.decision"), stated, asked, strict=True):

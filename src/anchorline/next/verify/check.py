@@ -97,7 +97,7 @@ def _verify(claimed: Explanation | Changes, model: Any, space: Space, instance: 
         return _refuted("other_instance")
     if isinstance(claimed, Changes):
         trees = explainer.readable_trees.of(explainer.target)
-        return verify_changes(claimed, explainer.space, explainer.predictor, seed, trees)
+        return verify_changes(claimed, explainer.space, explainer.predictor, seed, trees, instance=instance)
     explainer.table_answers(ask=claimed.rows is not None or claimed.output.spread is not None)
     try:
         case = _opened(explainer, instance, replace(Settings.from_dict(claimed.settings), seed=seed))
