@@ -260,6 +260,30 @@ PRINTED = {
         With this fact, at least 98% of copies get this decision; with or without it, 64%.
         """,
     ),
+    "numbers as classes": (
+        made_explanation(
+            output=with_changes(IRIS, name="1", decision=1, classes=(0, 1, 2), runner_up=(2, 0.39)),
+            prediction=0.58,
+            facts=(),
+            contributions=[],
+            holds=None,
+            verdict=Verdict.UNDECIDED,
+        ),
+        """
+        Model's decision: class 1, P(class 1) = 0.58, next: class 2 at 0.39. No facts were found that explain it.
+        64% of altered copies get this decision.
+        """,
+    ),
+    "a large number": (
+        price(125067.3, -52424.1, fit=fit(0.86, 1258000, 110001, 390001), prediction=1330800.0),
+        """
+        Model's price: 1,330,800 USD. These facts explain it:
+          1,257,800  start: about the average altered copy
+           +125,000  carat >= 1.05 (here 1.20)
+            -52,000  clarity = SI2
+        For copies, this sum is typically 110,000 USD off the model's price; without facts, 390,000 USD.
+        """,
+    ),
     "log-odds": (
         made_explanation(
             output=MARGIN, prediction=3.2, facts=(OWNER,), contributions=[1.6], fit=fit(0.7, 1.6), rows=None

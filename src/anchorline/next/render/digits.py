@@ -24,11 +24,12 @@ class PrintedSum:
     contributions: tuple[str, ...]
     total: str
     decimals: int
+    step: int = 1  # 1,000 if contributions are rounded to thousands
     shift: int = 0  # the power of ten that all numbers share
 
     def number(self, value: float) -> str:
-        """Return another number with the digits of the sum."""
-        return _written(_units(value, self.decimals, self.shift), self.decimals, self.shift)
+        """Return another number with the digits of the contributions."""
+        return _written(_units(value, self.decimals, self.shift, self.step), self.decimals, self.shift)
 
 
 def printed_sum(
@@ -41,31 +42,31 @@ def printed_sum(
 ) -> PrintedSum:
     """Round a sum for readers: one number of decimals, and the printed numbers add up digit for digit.
 
-    The largest contribution has two digits, or two decimals if it is a probability of at least 0.05. Parts that
-    would be printed as zero, and probabilities that would be printed as 0 or 1, add up to two decimals. A total
-    beside a threshold (``line``) has the decimals that show on which side it lies. Every number is rounded to
-    the nearest unit; the units that are then missing go to the numbers that rounding changed most.
+    The largest contribution has two or three digits; if it is a probability of at least 0.05, two decimals. Parts
+    that would be printed as zero, and probabilities that would be printed as 0 or 1, add up to two decimals. A
+    total beside a threshold (``line``) has the decimals that show on which side it lies. Every number is rounded
+    to the nearest unit; the units that are then missing go to the numbers that rounding changed most, or to the
+    base, which is not rounded more than the total.
 
-    >>> printed_sum([0.182, 0.157, -0.031], 0.614, 0.922, is_probability=True)
-    PrintedSum(base='0.61', contributions=('+0.18', '+0.16', '-0.03'), total='0.92', decimals=2, shift=0)
-    >>> printed_sum([1240.4, -309.9], 3741.5, 4672.0).contributions
-    ('+1,240', '-310')
+    >>> printed_sum([0.182, 0.157, -0.031], 0.614, 0.922, is_probability=True).contributions
+    ('+0.18', '+0.16', '-0.03')
+    >>> printed_sum([125067.3, -52424.1], 1258156.8, 1330800.0)
+    PrintedSum(base='1,257,800', contributions=('+125,000', '-52,000'), total='1,330,800', decimals=0, step=1000, \
+shift=0)
     """
     values = [*contributions, base]
     power = max(map(_power, (*values, total)))
     shift = power if power >= _LARGE or power < _SMALL else 0
-    decimals = _decimals([value / 10.0**shift for value in (*contributions, total)], is_probability and not shift)
+    wanted = _decimals([value / 10.0**shift for value in (*contributions, total)], is_probability and not shift)
+    decimals = max(0, wanted)
     while line is not None and total != line and decimals < _SIDES and _is_across(total, line, decimals, shift):
         decimals += 1
-    exact = [Fraction(value) * Fraction(10) ** (decimals - shift) for value in values]
-    goal, units = _units(total, decimals, shift), [round(value) for value in exact]
-    missing = goal - sum(units)
-    step = 1 if missing > 0 else -1
-    order = sorted(
-        range(len(values)), key=lambda i: step * (units[i] - exact[i])
-    )  # those rounded most the other way
-    for place in range(abs(missing)):
-        units[order[place % len(order)]] += step
+    step = 1 if decimals else 10 ** -min(0, wanted)
+    goal, units = _units(total, decimals, shift), [_units(value, decimals, shift, step) for value in values]
+    if step > 1:
+        units[-1] = goal - sum(units[:-1])
+    else:
+        units = _adding_up(units, [Fraction(value) * Fraction(10) ** (decimals - shift) for value in values], goal)
     if not is_probability and all(unit % 10**decimals == 0 for unit in (*units, goal)):
         units, goal, decimals = [unit // 10**decimals for unit in units], goal // 10**decimals, 0
     signs = [
@@ -78,21 +79,35 @@ def printed_sum(
         ),
         total=_written(goal, decimals, shift),
         decimals=decimals,
+        step=step,
         shift=shift,
     )
 
 
+def _adding_up(units: Sequence[int], exact: Sequence[Fraction], goal: int) -> list[int]:
+    """Return units that add up to the goal: those that rounding changed most the other way are changed."""
+    units = list(units)
+    missing = goal - sum(units)
+    sign = 1 if missing > 0 else -1
+    order = sorted(range(len(units)), key=lambda i: sign * (units[i] - exact[i]))
+    for place in range(abs(missing)):
+        units[order[place % len(order)]] += sign
+    return units
+
+
 def _decimals(values: Sequence[float], is_probability: bool) -> int:
-    """Return the number of decimals of a sum; the last value is the total."""
+    """Return the number of decimals of contributions, negative for thousands; the last value is the total."""
     *parts, total = values
-    alone = (
-        0.1 if is_probability else abs(total) / 10
-    )  # a number alone has three digits, a probability two decimals
-    largest = max(max(map(abs, parts), default=alone), _NEGLIGIBLE * abs(total))
-    decimals = max(2 if is_probability else 0, 1 - _power(largest or 1.0))
-    if is_probability and largest >= _LARGE_PART:
-        decimals = 2
-    needed = max([decimals, *(-_power(value) for value in values if abs(value) > 1e-6 * largest)])
+    largest = max(map(abs, parts), default=0.0)
+    if largest <= _NEGLIGIBLE * abs(total):  # a number alone has three digits, a probability two decimals
+        largest = 0.1 if is_probability else abs(total) / 10
+        parts = []
+    power = _power(largest or 1.0)
+    if is_probability:
+        decimals = 2 if largest >= _LARGE_PART else max(2, 1 - power)
+    else:
+        decimals = max(1 - power, min(0, 2 - power)) if parts else max(0, 1 - power)
+    needed = max([decimals, *(-_power(value) for value in (*parts, total) if abs(value) > 1e-6 * largest)])
     decimals = min(needed, decimals + _MORE)
     while is_probability and 0 < total < 1 and round(total, decimals) in (0, 1) and decimals < 4:
         decimals += 1
@@ -109,8 +124,8 @@ def _power(value: float) -> int:
     return math.floor(math.log10(abs(value))) if value else 0
 
 
-def _units(value: float, decimals: int, shift: int = 0) -> int:
-    return round(Fraction(value) * Fraction(10) ** (decimals - shift))
+def _units(value: float, decimals: int, shift: int = 0, step: int = 1) -> int:
+    return step * round(Fraction(value) * Fraction(10) ** (decimals - shift) / step)
 
 
 def _written(units: int, decimals: int, shift: int = 0) -> str:

@@ -5,6 +5,7 @@ report and summaries are made from them, so that no reader is shown a sentence t
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -29,6 +30,7 @@ LONGEST = 60  # characters of a category or a name; longer ones are cut in the m
 ROUGH = 0.5  # R2 below which the amounts of a decision's sum are called rough
 _FAR = 0.02  # of the range, by which base and mean output of copies may differ without a word
 _SAME = 0.02  # of the spread, within which numbers count as the same
+_NUMBER = re.compile(r"[-+]?\d[\d.]*")
 _FRACTIONS = {
     1 / 10: "a tenth",
     1 / 5: "a fifth",
@@ -138,6 +140,7 @@ class Words:
         self.is_number = output.kind == "number"
         self.decision = _decided(explanation)
         name = "output" if output.name == "f(x)" else shown(output.name)
+        name = name if self.is_number else class_text(name)
         is_score = output.kind == "class" and not output.is_probability
         contrast = _contrast(explanation)
         if contrast is not None:
@@ -170,6 +173,16 @@ def shown(value: Any) -> str:
     """
     text = printable(" ".join(str(value).split()) if isinstance(value, str) else str(value))
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2 - 1]}{ELLIPSIS}{text[-LONGEST // 2 :]}"
+
+
+def class_text(label: Any) -> str:
+    """Return the label of a class for readers; a number is called a class.
+
+    >>> class_text("declined"), class_text(1)
+    ('declined', 'class 1')
+    """
+    text = shown(label)
+    return f"class {text}" if _NUMBER.fullmatch(text) else text
 
 
 def fact_text(fact: Fact, space: Mapping[str, Any] | str = "table", *, here: bool = False) -> str:
@@ -228,19 +241,14 @@ def _decided(explanation: Explanation) -> str:
     """Return the model's decision in words; of the probability of one of two classes, the name of a class."""
     output, contrast = explanation.output, _contrast(explanation)
     if output.kind != "threshold" or output.threshold is None:
-        return shown(output.decision)
+        return class_text(output.decision)
     is_above = explanation.prediction >= output.threshold
     if contrast is not None:
         return f"{contrast[not is_above]} rather than {contrast[is_above]}"
     if output.is_probability:
         others = [label for label in output.classes or () if str(label) != output.name]
-        return (
-            shown(output.name)
-            if is_above
-            else shown(others[0])
-            if len(others) == 1
-            else f"not {shown(output.name)}"
-        )
+        not_named = class_text(others[0]) if len(others) == 1 else f"not {class_text(output.name)}"
+        return class_text(output.name) if is_above else not_named
     unit = f" {shown(output.unit)}" if output.unit else ""
     return f"{'at least' if is_above else 'below'} {exact_number(output.threshold)}{unit}"
 
@@ -248,7 +256,7 @@ def _decided(explanation: Explanation) -> str:
 def _contrast(explanation: Explanation) -> tuple[str, str] | None:
     """Return the two classes whose difference of scores is explained, or None."""
     pair = explanation.output.choices.output
-    return (shown(pair[0]), shown(pair[1])) if isinstance(pair, (list, tuple)) else None
+    return (class_text(pair[0]), class_text(pair[1])) if isinstance(pair, (list, tuple)) else None
 
 
 def _decision(explanation: Explanation, words: Words, digits: PrintedSum) -> Statement:
@@ -268,7 +276,8 @@ def _decision(explanation: Explanation, words: Words, digits: PrintedSum) -> Sta
         label, score = output.runner_up
         figures["runner_up"] = output.runner_up
         if any(digit in "123456789" for digit in digits.number(score)):  # 0.00 is not worth a name
-            text += f", next: {shown(label)} {digits.number(score)}"
+            at = " at" if class_text(label) != shown(label) else ""
+            text += f", next: {class_text(label)}{at} {digits.number(score)}"
     return Statement("decision", f"{text}.", figures)
 
 
