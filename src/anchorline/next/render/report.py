@@ -256,5 +256,5 @@ def _frontier(explanation: Explanation, frontier: Frontier) -> str:
     return (
         f"<section><h2>How many {facts} are needed?</h2>{frontier_markup(frontier, CAPTIONS['frontier'])}"
         f"{_caption(CAPTIONS['frontier'])}"
-        f"{_table('How many are needed', rows, ('most', 'R2', 'typical error', facts))}</section>"
+        f"{_table('How many are needed', rows, ('number', 'R2', 'typical error', facts))}</section>"
     )
