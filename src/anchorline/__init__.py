@@ -83,6 +83,7 @@ _links.link(
         "next.parquet.read": "anchorline.next.batch.parquet:read_parquet",
         "next.parquet.write": "anchorline.next.batch.parquet:write_parquet",
         "next.plot": "anchorline.next.render.pictures:plot_explanation",
+        "next.plot_frontier": "anchorline.next.render.pictures:plot_frontier",
         "next.text": "anchorline.next.render.text:text_of",
         "parquet.ids": "anchorline.batch.parquet:read_ids",
         "parquet.read": "anchorline.batch.parquet:read_parquet",

@@ -48,6 +48,11 @@ def test_texts_have_one_line_per_number_of_facts():
     ]
 
 
+def test_pictures_are_drawn_by_the_room_above():
+    pytest.importorskip("matplotlib").use("agg")
+    assert made_frontier().plot().get_ylim()[1] >= 1
+
+
 def test_frames_have_one_row_per_number_of_facts():
     frame = made_frontier().to_frame("pandas")
     assert frame["k"].tolist() == [1, 2]

@@ -82,6 +82,10 @@ class Frontier:
         ks = ", ".join(str(point.k) for point in self.points)
         return f"Frontier({self.output.name!r}, prediction={self.prediction:g}, k = {ks})"
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw R2 over the number of facts on ``ax``, or on a new figure of pyplot; return the Axes."""
+        return call("next.plot_frontier", self, ax)
+
     def to_frame(self, backend: Any = "pandas") -> Any:
         """Return one row per k, as a frame of the given backend."""
         columns: dict[str, list[Any]] = {
