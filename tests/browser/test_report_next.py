@@ -1,0 +1,148 @@
+"""The report in a real browser: no messages, no requests, accessible in light and dark, on phones and on paper."""
+
+import functools
+import itertools
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
+
+from anchorline.next.render.report import fragment, page
+from helpers.made import made_explanation
+from helpers.made_cases import CASES, frontier
+from helpers.pages import ARGUMENTS, CHROMIUM
+
+A4 = (595, 842)  # points
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if not CHROMIUM.exists():
+        pytest.fail(f"{CHROMIUM} does not exist. These tests need Chromium. Type: apt-get install chromium")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield launched
+        launched.close()
+
+
+def notebook():
+    views = "".join(fragment(CASES[name]()) for name in ("loan", "hostile", "text", "image", "image", "signal"))
+    return f'<!DOCTYPE html><html lang="en"><title>notebook</title><main><h1>Notebook</h1>{views}</main>'
+
+
+PAGES = {
+    **{name: functools.partial(lambda name: page(CASES[name]()), name) for name in CASES if name != "loan"},
+    "loan": lambda: page(made_explanation(), frontier()),
+    "notebook": notebook,
+}
+all_pages = pytest.mark.parametrize(
+    "name", ["loan", "price", "hostile", "robust", "text", "image", "signal", "notebook"]
+)
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Return a function that opens a page from a file and records its messages, dialogs and requests."""
+    contexts = []
+
+    def open_page(name, width=1000, scheme="light", unfold=False):
+        path = tmp_path / f"{name}.html"
+        path.write_text(PAGES[name](), encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.messages, page.requested = [], []
+        page.on("console", lambda message: page.messages.append(message.text))
+        page.on("pageerror", lambda error: page.messages.append(str(error)))
+        page.on("dialog", lambda dialog: page.messages.append(dialog.message))
+        page.on("request", lambda request: page.requested.append(request.url))
+        page.goto(path.as_uri())
+        if unfold:
+            page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true })")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@all_pages
+def test_it_writes_no_message_and_requests_nothing(opened, name, tmp_path):
+    """The policy allows the style sheet: Chromium would report a refused one."""
+    page = opened(name, unfold=True)
+    assert page.messages == []
+    outside = [url for url in page.requested if not url.startswith("data:image/png;base64,")]
+    assert outside == [(tmp_path / f"{name}.html").as_uri()]
+    assert page.title() != "broken"
+
+
+@all_pages
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(opened, name, scheme):
+    page = opened(name, scheme=scheme, unfold=True)
+    violations = Axe().run(page).response["violations"]
+    assert not [
+        (one["id"], one["nodes"][0]["html"]) for one in violations if one["impact"] in {"serious", "critical"}
+    ]
+
+
+@all_pages
+@pytest.mark.parametrize("width", [320, 768])
+def test_nothing_is_wider_than_the_screen(opened, name, width):
+    page = opened(name, width=width, unfold=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_dark_is_dark_and_light_is_light(opened):
+    def background(scheme):
+        made = opened("loan", scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(map(int, re.findall(r"\d+", made)[:3])) / 3
+
+    assert background("light") > 200
+    assert background("dark") < 60
+
+
+def test_the_picture_fits_its_numbers(opened):
+    """In the browser's layout, each bar begins where the previous one ends, down to the prediction."""
+    bars = opened("loan").locator(".al-track rect").all()
+    ends = []
+    for bar in bars:
+        box = bar.bounding_box()
+        left, right = box["x"], box["x"] + box["width"]
+        ends.append((left, right) if bar.get_attribute("class") == "al-plus" else (right, left))
+    assert len(ends) == 4
+    for (_, end), (start, _) in itertools.pairwise(ends):
+        assert abs(end - start) < 3
+
+
+def test_the_answer_is_visible_without_scrolling(opened):
+    page = opened("loan")
+    for selector in ("h1", ".al-verdict", ".al-total", ".al-holds"):
+        box = page.locator(selector).bounding_box()
+        assert box["y"] + box["height"] <= 900
+
+
+def test_a_name_from_right_to_left_stays_in_its_place(opened):
+    """The bound of a Hebrew name is to its right, as in every other row."""
+    page = opened("hostile")
+    row = page.locator("tr.al-fact", has_text="(here 17)").locator("th")
+    name = row.locator("bdi").bounding_box()
+    assert name["x"] - row.bounding_box()["x"] < 5
+
+
+@pytest.mark.parametrize("name", ["loan", "hostile", "image"])
+def test_it_prints_on_a4(opened, name):
+    pdf = opened(name).pdf(prefer_css_page_size=True)
+    boxes = re.findall(rb"/MediaBox\s*\[\s*0 0 ([\d.]+) ([\d.]+)\s*\]", pdf)
+    assert 1 <= len(boxes) <= 4
+    for width, height in boxes:
+        assert (float(width), float(height)) == pytest.approx(A4, abs=1)
+
+
+def test_on_paper_the_folds_are_open(opened):
+    page = opened("loan")
+    record = page.locator("details").last.locator("table")
+    assert not record.is_visible()
+    page.emulate_media(media="print")
+    assert record.is_visible()
