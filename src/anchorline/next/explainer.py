@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorline._links import call
 from anchorline.errors import SetupWarning, names_similar_keywords
 from anchorline.model.cache import AnswerCache
 from anchorline.model.features import match_columns
@@ -17,8 +18,9 @@ from anchorline.model.target import Target, checked_range, checked_threshold
 from anchorline.next.changes.find import ChangeSettings, find_changes
 from anchorline.next.changes.leaves import ReadableTrees
 from anchorline.next.changes.result import Changes
-from anchorline.next.model.predictor import Predictor, Questions
+from anchorline.next.model.predictor import Predictor, Questions, scores_only
 from anchorline.next.result.explanation import Explanation
+from anchorline.next.result.explanations import Explanations
 from anchorline.next.result.frontier import Frontier
 from anchorline.next.search.assemble import assemble, assemble_frontier
 from anchorline.next.search.case import Case
@@ -134,7 +136,7 @@ class Explainer:
         ``check`` is called in every loop, and may raise to interrupt.
         """
         explanation = self.explain_with(instance, Settings.from_keywords("explain", **keywords), check)
-        self._warn()
+        self.warn()
         return explanation
 
     def explain_with(self, instance: Any, settings: Settings, check: Check = None) -> Explanation:
@@ -142,7 +144,7 @@ class Explainer:
         case, search = self._searched(instance, settings, check)
         answers = self._answers
         measured = measure(case, search, None if answers is None else answers.extent(case.predictor)[2])
-        return assemble(case, self.space, search, measured, answers, self._findings)
+        return assemble(case, self.space, search, measured, answers, self.findings)
 
     def _searched(self, instance: Any, settings: Settings, check: Check = None) -> tuple[Case, Search]:
         case = self.case(instance, settings, check)
@@ -165,6 +167,10 @@ class Explainer:
             self._found = None
         return self._answers
 
+    def take_answers(self, answers: TableAnswers) -> None:
+        """Take answers about the table that another process asked for."""
+        self._answers, self._is_asked, self._found = answers, True, None
+
     def cost(self, instance: Any, **keywords: Any) -> Cost:
         """Return how many queries `explain` takes at most, and about how long; asks one query to find out."""
         return estimate_cost(self.case(instance, Settings.from_keywords("cost", **keywords)))
@@ -182,7 +188,7 @@ class Explainer:
         ks = checked_ks(ks)
         settings = Settings.from_keywords("frontier", **{"k": ks[-1], **keywords})
         found = assemble_frontier(*self._searched(instance, settings), self.space, ks)
-        self._warn()
+        self.warn()
         return found
 
     def copies(self, instance: Any, n: int = 1000, **keywords: Any) -> Any:
@@ -216,6 +222,39 @@ class Explainer:
         """Return the model with a limit of answers; nothing is asked yet."""
         return Predictor(Questions(self.target, None, limit), self.threshold, self.output_range)
 
+    def explain_many(
+        self,
+        frame: Any,
+        *,
+        n_jobs: int = 1,
+        progress: Callable[[Any], None] | bool | None = None,
+        errors: str = "raise",
+        row_timeout: float | None = None,
+        share_calls: bool = False,
+        id: str | None = None,
+        **keywords: Any,
+    ) -> Explanations:
+        """Explain every row of a frame, array or list in ``n_jobs`` processes (-1: all cores); see docs/batch.md.
+
+        With ``errors="keep"``, a row that fails, or takes more than ``row_timeout`` seconds, becomes a `Failure`.
+        ``progress`` is True or a function of `Progress`. ``share_calls`` allows rows to be mixed in one call of
+        the model. ``id`` names a column that identifies the rows. The other keywords are those of `explain`.
+        """
+        plan = {"n_jobs": n_jobs, "row_timeout": row_timeout}
+        choices = {"progress": progress, "errors": errors, "share_calls": share_calls, "id": id}
+        many: Explanations = call("next.explain_many", self, frame, plan, **choices, **keywords)
+        return many
+
+    def asking_through(self, wrap: Callable[[Callable[[Any], Any]], Callable[[Any], Any]]) -> "Explainer":
+        """Return the explainer that asks ``wrap(ask)`` what this one asks ``ask``; it may join calls."""
+        target, answers = self.target, self._answers
+        asks_predict = target.rule is not None and "method" in target.rule
+        if asks_predict and answers is not None and answers.rule is not None:  # the scores decide
+            target = replace(target, ask=scores_only(target.ask), rule=None)
+        other = copy.copy(self)
+        other._target = replace(target, ask=wrap(target.ask))
+        return other
+
     def without_trees(self) -> "Explainer":
         """Return the explainer that draws neighbors even if it could read trees, as for a mere function."""
         other = copy.copy(self)
@@ -235,10 +274,10 @@ class Explainer:
         ['constant']
         """
         self.table_answers()
-        return self._findings
+        return self.findings
 
     @property
-    def _findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Finding, ...]:
         """What is known about the setup, with the answers about the table if they were asked for."""
         if self._found is None:
             found = check_setup(self.model, self.columns, classes_of(self.model), self.space)
@@ -246,13 +285,13 @@ class Explainer:
             self._found = (*found, *of_answers)
         return self._found
 
-    def _warn(self) -> None:
-        """Warn once about every finding that is not mere advice."""
-        new: Iterable[Finding] = {*self._findings} - self._warned
-        for finding in sorted(new, key=self._findings.index):
+    def warn(self, stacklevel: int = 3) -> None:
+        """Warn once about every finding so far that is not mere advice."""
+        new: Iterable[Finding] = {*self.findings} - self._warned
+        for finding in sorted(new, key=self.findings.index):
             self._warned.add(finding)
             if finding.code not in ADVICE:
-                warnings.warn(SetupWarning(finding.text, finding.code, finding.columns), stacklevel=3)
+                warnings.warn(SetupWarning(finding.text, finding.code, finding.columns), stacklevel=stacklevel)
 
 
 def _output_choice(model: Any, output: Any, classes: Sequence[Any] | None) -> dict[str, Any]:

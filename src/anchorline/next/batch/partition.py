@@ -1,0 +1,295 @@
+"""The function that every engine calls: it takes a frame of rows and returns a frame of explanations."""
+
+import contextlib
+import hashlib
+import io
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, ClassVar
+
+import numpy as np
+
+from anchorline.errors import ParameterError, UnpackableError
+from anchorline.model.exits import contain_exits
+from anchorline.next.batch.blas import one_blas_thread
+from anchorline.next.batch.sharing import share_calls
+from anchorline.next.changes.result import Changes
+from anchorline.next.explainer import Explainer
+from anchorline.next.result.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
+from anchorline.next.result.labels import clean_text
+from anchorline.next.settings import Settings
+from anchorline.next.spaces.given import schema_of
+from anchorline.spaces.columns import dense, kind_of, level_of, row_values, to_narwhals
+
+RESERVED_NAMES = frozenset({"row", *COLUMNS})  # the columns of the result, in a frame and in a file
+# Further columns about what would change each decision; all are missing where nothing turns it.
+CHANGE_COLUMNS = {"change": "text", "change_facts": "number", "change_decision": "text", "change_output": "number"}
+_VALUES_PER_READ = 50_000  # a few megabytes
+SHARED_ROWS = 16  # rows whose queries go to the model in one call, with share_calls=True
+PIECES_PER_CORE = 4  # of rows that come in one piece, so that cores finish at about the same time
+
+
+@dataclass(frozen=True)
+class Work:
+    """The explainer and the settings that are applied to every row.
+
+    ``share`` is the number of rows whose queries go to the model in one call; with 1, rows do not share calls.
+    ``changes`` adds what would change each decision to the records.
+    """
+
+    explainer: Explainer
+    settings: Settings = field(default_factory=Settings)
+    share: int = 1
+    changes: bool = False
+
+    @classmethod
+    def from_keywords(
+        cls, explainer: Explainer, *, share_calls: bool = False, changes: bool = False, **keywords: Any
+    ) -> "Work":
+        """Return the work with the settings that these keywords describe."""
+        settings = Settings.from_keywords("explain_many", **keywords)
+        return cls(explainer, settings, SHARED_ROWS if share_calls else 1, changes)
+
+    def record(self, row: Any) -> Record:
+        """Explain one row; an error becomes part of the record, so that the next row can follow."""
+        return self._record(self.explainer, row)
+
+    def records(self, rows: Sequence[Any]) -> list[Record]:
+        """Explain rows and return their records in order."""
+        if self.share == 1:
+            return [self.record(row) for row in rows]
+        return share_calls(self.explainer, self._record, rows, self.share)
+
+    def _record(self, explainer: Explainer, row: Any) -> Record:
+        try:
+            with contain_exits():
+                record = record_of(explainer.explain_with(row, self.settings))
+                return record | change_values(self.find_changes(explainer, row)) if self.changes else record
+        except Exception as error:
+            return self.failed(row, type(error).__name__, str(error))
+
+    def find_changes(self, explainer: Explainer, row: Any) -> Changes:
+        """Return the change of the fewest facts; a number of queries counts anew for it."""
+        limits: dict[str, Any] = {} if self.settings.is_auto else {"queries": self.settings.queries}
+        return explainer.changes(row, n=1, seed=self.settings.seed, **limits)
+
+    def failed(self, row: Any, error_type: str, error: str) -> Record:
+        """Return the record of a row without explanation."""
+        record = failed_record(_failed_row_key(self.explainer, row), error_type, error)
+        return record | change_values(None) if self.changes else record
+
+    def prepared(self) -> "Work":
+        """Ask about the rows of the table, so that workers need not; return this work."""
+        self.ask_table()
+        self.warn()
+        return self
+
+    def warn(self) -> None:
+        """Warn about the model and its table, because workers do not; errors are left to the rows."""
+        try:
+            with contain_exits():
+                _ = self.explainer.findings
+        except Exception:
+            return
+        self.explainer.warn(stacklevel=6)
+
+    def ask_table(self) -> None:
+        """Ask about the rows of the table, if the settings ask for them; errors are left to the rows."""
+        with contextlib.suppress(Exception), contain_exits():
+            self.explainer.table_answers(ask=self.settings.is_auto)
+
+
+def change_values(changes: Changes | None) -> Record:
+    """Return `CHANGE_COLUMNS` of one row: the fewest new values that turn the decision, and the new answer."""
+    best = None if changes is None else next(iter(changes), None)
+    if best is None:
+        return dict.fromkeys(CHANGE_COLUMNS)
+    values = [f"{name} = {value}" for name, value in best.values.items()]
+    return {
+        "change": clean_text("; ".join(values)),
+        "change_facts": len(best.moves),
+        "change_decision": None if best.decision is None else clean_text(str(best.decision)),
+        "change_output": best.output,
+    }
+
+
+def _failed_row_key(explainer: Explainer, row: Any) -> str:
+    """Return the key of a row without explanation, from its instance, or from its texts if it is unreadable."""
+    try:
+        return content_key(explainer.space.at(row).instance)
+    except Exception:  # the space cannot read the row, which is why it failed
+        if isinstance(row, Mapping):
+            names = explainer.space.names
+            row = [row.get(name) for name in names] if names else list(row.values())
+        values = row if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]
+        return content_key(["unreadable", *map(_canonical_text, values)])
+
+
+def _canonical_text(value: Any) -> str | None:
+    """Return a text that does not depend on the library of the value: 1 and 1.0 have one text, NaN has None."""
+    kind = kind_of(value)
+    with contextlib.suppress(Exception):  # the value is of another kind, or too large
+        return None if kind is None else level_of(value, kind)
+    return str(value)
+
+
+def pack_work(work: Work) -> bytes:
+    """Serialize the work, including functions defined interactively; raise `UnpackableError` if that fails."""
+    import cloudpickle  # noqa: PLC0415  heavy
+
+    try:
+        content: bytes = cloudpickle.dumps(work)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UnpackableError(f"The model cannot be packed for another process ({reason}).") from error
+    return content
+
+
+def unpack_work(file: BinaryIO) -> Work:
+    """Read work that `pack_work` wrote, usually in another process; raise `UnpackableError` if that fails."""
+    try:
+        work: Work = pickle.load(file)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UnpackableError(f"The model cannot be unpacked in another process ({reason}).") from error
+    return work
+
+
+class PackedWork:
+    """Work as bytes, which is sent to other processes and unpacked once per process, for any number of frames."""
+
+    _opened: ClassVar[dict[bytes, Work]] = {}
+
+    def __init__(self, work: Work) -> None:
+        self._content = pack_work(work)
+        self._digest = hashlib.sha256(self._content).digest()
+
+    def explain(self, frame: Any, id: str | None = None) -> Any:
+        """Call `explain_partition` with the packed work."""
+        return explain_partition(frame, self.open(), id)
+
+    def open(self) -> Work:
+        """Return the work; raise `UnpackableError` if this process cannot unpack it."""
+        if self._digest not in self._opened:
+            self._opened.clear()  # keep only one, because models are large
+            self._opened[self._digest] = unpack_work(io.BytesIO(self._content))
+        return self._opened[self._digest]
+
+
+def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
+    """Explain every row of a frame; return a frame of the same library with the column ``id`` and `COLUMNS`.
+
+    A row that fails has its error in the columns ``error_type`` and ``error``. Without ``id``, rows are
+    identified by ``key``, a digest of their values.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> train = pl.DataFrame({"age": [25, 31, 47, 52], "name": ["a", "b", "c", "d"]})
+    >>> explainer = Explainer(lambda f: f["age"].to_numpy() / 100, train.select("age"))
+    >>> explain_partition(train[:2], Work(explainer), id="name").select("name", "prediction").rows()
+    [('a', 0.25), ('b', 0.31)]
+    """
+    import narwhals as nw  # noqa: PLC0415  heavy
+
+    given = to_narwhals(frame, ParameterError, eager_only=True)
+    if not isinstance(given, nw.DataFrame):
+        raise ParameterError(f"Got a {type(frame).__name__}, not a frame. Type explainer.explain_many(rows).")
+    check_id(id, given.columns)
+    # A space without names reads values by position, so the id is removed, or it would be read as a value.
+    by_name = schema_of(work.explainer.space) is not None
+    rows = rows_of(frame if by_name or id is None else given.drop(id).to_native(), work.explainer)
+    with one_blas_thread():
+        records = work.records(rows.take(0, len(rows)))
+    result = nw.from_native(frame_of(records, given.implementation), eager_only=True)
+    native = result.to_native()
+    if hasattr(native, "insert") and hasattr(native, "index"):  # pandas: keep the index, which identifies rows
+        reserved = {*RESERVED_NAMES, id}  # an index with such a name could not be written beside the column
+        native.index = frame.index.set_names([None if name in reserved else name for name in frame.index.names])
+        if id is not None:
+            native.insert(0, id, frame[id])
+        return native
+    return native if id is None else result.with_columns(given[id]).select(id, *COLUMNS).to_native()
+
+
+def check_id(id: str | None, columns: Sequence[str]) -> None:
+    """Raise `ParameterError` if ``id`` is not a column of the frame, or has the name of a column of the result."""
+    if id is None:
+        return
+    if id not in columns:
+        raise ParameterError(
+            f"id is {id!r}, but it must be the name of a column of the frame: {', '.join(map(repr, columns))}."
+        )
+    if id in RESERVED_NAMES:
+        raise ParameterError(f"id is {id!r}, the name of a column of the result. Rename your column.")
+
+
+def wrong_frame_error(frame: Any, needed: str, call: str) -> ParameterError:
+    """Return the error for an engine that got a frame of another kind; ``call`` creates the right kind."""
+    kind = type(frame)
+    return ParameterError(
+        f"Got a {kind.__module__.partition('.')[0]} {kind.__name__}, not {needed}. Type {call}, or, to use "
+        "this machine only, explainer.explain_many(frame)."
+    )
+
+
+class FrameRows:
+    """Rows of a frame, array or list, in the form that the space reads, a few at a time.
+
+    `take` reads ahead, because reading one value of a column takes as long as reading a thousand.
+    """
+
+    def __init__(self, frame: Any, by_name: bool) -> None:
+        self._frame, self._by_name = frame, by_name
+        self._first, self._buffer = 0, list[Any]()
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def take(self, start: int, stop: int) -> list[Any]:
+        """Return the rows from ``start`` to ``stop``."""
+        stop = min(stop, len(self))
+        if not self._first <= start <= stop <= self._first + len(self._buffer):
+            n_columns = self._frame.shape[1] if hasattr(self._frame, "shape") else 1
+            read_ahead = start + _VALUES_PER_READ // max(1, n_columns)
+            self._first, self._buffer = start, self._rows(start, max(stop, read_ahead))
+        return self._buffer[start - self._first : stop - self._first]
+
+    def _rows(self, start: int, stop: int) -> list[Any]:
+        part = self._frame[start:stop]
+        if isinstance(part, np.ndarray | list | tuple):
+            return list(part)
+        columns = {str(column.name): row_values(column) for column in part.iter_columns()}  # names may be numbers
+        if self._by_name:
+            return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        return [list(values) for values in zip(*columns.values(), strict=True)]
+
+
+def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
+    """Return the rows of a pandas, Polars or Arrow frame, a 2-D array or a list of rows."""
+    instances = explainer.space.instances(frame)
+    if instances is not None:
+        return FrameRows(instances, by_name=False)
+    by_name, frame = schema_of(explainer.space) is not None, dense(frame, ParameterError)
+    if isinstance(frame, np.ndarray):
+        if frame.ndim != 2:
+            raise ParameterError(
+                f"The array has shape {frame.shape}; it must be (n, d). For one row, use `explain`."
+            )
+        return FrameRows(frame, by_name)
+    if isinstance(frame, list | tuple):
+        return FrameRows(frame, by_name)
+    import narwhals as nw  # noqa: PLC0415  heavy
+
+    table = to_narwhals(frame, ParameterError)
+    if isinstance(table, nw.LazyFrame):
+        raise ParameterError(
+            f"Got a lazy {type(frame).__name__}, whose rows are not loaded. Collect it, or use "
+            "anchorline.batch.dask, .ray or .spark."
+        )
+    if not isinstance(table, nw.DataFrame):
+        raise ParameterError(
+            f"Got a {type(frame).__name__}. Pass a pandas, Polars or Arrow frame, a 2-D array or a list of rows."
+        )
+    return FrameRows(table, by_name)

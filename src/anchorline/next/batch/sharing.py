@@ -1,0 +1,148 @@
+"""Queries of several rows in one model call, for models whose answers do not depend on the batch."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anchorline.next.explainer import Explainer
+
+_TICK_SECONDS = 1.0  # with Polars loaded, Ctrl-C does not reach a thread that waits without a timeout
+
+
+@dataclass(eq=False)
+class _Query:
+    inputs: Any
+    n_rows: int
+    answer: Any = None
+    error: BaseException | None = None
+    is_answered: bool = False
+
+
+class SharedModel:
+    """A model that several threads query: once all of them wait, their inputs go to the model in one call.
+
+    At most ``width`` threads query, each with at most 4,096 rows, which limits the memory. If a shared call
+    fails, each query is sent separately, so that only the row at fault fails.
+    """
+
+    def __init__(self, ask: Callable[[Any], Any]) -> None:
+        self._ask, self._condition = ask, threading.Condition()
+        self._waiting: list[_Query] = []
+        self._n_threads = 0
+        self.n_calls = 0
+
+    def instead_of(self, ask: Callable[[Any], Any]) -> "SharedModel":
+        """Return this model, which now asks ``ask``."""
+        self._ask = ask
+        return self
+
+    def enter(self) -> None:
+        """Register one more thread that will query."""
+        with self._condition:
+            self._n_threads += 1
+
+    def leave(self) -> None:
+        """Unregister one thread, so that the waiting threads stop waiting for it."""
+        with self._condition:
+            self._n_threads -= 1
+            self._answer_if_all_wait()
+
+    def __call__(self, inputs: Any) -> Any:
+        """Return the model's answer to these inputs, after every registered thread has sent its query."""
+        query = _Query(inputs, len(inputs))
+        with self._condition:
+            self._waiting.append(query)
+            self._answer_if_all_wait()
+            while not query.is_answered:
+                self._condition.wait()
+        if query.error is not None:
+            raise query.error
+        return query.answer
+
+    def _answer_if_all_wait(self) -> None:
+        if not self._waiting or len(self._waiting) < self._n_threads:
+            return
+        queries, self._waiting = self._waiting, []
+        try:
+            self._answer(queries)
+        finally:
+            self._condition.notify_all()
+
+    def _answer(self, queries: list[_Query]) -> None:
+        try:
+            self.n_calls += 1
+            answers = np.asarray(self._ask(_concatenate([query.inputs for query in queries])))
+            ends = np.cumsum([query.n_rows for query in queries])
+            if len(answers) != ends[-1]:
+                raise ValueError(f"{len(answers)} answers to {ends[-1]} rows")
+            for query, part in zip(queries, np.split(answers, ends[:-1]), strict=True):
+                query.answer, query.is_answered = part, True
+        except BaseException:  # even if the model tries to end the process, the other threads need an answer
+            for query in queries:
+                self._answer_alone(query)
+
+    def _answer_alone(self, query: _Query) -> None:
+        try:
+            self.n_calls += 1
+            answer = self._ask(query.inputs)
+            # The model may write its next answer into the same memory.
+            query.answer = answer.copy() if hasattr(answer, "copy") else answer
+        except BaseException as error:
+            query.error = error
+        query.is_answered = True
+
+
+def share_calls(
+    explainer: Explainer, explain: Callable[[Explainer, Any], Any], rows: Sequence[Any], width: int
+) -> list[Any]:
+    """Explain rows in up to ``width`` threads that share their model calls; return the answers in order."""
+    shared = SharedModel(explainer.target.ask)
+    sharing_explainer = explainer.asking_through(shared.instead_of)
+    results: list[Any] = [None] * len(rows)
+    places = deque(range(len(rows)))
+    lock = threading.Lock()
+    n_threads = min(width, len(rows))
+
+    def work() -> None:
+        try:
+            while True:
+                with lock:
+                    if not places:
+                        return
+                    place = places.popleft()
+                results[place] = explain(sharing_explainer, rows[place])
+        finally:
+            shared.leave()
+
+    for _ in range(n_threads):
+        shared.enter()  # all register before any starts, or the first thread would not wait for the others
+    with ThreadPoolExecutor(max(1, n_threads)) as threads:
+        try:
+            futures = [threads.submit(work) for _ in range(n_threads)]
+            while wait(futures, timeout=_TICK_SECONDS).not_done:
+                pass
+            for future in futures:
+                future.result()
+        finally:
+            with lock:
+                places.clear()  # after an interrupt, the threads do not start another row
+    return results
+
+
+def _concatenate(parts: list[Any]) -> Any:
+    """Concatenate model inputs of the same kind."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    if isinstance(parts[0], list):
+        return [row for part in parts for row in part]
+    import narwhals as nw  # noqa: PLC0415  heavy
+
+    joined = nw.concat([nw.from_native(part, eager_only=True) for part in parts], how="vertical").to_native()
+    return joined.reset_index(drop=True) if hasattr(joined, "reset_index") else joined

@@ -1,0 +1,281 @@
+"""Explanations: the answers for many rows, in order, with failures among them, and one record per row."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, overload
+
+from anchorline._links import call
+from anchorline.errors import ParameterError
+from anchorline.next.result.explanation import Explanation
+from anchorline.next.result.labels import RowIds, clean_text, labeled_frame
+from anchorline.next.result.summary import Summary, summarize
+from anchorline.result.frames import frame_in
+
+# Columns of every frame and file of explanations that are figures, with their places in the JSON and their types.
+FIGURES = {
+    "output": ("output.name", "text"),
+    "decision": ("output.decision", "text"),
+    "prediction": ("prediction", "number"),
+    "base": ("base", "number"),
+    "verdict": ("verdict", "text"),
+    "holds": ("holds.value", "number"),
+    "holds_low": ("holds.low", "number"),
+    "all": ("all.value", "number"),
+    "r2": ("fit.r2", "number"),
+    "status": ("proof.status", "text"),
+    "queries": ("queries.total", "number"),
+}
+# All columns with their types; only the key is never missing.
+COLUMNS = {
+    "key": "text",
+    **{name: kind for name, (_, kind) in FIGURES.items()},
+    "facts": "text",
+    "error_type": "text",
+    "error": "text",
+    "explanation": "text",
+}
+# The columns of a frame with one row per fact.
+FACT_COLUMNS = {
+    "row": "place",
+    "key": "text",
+    "attribute": "text",
+    "fact": "text",
+    "contribution": "number",
+    "effect": "number",
+}
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A row that has no explanation, and the error that prevented one."""
+
+    row: int
+    error: str
+    error_type: str = "Exception"
+    label: str | None = field(default=None, repr=False)  # the row's own id, such as "case 17"
+
+    def __str__(self) -> str:
+        row = f"Row {self.row}" if self.label is None else f"Row {self.row} ({self.label})"
+        return f"{row} has no explanation. {self.error_type}: {self.error}"
+
+
+def record_of(entry: Explanation | Failure) -> Record:
+    """Return the record of one row: `COLUMNS`."""
+    if isinstance(entry, Failure):
+        return failed_record(None, entry.error_type, entry.error)
+    text = entry.to_json()
+    body, record = json.loads(text), dict.fromkeys(COLUMNS)
+    for name, (place, kind) in FIGURES.items():
+        value = body
+        for step in place.split("."):
+            value = None if value is None else value[step]
+        record[name] = clean_text(str(value)) if kind == "text" and value is not None else value
+    facts = clean_text("; ".join(_fact_texts(entry)))
+    return record | {"key": content_key(body["instance"]), "facts": facts, "explanation": text}
+
+
+def _fact_texts(explanation: Explanation) -> list[str]:
+    return [str(call("next.fact", fact, explanation.space)) for fact in explanation.facts]
+
+
+def failed_record(key: str | None, error_type: str, error: str) -> Record:
+    """Return the record of a row that has no explanation."""
+    record = dict.fromkeys(COLUMNS)
+    return record | {"key": key, "error_type": clean_text(error_type), "error": clean_text(error)}
+
+
+def content_key(values: Iterable[Any]) -> str:
+    """Return the identity of a row by its plain values, which does not depend on its place."""
+    return hashlib.sha256(json.dumps(list(values), default=str).encode()).hexdigest()[:32]
+
+
+def frame_of(records: Sequence[Mapping[str, Any]], backend: Any) -> Any:
+    """Return records as a frame of typed columns, `COLUMNS`."""
+    return frame_in(backend, {name: [record[name] for record in records] for name in COLUMNS}, COLUMNS)
+
+
+class Explanations(Sequence["Explanation | Failure"]):
+    """The explanations of many rows, in order; a row that failed is a `Failure`.
+
+    Explanations are parsed when they are accessed, and kept if they are accessed by index. A slice is an
+    `Explanations` object too; the ``row`` of a failure and of a frame is the row's place in the whole. The index
+    of a pandas frame and the column ``id`` of `anchorline.Explainer.explain_many` are kept.
+
+    Examples
+    --------
+    >>> from anchorline.next.explainer import Explainer
+    >>> from anchorline.next.spaces.hypercube import Hypercube
+    >>> explainer = Explainer(lambda z: 0.5 * z[:, 0], Hypercube(["a", "b", "c"]))
+    >>> many = explainer.explain_many([[1, 1, 1], [-1, 1, -1], [1, 0, 1]], k=2, errors="keep")
+    >>> many
+    Explanations(2 rows explained, 1 failed)
+    >>> many.to_frame()["facts"].tolist()[:2]
+    ['a = +1', 'a = -1']
+    >>> many[2].error_type
+    'InstanceError'
+    """
+
+    _ids: RowIds | None = None
+    _index: Any = None
+
+    def __init__(self, entries: Iterable["Explanation | Failure"] = ()) -> None:
+        self._records: tuple[Record, ...] = tuple(
+            {"row": place, **record_of(entry)} for place, entry in enumerate(entries)
+        )
+        self._read: dict[int, Explanation] = {}
+
+    @classmethod
+    def from_records(
+        cls, records: Iterable[Mapping[str, Any]], ids: RowIds | None = None, index: Any = None
+    ) -> "Explanations":
+        """Build from the records that workers and files hold: a row's place, and `COLUMNS`.
+
+        ``ids`` and ``index``, a pandas index, have one entry per record.
+        """
+        many = cls()
+        many._records = tuple(map(dict, records))
+        many._ids, many._index = ids, index
+        return many
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """A copy of the record of every row: its place, and `COLUMNS`."""
+        return tuple(map(dict, self._records))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_read": {}}  # parsed again from the records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, index: int) -> "Explanation | Failure": ...
+    @overload
+    def __getitem__(self, index: slice) -> "Explanations": ...
+    def __getitem__(self, index: int | slice) -> "Explanation | Failure | Explanations":
+        if isinstance(index, slice):
+            return self._part(range(*index.indices(len(self))))
+        place = range(len(self))[index]
+        entry = self._entry(place)
+        if isinstance(entry, Explanation):
+            self._read[place] = entry
+        return entry
+
+    def __iter__(self) -> Iterator["Explanation | Failure"]:
+        return map(self._entry, range(len(self)))  # nothing is kept, because there may be a million
+
+    def _entry(self, place: int) -> "Explanation | Failure":
+        record = self._records[place]
+        if record["error_type"] is not None:
+            label = None if self._ids is None else self._ids.label(place)
+            return Failure(record["row"], record["error"], record["error_type"], label)
+        return self._read.get(place) or Explanation.from_json(record["explanation"])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Explanations) and (self._records, self._ids) == (other._records, other._ids)
+
+    def __hash__(self) -> int:
+        return hash(tuple(record["explanation"] or record["error"] for record in self._records))
+
+    def __repr__(self) -> str:
+        n_failed = len(self._places(failed=True))
+        return f"Explanations({len(self) - n_failed:,} rows explained, {n_failed:,} failed)"
+
+    @property
+    def explained(self) -> "Explanations":
+        """The rows that have an explanation."""
+        return self._part(self._places(failed=False))
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The rows that have no explanation, with their errors."""
+        return tuple(each for each in map(self._entry, self._places(failed=True)) if isinstance(each, Failure))
+
+    def _places(self, *, failed: bool) -> list[int]:
+        return [i for i, record in enumerate(self._records) if (record["error_type"] is not None) == failed]
+
+    def _part(self, places: Sequence[int]) -> "Explanations":
+        part = Explanations.from_records((self._records[i] for i in places), *self._labels(places))
+        part._read = {new: self._read[old] for new, old in enumerate(places) if old in self._read}
+        return part
+
+    def _labels(self, places: Sequence[int]) -> tuple[RowIds | None, Any]:
+        """Return the ids and the index of the rows at these places."""
+        ids = None if self._ids is None else self._ids.take(places)
+        return ids, None if self._index is None else self._index.take(list(places))
+
+    def to_frame(self, backend: Any = "pandas", *, by: str = "row") -> Any:
+        """Return a frame of the given backend: one row per explained case, or (``by="fact"``) one row per fact.
+
+        A pandas frame has the index of the frame that was explained. Other frames have it as a column, unless it
+        is the default index (0, 1, 2 and so on). The column ``id`` of `anchorline.Explainer.explain_many` follows
+        the column ``row``.
+
+        Examples
+        --------
+        >>> from anchorline.next.explainer import Explainer
+        >>> from anchorline.next.spaces.hypercube import Hypercube
+        >>> explainer = Explainer(lambda z: 0.5 * z[:, 0], Hypercube(["a", "b"]))
+        >>> facts = explainer.explain_many([[1, 1], [-1, 1]], sigma=0).to_frame("polars", by="fact")
+        >>> facts.select("row", "fact", "contribution", "effect").rows()
+        [(0, 'a = +1', 0.5, 1.0), (1, 'a = -1', -0.5, -1.0)]
+        """
+        if by == "row":
+            kinds = {"row": "place"} | COLUMNS
+            columns = {name: [record[name] for record in self._records] for name in kinds}
+            return labeled_frame(backend, columns, kinds, self._ids, self._index)
+        if by != "fact":
+            raise ParameterError(f"by is {by!r}, but it must be 'row' or 'fact'.")
+        facts = [
+            (place, record["row"], record["key"], fact.attribute, text, contribution, effect)
+            for place, (record, entry) in enumerate(zip(self._records, self, strict=True))
+            if isinstance(entry, Explanation)
+            for fact, text, contribution, effect in zip(
+                entry.facts,
+                map(clean_text, _fact_texts(entry)),
+                entry.contributions.tolist(),
+                entry.effects.tolist(),
+                strict=True,
+            )
+        ]
+        columns = {name: [fact[j] for fact in facts] for j, name in enumerate(FACT_COLUMNS, start=1)}
+        return labeled_frame(backend, columns, FACT_COLUMNS, *self._labels([fact[0] for fact in facts]))
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write `to_frame` as a Parquet file, without its index; a failure leaves no partial file."""
+        call("next.parquet.write", path, self._records, ids=self._ids)
+
+    @classmethod
+    def from_parquet(cls, path: str | PathLike[str]) -> "Explanations":
+        """Read a file written by `to_parquet` or ``anchorline batch``; raise `FormatError` for any other."""
+        return cls.from_records(call("next.parquet.read", path), call("next.parquet.ids", path))
+
+    def summary(self) -> Summary:
+        """Summarize which attributes matter, how often, with which sign and size, and the least explained rows.
+
+        Examples
+        --------
+        >>> from anchorline.next.explainer import Explainer
+        >>> from anchorline.next.spaces.hypercube import Hypercube
+        >>> rate = lambda z: 0.5 * z[:, 0] - 0.25 * z[:, 1]
+        >>> explainer = Explainer(rate, Hypercube(["income", "debt", "owner"]))
+        >>> print(explainer.explain_many([[1, 1, 1], [1, -1, 1], [-1, 1, 1]], sigma=0).summary())
+        3 rows explained, 0 failed; verdicts: 3 explained.
+        attribute  rows  share  adds  typical size  most often
+        income        3   100%   67%          0.50  income = +1 (2)
+        debt          3   100%   33%          0.25  debt = +1 (2)
+        """
+        explained = (
+            (record["row"], entry, _fact_texts(entry))
+            for record, entry in zip(self._records, self, strict=True)
+            if isinstance(entry, Explanation)
+        )
+        failures = [record["error_type"] for record in self._records if record["error_type"] is not None]
+        if self._ids is None:
+            return summarize(explained, failures)
+        rows = [record["row"] for record in self._records]
+        return summarize(explained, failures, self._ids.name, dict(zip(rows, self._ids.values, strict=True)))
