@@ -1,6 +1,7 @@
 """What is printed: the texts themselves, how many words they have, and that nothing from data breaks them."""
 
 import itertools
+import json
 import re
 from decimal import Decimal
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anchorline.next.facts import Fact
-from anchorline.next.render.statements import fact_text, legend, statements_of
+from anchorline.next.render.statements import fact_text, legend, statements_of, summary_of
 from anchorline.next.render.text import details_of, rows_of, text_of, words_beside_facts
 from anchorline.next.result.explanation import Alternative, Choices, Output, Proof, Queries, Rows, Verdict
 from helpers.made import (
@@ -414,7 +415,7 @@ the variance.
   As good within 1%: 0.62 start, +0.20 income < 39,000, +0.15 debt >= 7,000.
 Copies shown to the model: 2,000 to find the facts, 3,000 to measure them; 5,001 answers with the case itself.
 income is closely related to other columns, but altered separately.
-Settings: k 4, sigma 1.0, queries auto, seed 0, alternatives 0, confidence 0.95.
+Settings: alternatives 0, confidence 0.95, k 4, queries auto, seed 0, sigma 1.0.
 Versions: anchorline 0.2.0.
 """
 
@@ -492,6 +493,16 @@ def test_every_statement_has_its_figures():
         "figures": {"column": "income", "contribution": 0.182, "unit": ""},
         "amount": "+0.18",
     }
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_summaries_are_plain_and_hold_every_sentence(name):
+    explanation = PRINTED[name][0]
+    summary = json.loads(json.dumps(summary_of(explanation), allow_nan=False))
+    for each in summary["statements"]:
+        assert each["text"] in str(explanation)
+    for each in summary["details"]:
+        assert each["text"] in explanation.details()
 
 
 def test_tables_for_terminals_end_with_the_total():

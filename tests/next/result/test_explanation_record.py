@@ -9,7 +9,7 @@ import pytest
 
 from anchorline.errors import CertificateError, FormatError, TamperedError
 from anchorline.next.facts import Fact
-from anchorline.next.result.explanation import Alternative, Explanation, Rows, Verdict
+from anchorline.next.result.explanation import Alternative, Choices, Explanation, Output, Rows, Verdict
 from anchorline.result.canonical import canonical_json
 from helpers.made import INCOME, PRICE, fit, made_explanation, share, with_changes
 
@@ -25,8 +25,10 @@ def changed(**changes):
     return sealed_again(json.loads(made_explanation().to_json()) | changes)
 
 
+CONTRAST = Output(kind="threshold", name="a rather than b", threshold=0.0, choices=Choices(output=("a", "b")))
 KINDS = [
     made_explanation(),
+    made_explanation(output=CONTRAST, prediction=-0.2),
     made_explanation(prediction=1, contributions=[1], facts=(INCOME,), holds=share(1)),
     made_explanation(
         output=PRICE, prediction=4672, contributions=[900.5, 20, 3, 1e-9], holds=None, fit=fit(0.8, 3600)

@@ -116,6 +116,12 @@ def statements_of(explanation: Explanation) -> tuple[Statement, ...]:
     )
 
 
+def summary_of(explanation: Explanation) -> dict[str, Any]:
+    """Return everything that is said, and how we know it, in plain values: the summary for JSON."""
+    said, known = statements_of(explanation), details_of(explanation)
+    return {"statements": [each.to_dict() for each in said], "details": [each.to_dict() for each in known]}
+
+
 def digits_of(explanation: Explanation) -> PrintedSum:
     """Return the sum as it is printed everywhere."""
     output = explanation.output
@@ -605,8 +611,9 @@ def _alternatives(explanation: Explanation) -> Iterator[Statement]:
 
 
 def _settings(explanation: Explanation) -> Iterator[Statement]:
-    settings = {name: value for name, value in explanation.settings.items() if value is not None}
-    for name, values in (("Settings", settings), ("Versions", explanation.versions)):
+    # Sorted, because a record that was read back has its keys in that order.
+    settings = {name: value for name, value in sorted(explanation.settings.items()) if value is not None}
+    for name, values in (("Settings", settings), ("Versions", dict(sorted(explanation.versions.items())))):
         if values:
             text = ", ".join(f"{shown(key)} {shown(value)}" for key, value in values.items())
             yield Statement("settings", f"{name}: {text}.", dict(values))

@@ -80,7 +80,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What an explainer was told about its model, in plain values, so that it can be made again.
+    """The choices of an explainer about its model, in plain values, so that it can be made again.
 
     ``output`` is the label of a class, a pair of labels, the number of a column, the name of the output, or None.
     The others are keywords of `Explainer`; its threshold is that of the `Output`.
@@ -104,7 +104,7 @@ class Output:
     ``is_probability``: prediction is the probability of class ``name``. ``classes`` are all labels, ``runner_up``
     the label and score of the second most probable of more than two classes. ``scale`` is "log-odds" or "margin"
     if margins are explained. ``low``, ``high`` and ``spread`` (of the middle 90%) are those of outputs on the
-    table, or None. ``choices`` are what the explainer was told about its model.
+    table, or None. ``choices`` are what the explainer was given about its model.
     """
 
     kind: str
