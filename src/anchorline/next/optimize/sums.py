@@ -50,6 +50,7 @@ _CLIMBS = 40
 _CLIMBED = 1e-11  # a bound that cannot rise by more is the best
 _MOST_FACTOR = 1e3  # by which gains are multiplied where only their order matters
 _MOST_PAIRS = 600  # facts of which all pairs are valued at once
+_MOST_EXCHANGED = 300  # facts of which pairs take the place of others
 _MOST_DENSE = 1_800  # facts whose correlations fit in memory and time
 _SWEEPS = 10
 
@@ -424,6 +425,7 @@ class _Search:
             facts = facts[np.isin(inverse, keep)]
         if len(facts):
             self.table.prepare(facts)
+            self.improve_pairs(facts)
         return facts
 
     def greedy(self, facts: np.ndarray) -> tuple[int, ...]:
@@ -452,6 +454,24 @@ class _Search:
                 self.step(others, facts)
                 if self.best_value < before and set(others) < set(self.best):
                     chosen = self.best
+                    break
+            if not self.best_value < before - self.tolerance:
+                return
+
+    def improve_pairs(self, facts: np.ndarray) -> None:
+        """Exchange two facts at once for the best two of the most promising others, while that helps."""
+        for _ in range(_SWEEPS):
+            before = self.best_value
+            for pair in itertools.combinations(self.best, 2):
+                if self.is_over():
+                    return
+                others = tuple(j for j in self.best if j not in pair)
+                free = facts[~np.isin(self.table.groups[facts], self.table.groups[list(others)])]
+                values = self.table.state(others, free).with_one()
+                free = np.sort(free[np.argsort(values, kind="stable")[:_MOST_EXCHANGED]])
+                state = self.table.state(others, free)
+                self.best_pair(others, free, state, self.table.correlations(others, free))
+                if self.best_value < before:
                     break
             if not self.best_value < before - self.tolerance:
                 return
@@ -540,14 +560,19 @@ class _Search:
     def close_pairs(
         self, inherited: float, node: _Node, facts: np.ndarray, state: _State, correlations: np.ndarray | None
     ) -> None:
-        r"""Value all pairs of facts in closed form.
+        value = self.best_pair(node.chosen, facts, state, correlations)
+        self.discard(max(inherited, min(value, float(state.with_one().min()))))
+
+    def best_pair(
+        self, chosen: tuple[int, ...], facts: np.ndarray, state: _State, correlations: np.ndarray | None
+    ) -> float:
+        r"""Value all pairs of facts in closed form, and return the smallest value.
 
         With :math:`G, T, A` for gained, rest and slack and R for the correlations of the pair, the value is
         :math:`-G - \alpha^\top R^{-1} \alpha + (T - \alpha^\top R^{-1} \beta)^2 / (1 + A + \beta^\top R^{-1}
         \beta)`.
         """
         alpha, beta, groups = state.alpha, state.beta, self.table.groups[facts]
-        single = state.with_one()
         if correlations is None:
             gained = alpha[:, None] ** 2 + alpha**2
             rest = state.rest - ((alpha * beta)[:, None] + alpha * beta)
@@ -564,14 +589,15 @@ class _Search:
             values = rest**2 / (1 + state.slack + y**2 + w**2 / left) - gained - state.gained
             if flat.any():  # the second adds nothing, or is a constant
                 is_constant = (np.abs(w) > _DRIFT * np.maximum(1.0, np.abs(y))) & (not state.is_free)
-                values = np.where(flat, np.where(is_constant, -(state.gained + x**2), single[:, None]), values)
+                alone = np.where(is_constant, -(state.gained + x**2), state.with_one()[:, None])
+                values = np.where(flat, alone, values)
         values[groups[:, None] == groups] = math.inf
         at = int(np.argmin(values))
         i, j = divmod(at, len(facts))
         value = float(values[i, j])
         if value < math.inf:
-            self.offer((*node.chosen, int(facts[i]), int(facts[j])), value)
-        self.discard(max(inherited, min(value, float(single.min()))))
+            self.offer((*chosen, int(facts[i]), int(facts[j])), value)
+        return value
 
 
 def _factors(correlations: np.ndarray | None, groups: np.ndarray, r: int) -> np.ndarray | None:
