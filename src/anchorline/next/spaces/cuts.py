@@ -5,7 +5,7 @@ written as the shortest decimal or date in the gap below that value, so that ``i
 than ``income < 39,187.5``; moving a cut inside its gap changes no row.
 
 - Values that more than 5% of the rows hold have a cut on each side; so have all values if there are few.
-- The other rows are cut at 20 quantiles.
+- The other rows are cut into 20 parts at quantiles, each at the shortest number within 0.5% of the rows.
 - On both sides of the explained row, cuts at the ranks 8, 16, 32, ... reach rare regions.
 - The user's own cuts are added as they are.
 """
@@ -20,11 +20,13 @@ from anchorline.spaces.columns import DATE, shortest_number
 
 ATOM = 0.05  # the share of the rows that makes a value heavy
 QUANTILES = 20  # parts into which the other rows are cut; columns with at most as many values are cut everywhere
+_WITHIN = 10  # a quantile may move by a tenth of a part to a shorter number
 _NEAREST = 8  # the rank of the cut nearest to the explained row
 _LEVELS = (20, 10, 5, 4, 2)  # a cut nearest to a median is coarser than one nearest to a quartile, and so on
 _LENGTHS = 32  # lengths of numbers that are distinguished
 _UNITS = ("Y", "M", "D", "h", "m", "s", "us")  # in which dates are written, the shortest first
 _POWERS = np.array([float(f"1e{e}") for e in range(-307, 309)])
+_ONE = 307  # the place of 1 among the powers of 10
 _LARGEST = float(np.finfo(np.float64).max)
 INTERVAL = 1 << 13  # added to the rank of an interval: more than the ranks of any bound
 
@@ -68,7 +70,7 @@ class Cuts:
         self.frame = Ladders(frame)
         self.pool = self.frame if all(a is b for a, b in zip(frame, pool, strict=True)) else Ladders(pool)
         self._present = np.array([column.n_present for column in frame], dtype=np.int64)
-        each = [_column_cuts(column, n_rows, given.get(v)) for v, column in enumerate(frame)]
+        each = [_column_cuts(column, kinds[v], n_rows, given.get(v)) for v, column in enumerate(frame)]
         self._edges = _padded([cuts.edges for cuts in each], np.nan)
         self._levels = _padded([cuts.levels for cuts in each], 0)
         self._after = _padded([cuts.after for cuts in each], False)
@@ -194,15 +196,14 @@ class _ColumnCuts:
     atoms: np.ndarray
 
 
-def _column_cuts(column: SortedColumn, n_rows: int, given: np.ndarray | None) -> _ColumnCuts:
+def _column_cuts(column: SortedColumn, kind: str, n_rows: int, given: np.ndarray | None) -> _ColumnCuts:
     values, starts = column.values, column.starts
     counts = np.diff(starts)
     heavy = counts > ATOM * n_rows if len(values) > QUANTILES else np.ones(len(values), dtype=bool)
     cuts, after = heavy.copy(), np.zeros(len(values), dtype=bool)
     others = np.cumsum(np.where(heavy, 0, counts))
     if len(others) and others[-1]:
-        ranks = np.arange(1, QUANTILES) * int(others[-1]) // QUANTILES
-        cuts[np.searchsorted(others, ranks, side="right")] = True
+        cuts[_quantiles(values, others, kind)] = True
     after[1:] = heavy[:-1] & ~cuts[1:]
     rungs = np.flatnonzero(cuts | after)
     if given is not None:
@@ -213,6 +214,28 @@ def _column_cuts(column: SortedColumn, n_rows: int, given: np.ndarray | None) ->
         more = np.zeros(len(given), dtype=bool)
         edges, levels, ends = np.r_[edges, given], np.r_[levels, more], np.r_[ends, more]
     return _ColumnCuts(edges, levels, ends, values[heavy].astype(np.float64))
+
+
+def _quantiles(values: np.ndarray, below: np.ndarray, kind: str) -> np.ndarray:
+    """Return the rungs above the quantiles, given how many rows have each value (m,) or less.
+
+    Of the rungs near a quantile, the one with the shortest number or date in the gap below it is taken.
+    """
+    n = int(below[-1])
+    ranks, most = np.arange(1, QUANTILES) * n // QUANTILES, n // (QUANTILES * _WITHIN)
+    first, last = (np.maximum(1, below.searchsorted(ranks + by, side="right")) for by in (-most, most))
+    if not most:
+        return np.asarray(last)
+    low, high = values[first - 1], values[last]
+    if kind == DATE:
+        short = np.array([_shortest_date(*ends) for ends in zip(low.tolist(), high.tolist(), strict=True)])
+    else:
+        with np.errstate(invalid="ignore", over="ignore"):
+            unit = _POWERS[_exponents(low, high) + _ONE]
+            short = np.clip(np.round((low / 2 + high / 2) / unit), np.floor(low / unit) + 1, np.floor(high / unit))
+            short *= unit
+    rungs = values.searchsorted(np.where(np.isfinite(short), short, high))
+    return np.asarray(np.clip(rungs, first, last))
 
 
 def _coarseness(below: np.ndarray, n: int) -> np.ndarray:
@@ -241,15 +264,20 @@ def _lengths(low: np.ndarray, high: np.ndarray, kind: str) -> np.ndarray:
         ends = [np.clip(each, -9e18, 9e18).astype(np.int64).view("M8[us]") for each in (low, high)]
         fits = [ends[1].astype(f"M8[{unit}]") > ends[0].astype(f"M8[{unit}]") for unit in _UNITS]
         return np.asarray(np.argmax(fits, axis=0))
+    return np.asarray(np.clip(12 - _exponents(low, high), 0, _LENGTHS - 2))
+
+
+def _exponents(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return the largest powers of 10 of which a multiple lies above ``low`` and not above ``high``."""
     with np.errstate(invalid="ignore", over="ignore"):
         size = np.maximum(np.abs(np.where(np.isfinite(low), low, high)), np.abs(high))
         largest = np.clip(_POWERS.searchsorted(size, side="right") - 1, 18, len(_POWERS) - 1)
-        lengths = np.full(low.shape, 18)
+        exponents = largest - 18
         for digits in range(17, -1, -1):
             unit = _POWERS[largest - digits]
-            lengths[np.floor(high / unit) > np.floor(low / unit)] = digits
-    places = lengths - (largest - 307)
-    return np.asarray(np.clip(places + 12, 0, _LENGTHS - 2))
+            fits = np.floor(high / unit) > np.floor(low / unit)
+            exponents[fits] = (largest - digits)[fits]
+    return np.asarray(exponents - _ONE)
 
 
 def _shortest_date(low: float, high: float) -> float:
