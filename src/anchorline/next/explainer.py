@@ -295,7 +295,7 @@ class Explainer:
 
 
 def _output_choice(model: Any, output: Any, classes: Sequence[Any] | None) -> dict[str, Any]:
-    """Return how `resolve` names an output: a number that is no label is that of a column of the answers."""
+    """Return how `resolve` names an output: a number that is not a label is that of a column of the answers."""
     known = classes if classes is not None else classes_of(model)
     is_number = isinstance(output, int | np.integer) and not isinstance(output, bool)
     is_column = is_number and (known is None or output not in list(known))

@@ -24,7 +24,7 @@ def first(n, n_all):
 
 
 def answered(measured, n_stay, n_unbroken, n_both, n):
-    """Add n neighbors of the law: so many stay, so many break no fact, and so many do both."""
+    """Add n neighbors of the law, of which some stay, some break no fact, and some do both."""
     stays = first(n_stay, n)
     unbroken = first(n_both, n) | (np.arange(n) >= n - (n_unbroken - n_both))
     sums = np.where(unbroken, 0.0, 0.3)

@@ -53,7 +53,7 @@ def assemble(
         queries=_queries(case, search, measured),
         alternatives=tuple(_alternatives(case, search)),
         findings=tuple(_about(facts, findings)),
-        settings=case.settings.to_dict(),
+        settings=replace(case.settings, k=case.k).to_dict(),
         space=space.describe(case.neighborhood),
         versions=_VERSIONS,
     )
@@ -73,7 +73,7 @@ def assemble_frontier(case: Case, search: Search, space: Space, ks: Sequence[int
         points=tuple(points),
         baseline=moments.mean_square,
         n_queries=case.predictor.questions.n_answers,
-        settings=case.settings.to_dict(),
+        settings=replace(case.settings, k=case.k).to_dict(),
         space=space.describe(case.neighborhood),
         versions=_VERSIONS,
     )

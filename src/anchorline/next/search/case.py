@@ -10,6 +10,8 @@ from anchorline.next.model.predictor import Answer, Predictor, batches
 from anchorline.next.settings import Settings
 from anchorline.next.spaces.base import Neighborhood
 
+_LAST_BITS = 1e-14  # of an output; a model may add in another order in another batch
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
@@ -77,7 +79,13 @@ class Case:
         decided = self.predictor.output.kind != "number"
         return Asked(
             donors,
-            self.predictor.prediction - outputs,
+            self._drops(outputs),
             np.concatenate([np.zeros(0, dtype=bool), *stays]) if decided else None,
             weights,
         )
+
+    def _drops(self, outputs: np.ndarray) -> np.ndarray:
+        """Return f(x) - f(z), which is 0 if only the last bits of outputs differ."""
+        drops = self.predictor.prediction - outputs
+        size = np.maximum(np.abs(outputs), abs(self.predictor.prediction))
+        return np.where(np.abs(drops) <= _LAST_BITS * size, 0.0, drops)
