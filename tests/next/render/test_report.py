@@ -1,6 +1,7 @@
 """The page and the notebook view: whole, safe, self-contained, and only what the statements say."""
 
 import base64
+import dataclasses
 import hashlib
 import html.parser
 import re
@@ -8,6 +9,7 @@ import re
 import pytest
 
 from anchorline.errors import ParameterError
+from anchorline.next.facts import Fact
 from anchorline.next.render.drawings import Scale, Sentences, escape, sum_track
 from anchorline.next.render.instances import LONGEST_TEXT, curve_of, picture_of, text_runs
 from anchorline.next.render.report import fragment, page
@@ -214,11 +216,25 @@ def test_stretches_are_drawn_over_their_curve(n_points):
     assert page(e).count('class="al-area"') == 3
 
 
+def test_labels_of_neighboring_stretches_do_not_touch():
+    curve = curve_of(made_cases.signal())
+    assert curve.labels() == [(52.0, 1, 0), (112.0, 0, 0), (217.0, 2, 0)]
+    near = dataclasses.replace(curve, stretches=((0, 14, 0), (15, 29, 1), (30, 44, 2)))
+    assert [row for _, _, row in near.labels()] == [0, 1, 0]
+
+
 def test_values_of_the_case_begin_with_those_of_the_facts():
     e = made_explanation(facts=made_explanation().facts[::-1], contributions=[0.2, -0.1, 0.05, 0.02])
     rows = [row for row in Read(page(e)).rows if len(row) == 2]
     assert [name for name, _ in rows[:5]] == ["employed_years", "owner", "debt", "income", "age"]
     assert rows[3] == ["income", "32,000"]
+    signs = made_explanation(
+        instance=[1, -1],
+        facts=(Fact("paid", "paid", "equals", value=1),),
+        contributions=[0.2],
+        space={"kind": "hypercube", "names": ["paid", "late"]},
+    )
+    assert [row for row in Read(page(signs)).rows if len(row) == 2][:2] == [["paid", "+1"], ["late", "-1"]]
 
 
 def test_a_frontier_is_drawn_with_its_numbers():

@@ -203,13 +203,14 @@ def curve_markup(curve: Curve, contributions: Sequence[float], digits: PrintedSu
         x0, x1 = frame.x(max(0, first - 0.5)), frame.x(min(last, end + 0.5))
         body += (
             f'<g class="{sign_of(contributions[fact])}"><rect class="al-area" x="{x0:.1f}" y="{_TOP}" '
-            f'width="{x1 - x0:.1f}" height="{_HEIGHT - _TOP - _BOTTOM}"/>'
-            f'<text class="al-middle" x="{(x0 + x1) / 2:.1f}" y="{_TOP - 8}">'
-            f"{minus(digits.contributions[fact])}</text></g>"
+            f'width="{x1 - x0:.1f}" height="{_HEIGHT - _TOP - _BOTTOM}"/></g>'
         )
     for channel in curve.values.T:
         points = (f"{frame.x(x):.1f},{frame.y(y):.1f}" for x, y in zip(curve.points, channel, strict=True))
         body += f'<polyline class="al-curve" points="{" ".join(points)}"/>'
+    for middle, fact, row in curve.labels():
+        place = f'x="{frame.x(middle):.1f}" y="{_TOP - 8 + 20 * row}"'
+        body += f'<text class="al-middle" {place}>{minus(digits.contributions[fact])}</text>'
     label = "The signal, with the stretches of the sum shaded"
     return f'<svg class="al-chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">{body}</svg>'
 

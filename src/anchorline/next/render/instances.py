@@ -15,6 +15,7 @@ from anchorline.spaces.picture import shown_picture
 
 LONGEST_TEXT = 20_000  # characters that are shown in full
 _CONTEXT = 300  # characters on each side of a mark in a longer text
+_LABEL = 0.08  # width of a number per width of a curve
 _MOST_POINTS = 1500  # of a curve; more would not be visible
 
 
@@ -123,6 +124,15 @@ class Curve:
     points: np.ndarray
     values: np.ndarray
     stretches: tuple[tuple[int, int, int], ...]
+
+    def labels(self) -> list[tuple[float, int, int]]:
+        """Return (middle, fact, row) of every stretch; a label too near the one before is in the second row."""
+        labels, room = list[tuple[float, int, int]](), _LABEL * max(1, int(self.points[-1]))
+        for first, last, fact in sorted(self.stretches):
+            middle = (first + last) / 2
+            is_near = bool(labels) and middle - labels[-1][0] < room
+            labels.append((middle, fact, 1 - labels[-1][2] if is_near else 0))
+        return labels
 
 
 def curve_of(explanation: Explanation) -> Curve | None:

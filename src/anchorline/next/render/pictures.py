@@ -186,14 +186,14 @@ def _draw_picture(explanation: Explanation, picture: Picture, ax: "Axes | None")
 def _draw_curve(explanation: Explanation, curve: Curve, ax: "Axes | None") -> "Axes":
     """Draw a signal with the stretches of its facts shaded, and their contributions in them."""
     ax, digits = _axes(ax, 4.0), say.digits_of(explanation)
-    place: dict[str, Any] = {"xytext": (0, -4), "textcoords": "offset points", "ha": "center", "va": "top"}
     hatched: dict[str, Any] = {"facecolor": "none", "edgecolor": MINUS, "hatch": "///", "linewidth": 1}
     for first, last, fact in curve.stretches:
         adds = explanation.contributions[fact] > 0
         ax.axvspan(first - 0.5, last + 0.5, **({"color": PLUS, "alpha": 0.3, "linewidth": 0} if adds else hatched))
-        middle, printed = ((first + last) / 2, 1), _minus(digits.contributions[fact])
-        text = ax.annotate(printed, middle, xycoords=("data", "axes fraction"), **place)
-        _outlined(text, ax.get_facecolor())
+    for middle, fact, row in curve.labels():
+        place: dict[str, Any] = {"xytext": (0, -4 - 14 * row), "textcoords": "offset points", "va": "top"}
+        printed, corner = _minus(digits.contributions[fact]), ("data", "axes fraction")
+        _outlined(ax.annotate(printed, (middle, 1), xycoords=corner, ha="center", **place), ax.get_facecolor())
     for channel in curve.values.T:
         ax.plot(curve.points, channel, color=NEUTRAL if curve.values.shape[1] == 1 else None, linewidth=1.3)
     ax.margins(x=0.01, y=0.15)

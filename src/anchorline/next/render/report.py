@@ -232,7 +232,11 @@ def _values(explanation: Explanation) -> str:
     given = dict(zip(names, instance, strict=True))
     stated = [fact.column for fact in explanation.facts if fact.column in given]
     ordered = dict.fromkeys([*stated, *given])
-    values = [(say.shown(name), say.value_text(given[name], name)) for name in ordered]
+    is_signed = explanation.space.get("kind") == "hypercube"  # -1 and +1, as in the facts
+    values = [
+        (say.shown(name), f"{given[name]:+g}" if is_signed else say.value_text(given[name], name))
+        for name in ordered
+    ]
     return _fold("The values of this case", _table("Values", values), is_open=len(values) <= _MANY_VALUES)
 
 
