@@ -12,7 +12,11 @@ from anchorline.errors import (
     MissingDependencyError,
     ParameterError,
 )
+from anchorline.next.explainer import Explainer
+from anchorline.next.spaces.hypercube import Hypercube
 from anchorline.next.spaces.image import Image
+from anchorline.next.spaces.signal import Signal
+from anchorline.next.spaces.text import Text
 from anchorline.spaces.picture import LARGEST, colors, png_file, recorded_picture, shown_picture
 from anchorline.spaces.segments import cut_image, positions
 
@@ -96,13 +100,32 @@ def test_regions_are_numbered_in_reading_order_and_named_by_their_places():
 )
 def test_images_of_every_kind(image):
     for segments in ("slic", "grid"):
-        space = Image(segments, n_segments=9)
+        space = Image(segments, 7, n_segments=9)
         n = space.at(image)
         realized = n.realize_flips(np.ones((3, len(n.names)), dtype=bool))
         assert (realized.shape, realized.dtype) == ((3, *image.shape), image.dtype)
         rgb, labels = shown_picture(n.instance[3:])
         assert rgb.shape[:2] == labels.shape == image.shape[:2]
         assert labels.max() == len(n.names) - 1
+
+
+@pytest.mark.parametrize(
+    ("space", "values"),
+    [
+        (Image("grid"), np.arange(64.0).reshape(8, 8)),  # every pixel is a region, and its own mean
+        (Image("grid", 0, n_segments=4), np.zeros((8, 8))),
+        (Signal(4), np.repeat([1.0, 5.0, 2.0, 3.0], 6)),
+    ],
+)
+def test_copies_that_would_all_be_equal_are_refused(space, values):
+    with pytest.raises(InstanceError, match=r"all altered copies would be equal\. .* hidden=0"):
+        Explainer(lambda arrays: arrays.reshape(len(arrays), -1).mean(axis=1), space).explain(values)
+
+
+@pytest.mark.parametrize("space", [Image, Signal, Text, Hypercube])
+def test_an_unknown_keyword_is_named(space):
+    with pytest.raises(TypeError, match=rf"{space.__name__}\(\) got an unexpected keyword 'n_segment'"):
+        space(n_segment=5)
 
 
 @pytest.mark.parametrize(

@@ -365,12 +365,10 @@ def _moves_text(changes: Changes, moves: Sequence[Move], escape: Escape) -> str:
 
 def _move_text(changes: Changes, move: Move, escape: Escape) -> str:
     """Return one attribute's change: ``debt 6,480 instead of 9,000``."""
-    if changes.space["kind"] == "hypercube":
-        after, before = (
-            fact_text(Fact(move.attribute, move.attribute, "equals", value=value), "hypercube")
-            for value in (move.after, move.before)
-        )
-        return f"{escape(after)} instead of {escape(before)}"
+    if changes.space["kind"] == "hypercube":  # signs, or statements of their own
+        if isinstance(move.after, str):
+            return f"{escape(move.after)} instead of {escape(str(move.before))}"
+        return f"{escape(move.attribute)} = {move.after:+d} instead of {move.before:+d}"
     ends = [(name, *_ends_text(changes, before, after, name)) for name, before, after in _moved(move)]
     return " and ".join(
         f"{escape(name)} {escape(after)} instead of {escape(before)}" for name, before, after in ends

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import InstanceError, ParameterError
+from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
 from anchorline.next.facts import Fact
 from anchorline.next.spaces.base import Space
 from anchorline.next.spaces.two_valued import TwoValued
@@ -34,6 +34,7 @@ class Hypercube(Space):
     ('DTI > 30%', 'Citizen', 1)
     """
 
+    @names_similar_keywords("Hypercube")
     def __init__(self, names: Sequence[str | tuple[str, str]] | None = None) -> None:
         if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
             raise ParameterError(

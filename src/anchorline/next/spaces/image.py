@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import FormatError, InstanceError, InstanceNeededError, ParameterError
+from anchorline.errors import (
+    FormatError,
+    InstanceError,
+    InstanceNeededError,
+    ParameterError,
+    names_similar_keywords,
+)
 from anchorline.next.spaces.base import Space
 from anchorline.next.spaces.regions import RegionsNeighborhood, as_type, numeric_array, region_means, runs_of
 from anchorline.spaces.picture import recorded_picture, shown_picture
@@ -46,6 +52,7 @@ class Image(Space):
 
     noun, default_k = "regions", 8
 
+    @names_similar_keywords("Image")
     def __init__(
         self,
         segments: Segments = "slic",

@@ -67,6 +67,11 @@ class RegionsNeighborhood(TwoValued):
 
     def realize_flips(self, flips: np.ndarray) -> np.ndarray:
         """Return the arrays in which the flipped regions are hidden, one per row of ``flips``."""
+        if self._hides_nothing and flips.any():
+            raise InstanceError(
+                "Every region looks the same when it is hidden, so that all altered copies would be equal. Hide "
+                "regions in another way, such as hidden=0, or use fewer and larger segments."
+            )
         labels, lengths = self._runs
         arrays = np.empty((len(flips), *self.values.shape), dtype=self.values.dtype)
         arrays[:] = self.values
@@ -74,6 +79,10 @@ class RegionsNeighborhood(TwoValued):
         for row, is_hidden in zip(rows, np.ascontiguousarray(flips), strict=True):
             np.copyto(row, hidden, where=np.repeat(is_hidden[labels], lengths))
         return self._shaped(arrays)
+
+    @cached_property
+    def _hides_nothing(self) -> bool:
+        return np.array_equal(self.values, self.hidden)
 
     @cached_property
     def _runs(self) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import InstanceError, ParameterError
+from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
 from anchorline.next.spaces.base import Space
 from anchorline.next.spaces.regions import RegionsNeighborhood, as_type, numeric_array, region_means
 
@@ -36,6 +36,7 @@ class Signal(Space):
 
     noun, default_k = "stretches", 8
 
+    @names_similar_keywords("Signal")
     def __init__(
         self, segments: int | np.ndarray | Callable[[np.ndarray], Any] = 20, hidden: str | float = "mean"
     ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import InstanceError, ParameterError
+from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
 from anchorline.next.facts import Fact
 from anchorline.next.spaces.base import Space
 from anchorline.next.spaces.two_valued import TwoValued
@@ -51,6 +51,7 @@ class Text(Space):
 
     default_k = 8
 
+    @names_similar_keywords("Text")
     def __init__(
         self,
         unit: str | Cut = "word",
