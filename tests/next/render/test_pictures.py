@@ -119,7 +119,7 @@ def test_a_name_from_right_to_left_keeps_its_place():
 
 
 def test_a_frontier_starts_without_facts():
-    ax = plot_frontier(made_cases.frontier())
+    ax = made_cases.frontier().plot()
     drawn(ax)
     assert ax.lines[0].get_xydata().tolist() == pytest.approx(np.array([[0, 0], [1, 0.4], [2, 0.62], [4, 0.78]]))
     assert "not proven best" in drawn(ax)
