@@ -1,6 +1,9 @@
-"""Sorted columns: where the rows lie for which a fact is true, and searches in all columns at once."""
+"""Rows whose columns are sorted, each by itself: where those lie for which a fact is true.
 
-from collections.abc import Sequence
+Searches in all columns at once are what makes facts about a row of thousands of columns cheap.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.spaces.columns import CATEGORY, Column
+from anchorline.spaces.natives import Natives
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +77,28 @@ class SortedColumn:
         if at < len(self.values) and self.values[at] == value:
             return int(self.starts[at]), int(self.starts[at + 1])
         return 0, 0
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Rows in canonical order: in their own types, as they were read, and sorted by every column that may change.
+
+    ``natives`` may have more rows, which come after those of ``columns``.
+    """
+
+    natives: Natives
+    columns: tuple[Column, ...]
+    sorted: Mapping[int, SortedColumn]
+
+    @classmethod
+    def of(cls, natives: Natives, columns: Sequence[Column], free: Iterable[int]) -> "Pool":
+        """Sort the ``free`` columns."""
+        return cls(natives, tuple(columns), {j: SortedColumn.of(columns[j]) for j in free})
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.columns[0].values)
 
 
 class Ladders:

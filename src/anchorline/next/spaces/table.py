@@ -18,7 +18,7 @@ from anchorline.next.spaces import options
 from anchorline.next.spaces.base import Finding, Neighborhood, Space
 from anchorline.next.spaces.findings import check_table
 from anchorline.next.spaces.groups import attributes_of
-from anchorline.next.spaces.pools import SortedColumn
+from anchorline.next.spaces.pools import Pool
 from anchorline.next.spaces.realistic import MAX_DONORS, Likeness, SimilarRows
 from anchorline.next.spaces.table_rows import read_rows
 from anchorline.next.spaces.views import RowViews, Views
@@ -130,30 +130,26 @@ class Table(Space):
         rule = None if valid is None else str(getattr(valid, "__name__", type(valid).__name__))
         given = {name: points.tolist() for name, points in edges.items()}
         self._settings = [given, self.groups, self.fixed, labels, neighbors, rule, reference is not None]
-        self._pool_rows, self._pool_columns = schema.natives, schema.columns
-        if reference is not None:
-            self._pool_rows, self._pool_columns = _read_reference(schema, reference)
+        self._has_reference = reference is not None
         free = [j for j, name in enumerate(self.names) if name not in self.fixed]
-        self._sorted = {j: SortedColumn.of(schema.columns[j]) for j in free}
-        pool, self.n_pool = self._pool_columns, len(self._pool_columns[0].values)
-        if neighbors == "realistic" and self.n_pool > MAX_DONORS:  # canonical order makes them a random sample
-            self.n_pool = MAX_DONORS
-            pool = tuple(column.taken(np.arange(MAX_DONORS)) for column in pool)
-        is_frame = pool is schema.columns
-        self._pool = self._sorted if is_frame else {j: SortedColumn.of(pool[j]) for j in free}
-        self._drawn_columns = pool
+        self._frame = self._pool = Pool.of(schema.natives, schema.columns, free)
+        if reference is not None:
+            self._pool = Pool.of(*_read_reference(schema, reference), free)
+        if neighbors == "realistic" and self._pool.n_rows > MAX_DONORS:  # canonical order makes them a sample
+            some = [column.taken(np.arange(MAX_DONORS)) for column in self._pool.columns]
+            self._pool = Pool.of(self._pool.natives, some, free)
+        self.n_pool = self._pool.n_rows
         self._hold({})
 
     def _hold(self, reasons: Mapping[str, str]) -> None:
-        kinds = [column.kind for column in self.schema.columns]
-        ordered = {j for j, kind in enumerate(kinds) if kind in (NUMBER, DATE) and j not in self.labels}
+        columns = enumerate(self.schema.columns)
+        ordered = {j for j, column in columns if column.kind in (NUMBER, DATE) and j not in self.labels}
         self._reasons, held = reasons, {*self.fixed, *reasons}
-        self.attributes = attributes_of(self.names, self.groups, held, self._sorted, ordered)
+        self.attributes = attributes_of(self.names, self.groups, held, self._frame.sorted, ordered)
         changing = {name for attribute in self.attributes for name in attribute.names}
         self.left_out = {name: why for name, why in reasons.items() if name not in changing and name in self.names}
-        n = self.schema.n_rows, self.n_pool
-        tables = self._sorted, self._pool, kinds, self.schema.types
-        self.views = Views(self.attributes, *tables, self.cuts, self.labels, *n)
+        types = self.schema.types
+        self.views = Views(self.attributes, self._frame, self._pool, types, self.cuts, self.labels)
         positions = [attribute.positions for attribute in self.attributes]
         self.members = np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
 
@@ -170,8 +166,8 @@ class Table(Space):
         """The SHA-256 of names, kinds, values and options, whatever library holds the rows, in any order."""
         digest = hashlib.sha256(json.dumps([self.names, self._settings], default=str).encode())
         digest_columns(digest, self.schema.columns)
-        if self._pool_columns is not self.schema.columns:
-            digest_columns(digest, self._pool_columns)
+        if self._pool is not self._frame:
+            digest_columns(digest, self._pool.columns)
         return "table:" + digest.hexdigest()
 
     @cached_property
@@ -182,9 +178,9 @@ class Table(Space):
         true are adjacent. Rows that donate all values together are in the order of the pool.
         """
         if self.neighbors == "realistic":
-            return self._pool_rows
-        firsts = [(self._pool[attribute.views[0]].order, attribute.positions) for attribute in self.attributes]
-        return self._pool_rows.reordered((j, order) for order, positions in firsts for j in positions)
+            return self._pool.natives
+        firsts = [(self._pool.sorted[each.views[0]].order, each.positions) for each in self.attributes]
+        return self._pool.natives.reordered((j, order) for order, positions in firsts for j in positions)
 
     @cached_property
     def places(self) -> tuple[np.ndarray | None, ...]:
@@ -193,21 +189,21 @@ class Table(Space):
         for i, j in zip(self.views.attributes.tolist(), self.views.columns.tolist(), strict=True):
             first = self.attributes[i].views[0]
             if self.neighbors == "realistic":
-                places.append(np.append(self._pool[j].places, -1))
+                places.append(np.append(self._pool.sorted[j].places, -1))
             else:
-                own = self._pool[first].order
-                places.append(None if first == j else np.append(self._pool[j].places[own], -1))
+                own = self._pool.sorted[first].order
+                places.append(None if first == j else np.append(self._pool.sorted[j].places[own], -1))
         return tuple(places)
 
     def donors_at(self, view: int, places: np.ndarray) -> np.ndarray:
         """Return the donors at some places of a view's sorted pool column."""
         if self.places[view] is None:
             return places
-        rows = np.asarray(self._pool[int(self.views.columns[view])].order[places])
+        rows = np.asarray(self.views.sorted[view].order[places])
         if self.neighbors == "realistic":
             return rows
         first = self.attributes[int(self.views.attributes[view])].views[0]
-        return np.asarray(self._pool[first].places[rows])
+        return np.asarray(self._pool.sorted[first].places[rows])
 
     @cached_property
     def distinct(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
@@ -226,7 +222,7 @@ class Table(Space):
         """How alike the rows that donate are, for realistic neighbors; columns that never change count, too."""
         units = [attribute.positions for attribute in self.attributes]
         fixed = [(j,) for j, name in enumerate(self.names) if name in self.fixed]
-        return Likeness(self._drawn_columns, (*units, *fixed), {*self.labels})
+        return Likeness(self._pool.columns, (*units, *fixed), {*self.labels})
 
     def at(self, instance: Any) -> "TableNeighborhood":
         """Return the neighborhood of a row: a dict, Series, frame of one row, list, or training row number."""
@@ -239,8 +235,7 @@ class Table(Space):
 
     def describe(self, neighborhood: Neighborhood) -> dict[str, Any]:
         """Return what an explanation records about the table."""
-        has_reference = self._pool_columns is not self.schema.columns
-        own = {"neighbors": self.neighbors, "n_rows": self.schema.n_rows, "reference": has_reference}
+        own = {"neighbors": self.neighbors, "n_rows": self.schema.n_rows, "reference": self._has_reference}
         return super().describe(neighborhood) | own
 
     def unclear(self, instance: Any) -> list[str]:
@@ -425,11 +420,12 @@ class TableNeighborhood(Neighborhood):
         """Return all neighbors and their probabilities if there are few; see `Neighborhood.listed`."""
         if not self.is_product:
             return None
-        columns = [self.table._pool[attribute.views[0]] for attribute in self.table.attributes]
-        if math.prod(max(1, len(column.values)) for column in columns) > most:  # fewer than there may be
+        least = np.ones(len(self.names), dtype=np.intp)  # values that each attribute has at least
+        np.maximum.at(least, self.table.views.attributes, [len(own.values) for own in self.table.views.sorted])
+        if math.prod(least.tolist()) > most:
             return None
         stated = {int(self.candidates.groups[fact]): fact for fact in facts}
-        each = [self._values(i, replace_probability, stated.get(i)) for i in range(len(columns))]
+        each = [self._values(i, replace_probability, stated.get(i)) for i in range(len(least))]
         n = math.prod(len(donors) for donors, _ in each)
         if n > most:
             return None

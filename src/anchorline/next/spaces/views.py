@@ -14,7 +14,7 @@ import numpy as np
 from anchorline.next.facts import Candidates, Fact
 from anchorline.next.spaces.cuts import INTERVAL, Cuts, RowCuts
 from anchorline.next.spaces.groups import Attribute
-from anchorline.next.spaces.pools import SortedColumn
+from anchorline.next.spaces.pools import Pool
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, level_of
 from anchorline.spaces.rows import ColumnType
 
@@ -22,28 +22,26 @@ from anchorline.spaces.rows import ColumnType
 class Views:
     """The views of a table; ``columns``, ``attributes`` (views,): the column and the attribute that each divides.
 
-    ``frame`` and ``pool`` hold the sorted columns of the table and of the rows from which values are drawn;
-    ``ordered`` (views,) says which views are cut. ``labels`` names the levels of some columns.
+    ``frame`` are the rows of the table, and ``pool`` those from which values are drawn; ``ordered`` (views,) says
+    which views are cut, and ``cuts`` where the user does. ``labels`` names the levels of some columns.
     """
 
     def __init__(
         self,
         attributes: Sequence[Attribute],
-        frame: Mapping[int, SortedColumn],
-        pool: Mapping[int, SortedColumn],
-        kinds: Sequence[str],
+        frame: Pool,
+        pool: Pool,
         types: Sequence[ColumnType],
         cuts: Mapping[int, np.ndarray],
         labels: Mapping[int, Mapping[str, str]],
-        n_rows: int,
-        n_pool: int,
     ) -> None:
         pairs = [(i, j) for i, attribute in enumerate(attributes) for j in attribute.views]
         self.subjects = tuple(attributes)
         self.attributes = np.array([i for i, _ in pairs], dtype=np.intp)
         self.columns = np.array([j for _, j in pairs], dtype=np.intp)
-        self.labels, self.kinds, self.types, self.n_pool = labels, kinds, types, n_pool
-        self.sorted = tuple(pool[j] for _, j in pairs)
+        self.labels, self.types, self.n_pool = labels, types, pool.n_rows
+        self.kinds = kinds = tuple(column.kind for column in frame.columns)
+        self.sorted = tuple(pool.sorted[j] for _, j in pairs)
         self.present = np.array([column.n_present for column in self.sorted], dtype=np.intp)
         is_ordered = [kinds[j] in (NUMBER, DATE) and j not in labels for _, j in pairs]
         self.ordered = np.array(is_ordered, dtype=bool)
@@ -51,10 +49,10 @@ class Views:
         cut_columns = self.columns[self.cut_views].tolist()
         given = {v: cuts[j] for v, j in enumerate(cut_columns) if j in cuts}
         self.cuts = Cuts(
-            [frame[j] for j in cut_columns],
-            [pool[j] for j in cut_columns],
+            [frame.sorted[j] for j in cut_columns],
+            [pool.sorted[j] for j in cut_columns],
             [kinds[j] for j in cut_columns],
-            n_rows,
+            frame.n_rows,
             given,
         )
 
@@ -214,8 +212,7 @@ class RowViews:
         if views.cuts.holds_only(place, own, low, high):
             return Fact(subject.name, name, "equals", value=value)
         bounds = [
-            None if end is None else self._written(column, views.cuts.edge(place, end, own))
-            for end in (low, high)
+            None if end is None else self._written(column, views.cuts.edge(place, end, own)) for end in (low, high)
         ]
         kind = "between" if None not in bounds else "below" if bounds[0] is None else "at_least"
         return Fact(subject.name, name, kind, low=bounds[0], high=bounds[1], value=value)
