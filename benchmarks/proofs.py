@@ -1,4 +1,4 @@
-"""How often the best sum of facts is proven, and how long that takes: on every table, and on thousands of columns."""
+"""How often the best sum of facts is proven, and how long that takes, on tables and on thousands of columns."""
 
 import statistics
 import time
@@ -34,13 +34,12 @@ def proofs(data: Path, n_rows: int = N_ROWS, sizes: Sequence[int] = SIZES) -> It
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             name, frame, model = fitted_model(data, row.id, "boosting")
-            task = {} if hasattr(model, "predict_proba") else {"task": "number"}
+            task = None if hasattr(model, "predict_proba") else "number"
+            rng, size = np.random.default_rng(SEED), min(n_rows, len(frame))
+            chosen = rng.choice(len(frame), size=size, replace=False).tolist()
             for law in LAWS:
-                explainer = Explainer(model, Table(frame, neighbors=law), **task)
-                chosen = np.random.default_rng(SEED).choice(
-                    len(frame), size=min(n_rows, len(frame)), replace=False
-                )
-                yield from _searched(name, law, [moments_at(explainer, int(i))[0] for i in chosen], sizes)
+                explainer = Explainer(model, Table(frame, neighbors=law), task=task)
+                yield from _searched(name, law, [moments_at(explainer, i)[0] for i in chosen], sizes)
 
 
 def wide_proofs(dimensions: Sequence[int] = DIMENSIONS, sizes: Sequence[int] = SIZES) -> Iterator[dict[str, Any]]:
@@ -51,7 +50,8 @@ def wide_proofs(dimensions: Sequence[int] = DIMENSIONS, sizes: Sequence[int] = S
 
         def predict(rows: Any, effects: np.ndarray = effects) -> np.ndarray:
             values = np.asarray(rows, dtype=float)
-            return np.tanh((values[:, :12] > np.linspace(-1, 1, 12)) @ effects + 0.1 * values[:, 1] * values[:, 2])
+            inside = (values[:, :12] > np.linspace(-1, 1, 12)) @ effects + 0.1 * values[:, 1] * values[:, 2]
+            return np.asarray(np.tanh(inside))
 
         table = Table(rng.normal(size=(N_TRAINING, d)))
         moments, seconds = moments_at(Explainer(predict, table, output_range=(-1, 1)), 0)

@@ -198,12 +198,12 @@ NOTES = {
     "turn, median ratio to independent neighbors. The last columns: milliseconds to make 1,000 neighbors, "
     "in batches of 5,000, from a table of a million rows after the index is built.",
     "proofs": "Gradient boosting on raw tables (at most 3,000 training rows), 2,000 neighbors of each of 10 rows, "
-    "with bounds, intervals and categories as facts. Proven: the share of rows for which the best sum of at most k "
-    "facts is proven for the moments of these neighbors; 'stated' the share for which the sum that would be stated, "
-    "of facts that are related to the output, is proven to be within 1% of Var t of the best. The search ends after "
-    "a constant number of nodes. Seconds are those of the search by the clock.",
-    "proofs_wide": "A function of 12 of d columns of random numbers, 2,000 rows in the table and 2,000 neighbors of "
-    "one of them. Seconds by the clock of the search, and of the moments from the answers; megabytes are the "
+    "with bounds, intervals and categories as facts. Proven: the share of rows for which the best sum of at most "
+    "k facts is proven for the moments of these neighbors; 'stated' the share for which the sum that would be "
+    "stated, of facts that are related to the output, is proven to be within 1% of Var t of the best. The search "
+    "ends after a constant number of nodes. Seconds are those of the search by the clock.",
+    "proofs_wide": "A function of 12 of d columns of random numbers, 2,000 rows in the table and 2,000 neighbors "
+    "of one of them. Seconds by the clock of the search, and of the moments from the answers; megabytes are the "
     "largest size of all arrays of the search.",
     "verdicts": "Linear models, forests, gradient boosting and networks on raw tables (at most 3,000 training "
     "rows), 40 rows each, with bounds and intervals as facts. Baseline and 'while held' are the shares of "
