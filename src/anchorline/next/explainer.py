@@ -212,7 +212,7 @@ class Explainer:
         >>> from anchorline.next.spaces.hypercube import Hypercube
         >>> vote = lambda z: (z[:, :3].sum(axis=1) > 0) * 2 - 1
         >>> print(Explainer(vote, Hypercube(["a", "b", "c", "d"])).changes([1, 1, -1, 1], n=1))
-        The model's decision becomes -1 with one change: a = -1 instead of a = +1.
+        The model's decision becomes -1 with one change: a = -1 instead of +1.
         """
         settings = ChangeSettings.from_keywords(target=target, n=n, **keywords)
         predictor = self.predictor(settings.queries)
@@ -253,6 +253,12 @@ class Explainer:
             target = replace(target, ask=scores_only(target.ask), rule=None)
         other = copy.copy(self)
         other._target = replace(target, ask=wrap(target.ask))
+        return other
+
+    def explaining(self, column: int) -> "Explainer":
+        """Return the explainer of another class, by the number of its score; it shares answers about the table."""
+        other = copy.copy(self)
+        other._target = replace(self.target, column=column, name=None)
         return other
 
     def without_trees(self) -> "Explainer":

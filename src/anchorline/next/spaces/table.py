@@ -258,13 +258,15 @@ class Table(Space):
         rows = self._example_rows(most)
         true = np.ones(len(rows), dtype=bool)
         for fact in facts:
-            if fact.column not in self.names:
-                raise ParameterError(
-                    f"A fact is about {fact.column!r}, which the table lacks: {listed(self.names)}."
-                )
-            j = self.names.index(fact.column)
-            true &= _is_true(fact, self.schema.columns[j].taken(rows), self.labels.get(j, {}))
+            true &= self.is_true(fact, self.schema.columns, rows)
         return true
+
+    def is_true(self, fact: Fact, columns: Sequence[Column], rows: np.ndarray | None = None) -> np.ndarray:
+        """Return of which rows a fact is true, (n,); ``columns`` have values in the order of the table's names."""
+        if fact.column not in self.names:
+            raise ParameterError(f"A fact is about {fact.column!r}, which the table lacks: {listed(self.names)}.")
+        j = self.names.index(fact.column)
+        return _is_true(fact, columns[j] if rows is None else columns[j].taken(rows), self.labels.get(j, {}))
 
     def check(self, target: Any = None) -> tuple[Finding, ...]:
         """Return what in this table would make explanations misleading; see docs/tables.md.
