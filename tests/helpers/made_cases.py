@@ -84,7 +84,8 @@ def verdict(code: Verdict) -> Explanation:
     return made_explanation(verdict=code, all=of_all)
 
 
-def _of_regions(neighborhood, chosen, contributions, kind, noun) -> Explanation:
+def of_regions(neighborhood, chosen, contributions, kind, noun) -> Explanation:
+    """Return an explanation by the words, regions or stretches with these numbers."""
     return made_explanation(
         instance=neighborhood.instance,
         facts=tuple(neighborhood.fact(j) for j in chosen),
@@ -101,20 +102,20 @@ def text(
 ) -> Explanation:
     there = Text().at(body)
     chosen = [there.names.index(word) for word in ("free", "winner", "meeting")]
-    return _of_regions(there, chosen, [0.21, 0.15, -0.04], "text", "words")
+    return of_regions(there, chosen, [0.21, 0.15, -0.04], "text", "words")
 
 
 def image() -> Explanation:
     y, x = np.mgrid[:60, :90]
     pixels = np.stack([2.5 * x, 4 * y, 128 + 60 * np.sin(x / 7)], axis=-1).astype(np.uint8)
     there = Image("grid", n_segments=24).at(pixels)
-    return _of_regions(there, (7, 3, 14, 20), [0.21, -0.15, 0.1, -0.04], "image", "regions")
+    return of_regions(there, (7, 3, 14, 20), [0.21, -0.15, 0.1, -0.04], "image", "regions")
 
 
 def signal(n_points=300) -> Explanation:
     seconds = np.arange(n_points) / 20
     there = Signal(20).at(3 * np.sin(seconds) + np.cos(3 * seconds))
-    return _of_regions(there, (7, 3, 14), [0.21, -0.15, 0.1], "signal", "stretches")
+    return of_regions(there, (7, 3, 14), [0.21, -0.15, 0.1], "signal", "stretches")
 
 
 CASES = {

@@ -14,7 +14,10 @@ import matplotlib.pyplot as plt
 
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.next.render.pictures import plot_explanation, plot_frontier
+from anchorline.next.render.report import page
 from anchorline.next.render.statements import digits_of, statements_of
+from anchorline.next.spaces.image import Image
+from anchorline.next.spaces.signal import Signal
 from helpers import made_cases
 from helpers.made import made_explanation
 from helpers.made_cases import CASES
@@ -123,6 +126,28 @@ def test_a_frontier_starts_without_facts():
     drawn(ax)
     assert ax.lines[0].get_xydata().tolist() == pytest.approx(np.array([[0, 0], [1, 0.4], [2, 0.62], [4, 0.78]]))
     assert "not proven best" in drawn(ax)
+
+
+@pytest.mark.parametrize(
+    "signal",
+    [np.zeros(40), [3.0], np.arange(9000.0).reshape(-1, 3), 1e9 + np.arange(30) * 1e-7, [1e300, -1e300] * 10],
+    ids=["constant", "one point", "channels", "offset", "huge"],
+)
+def test_odd_signals_are_drawn(signal):
+    e = made_cases.of_regions(Signal(10).at(signal), (0,), [-0.2], "signal", "stretches")
+    assert "-0.20" in drawn(plot_explanation(e))
+    assert "nan" not in page(e)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [np.zeros((1, 1), np.uint8), np.zeros((1, 50)), np.ones((50, 1, 3)), np.eye(16, dtype=bool)],
+    ids=["one pixel", "one row", "one column", "two colors"],
+)
+def test_odd_images_are_drawn(image):
+    e = made_cases.of_regions(Image("grid", n_segments=4).at(image), (0,), [-0.2], "image", "regions")
+    assert "-0.20 region 1" in drawn(plot_explanation(e))
+    assert page(e).count('class="al-edge"') == 1
 
 
 def test_an_unknown_kind_is_named():

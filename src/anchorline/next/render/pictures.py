@@ -211,7 +211,7 @@ def _slot(ax: "Axes") -> tuple[float, float]:
     figure = ax.get_figure(root=True)
     assert figure is not None  # axes that were removed from their figure cannot be drawn on
     width, height = figure.get_size_inches() * 72
-    position, share = ax.get_position(), 1.0 if figure.get_layout_engine() is None else _BEFORE_LAYOUT
+    position, share = ax.get_position(original=True), 1.0 if figure.get_layout_engine() is None else _BEFORE_LAYOUT
     return float(width * position.width / share), float(height * position.height)
 
 

@@ -136,7 +136,7 @@ class _Parts:
             markup = picture_markup(picture, contributions, labels)
         elif curve is not None:
             markup = curve_markup(curve, contributions, self.digits)
-        return markup + _caption(CAPTIONS[str(kind)]) if markup else ""
+        return markup + (_caption(CAPTIONS[str(kind)]) if markup and e.facts else "")
 
     def _sum(self) -> str:
         """Return the sum as a table; the bars beside the numbers repeat them as a waterfall."""
