@@ -212,7 +212,7 @@ class Explainer:
         >>> from anchorline.next.spaces.hypercube import Hypercube
         >>> vote = lambda z: (z[:, :3].sum(axis=1) > 0) * 2 - 1
         >>> print(Explainer(vote, Hypercube(["a", "b", "c", "d"])).changes([1, 1, -1, 1], n=1))
-        The model's decision becomes -1 with one change: a = -1 instead of +1.
+        The model's decision becomes class -1 with one change: a = -1 instead of +1.
         """
         settings = ChangeSettings.from_keywords(target=target, n=n, **keywords)
         predictor = self.predictor(settings.queries)

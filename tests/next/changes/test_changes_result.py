@@ -1,5 +1,7 @@
 """Changes as results: JSON and its schema, frames, texts, pages, pickles."""
 
+import base64
+import hashlib
 import json
 import pickle
 
@@ -13,6 +15,7 @@ from anchorline.next.explainer import Explainer
 from anchorline.next.result.explanation import Explanation
 from anchorline.next.spaces.hypercube import Hypercube
 from anchorline.next.spaces.image import Image
+from anchorline.next.spaces.signal import Signal
 from anchorline.next.spaces.text import Text
 from helpers.sealing import resealed
 
@@ -151,6 +154,25 @@ def test_words_and_regions_go():
     assert str(bright.changes(image)) == (
         "The model's output falls below 0.5 with one change: without region 1 (top left) (then output = 0)."
     )
+
+
+def test_numbers_as_labels_are_called_classes_and_units_by_their_names():
+    three = Explainer(lambda texts: np.array([int("a" in each) for each in texts]), Text(), task="label")
+    assert str(three.changes("a b")) == 'The model\'s decision becomes class 0 with one change: without "a".'
+    assert str(three.changes("b c")) == "No change of up to three words changes the model's decision."
+    assert "changes of two words, of two attributes" in three.changes("b c").details()
+    signal = Explainer(lambda x: x[:, 0], Signal(4, hidden=0), threshold=-1.0)
+    assert str(signal.changes(np.arange(8.0), k=1)) == (
+        "No change of one stretch makes the model's output fall below -1."
+    )
+
+
+def test_a_page_allows_its_own_style_sheet_only():
+    page = CHANGES.to_html()
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'" in page
+    assert "http" not in page.replace("http-equiv", "")
 
 
 def test_the_option_has_its_figures():

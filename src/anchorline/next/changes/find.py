@@ -216,7 +216,11 @@ def find_changes(
         n_attributes=len(candidates.attributes),
         n_queries=predictor.questions.n_answers,
         settings=settings.to_dict() | {"toward": None if toward is None else toward.instance},
-        space={"kind": space.fingerprint.partition(":")[0], "fingerprint": space.fingerprint},
+        space={
+            "kind": space.fingerprint.partition(":")[0],
+            "fingerprint": space.fingerprint,
+            "noun": space.noun,
+        },
         versions={"anchorline": __version__, "numpy": np.__version__},
     )
 

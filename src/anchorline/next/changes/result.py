@@ -1,11 +1,12 @@
 """Changes: what would turn a decision, as figures and codes, their JSON, and the sentences derived from them."""
 
+import base64
+import hashlib
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
@@ -15,13 +16,13 @@ from anchorline.next.changes.realism import Realism
 from anchorline.next.changes.search import Level
 from anchorline.next.facts import Fact
 from anchorline.next.render.digits import exact_number
-from anchorline.next.render.statements import fact_text, shown, value_text
+from anchorline.next.render.drawings import style_sheet
+from anchorline.next.render.statements import CAPTIONS, class_text, fact_text, shown, value_text
 from anchorline.next.result.explanation import Output, Share
 from anchorline.next.result.json_format import read_record, write_record
 from anchorline.result.frames import frame_in
 
 _LIMITS = (">=", ">", "<=", "<")
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _DATE = re.compile(r"\d{4,}-\d\d-\d\dT[\d:.]+")
 _EXACT = 6  # significant digits that are printed as they are
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -180,19 +181,21 @@ class Changes:
         return "\n".join(_details(self, shown))
 
     def _repr_html_(self) -> str:
-        return f'<div class="anchorline"><style>{_style("sum.css")}</style>{_section(self)}</div>'
+        return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{_section(self)}</div>'
 
     def to_html(self) -> str:
-        """Return one self-contained page without script or network."""
+        """Return one self-contained page without script or network; its policy allows its own style sheet only."""
+        style = style_sheet("sum.css", "page.css")
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
         return (
             '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             '<meta name="generator" content="anchorline"><meta name="referrer" content="no-referrer">'
-            f"<title>What would change it</title><style>{_style('sum.css')}{_style('page.css')}</style></head>"
+            f"<title>What would change it</title><style>{style}</style></head>"
             f'<body><main class="anchorline"><header><h1>What would change it?</h1></header>{_section(self)}'
-            "<footer>Made by anchorline. This page is self-contained: it loads nothing and runs no scripts."
-            "</footer></main></body></html>\n"
+            f"<footer>{CAPTIONS['footer']}</footer></main></body></html>\n"
         )
 
     def to_frame(self, backend: Any = "pandas") -> Any:
@@ -279,10 +282,10 @@ def _lines(changes: Changes, escape: Escape) -> list[str]:
         if changes.are_rows:
             return [f"No row of the table {turned[1]}, of those tried."]
         if changes.n_proved >= min(most, changes.n_attributes):
-            return [f"{_no_change(changes)} of {_up_to(most)}{_to_values(changes, most)} {turned[1]}."]
+            return [f"{_no_change(changes)} of {_up_to(changes, most)}{_to_values(changes, most)} {turned[1]}."]
         return [f"{_no_change(changes)} {turned[1]}, of those tried."]
     if len(options) == 1:
-        count = _counted(len(options[0].moves), "change")
+        count = _counted(len(options[0].moves), "changes")
         lines = [f"{turned[0]} with {count}: {_option_text(changes, options[0], escape)}."]
     else:
         lines = [f"{turned[0]} with any of these changes:"]
@@ -332,14 +335,14 @@ def _new_decision(changes: Changes) -> str | None:
     """Return the decision that all changes lead to; None if they lead to several, or to none that has a name."""
     kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], changes.output
     if kind in ("class", "label"):
-        return str(wanted)
+        return class_text(wanted)
     if kind in _LIMITS:
         others = [str(label) for label in output.classes or () if str(label) != output.name]
         is_decision = kind in (">=", "<") and wanted == output.threshold  # at the threshold, it is decided already
         if not is_decision or not output.is_probability or len(others) != 1:
             return None
-        return output.name if kind == ">=" else others[0]
-    decisions = {str(option.decision) for option in changes}
+        return class_text(output.name if kind == ">=" else others[0])
+    decisions = {class_text(option.decision) for option in changes}
     return next(iter(decisions)) if len(decisions) == 1 else None
 
 
@@ -347,7 +350,7 @@ def _option_text(changes: Changes, option: Counterfactual, escape: Escape) -> st
     """Return what changes, and what the model then answers."""
     moves = _moves_text(changes, option.moves, escape)
     several = changes.goal["kind"] not in _LIMITS and len({each.decision for each in changes}) > 1
-    answers = [escape(str(option.decision))] if several else []
+    answers = [escape(class_text(option.decision))] if several else []
     if option.output is not None:
         number = f"{_answer(changes, option.output)}{_unit(changes.output)}"
         answers.append(f"{_name(changes.output, escape)} = {number}")
@@ -447,16 +450,18 @@ def _tried(changes: Changes) -> list[str]:
     if changes.are_rows:
         tried, total = (sum(each) for each in zip(*[(e.n_tried, e.n_total) for e in changes.levels], strict=True))
         if proven:
-            lines.append(f"Proven: no allowed row of the table that differs in {_up_to(proven)} does it.")
+            lines.append(f"Proven: no allowed row of the table that differs in {_up_to(changes, proven)} does it.")
         return [*lines, f"Tried: {tried:,} of {total:,} rows of the table; {changes.n_queries:,} queries."]
     if proven:
         by = " by the leaves of the trees" if changes.levels[proven - 1].by_leaves else ""
-        change = f"{_no_change(changes)[1:]} of {_up_to(proven)}{_to_values(changes, proven)}"
+        change = f"{_no_change(changes)[1:]} of {_up_to(changes, proven)}{_to_values(changes, proven)}"
         lines.append(f"Proven{by}: n{change} does it.")
     if changes.n_ruled_out > proven:
-        lines.append(f"No change of {_up_to(changes.n_ruled_out)} does it among the values tried.")
-    parts = [f"{e.n_tried:,} of {e.n_total:,} changes of {_counted(e.n_facts, 'fact')}" for e in changes.levels]
-    return [*lines, f"Tried: {', '.join(parts)}, of {_counted(n, 'attribute')}; {changes.n_queries:,} queries."]
+        ruled_out = _up_to(changes, changes.n_ruled_out)
+        lines.append(f"{_no_change(changes)} of {ruled_out} does it among the values tried.")
+    nouns, all_ = str(changes.space["noun"]), _counted(n, "attributes")
+    parts = [f"{e.n_tried:,} of {e.n_total:,} changes of {_counted(e.n_facts, nouns)}" for e in changes.levels]
+    return [*lines, f"Tried: {', '.join(parts)}, of {all_}; {changes.n_queries:,} queries."]
 
 
 def _ends(changes: Changes, move: Move, values: Any) -> str:
@@ -485,13 +490,10 @@ def _section(changes: Changes) -> str:
     return f"<section><p>{first}</p>{listed}{notes}{folded}</section>"
 
 
-def _style(name: str) -> str:
-    return resources.files("anchorline.render").joinpath(name).read_text(encoding="utf-8")
-
-
 def _name(output: Output, escape: Escape) -> str:
     """Return the name of the output for readers, such as ``P(declined)`` if it is the probability of a class."""
-    name = "output" if output.name == "f(x)" else escape(output.name)
+    name = escape(output.name if output.kind == "number" else class_text(output.name))
+    name = "output" if output.name == "f(x)" else name
     if output.is_probability:
         return f"P({name})"
     if output.scale is not None:
@@ -512,10 +514,13 @@ def _answer(changes: Changes, output: float) -> str:
     return text if is_shown else exact_number(_cut(output, limit))
 
 
-def _counted(n: int, noun: str) -> str:
+def _counted(n: int, nouns: str) -> str:
+    """Return a number with its noun, given in the plural."""
     number = _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
-    return f"{number} {noun}" if n == 1 else f"{number} {noun}s"
+    one = {"stretches": "stretch"}.get(nouns, nouns.removesuffix("s"))
+    return f"{number} {one if n == 1 else nouns}"
 
 
-def _up_to(n: int) -> str:
-    return "one fact" if n == 1 else f"up to {_counted(n, 'fact')}"
+def _up_to(changes: Changes, n: int) -> str:
+    """Return a number of facts, words, regions or stretches."""
+    return f"{'' if n == 1 else 'up to '}{_counted(n, str(changes.space['noun']))}"
