@@ -1,0 +1,189 @@
+"""The typer application: its commands, its version option, its errors and its exit codes."""
+
+import contextlib
+import functools
+import inspect
+import logging
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from types import FrameType, ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from anchorline._version import __version__
+from anchorline.errors import AnchorlineError
+from anchorline.model.exits import contain_exits
+from anchorline.next.cli import batch, bench, changes, demo, doctor, explain, frontier, serve, verify
+from anchorline.next.cli.codes import HELP, Code, code_of, root_cause
+from anchorline.next.cli.console import (
+    State,
+    convert_write_errors,
+    prepare_logging,
+    prepare_streams,
+    print_message,
+    print_result,
+    redirect_to_null,
+    reserve_stdout,
+)
+from anchorline.next.cli.options import Debug, Verbose, successor_of, with_option_names
+
+COMMANDS: dict[str, ModuleType] = {
+    "explain": explain,
+    "batch": batch,
+    "verify": verify,
+    "frontier": frontier,
+    "changes": changes,
+    "serve": serve,
+    "demo": demo,
+    "doctor": doctor,
+}
+
+app = typer.Typer(
+    name="anchorline",
+    help="Explain one prediction of any model by a short sum of facts that adds up exactly, and test the facts.",
+    epilog=HELP,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help texts contain no markup
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        print_result(f"anchorline {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _global_options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Debug = False,
+    verbose: Verbose = False,
+) -> None:
+    pass
+
+
+def expand_option_groups(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with a signature in which the fields of every dataclass parameter replace the parameter.
+
+    Every command also gets ``--debug`` and ``--verbose``, whose callbacks take effect when they are parsed.
+    """
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            parameters += inspect.signature(groups[name]).parameters.values()
+        else:
+            parameters.append(parameter)
+    for name, annotation in (("debug", Debug), ("verbose", Verbose)):
+        parameters.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+        )
+
+    @functools.wraps(command)
+    def run(*, debug: bool, verbose: bool, **values: Any) -> Any:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        return command(**values)
+
+    keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword_only}
+    return run
+
+
+def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command wrapped so that an error prints one line on standard error and sets the exit code."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            # Without contain_exits, a model that calls sys.exit(0) would end the command with a success code.
+            with contain_exits(), reserve_stdout():
+                code = command(*arguments, **options)
+        except (Exception, KeyboardInterrupt) as error:
+            if type(error).__module__.partition(".")[0] in ("typer", "click"):
+                raise  # wrong usage, or an intended exit
+            raise typer.Exit(report(error)) from None
+        raise typer.Exit(int(code or Code.OK))
+
+    return run
+
+
+def report(error: BaseException) -> Code:
+    """Print an error, with its traceback if ``--debug`` was given, and return its exit code."""
+    if State.debug:
+        with contextlib.suppress(OSError):  # standard error may be closed
+            typer.echo("".join(traceback.format_exception(error)), err=True)
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        is_interrupt = isinstance(error, KeyboardInterrupt)
+        word = "Interrupted" if is_interrupt else "Terminated"
+        notes = getattr(error, "__notes__", ())  # of the command, on how to continue
+        print_message(" ".join([f"{word}; nothing was left half-written.", *notes]))
+        return Code.INTERRUPTED if is_interrupt else Code.TERMINATED
+    if isinstance(error, BrokenPipeError):
+        return Code.BROKEN_PIPE
+    if isinstance(error, MemoryError):
+        print_message("There is not enough memory.")
+        return Code.BUG
+    error = root_cause(error)
+    if isinstance(error, AnchorlineError):
+        is_about_options = code_of(error) in (Code.USAGE, Code.MODEL)
+        print_message(with_option_names(str(error)) if is_about_options else str(error))
+    else:
+        hint = "" if State.debug else " Please report it together with the output of --debug."
+        print_message(f"This is a bug in anchorline: {type(error).__name__}: {error}.{hint}")
+    return code_of(error)
+
+
+def _add_command(group: typer.Typer, command: Callable[..., Any], summary: str, examples: str) -> None:
+    example_lines = "\b\nExamples:\n" + "".join(f"  {line}\n" for line in examples.splitlines())
+    group.command(short_help=summary, epilog=f"{example_lines}\n{HELP}")(guarded(expand_option_groups(command)))
+
+
+for _name, _module in COMMANDS.items():
+    _add_command(app, getattr(_module, _name), _module.SUMMARY, _module.EXAMPLES)
+_bench_app = typer.Typer(name="bench", help=bench.SUMMARY, epilog=HELP, rich_markup_mode=None)
+for _command, (_summary, _examples) in bench.COMMANDS.items():
+    _add_command(_bench_app, _command, _summary, _examples)
+app.add_typer(_bench_app)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code; None means the arguments of the process."""
+    prepare_streams()
+    prepare_logging(logging.WARNING)
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        with convert_write_errors():  # typer prints help and completion scripts itself
+            return int(app(arguments, prog_name="anchorline", standalone_mode=False) or 0)
+    except (KeyboardInterrupt, _Terminated) as error:
+        return report(error)
+    except SystemExit as exit_request:
+        if exit_request.code == 1:  # typer exits with 1 where `| head` closed the pipe while help was printed
+            redirect_to_null(sys.stdout)
+            return Code.BROKEN_PIPE
+        return exit_request.code if isinstance(exit_request.code, int) else Code.BUG
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            return report(error)
+        command_path = getattr(getattr(error, "ctx", None), "command_path", "anchorline")
+        gone = successor_of(str(getattr(error, "option_name", "")))
+        print_message(f"{error.format_message() if gone is None else gone} Type: {command_path} --help")
+        return Code.USAGE
+
+
+class _Terminated(SystemExit):
+    """The process received SIGTERM."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """Raise an exception, so that the stack unwinds and no file is left half-written."""
+    raise _Terminated(Code.TERMINATED)

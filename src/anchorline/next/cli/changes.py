@@ -1,0 +1,151 @@
+"""``anchorline changes``."""
+
+import enum
+import re
+from typing import Annotated, Any
+
+import typer
+
+from anchorline.errors import ParameterError
+from anchorline.next.changes.result import Changes
+from anchorline.next.cli import options as opt
+from anchorline.next.cli.codes import Code
+from anchorline.next.cli.console import printable_lines
+from anchorline.next.cli.formats import format_by_name, write_results
+from anchorline.next.cli.inputs import (
+    CacheOptions,
+    ModelOptions,
+    OutputOptions,
+    TableOptions,
+    instances_to_explain,
+    parse_values,
+    require_rows,
+    split_pairs,
+)
+from anchorline.next.cli.progress import QueryProgress
+
+ChangesFormat = enum.StrEnum("ChangesFormat", ["text", "json", "html"])
+Examples = enum.StrEnum("Examples", ["values", "rows"])
+_BY_SUFFIX = {"": ChangesFormat.text, ".txt": ChangesFormat.text, ".json": ChangesFormat.json}
+_BY_SUFFIX |= {".jsonl": ChangesFormat.json, ".html": ChangesFormat.html, ".htm": ChangesFormat.html}
+_OPTIONS = {
+    r"\btarget=(?=')": "--goal ",
+    r"\btarget(?= (is|must|out)\b)": "--goal",
+    "pass a threshold to the Explainer": "type --threshold NUMBER",
+    "leave the threshold out of the Explainer": "leave --threshold out",
+}
+SUMMARY = "Find the few facts whose change turns the decision."
+EXAMPLES = """\
+anchorline changes model.skops --data train.csv --target approved --row 17
+anchorline changes model.skops --data train.csv --target approved --row 17 --goal approved --fixed age
+anchorline changes model.skops --data train.csv --target approved --row 17 --examples rows
+anchorline changes price.txt --data train.csv --row 3 --goal '>= 300' --allow rooms=3..6 --direction area=up
+anchorline changes model.onnx --data train.parquet --rows new.csv --cost income=2 --format json > changes.jsonl"""
+
+
+def changes(
+    *,
+    model: opt.Model,
+    data: opt.Data,
+    row: opt.Rows = None,
+    rows: opt.RowsFile = None,
+    target: opt.Target = None,
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            "--goal",
+            metavar="WISH",
+            help="The wanted class, or a limit ('>= 300') or move ('+50') of the output. [default: another class]",
+        ),
+    ] = None,
+    number: Annotated[int, typer.Option("-n", help="Maximum number of changes to list.")] = 3,
+    k: Annotated[
+        int | None,
+        typer.Option("-k", help="Maximum number of facts that change. [default: 3; of rows, any number]"),
+    ] = None,
+    examples: Annotated[
+        Examples,
+        typer.Option("--examples", help="'values': few facts, any training values. 'rows': whole training rows."),
+    ] = Examples.values,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", metavar="COLUMN=VALUES", help="A range LOW..HIGH, or values A,B. Repeatable."),
+    ] = None,
+    direction: Annotated[
+        list[str] | None,
+        typer.Option("--direction", metavar="COLUMN=up|down", help="The only direction of a column. Repeatable."),
+    ] = None,
+    cost: Annotated[
+        list[str] | None,
+        typer.Option("--cost", metavar="COLUMN=WEIGHT", help="How much a change of a column counts. Repeatable."),
+    ] = None,
+    output_options: OutputOptions,
+    table_options: TableOptions,
+    queries: Annotated[
+        int | None, typer.Option("--queries", metavar="N", help="Most answers of the model. [default: 100000]")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed. The same seed gives the same bytes.")] = 0,
+    details: opt.Details = False,
+    form: Annotated[ChangesFormat | None, opt.FORMAT] = None,
+    out: opt.Out = None,
+    model_options: ModelOptions,
+    cache_options: CacheOptions,
+) -> Code:
+    """Find sets of few facts whose change turns the decision, with an example that was asked of the model.
+
+    Columns that may not change are named by --fixed. If nothing turns the decision for a row, the exit code is 6.
+    """
+    require_rows(row, rows)
+    chosen_format = format_by_name(form, out, _BY_SUFFIX)
+    space = table_options.space(data, target)
+    instances = instances_to_explain(row or (), rows, space)
+    keywords: dict[str, Any] = {
+        "n": number,
+        "k": k,
+        "examples": examples.value,
+        "allowed": {name: parse_values(text) for name, text in split_pairs("--allow", allow)},
+        "direction": dict(split_pairs("--direction", direction)),
+        "cost": {name: _weight(name, text) for name, text in split_pairs("--cost", cost)},
+        "queries": queries,
+        "seed": seed,
+    }
+    loaded = model_options.load(model)
+    cache = cache_options.open(model, loaded)
+    found = list[tuple[int, Changes]]()
+    with QueryProgress("Searching", 5000.0 * len(instances)) as progress:
+        explainer = output_options.explainer(progress.wrap_model(loaded), space, cache)
+        for at, instance in instances:
+            progress.describe(f"Searching for row {at}")
+            try:
+                found.append((at, explainer.changes(instance, target=goal, **keywords)))
+            except ParameterError as error:
+                raise type(error)(_by_options(str(error))) from None
+    shown = [(at, _shown(each, chosen_format, details)) for at, each in found]
+    if len(shown) > 1 and chosen_format is ChangesFormat.text:
+        shown = [(at, f"Row {at}\n{text}\n") for at, text in shown]
+    write_results(shown, out)
+    return Code.OK if all(len(each) for _, each in found) else Code.CANNOT_TELL
+
+
+def _by_options(message: str) -> str:
+    """Name the options of the command in a message that names the arguments of Python."""
+    for pattern, option in _OPTIONS.items():
+        message = re.sub(pattern, option, message)
+    return message
+
+
+def _shown(changes: Changes, form: ChangesFormat, details: bool) -> str:
+    if form is ChangesFormat.json:
+        return changes.to_json()
+    if form is ChangesFormat.html:
+        return changes.to_html()
+    return printable_lines(f"{changes}\n\n{changes.details()}" if details else changes)
+
+
+def _weight(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(
+            f"--cost of {name!r} is {text!r}, but it must be a number. Type: --cost {name}=2"
+        ) from None

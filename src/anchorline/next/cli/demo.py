@@ -1,0 +1,51 @@
+"""``anchorline demo``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anchorline.errors import ParameterError
+from anchorline.io import write_atomically
+from anchorline.next.cli.console import print_result, printable_lines
+from anchorline.next.cli.formats import terminal_text
+from anchorline.next.cli.progress import QueryProgress
+
+SUMMARY = "Train a model, explain one prediction, write a report."
+EXAMPLES = """\
+anchorline demo --out report.html"""
+
+
+def demo(
+    out: Annotated[
+        str, typer.Option("--out", metavar="PATH", help="Where the report is written.")
+    ] = "report.html",
+) -> None:
+    """Train a small model on a data set of scikit-learn, explain one prediction, and write a report."""
+    if Path(out).suffix.lower() not in (".html", ".htm", ""):
+        raise ParameterError(
+            f"--out is {out!r}, but the report is an HTML page. Type a name that ends in .html: --out report.html"
+        )
+    from sklearn.datasets import load_breast_cancer  # noqa: PLC0415  heavy
+    from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415
+    from sklearn.model_selection import train_test_split  # noqa: PLC0415
+
+    from anchorline.next.explainer import Explainer  # noqa: PLC0415
+    from anchorline.next.spaces.table import Table  # noqa: PLC0415
+
+    data = load_breast_cancer()
+    labels = data.target_names[data.target]
+    train, test, train_labels, _ = train_test_split(data.data, labels, random_state=0)
+    with QueryProgress("Training a forest and explaining one of its predictions", 30_000) as progress:
+        model = RandomForestClassifier(50, random_state=0).fit(train, train_labels)
+        space = Table(train, names=[str(name) for name in data.feature_names])
+        explainer = Explainer(progress.wrap_model(model), space)
+        explanation = explainer.explain(test[0].tolist())
+        frontier = explainer.frontier(test[0].tolist())
+    write_atomically(out, explanation.to_html(frontier))
+    print_result(f"A forest was trained on {len(train)} tumors. Why does it call this one malignant or benign?")
+    print_result("")
+    print_result(terminal_text(explanation))
+    print_result("")
+    print_result(f"The whole report: {printable_lines(out)}")
+    print_result("To explore cases in a browser, type: anchorline serve --demo")

@@ -1,0 +1,129 @@
+"""Arguments and options that several commands share, and option names in error messages."""
+
+import re
+from typing import Annotated
+
+import typer
+
+from anchorline.next.changes import find
+from anchorline.next.cli.console import set_debug, set_verbose
+from anchorline.next.settings import SUCCESSORS
+
+# Python keywords that appear in error messages, and the options of the command line that set them.
+_OPTION_OF_KEYWORD = {
+    "k": "-k",
+    "cuts": "--cut",
+    "groups": "--group",
+    "classes": "--class",
+    "column": "--output",
+    "allowed": "--allow",
+    "n_jobs": "--jobs",
+    "requests_per_second": "--rate",
+    "max_retries": "--retries",
+    **{name: f"--{name}" for name in ("sigma", "queries", "seed", "alternatives", "confidence", "threshold")},
+    **{name: f"--{name}" for name in ("output", "task", "neighbors", "fixed", "categorical", "reference")},
+    **{name: f"--{name}" for name in ("parallel", "direction", "cost", "examples")},
+    **{name: f"--{name.replace('_', '-')}" for name in ("time_limit", "output_range", "output_scale")},
+    **{name: f"--{name.replace('_', '-')}" for name in ("batch_rows", "row_timeout")},
+}
+_NAMES = "|".join(_OPTION_OF_KEYWORD)
+_VALUE = r"\{'([^']+)': \[([^]]+)\]\}|\['([^']+)'\]|\((\S+), (\S+)\)|'([^']*)'|-?[\w.]*\w|(?=[, ])"
+_KEYWORD = re.compile(rf"(?:^|(?<=\. ))({_NAMES}) (?=is |has )|(?<![\w.'(])({_NAMES})=({_VALUE})")
+_GONE = {  # options of 0.1, and the keywords whose successors are named
+    "--samples": "n_samples",
+    "--objective": "objective",
+    "--sampling": "sampling",
+    "--pairs": "pairs",
+    "--budget": "budget",
+    "--max-queries": "max_queries",
+    "--bins": "n_bins",
+    "--within": "within",
+    "--literals": "literals",
+    "--max-facts": "max_facts",
+    "--column": "column",
+}
+
+
+def with_option_names(text: str) -> str:
+    """Return an error message in which options of the command line replace Python keywords.
+
+    >>> with_option_names("queries is 1, but it must be at least 32. Type queries=300, or queries='auto'.")
+    '--queries is 1, but it must be at least 32. Type --queries 300, or --queries auto.'
+    >>> with_option_names("Type output_range=(0, 1), or cuts={'age': [30, 40]}, or fixed=['age'].")
+    'Type --output-range 0 1, or --cut age=30,40, or --fixed age.'
+    """
+
+    def replacement(match: re.Match[str]) -> str:
+        subject, name, value, key, values, only, low, high, word = match.groups()
+        if subject:
+            return f"{_OPTION_OF_KEYWORD[subject]} "
+        if key:
+            value = f"{key}={values.replace(', ', ',')}".replace("'", "")
+        elif low:
+            value = f"{low} {high}"
+        return f"{_OPTION_OF_KEYWORD[name]} {only or word or value}".rstrip()
+
+    return _KEYWORD.sub(replacement, text)
+
+
+def successor_of(option: str) -> str | None:
+    """Return one sentence that names what replaces an option of 0.1; None if the option never existed.
+
+    >>> successor_of("--budget"), successor_of("--frobnicate")
+    ('There is no option --budget: --queries is that number.', None)
+    """
+    if option not in _GONE:
+        return None
+    from anchorline.next.spaces.table import _GONE as OF_TABLES  # noqa: PLC0415  heavy
+
+    column = {"column": "output= takes the name of a class or its number"}
+    why = (column | OF_TABLES | find.SUCCESSORS | SUCCESSORS | {"within": OF_TABLES["within"]})[_GONE[option]]
+    return with_option_names(f"There is no option {option}: {why.removesuffix('.')}.")
+
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A file (.onnx, .skops, XGBoost's .json or .ubj, LightGBM's .txt), module:function, or the address "
+        "http(s)://... of an Open Inference or MLflow model (put its token into ANCHORLINE_HTTP_TOKEN).",
+        show_default=False,
+    ),
+]
+_DATA = typer.Option(
+    "--data",
+    metavar="FILE",
+    help="The table that the model was trained on: .csv, .tsv, .jsonl (also .gz), .parquet, .arrow, .feather.",
+    show_default=False,
+)
+Data = Annotated[str, _DATA]
+OptionalData = Annotated[str | None, _DATA]
+Target = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        metavar="COLUMN",
+        help="A column to leave out: first the target, then identifiers. Repeatable.",
+    ),
+]
+Rows = Annotated[
+    list[int] | None,
+    typer.Option("--row", metavar="N", min=0, help="A row of the data, counted from 0. Repeatable."),
+]
+RowsFile = Annotated[
+    str | None, typer.Option("--rows", metavar="FILE", help="A table whose rows are all explained.")
+]
+Details = Annotated[bool, typer.Option("--details", help="Also print how we know; of text only.")]
+FORMAT = typer.Option("--format", help="Output format. [default: by the name in --out, else text]")
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--out", metavar="PATH", help="Write to this file instead of printing. A failure leaves no partial file."
+    ),
+]
+Debug = Annotated[
+    bool, typer.Option("--debug", callback=set_debug, help="Print the full traceback of an error.", is_eager=True)
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", callback=set_verbose, help="Print more log messages.", is_eager=True)
+]

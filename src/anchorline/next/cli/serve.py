@@ -1,0 +1,188 @@
+"""The command ``anchorline serve``."""
+
+import hashlib
+import logging
+import os
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from anchorline.errors import MissingDependencyError, ParameterError
+from anchorline.next.cli import options as opt
+from anchorline.next.cli.console import print_message, print_result
+from anchorline.next.cli.contents import CollectionOptions
+from anchorline.next.cli.inputs import CacheOptions, ModelOptions, OutputOptions, TableOptions
+
+SUMMARY = "Explore explanations in a browser, and serve them over HTTP."
+_FIRST_QUERIES = 100
+EXAMPLES = """\
+anchorline serve --demo
+anchorline serve model.onnx --data train.parquet --target approved
+anchorline serve mypackage.reviews:classify --text reviews.csv --column text
+anchorline serve mypackage.photos:classify --images photos --max-samples 1000
+anchorline serve model.skops --data train.csv --host 0.0.0.0 --allow-host studio.example.org
+ANCHORLINE_STUDIO_TOKEN=... anchorline serve model.onnx --data train.parquet --port 8000"""
+
+_Model = Annotated[
+    str | None, typer.Argument(metavar="[MODEL]", help="The model, as in `explain`.", show_default=False)
+]
+_ModelOption = Annotated[
+    str | None, typer.Option("--model", metavar="MODEL", help="The model, given as an option.")
+]
+_Data = Annotated[
+    str | None, typer.Option("--data", metavar="FILE", help="The table that the model was trained on.")
+]
+
+
+def serve(
+    *,
+    model: _Model = None,
+    model_option: _ModelOption = None,
+    data: _Data = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve a built-in model and its data.")] = False,
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; by default only this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65_535, help="Port to listen on; 0 selects a free port.")
+    ] = 8377,
+    no_token: Annotated[
+        bool,
+        typer.Option(
+            "--no-token", help="Admit every user of this machine without a token; only on a loopback host."
+        ),
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="Another host name of this server. Repeatable."),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the model.")] = None,
+    max_samples: Annotated[
+        int, typer.Option("--max-samples", min=1, max=100_000, help="Maximum number of queries per request.")
+    ] = 20_000,
+    queue: Annotated[
+        int, typer.Option("--queue", min=1, help="Maximum number of waiting requests; more receive 429.")
+    ] = 64,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=64, help="Number of requests computed at the same time.")
+    ] = 2,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", min=0.1, metavar="SECONDS", help="Maximum duration of a request.")
+    ] = 60.0,
+    root_path: Annotated[
+        str, typer.Option("--root-path", metavar="PATH", help="Prefix of the public addresses behind a proxy.")
+    ] = "",
+    behind_proxy: Annotated[
+        str | None,
+        typer.Option("--behind-proxy", metavar="ADDRESS", help="Address of the proxy whose headers are trusted."),
+    ] = None,
+    user_header: Annotated[
+        str | None,
+        typer.Option("--user-header", metavar="NAME", help="Header in which the proxy names the user."),
+    ] = None,
+    audit_log: Annotated[
+        Path | None,
+        typer.Option("--audit-log", metavar="FILE", help="Append who asked for which case, and when."),
+    ] = None,
+    target: opt.Target = None,
+    output_options: OutputOptions,
+    table_options: TableOptions,
+    collection_options: CollectionOptions,
+    model_options: ModelOptions,
+    cache_options: CacheOptions,
+) -> None:
+    """Serve a page on which anybody can choose a case and understand its decision, and an HTTP interface.
+
+    The printed link contains a token, which every request needs. The browser keeps a cookie after the first use.
+    """
+    print_message("Starting the studio.")
+    server, access, bounds = (_studio(name) for name in ("server", "proxy", "limits"))
+    spec = model or model_option
+    is_collection = collection_options.is_given
+    if demo == bool(spec or data or is_collection) or (model and model_option) or (data and is_collection):
+        raise ParameterError(
+            "`anchorline serve` needs either --demo, or one MODEL and its --data, --text or --images. "
+            "Type: anchorline serve --demo, or: anchorline serve MODEL --data FILE"
+        )
+    print_message("Loading the model and the cases." if is_collection else "Loading the model and the table.")
+    parts = (collection_options, table_options, output_options, model_options, cache_options)
+    explainer, default_name, truth = _demo() if demo else _loaded(spec, data, target, *parts)
+    print_message("Asking the model for its first answers.")
+    # Errors of the model and the data appear now instead of in the browser. The first text may be empty.
+    explainer.explain(explainer.space.first if is_collection else 0, k=2, queries=_FIRST_QUERIES)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    server.prepare(
+        explainer,
+        on_ready=_print_link,
+        name=name or default_name,
+        host=host,
+        port=port,
+        with_token=not no_token,
+        allow_hosts=frozenset(allow_host or ()),
+        proxy=access.Proxy(behind_proxy, user_header, root_path),
+        audit_log=audit_log,
+        truth=truth,
+        fingerprint=None if spec is None else _digest(spec, explainer.model),
+        limits=bounds.StudioLimits(max_samples=max_samples, queue=queue, workers=workers, timeout=time_limit),
+    ).run()
+
+
+def _demo() -> tuple[Any, str, Any]:
+    """Return the explainer, the name and the true outcomes of the demonstration."""
+    # Small trees gain nothing from several threads, and waiting ones take the processor from others.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    demo = _studio("demo")
+    return demo.demo_explainer(), "loan-decisions", demo.demo_truth()
+
+
+def _studio(module: str) -> ModuleType:
+    """Import a module of the studio, whose packages are an extra."""
+    try:
+        return import_module(f"anchorline.next.studio.{module}")
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError.for_package(str(error.name), "studio") from error
+
+
+def _loaded(
+    spec: str | None,
+    data: str | None,
+    target: list[str] | None,
+    collection_options: CollectionOptions,
+    table_options: TableOptions,
+    output_options: OutputOptions,
+    model_options: ModelOptions,
+    cache_options: CacheOptions,
+) -> tuple[Any, str, Any]:
+    """Return the explainer of a model, its default name, and the true outcomes if there is a target."""
+    if spec is None or (data is None and not collection_options.is_given):
+        missing, given = ("MODEL", "Data") if spec is None else ("--data FILE", "MODEL")
+        raise ParameterError(f"{given} was given without {missing}. Type: anchorline serve MODEL --data FILE")
+    truth = None
+    if data is None:
+        space: Any = collection_options.space()
+    else:
+        space, truth = table_options.space_and_truth(data, target)
+    cache = cache_options.open(spec, loaded := model_options.load(spec))
+    return output_options.explainer(loaded, space, cache), _model_name(spec), truth
+
+
+def _model_name(spec: str) -> str:
+    """Return a model's name from its file or address, without the query, which may contain a key."""
+    return Path(urlsplit(spec).path if "://" in spec else spec).stem
+
+
+def _digest(spec: str, model: Any) -> str | None:
+    """Return the SHA-256 of a model's file; None for models that are not a file, or that need others."""
+    if not Path(spec).is_file() or getattr(model, "has_external_data", False):
+        return None
+    with Path(spec).open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+
+def _print_link(link: str) -> None:
+    print_result(f"Open {link}")
+    print_result("Stop with Ctrl-C.")
