@@ -204,13 +204,15 @@ def _read(table: Any, error: type[Exception]) -> tuple[list[NDArray[Any]], list[
         if array.ndim != 2:
             raise error(
                 f"X is a {type(table).__name__} of shape {array.shape}, but it must be a 2-D array, or a pandas, "
-                "Polars or Arrow frame. Reshape your data: type `X.reshape(1, -1)` for one row."
+                "Polars or Arrow frame; sparse input is not supported. Reshape your data: type `X.reshape(1, -1)` "
+                "for one row, or `X.toarray()` for a sparse matrix."
             )
         arrays = list(array.T)
-    if not arrays or not len(arrays[0]):
+    shape = (len(arrays[0]) if arrays else 0, len(arrays))
+    if 0 in shape:
         raise error(
-            f"The table has 0 {'sample' if arrays else 'feature'}(s), while a minimum of 1 is required. "
-            "Type a table with rows and columns."
+            f"The table has 0 {'sample' if arrays else 'feature'}(s) (shape={shape}) while a minimum of 1 is "
+            "required. Type a table with rows and columns."
         )
     return [_column(values, position, error) for position, values in enumerate(arrays)], names
 

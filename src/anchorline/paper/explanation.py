@@ -151,7 +151,7 @@ def explain(
     >>> e.w.round(9).tolist(), e.support.tolist(), e.status.name
     ([0.0, 0.5, 0.0, 0.25], [1, 3], 'OPTIMAL')
     """
-    n = checked_count("n_samples", n_samples)
+    n, k = checked_count("n_samples", n_samples), checked_count("k", k)
     if time_limit is not None:
         checked_positive("time_limit", time_limit, example=10.0)
     around = Neighborhood(predict, x, sigma, seed)
@@ -160,7 +160,7 @@ def explain(
             f"The solver {solver!r} is unknown. It must be one of {', '.join(SOLVERS)}. Type solver='exact'."
         )
     sample = around.sample(n)
-    problem = Problem(Evidence.from_sample(sample.flips, sample.drops), checked_count("k", k), around.prediction)
+    problem = Problem(Evidence.from_sample(sample.flips, sample.drops), k, around.prediction)
     settings: dict[str, Any] = {"step": iht_step(sigma)} if solver == "iht" else {}
     solution = solve(problem, solver, time_limit=time_limit, **settings)
     fidelity, relevance, probability = measure(around, solution.contributions, n)
@@ -169,7 +169,7 @@ def explain(
     return Explanation(
         w=w,
         prediction=around.prediction,
-        k=int(k),
+        k=k,
         sigma=float(sigma),
         n_samples=n,
         solver=solver,
