@@ -64,8 +64,10 @@ def hostile() -> Explanation:
         output=with_changes(DECLINED, name=HEBREW, decision=HEBREW, classes=(OTHER_HEBREW, HEBREW)),
         alternatives=(Alternative(tuple(facts[:3]), (0.2, -0.1, 0.1), 0.01),),
         instance=[HOSTILE, *map(float, range(30))],
-        space=TABLE | {"names": columns + [f"other {i}" for i in range(23)]},
+        space=TABLE | {"noun": "<i>facts\x1b", "names": columns + [f"other {i}" for i in range(23)]},
         fit=fit(0.42, 0.5),
+        settings={"k": HOSTILE, "sigma": 1.0, HOSTILE: HOSTILE},
+        versions={HOSTILE: HOSTILE},
     )
 
 

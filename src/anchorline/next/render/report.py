@@ -153,7 +153,9 @@ class _Parts:
         unit = f" [{self.words.unit.strip()}]" if self.words.unit else ""
         name = self.write(f"{self.words.output}{unit}")
         rows += _row("total", self.digits.total, name, sum_track(scale, e.prediction, None))
-        head = f'<th scope="col" class="al-number">adds</th><th scope="col">{self.words.fact}</th><td></td>'
+        head = (
+            f'<th scope="col" class="al-number">adds</th><th scope="col">{escape(self.words.fact)}</th><td></td>'
+        )
         return (
             f'<table class="al-sum"><caption class="al-hidden">The sum</caption><thead><tr>{head}</tr></thead>'
             f"<tbody>{rows}</tbody></table>{_caption(CAPTIONS['sum'])}"
@@ -161,18 +163,17 @@ class _Parts:
 
     def _evidence(self) -> str:
         """Return the evidence below the sum, with its shares (or typical errors) as bars, and the notes."""
-        said = {"holds", "rows", "fit", "advice", "note"}
         return "".join(
             paragraph + (self._meters() if each.kind in ("holds", "fit") else "")
             for each, paragraph in zip(self._rest, self.paragraphs(self._rest), strict=True)
-            if each.kind in said
+            if not each.amount and each.kind != "same"
         )
 
     def _meters(self) -> str:
         e, words = self.explanation, self.words
         if not e.facts:
             return ""
-        with_them, without = f"with {words.these}", f"without {words.them}"
+        with_them, without = f"with {escape(words.these)}", f"without {words.them}"
         if e.holds is not None and e.all is not None:
             return meters([(with_them, e.holds), (f"with or {without}", e.all)], 1.0)
         if e.holds is None and e.fit is not None and e.fit.baseline > 0:
@@ -258,7 +259,7 @@ def _frontier(explanation: Explanation, frontier: Frontier) -> str:
     ]
     facts = Words(explanation).facts
     return (
-        f"<section><h2>How many {facts} are needed?</h2>{frontier_markup(frontier, CAPTIONS['frontier'])}"
+        f"<section><h2>How many {escape(facts)} are needed?</h2>{frontier_markup(frontier, CAPTIONS['frontier'])}"
         f"{_caption(CAPTIONS['frontier'])}"
         f"{_table('How many are needed', rows, ('number', 'R2', 'typical error', facts))}</section>"
     )

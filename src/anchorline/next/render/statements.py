@@ -139,7 +139,7 @@ class Words:
 
     def __init__(self, explanation: Explanation) -> None:
         output, space = explanation.output, explanation.space
-        self.facts = str(space.get("noun") or _NOUNS.get(space.get("kind", ""), "facts"))
+        self.facts = shown(space.get("noun") or _NOUNS.get(space.get("kind", ""), "facts"))
         self.fact = _SINGULAR.get(self.facts, self.facts)
         self.is_one = len(explanation.facts) == 1
         self.unit = f" {shown(output.unit)}" if output.unit else ""
