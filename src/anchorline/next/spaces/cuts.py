@@ -6,7 +6,8 @@ than ``income < 39,187.5``; moving a cut inside its gap changes no row.
 
 - Values that more than 5% of the rows hold have a cut on each side; so have all values if there are few.
 - The other rows are cut into 20 parts at quantiles, each at the shortest number within 0.5% of the rows.
-- On both sides of the explained row, cuts at the ranks 8, 16, 32, ... reach rare regions.
+- On both sides of the explained row, cuts at the ranks 8, 16, 32, ... reach rare regions; each is at the shortest
+  number from there to an eighth farther.
 - The user's own cuts are added as they are.
 """
 
@@ -82,7 +83,7 @@ class Cuts:
         gaps = np.where(rungs > 0, self.frame.value(np.maximum(rungs - 1, 0)), -np.inf), edges
         lengths = np.zeros(edges.shape, dtype=np.int64)
         for kind in set(self.kinds):
-            own = np.flatnonzero([each == kind for each in self.kinds])
+            own = self._are(kind)
             lengths[own] = _lengths(gaps[0][own], gaps[1][own], kind)
         self._scores = np.where(is_cut, self._levels * _LENGTHS + lengths + 1, 0)
 
@@ -142,10 +143,26 @@ class Cuts:
         """
         most = int(self._present.max(initial=0))
         distances = _NEAREST << np.arange(max(0, (most // _NEAREST).bit_length()), dtype=np.int64)
-        upper = self.frame.rungs_at_rank(self.frame.below(rungs + ~is_new)[:, None] + distances)
-        lower = self.frame.rungs_at_rank(self.frame.below(rungs)[:, None] - distances + 1) - 1
+        ranks, farther = self.frame.below(rungs + ~is_new)[:, None] + distances, distances // _NEAREST
+        near, far = self.frame.rungs_at_rank(ranks), self.frame.rungs_at_rank(ranks + farther)
+        upper = self._shortest(near, np.where(far < self.frame.sizes[:, None], far, near))
+        ranks = self.frame.below(rungs)[:, None] - distances + 1
+        near, far = self.frame.rungs_at_rank(ranks) - 1, self.frame.rungs_at_rank(ranks - farther) - 1
+        lower = self._shortest(np.where(far > 0, far, near), near)
         levels = len(_LEVELS) + 1 + np.arange(len(distances))[::-1]
         return upper, lower, (levels * _LENGTHS + 1).tolist()
+
+    def _shortest(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """Return the rungs from ``first`` to ``last`` with the shortest number or date in the gap below them."""
+        low, high = self.frame.value(np.maximum(first - 1, 0)), self.frame.value(last)
+        short = np.empty_like(low)
+        for kind in set(self.kinds):
+            own = self._are(kind)
+            short[own] = _short(low[own], high[own], kind)
+        return np.asarray(np.clip(self.frame.rungs_below(short), first, last))
+
+    def _are(self, kind: str) -> np.ndarray:
+        return np.flatnonzero([each == kind for each in self.kinds])
 
     def edge(self, column: int, upper: float, own: float) -> float:
         """Return the shortest number, or date in microseconds, in the gap of a cut that has ``upper`` above it.
@@ -158,7 +175,7 @@ class Cuts:
         if own < upper:
             lower = max(lower, own)
         if self.kinds[column] == DATE:
-            return _shortest_date(lower, upper)
+            return float(_short(np.array([lower]), np.array([upper]), DATE)[0])
         if np.isinf(lower):
             lower = max(2 * min(upper, 0.0) - 1, -_LARGEST)
         if np.isinf(upper):
@@ -226,15 +243,7 @@ def _quantiles(values: np.ndarray, below: np.ndarray, kind: str) -> np.ndarray:
     first, last = (np.maximum(1, below.searchsorted(ranks + by, side="right")) for by in (-most, most))
     if not most:
         return np.asarray(last)
-    low, high = values[first - 1], values[last]
-    if kind == DATE:
-        short = np.array([_shortest_date(*ends) for ends in zip(low.tolist(), high.tolist(), strict=True)])
-    else:
-        with np.errstate(invalid="ignore", over="ignore"):
-            unit = _POWERS[_exponents(low, high) + _ONE]
-            short = np.clip(np.round((low / 2 + high / 2) / unit), np.floor(low / unit) + 1, np.floor(high / unit))
-            short *= unit
-    rungs = values.searchsorted(np.where(np.isfinite(short), short, high))
+    rungs = values.searchsorted(_short(values[first - 1], values[last], kind))
     return np.asarray(np.clip(rungs, first, last))
 
 
@@ -280,15 +289,24 @@ def _exponents(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.asarray(exponents - _ONE)
 
 
-def _shortest_date(low: float, high: float) -> float:
-    """Return the shortest moment after ``low`` and not after ``high``, near their middle, in microseconds."""
-    first, last = (np.datetime64(int(np.clip(end, -6e16, 2e17)), "us") for end in (low, high))
-    middle = first + (last - first) // 2
-    for unit in _UNITS:
-        if last.astype(f"M8[{unit}]") > first.astype(f"M8[{unit}]"):
-            near = min(middle.astype(f"M8[{unit}]") + 1, last.astype(f"M8[{unit}]"))
-            return float(near.astype("M8[us]").astype(np.int64))
-    return high
+def _short(low: np.ndarray, high: np.ndarray, kind: str) -> np.ndarray:
+    """Return the shortest numbers, or dates in microseconds, above ``low`` and at most ``high``, near the middle.
+
+    Numbers are as exact as their division by powers of 10 is, which is enough to choose between cuts.
+    """
+    if kind == DATE:
+        first, last = (np.clip(end, -6e16, 2e17).astype(np.int64).view("M8[us]") for end in (low, high))
+        middle, short = first + (last - first) // 2, last
+        for unit in reversed(_UNITS):
+            begin, mid, end = (moment.astype(f"M8[{unit}]") for moment in (first, middle, last))
+            short = np.where(end > begin, np.minimum(mid + 1, end).astype("M8[us]"), short)
+        return np.asarray(short.astype(np.int64).astype(np.float64))
+    with np.errstate(invalid="ignore", over="ignore"):
+        unit = _POWERS[_exponents(low, high) + _ONE]
+        short = (
+            np.clip(np.round((low / 2 + high / 2) / unit), np.floor(low / unit) + 1, np.floor(high / unit)) * unit
+        )
+    return np.where(np.isfinite(short), short, high)
 
 
 def _padded(parts: Sequence[np.ndarray], fill: float) -> np.ndarray:
