@@ -146,6 +146,43 @@ def test_no_example_touches_what_is_fixed_or_goes_against_a_wish(seed, fixed, di
     check(seed, {"fixed": sorted(fixed), "direction": direction, "allowed": allowed_values}, allowed)
 
 
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(1000, 10**6),
+    queries=st.integers(2, 300),
+    max_values=st.integers(2, 6),
+    n=st.integers(1, 4),
+    k=st.integers(1, 4),
+    rows=st.booleans(),
+)
+def test_what_is_said_to_be_proven_is_true_with_few_queries_and_values(seed, queries, max_values, n, k, rows):
+    frame, model, rng = generated(seed)
+    threshold, row = float(np.median(model(frame))) + 1e-9, int(rng.integers(len(frame)))
+    asked = []
+
+    def counting(inputs):
+        asked.append(len(inputs))
+        return model(inputs)
+
+    explainer = Explainer(counting, frame, task="number", threshold=threshold)
+    examples = "rows" if rows else "values"
+    found = explainer.changes(row, n=n, k=k, queries=queries, max_values=max_values, examples=examples)
+    assert sum(asked) == found.n_queries <= queries
+    assert len(found) <= n
+    fewest, _ = enumerated(frame, model, row, threshold, lambda name, value: True)
+    if rows:
+        other = (model(frame) >= threshold) != (model(frame.iloc[[row]])[0] >= threshold)
+        differing = (frame != frame.iloc[row]).sum(axis=1)[other]
+        fewest = int(differing.min()) if len(differing) else None
+    assert found.n_proved < (fewest or 10**6)
+    assert found.fewest is None or found.fewest >= (fewest or 4)
+    now = model(frame.iloc[[row]])[0] >= threshold
+    for place, option in enumerate(found):
+        changed = pd.DataFrame([found.changed(place)]).astype(frame.dtypes.to_dict())
+        assert (model(changed)[0] >= threshold) != now
+        assert len(option.moves) <= k
+
+
 def test_the_hypercube_by_enumeration():
     rng = np.random.default_rng(5)
     for _ in range(30):
