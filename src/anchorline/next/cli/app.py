@@ -29,7 +29,7 @@ from anchorline.next.cli.console import (
     redirect_to_null,
     reserve_stdout,
 )
-from anchorline.next.cli.options import Debug, Verbose, successor_of, with_option_names
+from anchorline.next.cli.options import Debug, Verbose, parameters_of, successor_of, with_option_names
 
 COMMANDS: dict[str, ModuleType] = {
     "explain": explain,
@@ -79,7 +79,7 @@ def expand_option_groups(command: Callable[..., Any]) -> Callable[..., Any]:
     for name, parameter in inspect.signature(command).parameters.items():
         if is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
-            parameters += inspect.signature(groups[name]).parameters.values()
+            parameters += parameters_of(groups[name])
         else:
             parameters.append(parameter)
     for name, annotation in (("debug", Debug), ("verbose", Verbose)):

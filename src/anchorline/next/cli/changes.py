@@ -2,9 +2,8 @@
 
 import enum
 import re
+from dataclasses import dataclass
 from typing import Annotated, Any
-
-import typer
 
 from anchorline.errors import ParameterError
 from anchorline.next.changes.result import Changes
@@ -22,6 +21,7 @@ from anchorline.next.cli.inputs import (
     require_rows,
     split_pairs,
 )
+from anchorline.next.cli.options import option
 from anchorline.next.cli.progress import QueryProgress
 
 ChangesFormat = enum.StrEnum("ChangesFormat", ["text", "json", "html"])
@@ -43,6 +43,51 @@ anchorline changes price.txt --data train.csv --row 3 --goal '>= 300' --allow ro
 anchorline changes model.onnx --data train.parquet --rows new.csv --cost income=2 --format json > changes.jsonl"""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOptions:
+    """Options on which changes are wanted."""
+
+    goal: Annotated[
+        str | None,
+        option(
+            "The wanted class, or a limit ('>= 300') or move ('+50') of the output. [default: another class]",
+            metavar="WISH",
+        ),
+    ] = None
+    n: Annotated[int, option("Maximum number of changes to list.", "-n")] = 3
+    k: Annotated[
+        int | None, option("Maximum number of facts that change. [default: 3; of rows, any number]", "-k")
+    ] = None
+    examples: Annotated[
+        Examples, option("'values': few facts, any training values. 'rows': whole training rows.")
+    ] = Examples.values
+    allow: Annotated[
+        list[str] | None, option("A range LOW..HIGH, or values A,B. Repeatable.", metavar="COLUMN=VALUES")
+    ] = None
+    direction: Annotated[
+        list[str] | None, option("The only direction of a column. Repeatable.", metavar="COLUMN=up|down")
+    ] = None
+    cost: Annotated[
+        list[str] | None, option("How much a change of a column counts. Repeatable.", metavar="COLUMN=WEIGHT")
+    ] = None
+    queries: Annotated[int | None, option("Most answers of the model. [default: 100000]", metavar="N")] = None
+    seed: Annotated[int, option("Random seed. The same seed gives the same bytes.")] = 0
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the keywords of `Explainer.changes`."""
+        return {
+            "target": self.goal,
+            "n": self.n,
+            "k": self.k,
+            "examples": self.examples.value,
+            "allowed": {name: parse_values(text) for name, text in split_pairs("--allow", self.allow)},
+            "direction": dict(split_pairs("--direction", self.direction)),
+            "cost": {name: _weight(name, text) for name, text in split_pairs("--cost", self.cost)},
+            "queries": self.queries,
+            "seed": self.seed,
+        }
+
+
 def changes(
     *,
     model: opt.Model,
@@ -50,41 +95,9 @@ def changes(
     row: opt.Rows = None,
     rows: opt.RowsFile = None,
     target: opt.Target = None,
-    goal: Annotated[
-        str | None,
-        typer.Option(
-            "--goal",
-            metavar="WISH",
-            help="The wanted class, or a limit ('>= 300') or move ('+50') of the output. [default: another class]",
-        ),
-    ] = None,
-    number: Annotated[int, typer.Option("-n", help="Maximum number of changes to list.")] = 3,
-    k: Annotated[
-        int | None,
-        typer.Option("-k", help="Maximum number of facts that change. [default: 3; of rows, any number]"),
-    ] = None,
-    examples: Annotated[
-        Examples,
-        typer.Option("--examples", help="'values': few facts, any training values. 'rows': whole training rows."),
-    ] = Examples.values,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option("--allow", metavar="COLUMN=VALUES", help="A range LOW..HIGH, or values A,B. Repeatable."),
-    ] = None,
-    direction: Annotated[
-        list[str] | None,
-        typer.Option("--direction", metavar="COLUMN=up|down", help="The only direction of a column. Repeatable."),
-    ] = None,
-    cost: Annotated[
-        list[str] | None,
-        typer.Option("--cost", metavar="COLUMN=WEIGHT", help="How much a change of a column counts. Repeatable."),
-    ] = None,
+    change_options: ChangeOptions,
     output_options: OutputOptions,
     table_options: TableOptions,
-    queries: Annotated[
-        int | None, typer.Option("--queries", metavar="N", help="Most answers of the model. [default: 100000]")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed. The same seed gives the same bytes.")] = 0,
     details: opt.Details = False,
     form: Annotated[ChangesFormat | None, opt.FORMAT] = None,
     out: opt.Out = None,
@@ -99,16 +112,7 @@ def changes(
     chosen_format = format_by_name(form, out, _BY_SUFFIX)
     space = table_options.space(data, target)
     instances = instances_to_explain(row or (), rows, space)
-    keywords: dict[str, Any] = {
-        "n": number,
-        "k": k,
-        "examples": examples.value,
-        "allowed": {name: parse_values(text) for name, text in split_pairs("--allow", allow)},
-        "direction": dict(split_pairs("--direction", direction)),
-        "cost": {name: _weight(name, text) for name, text in split_pairs("--cost", cost)},
-        "queries": queries,
-        "seed": seed,
-    }
+    keywords = change_options.keywords()
     loaded = model_options.load(model)
     cache = cache_options.open(model, loaded)
     found = list[tuple[int, Changes]]()
@@ -117,7 +121,7 @@ def changes(
         for at, instance in instances:
             progress.describe(f"Searching for row {at}")
             try:
-                found.append((at, explainer.changes(instance, target=goal, **keywords)))
+                found.append((at, explainer.changes(instance, **keywords)))
             except ParameterError as error:
                 raise type(error)(_by_options(str(error))) from None
     shown = [(at, _shown(each, chosen_format, details)) for at, each in found]
@@ -129,8 +133,8 @@ def changes(
 
 def _by_options(message: str) -> str:
     """Name the options of the command in a message that names the arguments of Python."""
-    for pattern, option in _OPTIONS.items():
-        message = re.sub(pattern, option, message)
+    for pattern, named in _OPTIONS.items():
+        message = re.sub(pattern, named, message)
     return message
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 from anchorline.errors import (
     FormatError,
@@ -20,6 +19,7 @@ from anchorline.errors import (
 )
 from anchorline.io import read_table
 from anchorline.next.cli.console import print_message
+from anchorline.next.cli.options import option
 from anchorline.next.result.explanation import Explanation
 
 _MAX_BYTES = 64 * 2**20  # of a file
@@ -31,13 +31,11 @@ _KEPT, _KEPT_BYTES = 8, 256_000_000  # images in memory
 class CutOptions:
     """Options on how texts and images are cut into facts, and on what replaces a fact."""
 
-    unit: Annotated[str, typer.Option("--unit", help="What is taken out of a text: word or sentence.")] = "word"
-    mask: Annotated[
-        str | None, typer.Option("--mask", help="What replaces a word. [default: words are deleted]")
-    ] = None
-    segments: Annotated[str, typer.Option("--segments", help="How an image is cut: slic or grid.")] = "slic"
-    n_segments: Annotated[int, typer.Option("--n-segments", help="About how many regions an image has.")] = 64
-    hidden: Annotated[str, typer.Option("--hidden", help="What a hidden region shows: mean or blur.")] = "mean"
+    unit: Annotated[str, option("What is taken out of a text: word or sentence.")] = "word"
+    mask: Annotated[str | None, option("What replaces a word. [default: words are deleted]")] = None
+    segments: Annotated[str, option("How an image is cut: slic or grid.")] = "slic"
+    n_segments: Annotated[int, option("About how many regions an image has.")] = 64
+    hidden: Annotated[str, option("What a hidden region shows: mean or blur.")] = "mean"
 
     def text_space(self) -> Any:
         """Return the space of texts."""
@@ -56,15 +54,9 @@ class CutOptions:
 class ContentOptions(CutOptions):
     """Options on texts and images, which need no table."""
 
-    text: Annotated[
-        list[str] | None, typer.Option("--text", metavar="TEXT", help="A text to explain. Repeatable.")
-    ] = None
-    text_file: Annotated[
-        list[str] | None, typer.Option("--text-file", metavar="FILE", help="A file with one text. Repeatable.")
-    ] = None
-    image: Annotated[
-        list[str] | None, typer.Option("--image", metavar="FILE", help="An image file to explain. Repeatable.")
-    ] = None
+    text: Annotated[list[str] | None, option("A text to explain. Repeatable.", metavar="TEXT")] = None
+    text_file: Annotated[list[str] | None, option("A file with one text. Repeatable.", metavar="FILE")] = None
+    image: Annotated[list[str] | None, option("An image file to explain. Repeatable.", metavar="FILE")] = None
 
     @property
     def is_given(self) -> bool:
@@ -155,15 +147,9 @@ def _file_bytes(path: str) -> bytes:
 class CollectionOptions(CutOptions):
     """Options on what is served instead of a table."""
 
-    text: Annotated[
-        str | None, typer.Option("--text", metavar="FILE", help="A table with a column of texts to serve.")
-    ] = None
-    column: Annotated[
-        str | None, typer.Option("--column", metavar="NAME", help="With --text: the column of the texts.")
-    ] = None
-    images: Annotated[
-        str | None, typer.Option("--images", metavar="DIR", help="A folder with image files to serve.")
-    ] = None
+    text: Annotated[str | None, option("A table with a column of texts to serve.", metavar="FILE")] = None
+    column: Annotated[str | None, option("With --text: the column of the texts.", metavar="NAME")] = None
+    images: Annotated[str | None, option("A folder with image files to serve.", metavar="DIR")] = None
 
     @property
     def is_given(self) -> bool:

@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from anchorline.errors import CacheError, ParameterError, TableFileError
 from anchorline.io import read_rows, read_table
 from anchorline.model.cache import AnswerCache
@@ -18,6 +16,7 @@ from anchorline.model.fingerprint import fingerprint
 from anchorline.model.loaders import KINDS, HttpLimits, load_model
 from anchorline.model.loaders.http_endpoint import redact_address
 from anchorline.model.outputs import classes_of
+from anchorline.next.cli.options import option
 from anchorline.next.explainer import Explainer
 from anchorline.next.settings import Settings
 
@@ -34,18 +33,13 @@ Task = enum.StrEnum("Task", ["label", "number"])
 class SearchOptions:
     """Options on the altered copies that are asked about."""
 
-    sigma: Annotated[
-        float, typer.Option("--sigma", help="Concentration: the larger it is, the fewer values are replaced.")
-    ] = _USUAL.sigma
-    queries: Annotated[
-        str,
-        typer.Option(
-            "--queries", metavar="N|auto", help="Most answers of the model, in all; auto: until decided."
-        ),
-    ] = str(_USUAL.queries)
-    seed: Annotated[int, typer.Option("--seed", help="Random seed. The same seed gives the same bytes.")] = (
-        _USUAL.seed
+    sigma: Annotated[float, option("Concentration: the larger it is, the fewer values are replaced.")] = (
+        _USUAL.sigma
     )
+    queries: Annotated[
+        str, option("Most answers of the model, in all; auto: until decided.", metavar="N|auto")
+    ] = str(_USUAL.queries)
+    seed: Annotated[int, option("Random seed. The same seed gives the same bytes.")] = _USUAL.seed
 
     @property
     def n_queries(self) -> int | None:
@@ -69,49 +63,32 @@ class SearchOptions:
 class ExplainOptions(SearchOptions):
     """Options on the sum, and on what is stated about it."""
 
-    k: Annotated[
-        int | None, typer.Option("-k", help="Most facts of a sum. [default: 4; of texts and images 8]")
-    ] = None
-    alternatives: Annotated[
-        int, typer.Option("--alternatives", help="Number of other sums that fit as well, to list too.")
-    ] = _USUAL.alternatives
-    confidence: Annotated[float, typer.Option("--confidence", help="With which all limits hold together.")] = (
-        _USUAL.confidence
+    k: Annotated[int | None, option("Most facts of a sum. [default: 4; of texts and images 8]", "-k")] = None
+    alternatives: Annotated[int, option("Number of other sums that fit as well, to list too.")] = (
+        _USUAL.alternatives
     )
+    confidence: Annotated[float, option("With which all limits hold together.")] = _USUAL.confidence
     time_limit: Annotated[
-        float | None,
-        typer.Option("--time-limit", metavar="SECONDS", help="For the proof. [default: a number of steps]"),
-    ] = _USUAL.time_limit
+        float | None, option("For the proof. [default: a number of steps]", metavar="SECONDS")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOptions:
     """Options on what kind of model to load, and on what loading it may do."""
 
-    kind: Annotated[Kind | None, typer.Option("--kind", help="Kind of MODEL, if its name does not show it.")] = (
-        None
-    )
+    kind: Annotated[Kind | None, option("Kind of MODEL, if its name does not show it.")] = None
     trust: Annotated[
-        list[str] | None,
-        typer.Option("--trust", metavar="TYPE", help="A type that a skops file may create. Repeatable."),
+        list[str] | None, option("A type that a skops file may create. Repeatable.", metavar="TYPE")
     ] = None
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load a pickle or joblib file, although this runs code from it.")
-    ] = False
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="Time limit for a reply of an HTTP model.")
-    ] = 60.0
-    batch_rows: Annotated[int, typer.Option("--batch-rows", help="Rows per request to an HTTP model.")] = 1000
+    trust_pickle: Annotated[bool, option("Load a pickle or joblib file, although this runs code from it.")] = False
+    timeout: Annotated[float, option("Time limit for a reply of an HTTP model.", metavar="SECONDS")] = 60.0
+    batch_rows: Annotated[int, option("Rows per request to an HTTP model.")] = 1000
     rate: Annotated[
-        float | None,
-        typer.Option("--rate", metavar="N", help="Requests per second to an HTTP model. [default: no limit]"),
+        float | None, option("Requests per second to an HTTP model. [default: no limit]", metavar="N")
     ] = None
-    parallel: Annotated[
-        int, typer.Option("--parallel", metavar="N", help="Requests to an HTTP model at once.")
-    ] = 1
-    retries: Annotated[
-        int, typer.Option("--retries", metavar="N", help="Further attempts if a request to an HTTP model fails.")
-    ] = 4
+    parallel: Annotated[int, option("Requests to an HTTP model at once.", metavar="N")] = 1
+    retries: Annotated[int, option("Further attempts if a request to an HTTP model fails.", metavar="N")] = 4
 
     def load(self, spec: str) -> Any:
         """Return the model of a file, a module:function or an address."""
@@ -132,35 +109,27 @@ class TableOptions:
     """Options on how a table becomes a space."""
 
     cut: Annotated[
-        list[str] | None,
-        typer.Option("--cut", metavar="COLUMN=A,B", help="Further cut points of numbers or dates. Repeatable."),
+        list[str] | None, option("Further cut points of numbers or dates. Repeatable.", metavar="COLUMN=A,B")
     ] = None
     group: Annotated[
         list[str] | None,
-        typer.Option(
-            "--group",
+        option(
+            "Columns that are replaced together. Repeatable. Or auto: indicators that exclude each other.",
             metavar="NAME=A,B",
-            help="Columns that are replaced together. Repeatable. Or auto: indicators that exclude each other.",
         ),
     ] = None
-    fixed: Annotated[
-        list[str] | None,
-        typer.Option("--fixed", metavar="COLUMN", help="A column that never changes. Repeatable."),
-    ] = None
+    fixed: Annotated[list[str] | None, option("A column that never changes. Repeatable.", metavar="COLUMN")] = None
     categorical: Annotated[
-        list[str] | None,
-        typer.Option("--categorical", metavar="COLUMN", help="Numbers to read as categories. Repeatable."),
+        list[str] | None, option("Numbers to read as categories. Repeatable.", metavar="COLUMN")
     ] = None
     reference: Annotated[
-        str | None,
-        typer.Option("--reference", metavar="FILE", help="The rows that values are drawn from. [default: --data]"),
+        str | None, option("The rows that values are drawn from. [default: those of --data]", metavar="FILE")
     ] = None
     neighbors: Annotated[
         Neighbors,
-        typer.Option(
-            "--neighbors",
-            help="Whether each new value of a copy comes from a row of its own (independent), or all of them from "
-            "one row that is like the explained one (realistic).",
+        option(
+            "Whether each new value of a copy comes from a row of its own (independent), or all of them "
+            "from one row that is like the explained one (realistic)."
         ),
     ] = Neighbors.independent
 
@@ -204,33 +173,25 @@ class OutputOptions:
 
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
+        option(
+            "The class to explain, by its label or its number from 0, by default the predicted one; of a number, "
+            "its name and unit: 'price [EUR]'.",
             metavar="CLASS",
-            help="The class to explain, by its label or its number from 0, by default the predicted one; of a "
-            "number, its name and unit: 'price [EUR]'.",
         ),
     ] = None
     output_scale: Annotated[
-        Scale | None,
-        typer.Option("--output-scale", help="Explain a classifier's probabilities (default) or its margins."),
+        Scale | None, option("Explain a classifier's probabilities (default) or its margins.")
     ] = None
-    task: Annotated[
-        Task | None,
-        typer.Option("--task", help="Whether whole numbers that the model returns are labels or numbers."),
-    ] = None
+    task: Annotated[Task | None, option("Whether whole numbers that the model returns are labels or numbers.")] = (
+        None
+    )
     classes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--class", metavar="LABEL", help="The label of the model's next column. Repeat it for every column."
-        ),
+        option("The label of the model's next column. Repeat it for every column.", "--class", metavar="LABEL"),
     ] = None
-    threshold: Annotated[
-        float | None, typer.Option("--threshold", help="The decision is whether output >= threshold.")
-    ] = None
+    threshold: Annotated[float | None, option("The decision is whether output >= threshold.")] = None
     output_range: Annotated[
-        tuple[float, float] | None,
-        typer.Option("--output-range", metavar="LOW HIGH", help="Lowest and highest possible output."),
+        tuple[float, float] | None, option("Lowest and highest possible output.", metavar="LOW HIGH")
     ] = None
 
     def explainer(self, model: Any, space: Any, cache: AnswerCache | None = None) -> Explainer:
@@ -257,15 +218,13 @@ class CacheOptions:
     """Options on where answers are kept."""
 
     cache: Annotated[
-        str | None,
-        typer.Option("--cache", metavar="FILE", help="A file of answers, so that the model is never asked twice."),
+        str | None, option("A file of answers, so that the model is never asked twice.", metavar="FILE")
     ] = None
     cache_key: Annotated[
         str | None,
-        typer.Option(
-            "--cache-key",
+        option(
+            "Name and version of the model in the cache; needed for module:function and for HTTP models.",
             metavar="NAME",
-            help="Name and version of the model in the cache; needed for module:function and for HTTP models.",
         ),
     ] = None
 

@@ -1,7 +1,10 @@
 """Arguments and options that several commands share, and option names in error messages."""
 
 import re
-from typing import Annotated
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -79,6 +82,27 @@ def successor_of(option: str) -> str | None:
     column = {"column": "output= takes the name of a class or its number"}
     why = (column | OF_TABLES | find.SUCCESSORS | SUCCESSORS | {"within": OF_TABLES["within"]})[_GONE[option]]
     return with_option_names(f"There is no option {option}: {why.removesuffix('.')}.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    help: str
+    names: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+def option(help: str, *names: str, **settings: Any) -> _Option:
+    """Describe a field of a group of options; the option is called --like-the-field unless names are given."""
+    return _Option(help, names, settings)
+
+
+def parameters_of(group: Any) -> Iterator[Parameter]:
+    """Yield the parameters of a group of options: a dataclass whose fields are described by `option`."""
+    for name, parameter in signature(group).parameters.items():
+        kind, described = get_args(parameter.annotation)
+        names = described.names or (f"--{name.replace('_', '-')}",)
+        choice = typer.Option(*names, help=described.help, **described.settings)
+        yield parameter.replace(annotation=Annotated[kind, choice])
 
 
 Model = Annotated[
