@@ -212,8 +212,11 @@ class Measurement:
 
     @property
     def all(self) -> Share | None:
-        """The share of all neighbors that keep the decision; for numbers, those within 2% of the spread."""
-        return self._all.share(self._failures["all"]) if "all" in self._failures else None
+        """The share of all neighbors that keep the decision; for numbers, those within 2% of the spread.
+
+        If the spread is not known, those with exactly the same number.
+        """
+        return self._all.share(self._failures["all"])
 
     @property
     def holds_drawn(self) -> Share | None:
@@ -348,9 +351,7 @@ class Measurement:
     @property
     def _failures(self) -> dict[str, Limits]:
         """How probable it may be that the lower and the upper limit of each figure ever fail."""
-        parts = {"fit": (1, 1)}
-        if not self.is_number or self.spread is not None:
-            parts["all"] = (1, 1)
+        parts = {"fit": (1, 1), "all": (1, 1)}
         if self.effects.size and not self.is_number:
             parts["drawn"] = (3, 1)
             if self.unbroken is None or self.unbroken >= FEWEST_UNBROKEN:
@@ -359,8 +360,7 @@ class Measurement:
         return {name: (low * unit, high * unit) for name, (low, high) in parts.items()}
 
     def _all_limits(self, more: float = 0.0, luck: float = 0.0) -> Limits:
-        failures = self._failures.get("all")
-        return (0.0, 1.0) if failures is None else self._all.limits(failures, more, luck)
+        return self._all.limits(self._failures["all"], more, luck)
 
     def _facts_limits(self, more: float = 0.0, luck: float = 0.0) -> Limits:
         """Return the limits of `holds`, or of R2 for numbers."""
