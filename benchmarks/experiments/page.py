@@ -25,6 +25,21 @@ FIGURES = {
     "it is closed",
 }
 PROBES = "python -m benchmarks.experiments.probes --data DIR"
+ROOM = """## Where the paper's parts are
+
+One room, `anchorline.paper`, holds the paper's own system as it is written, and the experiments of this page run
+on it. The other rooms have another law, other facts and another solver.
+
+| In the paper | In `anchorline.paper` |
+|---|---|
+| neighborhood, fidelity error, relevance error (cancelling weights included) | `Neighborhood`, `measure` |
+| problem (P4), explained and solved exactly | `explain`, `Problem`, `solve_exact` |
+| (MIP) and the convex relaxation | `solve_with_scip`, `solve_with_gurobi`, `solve_relaxation` |
+| Algorithm 1 and its projection | `solve_iht`, `project_sparse_sum` |
+| Assumption 1 and the trajectory lemmas | `check_regularity`, `follow_trajectory` |
+| lemmas and theorems | `relevance_factor`, `required_samples`, `iht_iterations` and the others of `theorems` |
+| the Boolean encoding of tables | `Binarizer` |
+"""
 
 Coverage = Mapping[tuple[str, str, str], tuple[int, int]]  # (series, group, protocol): units finished, planned
 
@@ -45,6 +60,7 @@ def write_page(
         _coverage(coverage),
         _claims(results),
         _reasons(results, scale),
+        ROOM,
         _probes(out / "probes.csv"),
         "## Tables\n",
         *(f"### {table.title}\n\n{table.note}\n\n{table.to_markdown()}\n" for table in tables),
