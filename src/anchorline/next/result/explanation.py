@@ -171,7 +171,8 @@ class Explanation:
     by the size of their contributions. ``holds`` is the smaller of ``holds_drawn`` (neighbors with the facts) and
     ``holds_law`` (the law's own neighbors that break none, or None if fewer than 5% break none); None for numbers,
     whose ``fit`` decides. ``all`` is the share of all neighbors that keep the decision, with or without the facts;
-    for numbers, that differ from the prediction by at most 2% of ``output.spread`` (not at all, if that is None). ``settings`` are what the user
+    for numbers, that differ from the prediction by at most 2% of ``output.spread`` (not at all, if that is None).
+    ``settings`` are what the user
     chose: k, sigma, queries, seed, alternatives, confidence, time_limit. ``space`` describes the space: kind
     ("table", "hypercube", "text", "image", "signal"), fingerprint, noun (what facts are called: "facts", "words",
     ...), neighbors ("independent" or "realistic"), n_rows, n_attributes, and names, those of the values of the
