@@ -171,11 +171,11 @@ def picture_markup(picture: Picture, contributions: Sequence[float], labels: Seq
     for region in picture.regions:
         rest &= ~region.mask
         adds = contributions[region.fact] > 0
-        edges = "".join(f"M{x0} {y0}L{x1} {y1}" for x0, y0, x1, y1 in outline(region.mask))
+        edges = edge_path(region.mask)
         fill = "" if adds else f' fill="url(#al-hatch-{size})"'
         areas += (
             f'<g class="{sign_of(contributions[region.fact])}"><title>{escape(labels[region.fact])}</title>'
-            f'<path class="al-area"{fill} d="{_area(region.mask)}"/><path class="al-halo" d="{edges}"/>'
+            f'<path class="al-area"{fill} d="{area_path(region.mask)}"/><path class="al-halo" d="{edges}"/>'
             f'<path class="al-edge" d="{edges}"/></g>'
         )
         y, x = region.middle
@@ -185,13 +185,18 @@ def picture_markup(picture: Picture, contributions: Sequence[float], labels: Seq
     return (
         f'<div class="al-pictures"><svg {box} aria-label="The image, with the regions of the sum outlined">{image}'
         f'{hatch}{areas}{numbers}</svg><svg {box} aria-label="The regions of the sum alone">{image}'
-        f'<path class="al-rest" d="{_area(rest)}"/></svg></div>'
+        f'<path class="al-rest" d="{area_path(rest)}"/></svg></div>'
     )
 
 
-def _area(mask: np.ndarray) -> str:
+def area_path(mask: np.ndarray) -> str:
     """Return the pixels of a mask as the data of an SVG path, one rectangle per run."""
     return "".join(f"M{x} {y}h{end - x}v1h{x - end}z" for y, row in enumerate(mask) for x, end in runs_in(row))
+
+
+def edge_path(mask: np.ndarray) -> str:
+    """Return the border of a mask as the data of an SVG path."""
+    return "".join(f"M{x0} {y0}L{x1} {y1}" for x0, y0, x1, y1 in outline(mask))
 
 
 def curve_markup(curve: Curve, contributions: Sequence[float], digits: PrintedSum) -> str:

@@ -1,0 +1,292 @@
+"""The outermost ASGI middleware: refuses requests before routing, and adds the headers of every answer.
+
+The checks run in this order: Host and Origin (against DNS rebinding and other sites), then the token, then the
+body with its size, duration, nesting and values.
+"""
+
+import asyncio
+import logging
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from anchorline.next.studio.access import Access, is_address, is_same_origin
+from anchorline.next.studio.bodies import check_json
+from anchorline.next.studio.job_queue import ClientDisconnectedError
+from anchorline.next.studio.limits import StudioLimits
+from anchorline.next.studio.metrics import Metrics
+from anchorline.next.studio.problems import MEDIA_TYPE, Problem
+from anchorline.next.studio.proxy import Proxy
+from anchorline.render.characters import printable
+
+Scope = dict[str, Any]
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+INTERNAL_ERROR = "The server failed to answer the request. The server's log contains the error."
+
+logger = logging.getLogger("anchorline.next.studio")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_HEADERS = {
+    b"content-security-policy": _POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"x-frame-options": b"DENY",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"permissions-policy": b"camera=(), geolocation=(), microphone=()",
+    b"cache-control": b"no-store",
+}
+_OPEN_PATHS = frozenset({"/health", "/login", "/static/style.css", "/static/landing.js"})
+_METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_LARGE = 32_000  # bytes; checking a larger body takes milliseconds, in which the server would answer nobody else
+_MAX_LARGE = 16  # large bodies that wait to be checked
+_REST = 2.0  # for each second of checking large bodies, seconds without
+
+
+class Guard:
+    """ASGI middleware around the whole application."""
+
+    def __init__(
+        self, app: App, access: Access, limits: StudioLimits, metrics: Metrics, landing: bytes, proxy: Proxy
+    ) -> None:
+        self._app, self._access, self._limits, self._metrics = app, access, limits, metrics
+        self._landing, self._proxy = landing, proxy
+        self._large, self._n_large = asyncio.Lock(), 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, whatever the application raises."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = headers_of(scope)
+        reply = _Reply(send, _request_id(headers))
+        scope = self._as_inside(scope, headers)
+        scope["state"]["request_id"] = reply.request_id
+        start = time.perf_counter()
+        try:
+            await self._answer(scope, headers, receive, reply)
+        except Problem as problem:
+            await reply.send_problem(problem)
+        except ClientDisconnectedError:
+            reply.status = 499
+        except Exception:
+            logger.exception("request %s failed", reply.request_id)
+            await reply.send_problem(Problem(500, INTERNAL_ERROR))
+        finally:
+            self._record(scope, reply, time.perf_counter() - start)
+
+    def _as_inside(self, scope: Scope, headers: Mapping[str, str]) -> Scope:
+        """Return the scope as the application sees it: without the proxy's prefix, and GET instead of HEAD.
+
+        The server omits the body of the answer to HEAD. A proxy may remove the prefix itself, or leave it.
+        """
+        path, prefix, client = scope["path"], self._proxy.root_path, scope.get("client")
+        if prefix and path.startswith(f"{prefix}/"):
+            path = path[len(prefix) :]
+        state = scope.get("state", {}) | {"user": self._proxy.user(scope, headers)}
+        state["address"] = client[0] if client else None
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        scheme = self._proxy.scheme(scope, headers)
+        return scope | {"path": path, "method": method, "scheme": scheme, "state": state}
+
+    async def _answer(self, scope: Scope, headers: Mapping[str, str], receive: Receive, reply: "_Reply") -> None:
+        method, path = scope["method"], scope["path"]
+        host, origin = headers.get("host"), headers.get("origin")
+        if "content-length" in headers and "transfer-encoding" in headers:  # two lengths of one body
+            detail = "The request has both Content-Length and Transfer-Encoding. Send only one of them."
+            raise Problem(400, detail, headers={"Connection": "close"})
+        is_probe = path == "/health" and is_address(host)
+        if not is_probe and not self._access.is_own_host(host):
+            detail = "The Host header does not name this server. Start it with --allow-host NAME to allow a name."
+            raise Problem(421, detail)
+        is_landing = method == "GET" and path == "/"
+        # Browsers report the site that sends a request. A link on another site may open the page only.
+        is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site") and not is_landing
+        if is_foreign or (origin is not None and not is_same_origin(origin, str(host))):
+            raise Problem(
+                403, "The request comes from another site. Only this server's own page may send requests."
+            )
+        if self._proxy.root_path == path:  # relative addresses need the slash at the end
+            return await reply.redirect(f"{path}/", None)
+        is_admitted = self._access.admits(headers.get("authorization"), headers.get("cookie"))
+        if is_landing and await self._log_in_by_link(scope, reply, is_admitted):
+            return None
+        scope["state"]["admitted"] = is_admitted
+        if not is_admitted and path not in _OPEN_PATHS:
+            if is_landing:
+                return await reply.send_page(401, self._landing)
+            detail = (
+                "The token is missing or wrong. Send the token from the link that `anchorline serve` printed, "
+                "in the header Authorization: Bearer TOKEN."
+            )
+            raise Problem(401, detail, headers={"WWW-Authenticate": "Bearer"})
+        if method in _METHODS_WITH_BODY and (is_admitted or path == "/login"):  # other bodies are not read
+            receive = await self._read_body(headers, receive, is_form=path == "/login")
+        return await self._app(scope, receive, reply.send)
+
+    async def _log_in_by_link(self, scope: Scope, reply: "_Reply", is_admitted: bool) -> bool:
+        """Redirect a link with a token to the link without it, and set the cookie if the token is right.
+
+        A client with a wrong token and without the cookie receives the login page with a message.
+        """
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        tokens = [value for key, value in query if key == "token"]
+        if not tokens:
+            return False
+        rest = urlencode([pair for pair in query if pair[0] != "token"])
+        root = self._proxy.root_path
+        if self._access.is_token(tokens[0]):
+            cookie = self._access.set_cookie(scope["scheme"] == "https", root)
+            await reply.redirect(f"{root}/?{rest}" if rest else f"{root}/", cookie)
+        elif is_admitted:
+            await reply.redirect(f"{root}/?{rest}" if rest else f"{root}/", None)
+        else:
+            await reply.send_page(401, refused_landing(self._landing))
+        return True
+
+    async def _read_body(self, headers: Mapping[str, str], receive: Receive, is_form: bool) -> Receive:
+        """Read and check the whole body, and return a function that delivers it to the application."""
+        media_type = "application/x-www-form-urlencoded" if is_form else "application/json"
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > self._limits.max_body:
+            raise Problem(413, f"The body has {length} bytes; the maximum is {self._limits.max_body} bytes.")
+        try:
+            async with asyncio.timeout(self._limits.body_timeout):
+                body = await self._receive_all(receive)
+        except TimeoutError:
+            detail = f"The request took longer than {self._limits.body_timeout:g} s to arrive."
+            raise Problem(408, detail, headers={"Connection": "close"}) from None
+        if body and headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
+            raise Problem(415, f"The body must be {media_type}.", headers={"Accept-Post": media_type})
+        if body and not is_form:
+            await self._check(body)
+        is_delivered = False
+
+        async def deliver() -> Message:
+            nonlocal is_delivered
+            if is_delivered:
+                return await receive()
+            is_delivered = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        return deliver
+
+    async def _check(self, body: bytes) -> None:
+        """Check a JSON body; large ones in a thread and one at a time, so that many of them stop nobody."""
+        if len(body) < _LARGE:
+            check_json(body, self._limits.max_depth)
+            return
+        if self._n_large >= _MAX_LARGE:
+            raise Problem(
+                429, "Too many large requests arrive at once. Try again later.", headers={"Retry-After": "5"}
+            )
+        self._n_large += 1
+        try:
+            async with self._large:
+                start = time.perf_counter()
+                try:
+                    await asyncio.to_thread(check_json, body, self._limits.max_depth)
+                finally:
+                    await asyncio.sleep(_REST * (time.perf_counter() - start))
+        finally:
+            self._n_large -= 1
+
+    async def _receive_all(self, receive: Receive) -> bytes:
+        parts, size = [], 0
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise ClientDisconnectedError
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self._limits.max_body:
+                raise Problem(413, f"The body has more than {self._limits.max_body} bytes, which is the maximum.")
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+    def _record(self, scope: Scope, reply: "_Reply", seconds: float) -> None:
+        """Update the metrics and write a log line."""
+        route = str(getattr(scope.get("route"), "path", "other"))
+        method = scope["method"] if scope["method"] in _METHODS_WITH_BODY | {"GET", "HEAD", "OPTIONS"} else "other"
+        self._metrics.requests.labels(route=route, method=method, status=str(reply.status)).inc()
+        self._metrics.request_seconds.labels(route=route).observe(seconds)
+        # The query string is never logged, because it may contain a token or a search text.
+        path = printable(scope["path"])[:200]
+        logger.info("%s %s %s %.1f ms id=%s", method, path, reply.status, 1000 * seconds, reply.request_id)
+
+
+def refused_landing(landing: bytes) -> bytes:
+    """Return the page that asks for the token, with a message that the token was wrong."""
+    message = (
+        "This token is not valid. Every start of the server makes a new token, unless "
+        "ANCHORLINE_STUDIO_TOKEN is set. Use the link that was printed last."
+    )
+    return landing.replace(b'role="alert">', b'role="alert">' + message.encode(), 1)
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """Return the headers of a request; of several with the same name, the first one."""
+    return {key.decode("latin-1"): value.decode("latin-1") for key, value in reversed(scope["headers"])}
+
+
+async def refuse_connection(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request on a connection that exceeds the limit of connections."""
+    headers = {"Retry-After": "10", "Connection": "close"}
+    problem = Problem(503, "The server has too many open connections. Try again later.", headers=headers)
+    await _Reply(send, _request_id(headers_of(scope))).send_problem(problem)
+
+
+class _Reply:
+    """Sends one answer with the headers that every answer has, and stores its status."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send, self.request_id, self.status, self._has_started = send, request_id, 500, False
+
+    async def send(self, message: Message) -> None:
+        """Send an ASGI message, with the common headers added to the start of a response."""
+        if message["type"] == "http.response.start":
+            self.status, self._has_started = message["status"], True
+            headers = {key.lower(): value for key, value in message.get("headers", [])}
+            common = _HEADERS | {b"x-request-id": self.request_id.encode()}
+            message = message | {"headers": list((common | headers).items())}
+        await self._send(message)
+
+    async def send_problem(self, problem: Problem) -> None:
+        """Answer with a problem, unless an answer has already started."""
+        if not self._has_started:
+            headers = {"Content-Type": MEDIA_TYPE} | problem.headers
+            await self._send_response(problem.status, headers, problem.body(self.request_id))
+
+    async def send_page(self, status: int, content: bytes) -> None:
+        """Answer with an HTML page."""
+        await self._send_response(status, {"Content-Type": "text/html; charset=utf-8"}, content)
+
+    async def redirect(self, location: str, cookie: str | None) -> None:
+        """Redirect the browser to ``location``, with a cookie unless it is None."""
+        headers = {"Location": location} | ({} if cookie is None else {"Set-Cookie": cookie})
+        await self._send_response(303, headers, b"")
+
+    async def _send_response(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        raw_headers = [(key.lower().encode(), value.encode("latin-1")) for key, value in headers.items()]
+        raw_headers.append((b"content-length", str(len(body)).encode()))
+        await self.send({"type": "http.response.start", "status": status, "headers": raw_headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+def _request_id(headers: Mapping[str, str]) -> str:
+    proposed = headers.get("x-request-id", "")
+    return proposed if _REQUEST_ID.fullmatch(proposed) else uuid.uuid4().hex

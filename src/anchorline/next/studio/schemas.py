@@ -1,0 +1,167 @@
+"""The schemas of requests, which are validated by them and described in /openapi.json."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+)
+from pydantic_core import PydanticCustomError
+
+from anchorline.next.settings import FEWEST_QUERIES
+from anchorline.next.studio import limits
+
+_EXAMPLE_ROW: dict[str, JsonValue] = {
+    "age": 35,
+    "income": 32000.0,
+    "debt": 12900,
+    "employed_years": 12.0,
+    "purpose": "car",
+    "owner": False,
+    "applied": "2024-05-01",
+    "branch": "south",
+}
+
+
+def _check_flat(row: Any) -> Any:
+    """Refuse a row at its first wrong value, because listing all of them would block the server for seconds."""
+    values = row.values() if isinstance(row, dict) else ()
+    if len(values) > limits.MAX_COLUMNS:
+        context = {"n_values": len(values), "max_values": limits.MAX_COLUMNS}
+        message = "The row has {n_values} values; the maximum is {max_values}."
+        raise PydanticCustomError("too_long", message, context)
+    if any(isinstance(value, dict | list) for value in values):
+        message = "A value of the row is a list or an object; each must be a text, a number, a boolean or null."
+        raise PydanticCustomError("nested", message)
+    return row
+
+
+def _unique(values: list[Any]) -> list[Any]:
+    """Return each value once, in the order of their first occurrences, because each one costs time."""
+    return list(dict.fromkeys(values))
+
+
+Text = Annotated[StrictStr, Field(max_length=limits.MAX_CHARACTERS)]
+Value = Text | StrictBool | StrictInt | StrictFloat | None
+Values = Annotated[
+    dict[Annotated[str, Field(max_length=limits.MAX_CHARACTERS)], Value],
+    Field(max_length=limits.MAX_COLUMNS),
+    BeforeValidator(_check_flat),
+]
+Names = Annotated[list[Text], Field(max_length=limits.MAX_COLUMNS), AfterValidator(_unique)]
+Position = Annotated[StrictInt, Field(ge=0, le=2**53, description="Position of a training row, starting at 0.")]
+Row = Position | Values
+K = Annotated[StrictInt, Field(ge=1, le=limits.MAX_FACTS)]
+Sigma = Annotated[float, Field(ge=0, le=limits.MAX_SIGMA)]
+Seed = Annotated[StrictInt, Field(ge=0, lt=2**53)]
+Output = Annotated[
+    Text | None, Field(description="Label of the class to explain; if null, the server's own choice.")
+]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class ExplainRequest(_Request):
+    """The row to explain, and the parameters of its explanation."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"row": 1, "k": 4}, {"row": _EXAMPLE_ROW, "k": 3, "sigma": 1.5}]}
+    )
+
+    row: Row = Field(description="Position of a training row, or a value per column (null if missing).")
+    k: K | None = Field(default=None, description="Maximum number of facts; 4 if null, 8 of words and regions.")
+    sigma: Sigma = Field(
+        default=1.0, description="A copy keeps each value with probability 1 - 2 / (1 + e^sigma)."
+    )
+    queries: Annotated[StrictInt, Field(ge=FEWEST_QUERIES, le=limits.MAX_QUERIES)] | None = Field(
+        default=None, description="Maximum number of answers of the model; if null, as many as are needed."
+    )
+    seed: Seed = Field(default=0, description="Seed of the random numbers; the same seed gives the same bytes.")
+    alternatives: Annotated[StrictInt, Field(ge=0, le=limits.MAX_ALTERNATIVES)] = Field(
+        default=0, description="Maximum number of other sums to list that fit within 1%."
+    )
+    output: Output = None
+
+
+class WhatIfRequest(ExplainRequest):
+    """A row and its changes: new values by column, or words and regions that are taken out."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"row": 1, "edits": {"debt": 0}}]})
+
+    edits: Values = Field(default_factory=dict, description="New values by column.")
+    broken: Names = Field(default_factory=list, description="Words to take out, or regions to hide.")
+
+
+class VerifyRequest(_Request):
+    """An explanation, either as the text that /explain returned or as the parsed object."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"explanation": '{"schema": 2}'}]})
+
+    explanation: StrictStr | dict[str, Any]
+
+
+class ChangesRequest(_Request):
+    """A row, and what may change so that its decision turns."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"row": 1, "fixed": ["age"]}, {"row": 1, "target": "approved", "n": 1}]}
+    )
+
+    row: Row
+    target: Text | StrictBool | StrictInt | StrictFloat | None = Field(
+        default=None,
+        description="The wanted class or label, a limit such as '>= 300', or a move such as '+50'; any other "
+        "decision if null.",
+    )
+    n: Annotated[StrictInt, Field(ge=1, le=limits.MAX_CHANGES)] = Field(
+        default=3, description="Maximum number of changes to list."
+    )
+    k: K | None = Field(default=None, description="Maximum number of facts that change; 3 if null, any for rows.")
+    fixed: Names = Field(default_factory=list, description="Columns that keep their values.")
+    examples: Literal["values", "rows"] = Field(
+        default="values", description="Any training values of few columns, or whole training rows."
+    )
+    seed: Seed = 0
+    output: Output = None
+
+
+class OverviewRequest(_Request):
+    """Which cases to summarize, and the parameters of their explanations."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"search": "purpose=car", "n_rows": 50}]})
+
+    search: Annotated[StrictStr, Field(max_length=limits.MAX_SEARCH)] = Field(
+        default="", description="The cases that match, as in /rows; all of them if empty."
+    )
+    n_rows: Annotated[StrictInt, Field(ge=1, le=limits.MAX_COHORT)] = Field(
+        default=100, description="Maximum number of cases to explain; of more cases, a random sample is explained."
+    )
+    k: K | None = None
+    sigma: Sigma = 1.0
+    output: Text | None = Field(
+        default=None,
+        description="Label of the class to explain; if null, the second one of two classes, or the decided one.",
+    )
+
+
+class ProblemAnswer(BaseModel):
+    """A problem (RFC 9457): what was wrong, and the id of the request in the server's log."""
+
+    type: str = Field(examples=["about:blank"])
+    title: str = Field(examples=["Unprocessable Entity"])
+    status: int = Field(examples=[422])
+    detail: str = Field(examples=["k is 21; the maximum is 20."])
+    request_id: str
+    errors: list[dict[str, Any]] | None = Field(
+        default=None, description="The members of the request that are wrong."
+    )

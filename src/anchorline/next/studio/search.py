@@ -1,0 +1,173 @@
+"""Searches of the table: every word becomes a mask over all rows, computed from the columns without an index.
+
+A word is a comparison with a column (``income>40000``, ``purpose=car``, ``answer=declined``), or a text that some
+value, column name or answer must contain. Quotes keep spaces: ``purpose="new car"``.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anchorline.next.studio.job_queue import checkpoint
+from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, text_of
+
+ANSWER = "answer"  # the name of the model's answer in comparisons
+_WORD = re.compile(r'(?:"[^"]*"|[^\s"])+')
+_SPACED = re.compile(r'("[^"]*")|\s*(>=|<=|!=|=|>|<)\s*')
+_COMPARISON = re.compile(r'("[^"]*"|[^"<>=!]+)(>=|<=|!=|=|>|<)(.*)', re.DOTALL)
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?inf(?:inity)?", re.IGNORECASE)
+_DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[ t](\d\d)(?::(\d\d)(?::(\d\d))?)?)?)?)?", re.IGNORECASE)
+_PRINTED_DIGITS = 6  # significant digits of a number as the page shows it
+_EXACT = 2.0**53
+
+Compare = Callable[[np.ndarray, float, float], np.ndarray]
+# Each one compares values with the first and the last number that a typed number may stand for.
+_OPERATORS: dict[str, Compare] = {
+    ">": lambda values, low, high: values > high,
+    ">=": lambda values, low, high: values >= low,
+    "<": lambda values, low, high: values < low,
+    "<=": lambda values, low, high: values <= high,
+    "=": lambda values, low, high: (values >= low) & (values <= high),
+}
+
+
+class Levels:
+    """A column of texts as codes and distinct lower-case texts."""
+
+    def __init__(self, column: Column) -> None:
+        texts: dict[str, int] = {}
+        values, missing = column.values.tolist(), column.missing.tolist()
+        self.codes = np.fromiter(
+            (
+                -1 if is_missing else texts.setdefault(text_of(value, column.kind).lower(), len(texts))
+                for value, is_missing in zip(values, missing, strict=True)
+            ),
+            dtype=np.int32,
+            count=len(values),
+        )
+        self.texts = list(texts)
+
+
+class Search:
+    """Searches in columns, whose rows are in the schema's order; ``exact(j, row)`` is a value with all digits."""
+
+    def __init__(self, names: list[str], columns: list[Column], exact: Callable[[int, int], Any]) -> None:
+        self._names, self._columns, self._exact = names, columns, exact
+        self._by_name = {name.lower(): j for j, name in enumerate(names)}
+        self._levels: dict[int, Levels] = {}
+
+    def mask(self, word: str, answer_mask: Callable[[str, str], np.ndarray]) -> np.ndarray:
+        """Return which rows match one word; ``answer_mask(operator, text)`` returns it for answers."""
+        match = _COMPARISON.fullmatch(word)
+        name = match[1].strip('"').lower() if match else ""
+        if match and name in self._by_name:
+            return self._compare(self._by_name[name], match[2], match[3].strip('"').lower())
+        if match and name == ANSWER:
+            return answer_mask(match[2], match[3].strip('"').lower())
+        text = word.replace('"', "").lower()
+        found = answer_mask("contains", text)
+        for j in range(len(self._names)):
+            checkpoint()
+            if text in self._names[j].lower():
+                return np.ones(len(found), dtype=bool)
+            found = found | self._contains(j, text)
+        return found
+
+    def may_match_answers(self, words: list[str]) -> bool:
+        """Return whether a word is not a comparison with a column, so that the model's answers may match it."""
+        matches = (_COMPARISON.fullmatch(word) for word in words)
+        return not all(match and match[1].strip('"').lower() in self._by_name for match in matches)
+
+    def _compare(self, j: int, operator: str, text: str) -> np.ndarray:
+        column = self._columns[j]
+        if operator == "!=":
+            return ~self._compare(j, "=", text)
+        if text == "missing":
+            return column.missing if operator == "=" else np.zeros(len(column.missing), dtype=bool)
+        if column.kind in (CATEGORY, BOOLEAN):
+            return self._compare_levels(j, operator, text)
+        return self._compare_numbers(j, operator, text)
+
+    def _compare_levels(self, j: int, operator: str, text: str) -> np.ndarray:
+        """Compare texts; ``=`` means the whole text, or its beginning if no text is equal."""
+        levels = self._levels_of(j)
+        if operator == "=":
+            chosen = [level == text for level in levels.texts]
+            chosen = chosen if any(chosen) else [bool(text) and level.startswith(text) for level in levels.texts]
+        else:
+            chosen = [compare_texts(level, operator, text) for level in levels.texts]
+        return np.append(np.array(chosen, dtype=bool), False)[levels.codes]  # code -1 is missing: the last one
+
+    def _compare_numbers(self, j: int, operator: str, text: str) -> np.ndarray:
+        column = self._columns[j]
+        ends = date_range(text) if column.kind == DATE else number_range(text)
+        if ends is None:
+            return np.zeros(len(column.missing), dtype=bool)
+        found = compare_numbers(column.values, operator, ends) & ~column.missing
+        if operator == "=" and column.kind == NUMBER and abs(ends[0]) >= _EXACT:  # floats merge long integers
+            rows = np.flatnonzero(found)
+            found[rows] = [str(self._exact(j, int(row))) == text for row in rows]
+        return found
+
+    def _contains(self, j: int, text: str) -> np.ndarray:
+        """Return the rows whose value contains a text; a number must be equal to a typed number."""
+        column = self._columns[j]
+        if column.kind in (CATEGORY, BOOLEAN):
+            levels = self._levels_of(j)
+            found = np.array([text in level for level in levels.texts] + [False], dtype=bool)[levels.codes]
+        else:
+            found = self._compare_numbers(j, "=", text)
+        return found | column.missing if text in "missing" and len(text) > 2 else found
+
+    def _levels_of(self, j: int) -> Levels:
+        if j not in self._levels:
+            self._levels[j] = Levels(self._columns[j])
+        return self._levels[j]
+
+
+def words_of(search: str) -> list[str]:
+    """Return the words of a search; quotes keep spaces together, and so do comparisons: ``income > 40000``."""
+    return _WORD.findall(_SPACED.sub(lambda match: match[1] or match[2], search))
+
+
+def compare_numbers(values: np.ndarray, operator: str, ends: tuple[float, float]) -> np.ndarray:
+    """Return which values stand in an order to a typed number, which stands for all numbers between ``ends``."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(_OPERATORS[operator](values, *ends))
+
+
+def compare_texts(text: str, operator: str, other: str) -> bool:
+    """Return whether a text stands in an order to another one; numbers do not have their numerical order."""
+    return {">": text > other, ">=": text >= other, "<": text < other, "<=": text <= other}.get(operator, False)
+
+
+def number_range(text: str) -> tuple[float, float] | None:
+    """Return the numbers that a typed number may stand for: with six digits or more, all that are printed so."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    value = float(text)
+    digits = text.lower().partition("e")[0].lstrip("+-").replace(".", "").lstrip("0")
+    if len(digits) < _PRINTED_DIGITS or "." not in text or not np.isfinite(value):
+        return value, value
+    half = 0.5 * 10.0 ** (np.floor(np.log10(abs(value))) + 1 - len(digits))
+    return value - half, value + half
+
+
+def date_range(text: str) -> tuple[float, float] | None:
+    """Return the first and the last microsecond of a typed year, month, day, hour, minute or second."""
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return None
+    parts = [int(part) for part in match.groups() if part is not None]
+    unit = ("Y", "M", "D", "h", "m", "s")[len(parts) - 1]
+    padded = [*parts, *(1, 1, 0, 0, 0)[len(parts) - 1 :]]
+    year, month, day, hour, minute, second = padded
+    try:
+        text = f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
+        first = np.array(text, dtype="datetime64[s]").astype(f"datetime64[{unit}]")
+    except ValueError:
+        return None
+    low, high = (float(end.astype("datetime64[us]").astype(np.int64)) for end in (first, first + 1))
+    return low, high - 1

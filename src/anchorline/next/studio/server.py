@@ -1,0 +1,256 @@
+"""The server process: bind a socket, report the link, serve until a signal, and finish the running jobs."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import socket
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from anchorline.errors import ParameterError
+from anchorline.next.explainer import Explainer
+from anchorline.next.studio.access import MIN_TOKEN, is_loopback, new_token
+from anchorline.next.studio.app import LOOPBACK, Studio
+from anchorline.next.studio.guard import refuse_connection
+from anchorline.next.studio.limits import StudioLimits
+from anchorline.next.studio.problems import MEDIA_TYPE, Problem
+from anchorline.next.studio.proxy import Proxy
+
+PORT = 8377
+TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
+_HEADER_SECONDS = 10.0  # a connection without a complete request head after this time is closed
+_READ_SECONDS = 20.0  # a client that leaves a part of an answer unread for this time is disconnected
+_WATCH_SECONDS = 1.0  # between two looks at the unread part of an answer
+_FINISH_SECONDS = 3.0  # running jobs get this long to finish after a signal; then their clients get a 503
+_GRACE_SECONDS = 4  # after a signal, the process ends after this time in any case
+
+
+_BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
+
+
+class StrictProtocol(H11Protocol):
+    """HTTP/1.1 that closes idle connections, slow readers and connections beyond the limit, and refuses bare LF.
+
+    Otherwise such connections would count against the limit of connections. A connection is idle if no request
+    begins on it, be it the first one or a later one. Proxies disagree about lines that end with LF alone, so that
+    such lines could smuggle a request past a proxy.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._max_connections, self.limit_concurrency = self.limit_concurrency, None
+        self._last_empty = self.loop.time()  # when nothing was left to send
+
+    def connection_made(self, transport: Any) -> None:
+        """Start the timers; answer with 503 if there are too many connections."""
+        super().connection_made(transport)
+        if self._max_connections is not None and len(self.connections) > self._max_connections:
+            self.app = refuse_connection
+        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._close_if_idle)
+        self._watch = self.loop.call_later(_WATCH_SECONDS, self._abort_if_unread)
+
+    def handle_events(self) -> None:
+        """Handle the received bytes, unless a line of the next request's head ends with LF alone."""
+        if self.conn.their_state is h11.IDLE:
+            head = self.conn.trailing_data[0].partition(b"\r\n\r\n")[0]
+            if _BARE_LINE_FEED.search(head):
+                self.send_400_response("A line ends with LF alone; it must end with CR LF.")
+                return
+        super().handle_events()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request that is not valid HTTP, and close the connection."""
+        body = Problem(400, msg).body(uuid.uuid4().hex)
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
+        self.transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
+        self.transport.close()
+
+    def _abort_if_unread(self) -> None:
+        """Disconnect a client that has not read its answer for too long, however little it reads at a time."""
+        now = self.loop.time()
+        if not self.transport.get_write_buffer_size():
+            self._last_empty = now
+        if now - self._last_empty > _READ_SECONDS:
+            self.transport.abort()
+        else:
+            self._watch = self.loop.call_later(_WATCH_SECONDS, self._abort_if_unread)
+
+    def on_response_complete(self) -> None:
+        """Restart the timer; the keep-alive timer of uvicorn stops at the first byte of the next request."""
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._close_if_idle)
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timers."""
+        self._deadline.cancel()
+        self._watch.cancel()
+        super().connection_lost(exc)
+
+    def _close_if_idle(self) -> None:
+        is_busy = self.cycle is not None and not self.cycle.response_complete
+        if not is_busy and not self.transport.is_closing():
+            self.transport.close()
+
+
+class StudioServer(uvicorn.Server):
+    """A server that is ready to `run` on its own socket; ``link`` is the address to open in a browser.
+
+    After a signal it accepts no more jobs and finishes the running ones. Requests whose jobs would take too
+    long are answered with 503.
+    """
+
+    def __init__(
+        self, studio: Studio, listener: socket.socket, link: str, on_ready: Callable[[str], None]
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                studio.app,
+                http=StrictProtocol,
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,  # its lines contain query strings
+                server_header=False,
+                proxy_headers=False,
+                limit_concurrency=studio.limits.concurrency,
+                timeout_keep_alive=10,
+                timeout_graceful_shutdown=_GRACE_SECONDS,
+                h11_max_incomplete_event_size=32_768,
+            )
+        )
+        self.studio, self.link, self._listener, self._on_ready = studio, link, listener, on_ready
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until `stop` is called or a signal arrives."""
+        super().run(sockets or [self._listener])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and call ``on_ready`` with the link once requests are answered."""
+        await super().startup(sockets)
+        loop = asyncio.get_running_loop()
+        # These handlers replace uvicorn's, which raise the signal again, so that the process ends with code 0.
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, self.stop)
+        self._on_ready(self.link)
+
+    def stop(self) -> None:
+        """Begin to shut down."""
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finish the running jobs within the time limits."""
+        self.studio.jobs.close()
+        asyncio.get_running_loop().call_later(_FINISH_SECONDS, self.studio.jobs.abandon)
+        await super().shutdown(sockets)
+
+
+def prepare(
+    explainer: Explainer,
+    *,
+    on_ready: Callable[[str], None],
+    name: str = "model",
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    with_token: bool = True,
+    allow_hosts: frozenset[str] = frozenset(),
+    limits: StudioLimits | None = None,
+    proxy: Proxy | None = None,
+    audit_log: Path | None = None,
+    truth: tuple[str, Sequence[Any]] | None = None,
+    fingerprint: str | None = None,
+) -> StudioServer:
+    """Return a server that listens, and that answers once `run` is called.
+
+    Parameters
+    ----------
+    explainer
+        A model and a `Table`, or `Contents`.
+    on_ready
+        Called once with the link, when the server answers requests.
+    name
+        Name of the model.
+    host, port
+        Address to listen on; port 0 selects a free port.
+    with_token
+        Whether requests need a token: that of the variable ANCHORLINE_STUDIO_TOKEN, else a random one.
+    allow_hosts
+        Host names of this server in addition to ``host``.
+    limits
+        Limits of requests, queue and cache.
+    proxy
+        The reverse proxy in front of the server.
+    audit_log
+        File to which one line per request about a case is appended.
+    truth
+        What the model predicts, as it turned out: the name of this column, and one value per case.
+    fingerprint
+        What identifies the model in reports, such as the digest of its file.
+    """
+    token = token_from_environment() if with_token else None
+    if token is None and not is_loopback(host):
+        raise ParameterError(
+            f"The host is {host!r} and no token is required. Without a token, the host must be a loopback "
+            "address. Drop --no-token, or drop --host."
+        )
+    is_wildcard = host in ("0.0.0.0", "::")
+    loopback_names = LOOPBACK if is_wildcard or is_loopback(host) else frozenset()
+    hosts = loopback_names | {host} | allow_hosts
+    options: dict[str, Any] = {
+        "limits": limits,
+        "proxy": proxy,
+        "audit_log": audit_log,
+        "truth": truth,
+        "fingerprint": fingerprint,
+    }
+    studio = Studio(explainer, name=name, token=token, hosts=hosts, **options)
+    listener = bind(host, port)
+    return StudioServer(studio, listener, studio_link(host, listener.getsockname()[1], token), on_ready)
+
+
+def token_from_environment() -> str:
+    """Return the token in the environment, or a new random one if the variable is not set."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    if token is None:
+        return new_token()
+    if len(token) < MIN_TOKEN or not re.fullmatch(r"[\w.~-]+", token, re.ASCII):
+        raise ParameterError(
+            f"{TOKEN_VARIABLE} is too short or contains characters that are not allowed. It needs at least "
+            f"{MIN_TOKEN} letters, digits or characters of -._~; unset it to use a random token."
+        )
+    return token
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a listening socket, or raise `ParameterError` if the address cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sets TCP_NODELAY only if the protocol is IPPROTO_TCP; without it, small answers take 40 ms longer.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":  # allows a port in TIME_WAIT; on Windows it would allow a port in use
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(256)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or error
+        raise ParameterError(
+            f"The server cannot listen on {host}, port {port}: {reason}. Use --port 0 to select a free port."
+        ) from error
+    return listener
+
+
+def studio_link(host: str, port: int, token: str | None) -> str:
+    """Return the address to open in a browser, which includes the token."""
+    reachable = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    reachable = f"[{reachable}]" if ":" in reachable else reachable
+    return f"http://{reachable}:{port}/" + (f"?token={token}" if token else "")

@@ -1,0 +1,196 @@
+"""Explanations as JSON for the page, and as CSV; nothing here queries the model.
+
+Every sentence is one of `anchorline.next.render.statements`; the page only lays them out.
+"""
+
+import base64
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from anchorline.next.changes.result import Changes
+from anchorline.next.render.drawings import area_path, edge_path
+from anchorline.next.render.instances import picture_of, text_runs
+from anchorline.next.render.statements import (
+    CAPTIONS,
+    Words,
+    details_of,
+    digits_of,
+    fact_text,
+    legend,
+    shown,
+    statements_of,
+)
+from anchorline.next.result.explanation import Explanation, Verdict
+from anchorline.next.result.summary import summarize
+from anchorline.next.studio.cases import browser_value
+from anchorline.render.characters import printable
+
+_MAX_ATTRIBUTES, _MAX_TEXTS = 15, 3
+_VERDICTS = {verdict.value: verdict.value.replace("_", " ") for verdict in Verdict}
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a text that begins like this
+
+Explained = Sequence[tuple[int, Explanation]]
+
+
+def explanation_view(explanation: Explanation) -> dict[str, Any]:
+    """Return everything that the page shows about one explanation, and the explanation's sealed JSON."""
+    output, words = explanation.output, Words(explanation)
+    decision, verdict, *rest = statements_of(explanation)
+    said = {"holds", "rows", "fit", "advice", "note"}
+    same = next((each.text for each in rest if each.kind == "same"), "")
+    return {
+        "decision": decision.text,
+        "verdict": {"code": explanation.verdict.value, "text": verdict.text},
+        "same": same,
+        "sum": _sum(explanation),
+        "evidence": [each.text for each in rest if each.kind in said],
+        "meters": _meters(explanation, words),
+        "caption": CAPTIONS["sum"],
+        "legend": legend(explanation),
+        "details": [{"kind": each.kind, "text": each.text} for each in details_of(explanation)],
+        "output": words.output,
+        "unit": words.unit.strip(),
+        "fact": words.fact,
+        "facts": words.facts,
+        "is_probability": output.is_probability,
+        "class": output.name if output.kind == "class" and output.classes is not None else None,
+        "is_number": output.kind == "number",
+        "content": _content(explanation),
+        "json": explanation.to_json(),
+    }
+
+
+def _sum(explanation: Explanation) -> dict[str, Any]:
+    """Return the lines of the sum; each ``amount`` is the printed text, and printed numbers still add up."""
+    lines = [each for each in statements_of(explanation) if each.amount]
+    start = next((each.text for each in lines if each.kind == "start"), "")
+    texts = [each.text for each in lines if each.kind == "fact"]
+    digits, effects = digits_of(explanation), explanation.effects.tolist()
+    parts = zip(explanation.facts, texts, explanation.contributions.tolist(), effects, strict=True)
+    facts = [
+        {"attribute": fact.attribute, "column": fact.column, "text": text, "value": value, "effect": effect}
+        for fact, text, value, effect in parts
+    ]
+    return {
+        "start": {"text": start, "value": explanation.base, "amount": digits.base},
+        "facts": [fact | {"amount": amount} for fact, amount in zip(facts, digits.contributions, strict=True)],
+        "total": {"value": explanation.prediction, "amount": digits.total},
+    }
+
+
+def _meters(explanation: Explanation, words: Words) -> list[dict[str, Any]]:
+    """Return the share of copies that keep the decision, with the facts and with or without them."""
+    holds, all_ = explanation.holds, explanation.all
+    if holds is None or all_ is None or not explanation.facts:
+        return []
+    return [
+        {"text": f"with {words.these}"} | asdict(holds),
+        {"text": f"with or without {words.them}"} | asdict(all_),
+    ]
+
+
+def _content(explanation: Explanation) -> dict[str, Any] | None:
+    """Return a text in runs, or a small copy of an image with its regions; None for other instances."""
+    runs, picture = text_runs(explanation), picture_of(explanation)
+    if runs:
+        return {
+            "kind": "text",
+            "caption": CAPTIONS["text"],
+            "runs": [{"text": _visible(run.text), "fact": run.fact} for run in runs],
+        }
+    if picture is None:
+        return None
+    height, width, _ = picture.rgb.shape
+    regions = [
+        {
+            "name": region.name,
+            "fact": region.fact,
+            "middle": [region.middle[1], region.middle[0]],
+            "area": area_path(region.mask),
+            "edges": edge_path(region.mask),
+        }
+        for region in picture.regions
+    ]
+    pixels = base64.b64encode(picture.rgb.tobytes()).decode()
+    size = {"width": width, "height": height}
+    return {"kind": "image", "caption": CAPTIONS["image"], "rgb": pixels, "regions": regions} | size
+
+
+def _visible(text: str) -> str:
+    """Return a text with control codes visible; line ends and tabs stay."""
+    parts = re.split("([\n\t])", text.replace("\r\n", "\n"))
+    return "".join(part if part in ("\n", "\t") else printable(part) for part in parts)
+
+
+def changes_view(changes: Changes) -> dict[str, Any]:
+    """Return the changes for the page: ``edits`` are for /what-if, and ``names`` can be held fixed."""
+    first, *others = str(changes).split("\n")
+    options = [
+        {
+            "edits": {name: browser_value(value) for name, value in option.values.items()},
+            "names": [move.attribute for move in option.moves],
+        }
+        for option in changes
+    ]
+    lines = [line.strip() for line in others if line.startswith("  ")] if len(options) > 1 else [first]
+    notes = [line for line in others if not line.startswith("  ")]
+    options = [option | {"text": line} for option, line in zip(options, lines, strict=False)]
+    headline = "" if len(options) == 1 else first
+    return {"headline": headline, "options": options, "notes": notes, "details": changes.details().split("\n")}
+
+
+def summary_view(explained: Explained) -> dict[str, Any]:
+    """Return what decides in the cases that are explained so far, and which ones the facts do not explain."""
+    texts = [[fact_text(fact, e.space) for fact in e.facts] for _, e in explained]
+    summary = summarize([(row, e, text) for (row, e), text in zip(explained, texts, strict=True)], ())
+    outputs = {Words(e).output for _, e in explained}
+    attributes = [
+        {
+            "name": shown(each.name),
+            "n_rows": each.n_rows,
+            "adds": each.adds,
+            "typical_size": each.typical_size,
+            "texts": [{"text": text, "count": n} for text, n in each.facts[:_MAX_TEXTS]],
+        }
+        for each in summary.attributes[:_MAX_ATTRIBUTES]
+    ]
+    return {
+        "output": outputs.pop() if len(outputs) == 1 else None,
+        "verdicts": [
+            {"code": code, "text": _VERDICTS[code], "count": count} for code, count in summary.verdicts.items()
+        ],
+        "attributes": attributes,
+        "n_more": max(0, len(summary.attributes) - _MAX_ATTRIBUTES),
+        "least_explained": [
+            {"position": row, "code": code, "text": _VERDICTS[code], "low": low}
+            for row, code, low in summary.least_explained
+        ],
+    }
+
+
+def table_of(explained: Explained) -> bytes:
+    """Return one line of CSV per explained case; texts that a spreadsheet would compute begin with a quote."""
+    lines = io.StringIO()
+    writer = csv.writer(lines)
+    names = ("case", "output", "decision", "prediction", "base", "verdict", "holds_low", "all", "r2", "facts")
+    writer.writerow(names)
+    for position, e in explained:
+        texts = [each.text for each in statements_of(e) if each.kind == "fact"]
+        amounts = digits_of(e).contributions
+        facts = "; ".join(f"{text}: {number}" for text, number in zip(texts, amounts, strict=True))
+        decision = "" if e.output.decision is None else str(e.output.decision)
+        figures = [e.holds and e.holds.low, e.all and e.all.value, e.fit and e.fit.r2]
+        row = [position, Words(e).output, decision, e.prediction, e.base, e.verdict.value, *figures, facts]
+        writer.writerow([_cell(value) for value in row])
+    return lines.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
