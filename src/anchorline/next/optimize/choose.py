@@ -18,6 +18,7 @@ from anchorline.next.optimize.moments import Moments
 from anchorline.next.optimize.sums import Limits, Solution, Status, extended, fit, solve
 
 TIE = 0.01  # of Var t: sums whose errors differ by less are equally good, and a fact that gains less is left out
+_GAP = 0.001  # of Var t: what the search may leave to a better sum, small beside a tie
 _ROUNDING = 1e-12  # of Var t
 _CHANCE = 0.05  # that one of all candidates seems to matter although none does
 
@@ -34,6 +35,7 @@ def best_sum(moments: Moments, k: int, limits: Limits | None = None) -> Solution
     Var t.
     """
     limits, deadline = _started(limits)
+    limits = replace(limits, gap=_GAP * moments.variance)
     offered = evident(moments)
     n_nodes = 0
     while True:

@@ -71,11 +71,13 @@ class Limits:
     """When a search ends early. ``check`` is called in every loop, and may raise.
 
     ``time_limit`` is in seconds. ``node_limit`` counts nodes of known moments; a node that needs the correlations
-    of a sample counts as several, by how many they are, so that the limit means about the same time.
+    of a sample counts as several, by how many they are, so that the limit means about the same time. Nodes that
+    can gain at most ``gap``, a mean squared error, are closed: equal attributes have very many of them.
     """
 
     time_limit: float | None = None
     node_limit: int = NODE_LIMIT
+    gap: float = 0.0
     check: Callable[[], object] | None = None
 
 
@@ -338,7 +340,7 @@ class _Search:
         self.unit = 2.0 ** round(math.log2(moments.mean_square) / 2)  # a power of 2 rounds nothing
         self.table = _table(moments, moments.b > 0 if offered is None else offered & (moments.b > 0), self.unit)
         self.k = min(k, len(np.unique(self.table.groups)))
-        self.tolerance = TOLERANCE * moments.mean_square / self.unit**2
+        self.tolerance = max(TOLERANCE * moments.mean_square, limits.gap) / self.unit**2
         self.floor = self.table.floor(self.k)
         self.best: tuple[int, ...] = ()
         self.best_value = self.table.mean**2
