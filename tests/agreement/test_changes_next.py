@@ -1,5 +1,6 @@
 """Changes of few facts against plain enumeration of every row that can be put together from training values."""
 
+import hashlib
 import itertools
 
 import numpy as np
@@ -181,6 +182,62 @@ def test_what_is_said_to_be_proven_is_true_with_few_queries_and_values(seed, que
         changed = pd.DataFrame([found.changed(place)]).astype(frame.dtypes.to_dict())
         assert (model(changed)[0] >= threshold) != now
         assert len(option.moves) <= k
+
+
+def mixed(rng):
+    """A table with missing values, dates, a group of columns, and numbers that are read as categories."""
+    n = int(rng.integers(8, 25))
+    frame = pd.DataFrame(
+        {
+            "number": np.where(rng.random(n) < 0.2, np.nan, rng.integers(0, 4, n)),
+            "level": np.where(rng.random(n) < 0.2, None, rng.choice(["u", "v", "w"], n).astype(object)),
+            "date": pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(0, 3, n), unit="D"),
+            "first": rng.integers(0, 2, n),
+            "second": rng.choice(["x", "y"], n),
+            "code": rng.integers(0, 3, n),
+        }
+    )
+    names = {0: "zero", 1: "one", 2: "two"}
+    table = Table(frame, groups={"both": ["first", "second"]}, categorical={"code": names})
+    return (frame, table) if len(table.attributes) == 5 else mixed(rng)
+
+
+UNITS = (["number"], ["level"], ["date"], ["first", "second"], ["code"])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_missing_values_dates_groups_and_levels_by_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    (frame, table), share = mixed(rng), float(rng.choice([0.3, 0.1, 0.03, 0.01]))
+    row = int(rng.integers(len(frame)))
+    own = frame.iloc[[row]]
+
+    def model(rows):
+        texts = rows.astype(object).where(rows.notna(), "-").astype(str).agg("|".join, axis=1)
+        keys = [hashlib.md5(f"{seed}{text.replace('.0|', '|')}".encode()).digest() for text in texts]
+        return np.where(np.array([key[0] + key[1] / 256 for key in keys]) < 256 * share, "yes", "no")
+
+    now, fewest = model(own)[0], None
+    rows = [frame[unit].dropna().drop_duplicates() for unit in UNITS]
+    values = [
+        [each for each in rows[i].itertuples(index=False, name=None) if each != tuple(own[unit].iloc[0])]
+        for i, unit in enumerate(UNITS)
+    ]
+    for size in (3, 2, 1):
+        for chosen in itertools.combinations(range(5), size):
+            combos = list(itertools.product(*(values[i] for i in chosen)))
+            changed = own.loc[own.index.repeat(len(combos))].reset_index(drop=True)
+            for place, i in enumerate(chosen):
+                for at, name in enumerate(UNITS[i]):
+                    changed[name] = pd.Series([combo[place][at] for combo in combos], dtype=frame[name].dtype)
+            if combos and (model(changed) != now).any():
+                fewest = size
+    found = Explainer(model, table, task="label").changes(row, n=5)
+    assert found.fewest == fewest
+    assert found.n_proved >= min(3, (fewest or 4) - 1, found.n_attributes)
+    for place in range(len(found)):
+        changed = pd.DataFrame([found.changed(place)], columns=frame.columns).astype(frame.dtypes.to_dict())
+        assert model(changed)[0] != now
 
 
 def test_the_hypercube_by_enumeration():

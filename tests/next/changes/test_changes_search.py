@@ -350,6 +350,17 @@ def test_groups_change_together_and_missing_values_are_filled():
         explainer.changes(row, allowed={"city": ["Rome"]})
 
 
+@pytest.mark.parametrize("dtype", [object, "str", "category"])
+def test_a_missing_category_is_never_offered(dtype):
+    levels = np.array(["u", "v", "w", None] * 10, dtype=object)
+    frame = pd.DataFrame({"cat": pd.Series(levels, dtype=dtype), "x": np.arange(40.0) % 9})
+    explainer = Explainer(lambda rows: np.where(rows["cat"].isna(), "yes", "no"), frame, task="label")
+    found = explainer.changes({"cat": "u", "x": 3.0})
+    assert not len(found)
+    assert found.levels[0].n_total == 2 + 8  # two other categories, eight other numbers
+    assert explainer.changes({"cat": None, "x": 3.0})[0].values["cat"] in ("u", "v", "w")
+
+
 def test_dates_move_within_their_range():
     dates = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(60), unit="D")
     frame = pd.DataFrame({"applied": dates, "x": np.arange(60) % 7})

@@ -103,7 +103,7 @@ def distinct_values(schema: Schema, positions: tuple[int, ...], view: int | None
 def _codes(column: Column) -> np.ndarray:
     """Return a number per value in the order of the values' texts or numbers, and -1 if it is missing, (n,)."""
     if column.ranks is not None:
-        return np.where(column.missing, -1, column.ranks.places)
+        return np.where(column.missing, -1, column.ranks.places.astype(np.intp))  # they are unsigned
     values = np.where(column.missing, "" if column.kind == CATEGORY else 0.0, column.values)
     values = values if column.kind == CATEGORY else values + 0.0  # -0.0 is 0.0
     return np.where(column.missing, -1, np.unique(values, return_inverse=True)[1].reshape(-1))

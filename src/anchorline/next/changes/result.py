@@ -359,7 +359,7 @@ def _option_text(changes: Changes, option: Counterfactual, escape: Escape) -> st
 
 def _moves_text(changes: Changes, moves: Sequence[Move], escape: Escape) -> str:
     """Return all changes: ``debt 6,480 instead of 9,000 and age 41 instead of 40``, or ``without "a" and "b"``."""
-    if any(move.after is not None for move in moves):
+    if changes.space["kind"] in ("table", "hypercube"):
         return " and ".join(_move_text(changes, move, escape) for move in moves)
     mark = '"' if changes.space["kind"] == "text" else ""
     *first, last = [f"{mark}{escape(str(move.before))}{mark}" for move in moves]
