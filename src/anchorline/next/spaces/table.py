@@ -262,7 +262,7 @@ class Table(Space):
         return true
 
     def is_true(self, fact: Fact, columns: Sequence[Column], rows: np.ndarray | None = None) -> np.ndarray:
-        """Return of which rows a fact is true, (n,); ``columns`` have values in the order of the table's names."""
+        """Return whether a fact is true of each row, (n,); ``columns`` are in the order of the table's names."""
         if fact.column not in self.names:
             raise ParameterError(f"A fact is about {fact.column!r}, which the table lacks: {listed(self.names)}.")
         j = self.names.index(fact.column)
@@ -370,8 +370,8 @@ class TableNeighborhood(Neighborhood):
         uniforms, n_pool = random.uniforms(len(self.names), n), self.table.n_pool
         if self.table.neighbors == "realistic":
             return self._similar(uniforms < replace_probability, random.uniforms(n), facts)
-        donors = np.minimum(uniforms * (n_pool / replace_probability), n_pool).astype(np.intp)
-        donors[donors == n_pool] = -1
+        donors = (uniforms * (n_pool / replace_probability)).astype(np.intp)
+        donors[donors >= n_pool] = -1
         for fact in facts:
             view = int(self.candidates.views[fact])
             start, stop = self.views.span(fact)
