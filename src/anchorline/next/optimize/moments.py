@@ -277,7 +277,7 @@ def _smoother(shares: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, floa
     broken = np.cumsum(chances)[:-1]  # of the cut behind each cell but the last
     penalty = _RIDGE * float(np.mean(broken * (1 - broken))) if len(broken) else 1.0
     steps = np.diff(np.eye(len(shares)), axis=0)
-    smoother = np.linalg.pinv(np.diag(shares) + max(penalty, 1e-9) * steps.T @ steps, hermitian=True)
+    smoother = np.linalg.inv(np.diag(shares) + max(penalty, 1e-9) * steps.T @ steps)  # some share is positive
     return smoother, float(np.sum(np.diagonal(smoother) * shares)) - 1.0
 
 

@@ -82,22 +82,22 @@ def _by_drawing(case: Case) -> Search:
     most = min(MOST_SEARCH, case.n_left // 2)  # the other half measures
     first = min(FIRST_SEARCH, most)
     asked, n, batch = case.ask(case.draw("search", 0, first)), min(_STEP, first), 1
-    attributes = None
+    cells, attributes = case.neighborhood.cells(asked.donors), None
     while True:
-        moments = _moments(case, asked.part(0, n))
+        moments = _moments(case, cells[:, :n], asked.drops[:n])
         solution = best_sum(moments, case.k, _limits(case))
         previous, attributes = attributes, {*moments.candidates.groups[list(solution.facts)].tolist()}
         if n >= most or attributes == previous:
             return Search(solution, moments, "drawn", n)
         n = min(n + _STEP, most)
         if n > len(asked.drops):
-            asked = asked.joined(case.ask(case.draw("search", batch, n - len(asked.drops))))
+            more = case.ask(case.draw("search", batch, n - len(asked.drops)))
+            asked, cells = asked.joined(more), np.hstack([cells, case.neighborhood.cells(more.donors)])
             batch += 1
 
 
-def _moments(case: Case, asked: Asked) -> Moments:
+def _moments(case: Case, cells: np.ndarray, drops: np.ndarray) -> Moments:
     candidates = case.neighborhood.candidates
-    cells = case.neighborhood.cells(asked.donors)
     if case.neighborhood.is_product:
-        return adjusted(candidates, cells, asked.drops, case.settings.replace_probability)
-    return sampled(candidates, cells, asked.drops)
+        return adjusted(candidates, cells, drops, case.settings.replace_probability)
+    return sampled(candidates, cells, drops)
