@@ -16,7 +16,10 @@ from anchorline.next.explainer import Explainer
 from anchorline.next.result.explanation import Explanation
 from anchorline.next.result.verification import SENTENCES, Outcome, Reason, Verification
 from anchorline.next.spaces.hypercube import Hypercube
+from anchorline.next.spaces.image import Image
+from anchorline.next.spaces.signal import Signal
 from anchorline.next.spaces.table import Table
+from anchorline.next.spaces.text import Text
 from anchorline.next.verify import verify
 from anchorline.next.verify.compare import leaves_of
 from anchorline.result.canonical import canonical_json
@@ -232,6 +235,42 @@ def test_every_kind_of_output_is_verified_from_its_record(model, keywords, setti
     e = Explainer(model, frame, **keywords).explain(frame.iloc[1], **settings)
     answer = verify(e.to_json(), model, frame, seed=2)
     assert answer.outcome is Outcome.HOLDS, str(answer)
+
+
+def brightness(images):
+    return np.asarray(images, dtype=float).mean(axis=tuple(range(1, np.ndim(images)))) / 255
+
+
+def praise(texts):
+    return np.array([0.2 + 0.6 * ("good" in text) - 0.1 * ("but" in text) for text in texts])
+
+
+PICTURE = np.random.default_rng(0).integers(0, 255, (16, 16, 3)).astype(np.uint8)
+LARGE = np.random.default_rng(0).random((80, 90))
+SIGNAL = np.sin(np.arange(60) / 5)
+
+
+@pytest.mark.parametrize(
+    ("model", "space", "instance"),
+    [
+        (praise, Text(), "a good film, but long"),
+        (brightness, Image(segments="grid", n_segments=4), PICTURE),
+        (lambda rows: np.abs(rows).mean(axis=1), Signal(segments=6), SIGNAL),
+    ],
+)
+def test_texts_images_and_signals(model, space, instance):
+    e = Explainer(model, space, threshold=0.3).explain(instance)
+    assert verify(e.to_json(), model, space, seed=1).holds
+    assert verify(e.to_json(), model, space, instance=instance, seed=1).holds
+
+
+def test_an_image_that_is_not_recorded_is_needed():
+    space = Image(segments="grid", n_segments=4)
+    e = Explainer(brightness, space, threshold=0.001).explain(LARGE)
+    answer = verify(e.to_json(), brightness, space)
+    assert (answer.outcome, answer.codes) == (Outcome.CANNOT_TELL, ("instance_needed",))
+    assert verify(e.to_json(), brightness, space, instance=LARGE, seed=1).holds
+    assert verify(e.to_json(), brightness, space, instance=LARGE + 1e-9).codes == ("other_instance",)
 
 
 def test_the_line_about_rows_is_verified_where_it_is_stated():

@@ -36,11 +36,6 @@ class SharedModel:
         self._n_threads = 0
         self.n_calls = 0
 
-    def instead_of(self, ask: Callable[[Any], Any]) -> "SharedModel":
-        """Return this model, which now asks ``ask``."""
-        self._ask = ask
-        return self
-
     def enter(self) -> None:
         """Register one more thread that will query."""
         with self._condition:
@@ -101,8 +96,9 @@ def share_calls(
     explainer: Explainer, explain: Callable[[Explainer, Any], Any], rows: Sequence[Any], width: int
 ) -> list[Any]:
     """Explain rows in up to ``width`` threads that share their model calls; return the answers in order."""
-    shared = SharedModel(explainer.target.ask)
-    sharing_explainer = explainer.asking_through(shared.instead_of)
+    sharing_explainer = explainer.asking_through(SharedModel)
+    shared = sharing_explainer.target.ask
+    assert isinstance(shared, SharedModel)
     results: list[Any] = [None] * len(rows)
     places = deque(range(len(rows)))
     lock = threading.Lock()
