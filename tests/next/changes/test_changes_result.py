@@ -78,8 +78,8 @@ def test_the_details_say_how_surely_it_turns_and_what_was_tried():
             "No allowed change of up to three facts to values in the table changes the model's decision.",
         ),
         ({"k": 1, "fixed": ["debt"]}, "No allowed change of one fact to a value in the table changes the model's"),
-        ({"fixed": ["debt"], "queries": 40}, "No allowed change changes the model's decision, of those tried."),
-        ({"examples": "rows", "k": 1}, "No row of the table changes the model's decision, of those tried."),
+        ({"fixed": ["debt"], "queries": 40}, "None of the allowed changes tried changes the model's decision."),
+        ({"examples": "rows", "k": 1}, "None of the table rows tried changes the model's decision."),
     ],
 )
 def test_goals_and_denials_are_short_sentences(wishes, text):
@@ -130,6 +130,15 @@ def test_long_decimals_are_cut_away_from_the_old_value():
     assert "x 3.162 instead of 5.477 (then" in str(up.changes(30, n=1))  # sqrt(10) is 3.1623
     near = Explainer(lambda rows: rows["y"], frame, task="number", threshold=1e6 + 0.1)
     assert "y 1,000,000.1429 instead of 1,000,000 (then output = 1,000,000.1429)" in str(near.changes(0, n=1))
+
+
+def test_probabilities_near_0_are_not_printed_as_0():
+    def sure(rows):
+        share = np.where(rows["debt"] < 5000, 0.0013, 0.9)
+        return np.column_stack([1 - share, share])
+
+    found = Explainer(sure, FRAME, classes=["no", "yes"]).changes(ROW, n=1)
+    assert str(found).endswith("(then P(yes) = 0.001).")
 
 
 def test_smaller_changes_are_denied_where_that_is_proven():

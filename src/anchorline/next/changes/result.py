@@ -280,10 +280,10 @@ def _lines(changes: Changes, escape: Escape) -> list[str]:
     if not options:
         most = changes.settings["k"] or len(changes.columns)
         if changes.are_rows:
-            return [f"No row of the table {turned[1]}, of those tried."]
+            return [f"None of the {'allowed ' * _is_restricted(changes)}table rows tried {turned[1]}."]
         if changes.n_proved >= min(most, changes.n_attributes):
             return [f"{_no_change(changes)} of {_up_to(changes, most)}{_to_values(changes, most)} {turned[1]}."]
-        return [f"{_no_change(changes)} {turned[1]}, of those tried."]
+        return [f"None of the {'allowed ' * _is_restricted(changes)}changes tried {turned[1]}."]
     if len(options) == 1:
         count = _counted(len(options[0].moves), "changes")
         lines = [f"{turned[0]} with {count}: {_option_text(changes, options[0], escape)}."]
@@ -301,8 +301,12 @@ def _lines(changes: Changes, escape: Escape) -> list[str]:
 
 def _no_change(changes: Changes) -> str:
     """Return the beginning of a denial; it is about allowed changes only if the user has forbidden others."""
-    is_free = not any(changes.settings[name] for name in ("fixed", "allowed", "direction"))
-    return "No change" if is_free and changes.settings["toward"] is None else "No allowed change"
+    return "No allowed change" if _is_restricted(changes) else "No change"
+
+
+def _is_restricted(changes: Changes) -> bool:
+    settings = changes.settings
+    return any(settings[name] for name in ("fixed", "allowed", "direction")) or settings["toward"] is not None
 
 
 def _to_values(changes: Changes, n: int) -> str:
@@ -360,22 +364,24 @@ def _option_text(changes: Changes, option: Counterfactual, escape: Escape) -> st
 def _moves_text(changes: Changes, moves: Sequence[Move], escape: Escape) -> str:
     """Return all changes: ``debt 6,480 instead of 9,000 and age 41 instead of 40``, or ``without "a" and "b"``."""
     if changes.space["kind"] in ("table", "hypercube"):
-        return " and ".join(_move_text(changes, move, escape) for move in moves)
+        return _joined([text for move in moves for text in _move_texts(changes, move, escape)])
     mark = '"' if changes.space["kind"] == "text" else ""
-    *first, last = [f"{mark}{escape(str(move.before))}{mark}" for move in moves]
-    return f"without {', '.join(first)} and {last}" if first else f"without {last}"
+    return f"without {_joined([f'{mark}{escape(str(move.before))}{mark}' for move in moves])}"
 
 
-def _move_text(changes: Changes, move: Move, escape: Escape) -> str:
-    """Return one attribute's change: ``debt 6,480 instead of 9,000``."""
+def _joined(texts: Sequence[str]) -> str:
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _move_texts(changes: Changes, move: Move, escape: Escape) -> list[str]:
+    """Return the changes of one attribute's columns: ``debt 6,480 instead of 9,000``."""
     if changes.space["kind"] == "hypercube":  # signs, or statements of their own
         if isinstance(move.after, str):
-            return f"{escape(move.after)} instead of {escape(str(move.before))}"
-        return f"{escape(move.attribute)} = {move.after:+d} instead of {move.before:+d}"
+            return [f"{escape(move.after)} instead of {escape(str(move.before))}"]
+        return [f"{escape(move.attribute)} = {move.after:+d} instead of {move.before:+d}"]
     ends = [(name, *_ends_text(changes, before, after, name)) for name, before, after in _moved(move)]
-    return " and ".join(
-        f"{escape(name)} {escape(after)} instead of {escape(before)}" for name, before, after in ends
-    )
+    return [f"{escape(name)} {escape(after)} instead of {escape(before)}" for name, before, after in ends]
 
 
 def _ends_text(changes: Changes, before: Any, after: Any, name: str) -> tuple[str, str]:
@@ -509,7 +515,9 @@ def _answer(changes: Changes, output: float) -> str:
     """Return an output with two decimals if it is a probability, and more if these would hide that it turned."""
     if not changes.output.is_probability:
         return exact_number(_cut(output, changes.prediction or 0.0))
-    limit, text = changes.goal["wanted"] if changes.goal["kind"] in _LIMITS else 0.5, f"{output:.2f}"
+    limit = changes.goal["wanted"] if changes.goal["kind"] in _LIMITS else 0.5
+    texts = [f"{output:.{digits}f}" for digits in (2, 3, 4)]
+    text = next((text for text in texts if 0 < float(text) < 1), texts[0 if output in (0, 1) else -1])
     is_shown = (float(text) > limit) == (output > limit) and (float(text) < limit) == (output < limit)
     return text if is_shown else exact_number(_cut(output, limit))
 
