@@ -85,6 +85,8 @@ _links.link(
         "next.plot": "anchorline.next.render.pictures:plot_explanation",
         "next.plot_frontier": "anchorline.next.render.pictures:plot_frontier",
         "next.text": "anchorline.next.render.text:text_of",
+        "next.to_shap": "anchorline.next.compat.shap:to_shap",
+        "next.to_shap_many": "anchorline.next.compat.shap:many_to_shap",
         "parquet.ids": "anchorline.batch.parquet:read_ids",
         "parquet.read": "anchorline.batch.parquet:read_parquet",
         "parquet.write": "anchorline.batch.parquet:write_parquet",

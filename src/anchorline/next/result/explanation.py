@@ -128,7 +128,7 @@ class Proof:
 
     ``status`` is "proven" (no sum of as many facts fits better by more than 1% of the variance of the drops),
     "limit" (the search stopped) or "numerical". ``objective`` and ``lower_bound`` are mean squared errors on the
-    search's moments; ``variance`` that of the drops. ``n_candidates`` facts were considered.
+    search's moments; ``variance`` that of the drops. ``n_candidates`` facts were offered: those related to the output.
     """
 
     status: str
@@ -276,6 +276,10 @@ class Explanation:
         }
         kinds = {"fact": "text", "column": "text", "contribution": "number", "effect": "number"}
         return frame_in(backend, columns, kinds)
+
+    def to_shap(self) -> Any:
+        """Return a `shap.Explanation`, for SHAP's own plots; its values are the contributions."""
+        return call("next.to_shap", self)
 
     def to_json(self) -> str:
         """Return sealed JSON with sorted keys, of figures and codes; floats round-trip exactly."""

@@ -254,6 +254,13 @@ class Explanations(Sequence["Explanation | Failure"]):
         """Read a file written by `to_parquet` or ``anchorline batch``; raise `FormatError` for any other."""
         return cls.from_records(call("next.parquet.read", path), call("next.parquet.ids", path))
 
+    def to_shap(self, *, common_base: bool = False) -> Any:
+        """Return the rows that have an explanation as one `shap.Explanation`, for SHAP's own plots.
+
+        ``common_base=True`` gives all rows one base value, as SHAP's decision and force plots require.
+        """
+        return call("next.to_shap_many", self, common_base=common_base)
+
     def summary(self) -> Summary:
         """Summarize which attributes matter, how often, with which sign and size, and the least explained rows.
 

@@ -1,0 +1,12 @@
+"""Familiar interfaces: LIME's calls on top of anchorline, and explanations that SHAP's plots can draw.
+
+>>> from anchorline.next.compat import LimeTabularExplainer, to_shap
+"""
+
+from anchorline.next.compat.lime_explanation import LimeExplanation
+from anchorline.next.compat.lime_image import LimeImageExplainer
+from anchorline.next.compat.lime_tabular import LimeTabularExplainer
+from anchorline.next.compat.lime_text import LimeTextExplainer
+from anchorline.next.compat.shap import to_shap
+
+__all__ = ["LimeExplanation", "LimeImageExplainer", "LimeTabularExplainer", "LimeTextExplainer", "to_shap"]

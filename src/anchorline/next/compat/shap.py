@@ -1,0 +1,213 @@
+"""Explanations as `shap.Explanation` objects, which SHAP's own plots can draw."""
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from anchorline.errors import MissingDependencyError, ParameterError
+from anchorline.next.result.explanation import Explanation
+from anchorline.next.result.explanations import Explanations, Failure
+
+_MAX_LISTED = 10  # failed rows in an error message
+_BASE = "(base)"
+_LARGEST_PLAIN = 1e12  # SHAP writes all digits of a number, so larger numbers are passed as texts
+_HAIR_SPACE = "\u200a"
+
+
+def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *, common_base: bool = False) -> Any:
+    r"""Return one explanation as a `shap.Explanation` of shape (d,), or several as one of shape (n, d).
+
+    ``values`` are the contributions, at the columns that the facts are about, and ``base_values`` is the base, so
+    that ``base_values + values.sum(-1)`` is the prediction. They are the Shapley values of the sum under the law:
+    :math:`v_j b_j` for fact j, and :math:`E[\text{sum}]` as the base. Columns without a fact have the value 0.
+
+    ``data`` holds the row's values: floats, or texts for categories and dates. ``display_data`` holds them as
+    SHAP's plots print them, such as "41 = age": a float if SHAP writes it correctly, otherwise a text. A text that
+    ends in 0 is followed by a hair space, because SHAP's bar plot removes zeros from the end of texts. Texts,
+    images and signals have words and regions as features, without values.
+
+    Parameters
+    ----------
+    explanations
+        One explanation, or several that explain the same output in the same space.
+    common_base
+        Whether several rows get one base value, as ``shap.plots.decision`` and ``force`` require: the mean of the
+        bases. The feature "(base)" then holds how far the row's own base is from that mean, so that the sums stay
+        the same.
+
+    Returns
+    -------
+    shap.Explanation
+        An object for ``shap.plots.waterfall``, ``bar`` and, with several rows, ``beeswarm``. The rows of an
+        `Explanations` object have their positions as ``instance_names``.
+
+    Examples
+    --------
+    >>> from anchorline.next.explainer import Explainer
+    >>> from anchorline.next.spaces.hypercube import Hypercube
+    >>> explainer = Explainer(lambda z: z[:, 0] / 2 + z[:, 1] / 8, Hypercube(["paid", "late"]), output="score")
+    >>> s = to_shap(explainer.explain([1, -1], sigma=0))
+    >>> s.values.round(3).tolist(), round(float(s.base_values), 9), s.display_data.tolist(), s.feature_names
+    ([0.5, -0.125], 0.0, ['+1', '-1'], ['paid', 'late'])
+    """
+    shap = _import_shap()
+    is_single = isinstance(explanations, Explanation)
+    checked = [explanations] if isinstance(explanations, Explanation) else _check(explanations)
+    names = list(dict.fromkeys(name for explanation in checked for name in explanation.space["names"]))
+    values, bases = _contributions(checked, names), np.array([explanation.base for explanation in checked])
+    own = None if checked[0].space["kind"] not in ("table", "hypercube") else [[*e.instance] for e in checked]
+    if common_base and not is_single:
+        names.append(_BASE)
+        values = np.column_stack([values, bases - bases.mean()])
+        own = own and [[*row, base] for row, base in zip(own, bases.tolist(), strict=True)]
+        bases = np.full(len(bases), bases.mean())
+    is_signed = checked[0].space["kind"] == "hypercube"
+    data, display = (None, None) if own is None else _data(own, is_single=is_single, is_signed=is_signed)
+    converted = shap.Explanation(
+        values=values[0] if is_single else values,
+        base_values=float(bases[0]) if is_single else bases,
+        data=data,
+        display_data=display,
+        feature_names=names,
+        instance_names=_positions(explanations),
+    )
+    # SHAP's constructor reads a single name as the name of a column, and for several rows as a list of names.
+    if is_single:
+        converted.output_names = checked[0].output.name
+    return converted
+
+
+def many_to_shap(many: Explanations, *, common_base: bool = False) -> Any:
+    """Return the rows that have an explanation as one `shap.Explanation`; see `to_shap`."""
+    if len(many) and not len(many.explained):
+        raise ParameterError(
+            f"None of the {len(many)} rows has an explanation, but at least one is needed. {many.failures[0]}"
+        )
+    return to_shap(many.explained, common_base=common_base)
+
+
+def _contributions(explanations: list[Explanation], names: list[str]) -> np.ndarray:
+    """Return the contributions at the columns that the facts are about, (n, d)."""
+    places, values = {name: j for j, name in enumerate(names)}, np.zeros((len(explanations), len(names)))
+    for row, explanation in zip(values, explanations, strict=True):
+        for fact, contribution in zip(explanation.facts, explanation.contributions.tolist(), strict=True):
+            row[places[fact.column]] += contribution
+    return values
+
+
+def _positions(explanations: Any) -> list[str] | None:
+    """Return the positions of the rows in the batch as texts, which SHAP accepts as names of rows."""
+    if not isinstance(explanations, Explanations):
+        return None
+    return [str(record["row"]) for record in explanations.records]
+
+
+def _import_shap() -> Any:
+    try:
+        with warnings.catch_warnings():
+            # SHAP's colors use functions that newer versions of matplotlib deprecate, which users cannot change.
+            warnings.simplefilter("ignore", PendingDeprecationWarning)
+            import shap  # noqa: PLC0415  optional, and slow to import
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "shap":
+            raise
+        raise MissingDependencyError.for_package("shap", "peers") from error
+    return shap
+
+
+def _check(explanations: Any) -> list[Explanation]:
+    """Return the explanations as a list, or raise an error unless all explain one output in one space."""
+    items = list(explanations) if isinstance(explanations, Iterable) else []
+    failures = [item for item in items if isinstance(item, Failure)]
+    if failures:
+        rows = ", ".join(str(failure.row) for failure in failures[:_MAX_LISTED])
+        rows += ", ..." * (len(failures) > _MAX_LISTED)
+        raise ParameterError(
+            f"{len(failures)} of {len(items)} rows have no explanation (rows {rows}). {failures[0]} "
+            "Type to_shap(many.explained) to leave them out."
+        )
+    if not items or not all(isinstance(item, Explanation) for item in items):
+        raise ParameterError(
+            f"explanations is a {type(explanations).__name__}, but it must be an Explanation, or a list of at "
+            "least one Explanation."
+        )
+    first = items[0]
+    for other in items[1:]:
+        if _explained(other) != _explained(first):
+            raise ParameterError(
+                f"The explanations are of the outputs {first.output.name!r} and {other.output.name!r}, or of "
+                "different tables, but all must explain one output of one table. Choose a class: "
+                f"Explainer(model, table, output={first.output.name!r})."
+            )
+        if other.output.kind == "label" and other.output.decision != first.output.decision:
+            raise ParameterError(
+                f"The explanations are of the labels {first.output.decision!r} and {other.output.decision!r}, but "
+                "all must be of one label. Explain a class's probability: Explainer(model, table, output=...)."
+            )
+    return items
+
+
+def _explained(explanation: Explanation) -> tuple[Any, ...]:
+    """Return what must be the same for explanations to be compared; a label is its own output."""
+    output, fingerprint = explanation.output, explanation.space["fingerprint"]
+    name = None if output.kind == "label" else output.name
+    return fingerprint, output.kind, name, output.scale, output.is_probability
+
+
+def _data(rows: list[list[Any]], *, is_single: bool, is_signed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of rows, and the values to display; with several rows, one type per column.
+
+    A column that holds a text is a column of texts, because SHAP cannot sort texts together with numbers.
+    """
+    data, display = [], []
+    for column in zip(*rows, strict=True):
+        texts = [_text(value, is_signed=is_signed) for value in column]
+        values = [_value(value) for value in column]
+        has_text = any(isinstance(value, str) for value in values)
+        are_numbers = any(_is_number(value) for value in column) and not (has_text or is_signed)
+        data.append(texts if has_text else values)
+        if is_single and are_numbers:
+            display.append([_short(value, text) for value, text in zip(values, texts, strict=True)])
+        else:
+            display.append(values if are_numbers else [_protected(text) for text in texts])
+    shown = np.array(display, dtype=object).T
+    array = np.array(data, dtype=object).T
+    if not any(isinstance(value, str) for value in array.flat):
+        array = array.astype(np.float64)
+    return (array[0], shown[0]) if is_single else (array, shown)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _value(value: Any) -> Any:
+    """Return a value of the instance as a float, NaN for a missing one, or a text."""
+    return np.nan if value is None else _short_date(value) if isinstance(value, str) else float(value)
+
+
+def _text(value: Any, *, is_signed: bool = False) -> str:
+    """Return a value of the instance as text."""
+    if value is None:
+        return "missing"
+    if is_signed and isinstance(value, int):
+        return f"{value:+d}"
+    return f"{value:g}" if _is_number(value) else _short_date(str(value))
+
+
+def _short_date(text: str) -> str:
+    """Return a recorded date without a time of day at midnight; return other texts unchanged."""
+    return text.removesuffix("T00:00:00.000000")
+
+
+def _short(value: float, text: str) -> Any:
+    """Return the number if SHAP's three decimals are at least as exact as its text, otherwise the text."""
+    is_exact = abs(float(f"{value:.3f}") - value) <= abs(float(text) - value)
+    return value if abs(value) < _LARGEST_PLAIN and is_exact else _protected(text)
+
+
+def _protected(text: str) -> str:
+    """Return a text that SHAP's bar plot, which removes zeros from the end of every text, leaves whole."""
+    return text + _HAIR_SPACE if text.endswith("0") else text
