@@ -410,7 +410,7 @@ Copies typically differ from this probability by 0.20; their average is 0.610. T
 and explains R2 = 0.63 of the squared differences (limits 0.60 to 0.66; 2,000 copies).
 All limits hold together with 95% confidence.
 214 of 1,000 table rows have these facts; 212 of them get this decision.
-Proven for the copies of the search: among 412 candidates, no sum of as many facts fits better by more than 1% of \
+Proven for the copies of the search: among 412 that are related to the output, no sum of as many facts fits better by more than 1% of \
 the variance.
   As good within 1%: 0.62 start, +0.20 income < 39,000, +0.15 debt >= 7,000.
 Copies shown to the model: 2,000 to find the facts, 3,000 to measure them; 5,001 answers with the case itself.
@@ -442,8 +442,8 @@ def test_details_say_how_we_know():
         ),
         (
             {"proof": Proof("limit", 0.01, 0.005, 0.03, 412, 9)},
-            "Not proven, because the search reached its limit: among 412 candidates, a sum of as many facts may "
-            "fit better by at most 17% of the variance.",
+            "Not proven, because the search reached its limit: among 412 that are related to the output, a sum of "
+            "as many facts may fit better by at most 17% of the variance.",
         ),
         (
             {"proof": Proof("numerical", 0.01, 0.005, 0.03, 412, 9)},
@@ -460,7 +460,7 @@ def test_details_say_how_we_know():
             {"queries": Queries(64, 0, 65, False, "listed")},
             "the model: all 64 to find the facts; 65 answers",
         ),
-        ({"facts": (), "contributions": [], "holds": None}, "No facts are stated: among 412 candidates, none"),
+        ({"facts": (), "contributions": [], "holds": None}, "No facts are stated: none explains 1%"),
         ({"space": TABLE | {"neighbors": "realistic"}}, "replaced by those of one row of the table that is like"),
         ({"space": TABLE | {"reference": True}}, "by those of random rows of the reference."),
         ({"space": TEXT}, "Each word is absent with probability 0.27, independently of the others (sigma 1)."),

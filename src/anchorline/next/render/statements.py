@@ -566,10 +566,10 @@ def _table_rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
 def _proof(explanation: Explanation, words: Words) -> Statement:
     """Return what is proven about the choice of facts: a claim about the moments of the search only."""
     proof, source = explanation.proof, explanation.queries.source
-    among = f"among {proof.n_candidates:,} candidates"
+    among = f"among {proof.n_candidates:,} that are related to the output"
     where = {"leaves": "for the model's trees", "listed": "for all possible copies"}
     if not explanation.facts:
-        text = f"No {words.facts} are stated: {among}, none explains 1% of the differences and more than chance."
+        text = f"No {words.facts} are stated: none explains 1% of the differences and more than chance."
     elif proof.status == "proven":
         text = (
             f"Proven {where.get(source, 'for the copies of the search')}: {among}, no sum of as many "

@@ -128,7 +128,8 @@ class Proof:
 
     ``status`` is "proven" (no sum of as many facts fits better by more than 1% of the variance of the drops),
     "limit" (the search stopped) or "numerical". ``objective`` and ``lower_bound`` are mean squared errors on the
-    search's moments; ``variance`` that of the drops. ``n_candidates`` facts were offered: those related to the output.
+    search's moments; ``variance`` that of the drops. ``n_candidates`` facts were offered: all that are related to
+    the output.
     """
 
     status: str

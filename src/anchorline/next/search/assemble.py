@@ -9,7 +9,7 @@ import numpy as np
 from anchorline._version import __version__
 from anchorline.next.facts import Fact
 from anchorline.next.guarantees.measuring import Measurement
-from anchorline.next.optimize.choose import alternatives, frontier
+from anchorline.next.optimize.choose import alternatives, evident, frontier
 from anchorline.next.optimize.moments import Moments
 from anchorline.next.optimize.sums import Limits, Solution, Status
 from anchorline.next.result.explanation import Alternative, Explanation, Output, Proof, Queries, Rows
@@ -107,7 +107,7 @@ def _proof(search: Search) -> Proof:
         solution.objective,
         solution.lower_bound,
         moments.variance,
-        moments.candidates.n_facts,
+        int(np.count_nonzero(evident(moments))),
         solution.n_nodes,
     )
 
