@@ -273,6 +273,21 @@ def test_an_image_that_is_not_recorded_is_needed():
     assert verify(e.to_json(), brightness, space, instance=LARGE + 1e-9).codes == ("other_instance",)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"neighbors": "realistic"},
+        {"groups": {"person": ["age", "income"]}, "cuts": {"age": [30]}},
+        {"reference": CODED.iloc[:50], "fixed": ["town"]},
+        {"categorical": {"town": {0: "Lens", 1: "Arras", 2: "Douai"}}},
+    ],
+)
+def test_every_option_of_a_table(options):
+    e = Explainer(CLASSIFIER, Table(CODED, **options)).explain(CODED.iloc[7])
+    assert verify(e.to_json(), CLASSIFIER, Table(CODED, **options), seed=1).holds
+    assert verify(e.to_json(), CLASSIFIER, CODED).codes == ("other_space",)
+
+
 def test_the_line_about_rows_is_verified_where_it_is_stated():
     explainer = Explainer(CLASSIFIER, CODED)
     explainer.check()
