@@ -215,8 +215,10 @@ class Explainer:
         The model's decision becomes class -1 with one change: a = -1 instead of +1.
         """
         settings = ChangeSettings.from_keywords(target=target, n=n, **keywords)
-        predictor = self.predictor(settings.queries)
-        return find_changes(self.space, predictor, instance, settings, self.readable_trees.of(self.target), check)
+        predictor, trees = self.predictor(settings.queries), self.readable_trees.of(self.target)
+        found = find_changes(self.space, predictor, instance, settings, trees, check)
+        self.warn()
+        return found
 
     def predictor(self, limit: float = math.inf) -> Predictor:
         """Return the model with a limit of answers; nothing is asked yet."""

@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from anchorline.errors import ParameterError
+from anchorline.errors import ParameterError, SetupWarning
 from anchorline.next.changes.result import Changes
 from anchorline.next.changes.search import _without_copies
 from anchorline.next.changes.verify import verify_changes
@@ -565,3 +565,11 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_the_same_changes():
     shuffled = FRAME.sample(frac=1, random_state=3)
     row = FRAME.iloc[DECLINED].to_dict()
     assert explainer.changes(row).to_json() == Explainer(rough, shuffled, task="label").changes(row).to_json()
+
+
+def test_a_setup_that_misleads_is_warned_about_once():
+    frame = FRAME.assign(income=FRAME["income"].astype(int).astype(str))  # numbers as texts
+    explainer = Explainer(lambda rows: np.where(rows["age"] > 40, "yes", "no"), frame, task="label")
+    with pytest.warns(SetupWarning, match="income"):
+        explainer.changes(0)
+    explainer.changes(1)  # warnings are errors
