@@ -1,1 +1,4 @@
-"""Release 0.2, built beside 0.1; it moves to its final place when it is complete."""
+"""The search for sums: moments, the exact solver, and which facts are stated; numbers only, no model and no table.
+
+May import: errors, facts.
+"""

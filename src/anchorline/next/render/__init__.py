@@ -1,1 +1,4 @@
-"""Release 0.2, built beside 0.1; it moves to its final place when it is complete."""
+"""What people see: every sentence about an explanation in one file, and text, page and pictures made from it.
+
+May import: errors, facts, result, spaces.
+"""

@@ -1,1 +1,4 @@
-"""Release 0.2, built beside 0.1; it moves to its final place when it is complete."""
+"""Results: explanations, frontiers and collections as passive figures, and their JSON.
+
+May import: errors, facts.
+"""

@@ -1,1 +1,5 @@
-"""Release 0.2, built beside 0.1; it moves to its final place when it is complete."""
+"""From an instance to figures: where moments come from, which facts are chosen, and what is measured.
+
+Spaces, models and the solver meet here. May import: facts, guarantees, laws, model, optimize, result, settings,
+spaces.
+"""

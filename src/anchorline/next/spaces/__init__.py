@@ -1,1 +1,4 @@
-"""Release 0.2, built beside 0.1; it moves to its final place when it is complete."""
+"""What an instance is, and what its neighbors are: tables, texts, images, signals and the hypercube.
+
+May import: errors, facts, laws.
+"""
