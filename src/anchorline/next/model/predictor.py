@@ -326,7 +326,7 @@ def _as_numbers_or_labels(answer: Any, n_rows: int, task: str | None) -> np.ndar
     if answer is None:
         raise failures.no_answer(n_rows)
     try:
-        array = np.asarray(answer)
+        array = np.array(answer)  # a copy, because a model may answer in one buffer
     except Exception as error:
         raise PredictorOutputError(f"The predictor's answer cannot be read as an array: {error}") from error
     if array.shape == (n_rows, 1):
