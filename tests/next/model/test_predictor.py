@@ -223,9 +223,9 @@ def test_the_ambiguity_goes_away_when_told():
 
 @pytest.mark.parametrize("keywords", [{"threshold": 0.5}, {"output_range": (0, 1)}])
 def test_labels_have_neither_threshold_nor_range(keywords):
+    explainer = Explainer(lambda z: np.full(len(z), "a"), Hypercube(), **keywords)
     with pytest.raises(ParameterError, match="labels, which have no threshold and no output_range"):
-        explained_labels = Explainer(lambda z: np.full(len(z), "a"), Hypercube(), **keywords)
-        explained_labels.explain([1, 1, 1])
+        explainer.explain([1, 1, 1])
 
 
 @pytest.mark.parametrize("task", ["labels", "", 1, "regression"])
@@ -379,4 +379,4 @@ def test_a_buffer_is_read_before_it_is_overwritten():
         return buffer[: len(z)]
 
     answers = Explainer(frugal, Table(rows)).table_answers()
-    np.testing.assert_array_equal(answers.scores.values, 0.5 * rows[:, 0])
+    np.testing.assert_array_equal(np.sort(answers.scores.values), np.sort(0.5 * rows[:, 0]))

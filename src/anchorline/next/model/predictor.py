@@ -65,7 +65,8 @@ class Questions:
             raise failures.not_callable(target.ask)
         self.target, self.limit, self.n_answers = target, limit, 0
         self._asks_predict = target.rule is not None and "method" in target.rule
-        self._rule = rule
+        answers_name_classes = target.rule is not None and not self._asks_predict  # by a threshold of the model
+        self._rule = None if answers_name_classes else rule
         self.asks_twice = self._asks_predict and rule is None
         self.n_columns: int | None = None
         self.is_known = False  # the kind of answers, after the first one
