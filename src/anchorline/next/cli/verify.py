@@ -26,6 +26,7 @@ _CODES = {  # the worst outcome comes first
 
 _FRESH_QUERIES = 10_000  # 5,000 to 40,000, and most often few
 
+_INSTANCE = "verify(explanation, model, space, instance=image)"
 SUMMARY = "Check an explanation, or a list of changes, that somebody else made."
 EXAMPLES = """\
 anchorline explain model.skops --data train.csv --target approved --row 17 --out why.json
@@ -70,7 +71,7 @@ def verify(
         for line, text in texts.items():
             verification = check(text, progress.wrap_model(loaded), space, instance=instance)
             outcomes.append(verification.outcome)
-            message = one_line(str(verification))
+            message = one_line(str(verification)).replace(_INSTANCE, "--image FILE")
             print_result(f"Line {line}. {message}" if len(texts) > 1 else message)
     return next(code for outcome, code in _CODES.items() if outcome in outcomes)
 
