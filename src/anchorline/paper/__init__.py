@@ -7,15 +7,13 @@ judge each other in the tests.
 
 May import: errors, guarantees.
 
-| in the paper | here |
-|---|---|
-| neighborhood :math:`\mathcal D_{x,\sigma}`, relevance's event | `Neighborhood`, `cancelling_event` |
-| (P4) on a sample; the exact solver | `Evidence`, `Problem`, `solve`, `solve_exact` |
-| (MIP), and the convex relaxation | `solve_with_scip`, `solve_with_gurobi`, `solve_relaxation` |
-| Algorithm 1 and its projection | `solve_iht`, `project_sparse_sum` |
-| Assumption 1 (RSC/RSS), the trajectory lemmas | `check_regularity`, `follow_trajectory` |
-| the Boolean encoding of tables | `Binarizer` |
-| lemmas and theorems | `relevance_factor`, `required_samples`, `iht_iterations`, ... |
+- The neighborhood :math:`\mathcal D_{x,\sigma}`, relevance's event and both errors: `Neighborhood`, `measure`.
+- (P4) on a sample and its exact solver: `Evidence`, `Problem`, `solve`, `solve_exact`.
+- (MIP) and the convex relaxation: `solve_with_scip`, `solve_with_gurobi`, `solve_relaxation`.
+- Algorithm 1 and its projection: `solve_iht`, `project_sparse_sum`.
+- Assumption 1 (RSC/RSS) and the trajectory lemmas: `check_regularity`, `follow_trajectory`.
+- Lemmas and theorems: `relevance_factor`, `required_samples`, `iht_iterations` and others.
+- The Boolean encoding of tables: `Binarizer`.
 
 >>> from anchorline import paper
 >>> e = paper.explain(lambda z: 0.5 * z[:, 0] + 0.25 * z[:, 2], [1, -1, -1], k=2)
@@ -29,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anchorline.paper.binarizer import Binarizer
     from anchorline.paper.exact import solve_exact
-    from anchorline.paper.explanation import SOLVERS, Explanation, explain, measure, solve
+    from anchorline.paper.explanation import SOLVERS, LinearExplanation, explain, measure, solve
     from anchorline.paper.gurobi import solve_with_gurobi
     from anchorline.paper.iht import project_sparse_sum, solve_iht
     from anchorline.paper.neighborhood import Event, Neighborhood, Sample, cancelling_event, flip_probability
@@ -63,7 +61,7 @@ _ON_FIRST_USE = {
     "exact": ("solve_exact",),
     "explanation": (
         "SOLVERS",
-        "Explanation",
+        "LinearExplanation",
         "explain",
         "measure",
         "solve",
@@ -123,9 +121,9 @@ __all__ = [
     "Binarizer",
     "Event",
     "Evidence",
-    "Explanation",
     "IhtConstants",
     "Limits",
+    "LinearExplanation",
     "Neighborhood",
     "Problem",
     "Regularity",

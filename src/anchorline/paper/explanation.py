@@ -59,7 +59,7 @@ def solve(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Explanation:
+class LinearExplanation:
     r"""A vector w with :math:`w \cdot x = f(x)`, and what is proved, measured and bounded about it.
 
     ``w`` (d + 1,) has the constant first, so that ``w[j + 1]`` is the weight of ``x[j]``. Three claims stay apart:
@@ -108,7 +108,7 @@ class Explanation:
         """
         return relevance_factor(self.sigma, int(np.count_nonzero(self.w[1:]))) * self.fidelity_error.high
 
-    def require_optimal(self) -> "Explanation":
+    def require_optimal(self) -> "LinearExplanation":
         """Return self if it is proved optimal, otherwise raise `NotOptimalError`."""
         if self.status is not Status.OPTIMAL:
             raise NotOptimalError(f"{self.status.value} (gap {self.gap:.3g})")
@@ -124,7 +124,7 @@ def explain(
     solver: str = "exact",
     seed: int = 0,
     time_limit: float | None = None,
-) -> Explanation:
+) -> LinearExplanation:
     r"""Solve (P4) for one instance: the anchored linear function of at most k terms that fits a sample best.
 
     .. math:: \min_w\ \tfrac1m \sum_i \tfrac14 (w \cdot z_i - f(z_i))^2 \quad\text{s.t.}\quad
@@ -166,7 +166,7 @@ def explain(
     fidelity, relevance, probability = measure(around, solution.contributions, n)
     w = np.append(solution.intercept, solution.contributions * around.x) + 0.0  # without negative zeros
     w.setflags(write=False)
-    return Explanation(
+    return LinearExplanation(
         w=w,
         prediction=around.prediction,
         k=k,
