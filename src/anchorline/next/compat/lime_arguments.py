@@ -20,27 +20,27 @@ _SELECTIONS = ("auto", "none", "forward_selection", "lasso_path", "highest_weigh
 _CALLER = 4  # the stack level of the caller of a method that checks its keywords, seen from a function here
 _CLOSE = "neighbors are drawn close to the row, and all of them have the same weight"
 _BEST = "the best sum of at most num_features facts is found"
-# Keywords of steps that anchorline does not have: LIME's defaults, and what anchorline does instead.
-_INSTEAD: dict[str, tuple[tuple[Any, ...], str]] = {
-    "kernel_width": ((None, 25, 0.25), _CLOSE),
-    "kernel": ((None,), _CLOSE),
-    "distance_metric": (("euclidean", "cosine"), _CLOSE),
-    "sample_around_instance": ((False,), "a neighbor keeps about half of the row's own values"),
-    "sampling_method": (("gaussian",), "the values of neighbors come from training rows"),
-    "model_regressor": ((None,), _BEST),
-    "feature_selection": (("auto",), _BEST),
-    "verbose": ((False,), "nothing is printed; type print(result)"),
+_INSTEAD = {  # of keywords for steps that anchorline does not have
+    "kernel_width": _CLOSE,
+    "kernel": _CLOSE,
+    "distance_metric": _CLOSE,
+    "sample_around_instance": "every neighbor keeps about half of the row's own values",
+    "sampling_method": "the values of neighbors come from training rows",
+    "model_regressor": _BEST,
+    "feature_selection": _BEST,
+    "verbose": "nothing is printed; type print(result)",
 }
 
 
-def warn_without_effect(**given: Any) -> None:
-    """Warn of every keyword that is not one of its defaults; the warning points to the user's call."""
-    for name, value in given.items():
-        defaults, instead = _INSTEAD[name]
+def warn_without_effect(**given: tuple[Any, Any]) -> None:
+    """Warn of every keyword whose value is not LIME's default; the warning points to the user's call."""
+    for name, (value, default) in given.items():
         if name == "feature_selection" and value not in _SELECTIONS:
             raise ParameterError(f"{name} is {value!r}, but it must be one of {', '.join(_SELECTIONS)}.")
-        if not any(value is each or (type(value) is type(each) and value == each) for each in defaults):
-            warnings.warn(f"{name} has no effect in anchorline: {instead}.", UserWarning, stacklevel=_CALLER)
+        if value is not default and not (isinstance(value, type(default)) and value == default):
+            warnings.warn(
+                f"{name} has no effect in anchorline: {_INSTEAD[name]}.", UserWarning, stacklevel=_CALLER
+            )
 
 
 def as_list(given: Any, what: str, example: str) -> list[Any]:

@@ -89,7 +89,10 @@ class LimeImageExplainer:
         random_state: Any = None,
     ) -> None:
         warn_without_effect(
-            kernel_width=kernel_width, kernel=kernel, verbose=verbose, feature_selection=feature_selection
+            kernel_width=(kernel_width, 0.25),
+            kernel=(kernel, None),
+            verbose=(verbose, False),
+            feature_selection=(feature_selection, "auto"),
         )
         self.seed = seed_from(random_state)
 
@@ -117,7 +120,7 @@ class LimeImageExplainer:
         by default. The model is asked about ``num_samples`` images at most, per label, in batches of at most 64
         MiB, so that ``batch_size`` has no effect; neither have ``distance_metric`` and ``model_regressor``.
         """
-        warn_without_effect(distance_metric=distance_metric, model_regressor=model_regressor)
+        warn_without_effect(distance_metric=(distance_metric, "cosine"), model_regressor=(model_regressor, None))
         pixels = np.asarray(image)
         pixels = np.stack([pixels] * 3, axis=-1) if pixels.ndim == 2 else pixels
         seed = self.seed % 1000 if random_seed is None else random_seed

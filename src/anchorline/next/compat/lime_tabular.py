@@ -108,11 +108,11 @@ class LimeTabularExplainer:
         training_data_stats: Mapping[str, Any] | None = None,
     ) -> None:
         warn_without_effect(
-            kernel_width=kernel_width,
-            kernel=kernel,
-            verbose=verbose,
-            feature_selection=feature_selection,
-            sample_around_instance=sample_around_instance,
+            kernel_width=(kernel_width, None),
+            kernel=(kernel, None),
+            verbose=(verbose, False),
+            feature_selection=(feature_selection, "auto"),
+            sample_around_instance=(sample_around_instance, False),
         )
         self._sparse = type(training_data) if is_sparse(training_data) else None
         rows = dense(training_data, ParameterError)
@@ -181,7 +181,9 @@ class LimeTabularExplainer:
         ([0, 2], 8.0)
         """
         warn_without_effect(
-            distance_metric=distance_metric, model_regressor=model_regressor, sampling_method=sampling_method
+            distance_metric=(distance_metric, "euclidean"),
+            model_regressor=(model_regressor, None),
+            sampling_method=(sampling_method, "gaussian"),
         )
         settings = settings_from(num_features, num_samples, self.seed)
         row = self._one_row(data_row)

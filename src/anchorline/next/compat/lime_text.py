@@ -85,7 +85,10 @@ class LimeTextExplainer:
         char_level: bool = False,
     ) -> None:
         warn_without_effect(
-            kernel_width=kernel_width, kernel=kernel, verbose=verbose, feature_selection=feature_selection
+            kernel_width=(kernel_width, 25),
+            kernel=(kernel, None),
+            verbose=(verbose, False),
+            feature_selection=(feature_selection, "auto"),
         )
         self.class_names, self.bow, self.seed = class_labels(class_names), bool(bow), seed_from(random_state)
         mask = mask_string if mask_string is not None else chr(0) if char_level else "UNKWORDZ"
@@ -118,7 +121,7 @@ class LimeTextExplainer:
         >>> LimeTextExplainer(class_names=["short", "long"]).explain_instance("a bb cccc", share).as_map()[1][0][0]
         2
         """
-        warn_without_effect(distance_metric=distance_metric, model_regressor=model_regressor)
+        warn_without_effect(distance_metric=(distance_metric, "cosine"), model_regressor=(model_regressor, None))
         settings = settings_from(num_features, num_samples, self.seed)
         explainer = Explainer(classifier_fn, self.space, classes=self.class_names)
         found = explain_labels(explainer, text_instance, labels, top_labels, settings)
