@@ -1,0 +1,350 @@
+// The page: its state is stored in the address, and its sentences and numbers are the server's.
+
+import { ServerError, get, post, postJson, save } from "./api.js";
+import { Cases } from "./cases.js";
+import { Changes } from "./changes.js";
+import { compare } from "./compare.js";
+import { drawContent } from "./content.js";
+import { announce, byId, fill, h, isolate } from "./dom.js";
+import { count, percent, truthText, valueText } from "./format.js";
+import { Overview } from "./overview.js";
+import { waterfall } from "./waterfall.js";
+import * as urlState from "./state.js";
+import { WhatIf } from "./whatif.js";
+
+const SETTLE_TIME = 250; // milliseconds without a change of a slider before the page asks
+const SIGNS = { explained: "\u2713", partly_explained: "\u2248", not_explained: "\u2717", robust: "\u2261", undecided: "?" };
+const HINTS = {
+  texts: ["Take out words, or type another text.", "The fewest words that turn the decision when they are taken out."],
+  images: ["Hide regions.", "The fewest regions that turn the decision when they are hidden."],
+};
+const state = urlState.read();
+let about, cases, whatIf, changes, overview;
+let current = { view: null, row: null, answer: null };
+let turn = 0; // counts the opened cases, so that answers for an earlier case are ignored
+let settling = null;
+
+const isNewCase = () => state.row !== null;
+const caseName = () => (isNewCase() ? "new" : String(state.case));
+const classChoice = () => (state.output === null ? {} : { output: state.output });
+const settings = () => ({ k: state.k, sigma: state.sigma, ...classChoice() });
+const shownRow = () => (isNewCase() ? state.row : state.case);
+const request = (row = shownRow()) => ({ row, ...settings() });
+const isNarrow = () => matchMedia("(max-width: 60rem)").matches;
+
+function showError(error) {
+  if (error?.name === "AbortError") return;
+  const isServerError = error instanceof ServerError;
+  byId("error").textContent = isServerError ? error.message : "This page has failed. Reload it to continue.";
+  byId("error").hidden = false;
+  byId("main").removeAttribute("aria-busy");
+  if (!current.view) byId("case-view").hidden = true; // nothing to show yet
+  if (!isServerError) throw error;
+}
+
+const showErrors = (promise) => promise.catch(showError);
+
+function drawView(view) {
+  const { row } = current;
+  const truth = row?.truth === undefined || row.truth === null ? "" : ` (true ${about.target}: ${truthText(row.truth, about)})`;
+  byId("case-view").hidden = state.view === "all";
+  byId("kicker").textContent = isNewCase() ? "New case" : `Case ${state.case}${truth}`;
+  fill(byId("headline"), isolate(view.decision));
+  document.title = `Case ${caseName()} - anchorline Studio`;
+  const hasSum = view.sum.facts.length > 0;
+  const follows = hasSum || view.same ? ":" : ".";
+  fill(byId("verdict"), h("span", { "aria-hidden": "true" }, `${SIGNS[view.verdict.code]} `), isolate(view.verdict.text), follows);
+  byId("verdict").className = `verdict ${view.verdict.code}`;
+  const ends = hasSum && !view.same.endsWith(".") ? ":" : "";
+  fill(byId("same"), view.same ? h("p", null, isolate(view.same), ends) : null);
+  drawContent(byId("content"), view);
+  fill(byId("waterfall"), hasSum ? [waterfall(view), h("p", { class: "note" }, view.caption)] : null);
+  const bars = view.meters.map(meter);
+  fill(byId("evidence"), view.evidence.map((text) => h("p", null, isolate(text))), bars.length ? h("div", { class: "meters", "aria-hidden": "true" }, bars) : null);
+  byId("legend").textContent = view.legend;
+  byId("k-name").textContent = `How many ${view.facts}`;
+  byId("answer").classList.remove("stale");
+  const names = about.columns.map(({ name }, i) => h("div", null, h("dt", null, isolate(name)), h("dd", null, isolate(valueText(row?.values[i] ?? null)))));
+  fill(byId("values"), h("dl", { class: "values-list" }, row ? names : null));
+  fill(byId("details"), view.details.map(({ kind, text }) => h("p", { class: kind }, isolate(text))));
+}
+
+// The bars repeat numbers of the sentence above them; a line across the end shows the limits.
+function meter({ text, value, low, high }) {
+  const [from, width] = [low, high - low].map((share) => `${100 * share}%`);
+  const limits = high > low ? h("u", { style: { left: from, width } }) : null;
+  return h("div", { class: "meter" }, h("span", null, text), h("span", { class: "rail" }, h("i", { style: { width: `${100 * value}%` } }), limits));
+}
+
+function drawSliders() {
+  byId("k").value = state.k;
+  byId("sigma").value = state.sigma;
+  byId("k-text").textContent = `at most ${state.k}`;
+  byId("k").setAttribute("aria-valuetext", `at most ${state.k}`);
+  const share = percent(2 / (1 + Math.exp(state.sigma)) / (about.is_table ? 1 : 2), 0);
+  byId("sigma-text").textContent = about.is_table ? `a copy has ${share} of its values replaced` : `a copy lacks ${share}`;
+  byId("sigma").setAttribute("aria-valuetext", byId("sigma-text").textContent);
+}
+
+async function openCase(position, isNew = true, ownRow = null) {
+  const ownTurn = ++turn;
+  state.case = position;
+  if (isNew) Object.assign(state, { edits: {}, broken: [], row: ownRow });
+  current.accepted = null;
+  urlState.write(state, isNew);
+  byId("main").setAttribute("aria-busy", "true");
+  byId("error").hidden = true;
+  cases.mark(isNewCase() ? null : position);
+  const loaded = isNewCase() ? loadNewRow() : loadRow(position);
+  const [view, row] = await Promise.all([postJson("/page/explain", request()), loaded]);
+  if (ownTurn !== turn) return;
+  Object.assign(current, { view, row });
+  whatIf.forget();
+  drawView(view);
+  drawSliders();
+  changes.open(view);
+  byId("main").removeAttribute("aria-busy");
+  announce(`${view.decision} ${view.verdict.text}.`);
+  showErrors(loadWhatIf());
+  showErrors(loadComparison());
+}
+
+// The model's answer to a case that is not in the table, in the form of a row of the table.
+async function loadNewRow() {
+  const answer = await postJson("/what-if", request());
+  return { values: about.columns.map(({ name }) => answer.row[name]), answer: answer.answer };
+}
+
+const rows = new Map();
+async function loadRow(position) {
+  if (!rows.has(position)) {
+    const page = await get(`/rows?${new URLSearchParams({ search: `#${position}`, limit: 1 })}`);
+    rows.set(position, page.rows[0] ?? null);
+  }
+  return rows.get(position);
+}
+
+async function loadWhatIf() {
+  const ownTurn = turn;
+  const body = { ...request(), edits: state.edits, broken: state.broken };
+  const isStale = () => ownTurn !== turn || body.edits !== state.edits || body.broken !== state.broken;
+  whatIf.draw(state, current.view, current.answer, true);
+  try {
+    const answer = await postJson("/what-if", body);
+    if (isStale()) return;
+    Object.assign(current, { answer, accepted: { edits: body.edits, broken: body.broken } });
+    whatIf.draw(state, current.view, answer, false);
+  } catch (error) {
+    if (isStale()) return;
+    if (error.status !== 422 || !(Object.keys(body.edits).length || body.broken.length)) throw error;
+    await refuseEdits(error);
+  }
+}
+
+// Returns to the last changes that were accepted. What was typed stays in its field, with the reason beside it.
+async function refuseEdits(error) {
+  if (!whatIf.refuse(error.message)) showError(error);
+  const accepted = current.accepted ?? { edits: {}, broken: [] };
+  Object.assign(state, accepted.edits === state.edits ? { edits: {}, broken: [] } : accepted);
+  urlState.write(state);
+  await loadWhatIf();
+}
+
+async function loadComparison() {
+  byId("compare-none").hidden = state.compare === null;
+  byId("other").value = state.compare ?? "";
+  const columns = about.columns.map((column) => column.name);
+  if (state.compare === null) return compare(byId("compare"), columns, null, null);
+  const position = state.compare;
+  // Both sums explain the same class, so that they can share a scale.
+  const output = current.view.class === null ? {} : { output: current.view.class };
+  const [view, row] = await Promise.all([postJson("/page/explain", { ...request(position), ...output }), loadRow(position)]);
+  if (position !== state.compare) return undefined;
+  const first = { view: current.view, row: current.row, name: caseName() };
+  return compare(byId("compare"), columns, first, { view, row, name: position });
+}
+
+function setCompare(position) {
+  byId("error").hidden = true;
+  state.compare = position;
+  urlState.write(state);
+  showErrors(loadComparison().then(() => position !== null && byId("compare-title").scrollIntoView({ block: "start" })));
+}
+
+function setOutput(output) {
+  state.output = output;
+  urlState.write(state);
+  cases.output = output;
+  if (byId("sort").value !== "position") cases.restart();
+  showErrors(openCase(state.case, false));
+}
+
+function move(change) {
+  Object.assign(state, change);
+  urlState.write(state);
+  drawSliders();
+  byId("answer").classList.add("stale");
+  clearTimeout(settling);
+  settling = setTimeout(() => showErrors(openCase(state.case, false)), SETTLE_TIME);
+}
+
+async function download(format) {
+  const name = isNewCase() ? "new-case" : `case-${state.case}`;
+  if (format === "json") return save(new Blob([current.view.json], { type: "application/json" }), `${name}.json`);
+  return save(await (await post("/page/report", request())).blob(), `${name}.html`);
+}
+
+async function copyLink() {
+  const link = location.origin + urlState.address(state);
+  const says = (text) => {
+    byId("copy-link").textContent = text;
+    setTimeout(() => { byId("copy-link").textContent = "Copy link"; }, 1500);
+  };
+  if (urlState.isTooLong(state)) return says("Too long");
+  try {
+    await navigator.clipboard.writeText(link);
+    announce("The link was copied. It contains no token.");
+    return says("Copied");
+  } catch {
+    return window.prompt("The link to this view:", link);
+  }
+}
+
+// The page shows one case, or the summary of all cases that match the search.
+function showView(view, isUserAction = true) {
+  state.view = about.is_table ? view : "case";
+  const isAll = state.view === "all";
+  byId("overview").hidden = !isAll;
+  byId("case-view").hidden = isAll;
+  byId("view").textContent = isAll ? "One case" : "All cases";
+  if (isUserAction) urlState.write(state, true);
+  if (!isAll) return overview.stop();
+  document.title = "All cases - anchorline Studio";
+  return overview.load(cases.search, settings());
+}
+
+function setTheme(selected) {
+  const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const name = selected ?? localStorage.getItem("anchorline-theme") ?? system;
+  document.documentElement.dataset.theme = name;
+  byId("theme").textContent = name === "dark" ? "Light" : "Dark";
+  byId("theme").setAttribute("aria-label", name === "dark" ? "Use light colors" : "Use dark colors");
+  if (selected) localStorage.setItem("anchorline-theme", selected);
+}
+
+function wire() {
+  const on = (id, event, action) => byId(id).addEventListener(event, action);
+  on("k", "input", (event) => move({ k: Number(event.target.value) }));
+  on("sigma", "input", (event) => move({ sigma: Number(event.target.value) }));
+  on("view", "click", () => {
+    showView(state.view === "all" ? "case" : "all");
+    if (state.view === "case" && !current.view) showErrors(openCase(state.case, false));
+    byId("main").focus();
+  });
+  on("copy-link", "click", () => showErrors(copyLink()));
+  on("theme", "click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+  for (const button of document.querySelectorAll("[data-format]")) {
+    button.addEventListener("click", () => showErrors(download(button.dataset.format)));
+  }
+  on("compare-form", "submit", (event) => {
+    event.preventDefault();
+    if (byId("other").value !== "") setCompare(Number(byId("other").value));
+  });
+  on("compare-none", "click", () => setCompare(null));
+  on("output", "change", (event) => setOutput(event.target.value || null));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) {
+      event.preventDefault();
+      byId("drawer").open = true;
+      byId("search").focus();
+    }
+  });
+  window.addEventListener("popstate", () => {
+    Object.assign(state, urlState.read());
+    state.k ??= about.k;
+    current.answer = null;
+    showView(state.view, false);
+    if (state.view === "case") showErrors(openCase(state.case, false));
+  });
+}
+
+function edit(edits, broken) {
+  byId("error").hidden = true;
+  Object.assign(state, { edits, broken });
+  urlState.write(state);
+  showErrors(loadWhatIf());
+}
+
+function open(position) {
+  if (isNarrow()) {
+    byId("drawer").open = false;
+    byId("main").focus();
+  }
+  current.answer = null;
+  if (state.view === "all") showView("case", false);
+  showErrors(openCase(position));
+}
+
+function openNew(values) {
+  current.answer = null;
+  byId("main").scrollIntoView({ block: "start" });
+  showErrors(openCase(state.case, true, values));
+}
+
+async function findChanges(wishes) {
+  byId("error").hidden = true;
+  try {
+    return await postJson("/page/changes", { row: shownRow(), ...classChoice(), ...wishes });
+  } catch (error) {
+    showError(error);
+    return null;
+  }
+}
+
+function describe() {
+  byId("model").textContent = `${about.name} \u00b7 ${count(about.rows)} case${about.rows === 1 ? "" : "s"}`;
+  byId("drawer-title").textContent = `Cases (${count(about.rows)})`;
+  byId("notices").append(...about.notices.map((text) => h("p", {}, text)));
+  byId("notices").hidden = !about.notices.length;
+  byId("values-card").hidden = !about.is_table; // a text or image is shown above
+  byId("view").hidden = !about.is_table;
+  if (!about.is_table) [byId("what-if-hint").textContent, byId("changes-hint").textContent] = HINTS[about.columns[0].kind];
+  if (isNarrow()) byId("drawer").open = false;
+  byId("k").max = about.most_k;
+  state.k = Math.min(Math.max(1, state.k ?? about.k), about.most_k);
+  byId("class-choice").hidden = !(about.classes?.length > 1) || about.explains !== null;
+  if (byId("class-choice").hidden) state.output = null;
+  else {
+    const option = (label) => h("option", { value: label, selected: label === state.output }, label);
+    byId("output").append(h("option", { value: "" }, "the model\u2019s decision"), ...about.classes.map(option));
+  }
+  byId("search").value = state.search;
+  byId("sort").value = state.sort;
+}
+
+async function start() {
+  setTheme();
+  about = await get("/page/about");
+  describe();
+  cases = new Cases(about, { open, compare: setCompare, onError: showError });
+  cases.output = state.output;
+  cases.changed = () => {
+    const isOther = state.search !== cases.search;
+    Object.assign(state, { search: cases.search, sort: byId("sort").value });
+    urlState.write(state);
+    if (state.view === "all" && isOther) showView("all", false);
+  };
+  overview = new Overview(byId("overview"), { open, onError: showError });
+  whatIf = new WhatIf(about, byId("what-if"), { onChange: edit, onExplain: openNew });
+  const apply = (edits, names) => {
+    if (about.is_table) edit(edits, []);
+    else edit({}, names);
+    byId("what-if-title").scrollIntoView({ block: "nearest" });
+  };
+  changes = new Changes(about, byId("changes"), { search: findChanges, apply });
+  wire();
+  showView(state.view, false);
+  await Promise.all([cases.load(), state.view === "case" ? openCase(state.case, false) : null]);
+}
+
+showErrors(start());
