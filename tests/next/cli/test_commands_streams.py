@@ -32,7 +32,7 @@ def test_cell_values_show_as_text_everywhere(run_here, tmp_path):
         page = (tmp_path / f"why-{row}.html").read_text(encoding="utf-8")
         assert "<script" not in page
         assert "\x1b" not in page
-        assert "&lt;script&gt;" in page
+        assert ("&lt;script&gt;" in page) is (row == 0)
     done = run_here("frontier", "scorer:note", "--data=train.csv", "--row", 2, "--queries", 300, "-k", 2)
     assert "note = \\x1b[31mred\\x1b[0m" in done.stdout
     done = run_here(*explain("scorer:note", *rows, "--format", "json"))
