@@ -379,7 +379,7 @@ def test_refusals_of_to_shap(explained, iris):
     with pytest.raises(ParameterError, match="labels 0 and 1"):
         to_shap([label.explain(i, queries=200) for i in (0, 55)])
     results = [explained[0], Failure(7, "no such color", "InstanceError"), Failure(9, "late", "RowError")]
-    message = r"2 of 3 rows .*rows 7, 9.*no such color.*to_shap\(many.explained\)"
+    message = r"2 of 3 rows .*Row 7 .*no such color.*to_shap\(many.explained\)"
     with pytest.raises(ParameterError, match=message):
         to_shap(results)
     assert to_shap(Explanations(results).explained).shape == (1, 30)

@@ -1,5 +1,7 @@
 """Familiar interfaces: LIME's calls on top of anchorline, and explanations that SHAP's plots can draw.
 
+May import: errors, facts, io, settings, spaces, model, explainer, result, render.
+
 >>> from anchorline.next.compat import LimeTabularExplainer, to_shap
 """
 

@@ -5,7 +5,6 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import numpy as np
 from anchorline.errors import AnchorlineError, ParameterError, PredictorError, PredictorOutputError
 from anchorline.model import failures
 from anchorline.next.explainer import Explainer
-from anchorline.next.result.explanation import Explanation
 from anchorline.next.settings import FEWEST_QUERIES, Settings, checked_count
 
 _SELECTIONS = ("auto", "none", "forward_selection", "lasso_path", "highest_weights")
@@ -83,25 +81,20 @@ def settings_from(num_features: Any, num_samples: Any, seed: int) -> Settings:
     return Settings(k=numbers[0], queries=numbers[1], seed=seed)
 
 
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """Explanations by label, the names and outputs of all labels, and the labels with the highest outputs."""
-
-    explanations: dict[int, Explanation]
-    names: list[str]
-    outputs: np.ndarray
-    top: list[int] | None
-
-
 def explain_labels(
     explainer: Explainer, instance: Any, labels: Iterable[int], top_labels: int | None, settings: Settings
-) -> Labels:
-    """Explain some labels of one instance, each independently of the others."""
+) -> dict[str, Any]:
+    """Explain some labels of one instance, each independently; return fields of `LimeExplanation`."""
     outputs = answer_to(explainer, instance).reshape(-1)
     names = [str(name) for name in explainer.target.classes or range(len(outputs))]
     chosen, highest_first = _choose(labels, top_labels, outputs, names)
-    explanations = {label: explainer.explaining(label).explain_with(instance, settings) for label in chosen}
-    return Labels(explanations, names, outputs, highest_first)
+    return {
+        "mode": "classification",
+        "explanations": {label: explainer.explaining(label).explain_with(instance, settings) for label in chosen},
+        "class_names": names,
+        "predict_proba": outputs,
+        "top_labels": highest_first,
+    }
 
 
 def answer_to(explainer: Explainer, instance: Any) -> np.ndarray:

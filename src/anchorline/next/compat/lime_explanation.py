@@ -182,12 +182,9 @@ class LimeExplanation:
         explanation = self.explanations.get(self._label(label))
         if explanation is None:
             names: list[Any] = self.class_names or []
-            number = names.index(label) if label in names else label
-            available = self.available_labels()
+            number, available = names.index(label) if label in names else label, self.available_labels()
             if number in available:
-                raise ParameterError(
-                    f"label is {label!r}, but it must be the label's number. Type label={number}."
-                )
+                raise ParameterError(f"label is {label!r}, but it must be a number. Type label={number}.")
             raise ParameterError(
                 f"Label {label!r} was not explained. The explained labels are {available}. Type "
                 f"label={available[0]}, or explain_instance(row, predict_fn, labels=({number!r},))."

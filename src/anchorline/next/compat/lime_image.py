@@ -128,17 +128,8 @@ class LimeImageExplainer:
         space = Image(segments, "mean" if hide_color is None else hide_color)
         settings = settings_from(Image.default_k if num_features == _ALL else num_features, num_samples, self.seed)
         found = explain_labels(Explainer(classifier_fn, space), pixels, labels, top_labels, settings)
-        first = next(iter(found.explanations.values()))
-        return LimeImageExplanation(
-            mode="classification",
-            explanations=found.explanations,
-            feature_names=tuple(first.space["names"]),
-            class_names=found.names,
-            predict_proba=found.outputs,
-            top_labels=found.top,
-            image=pixels,
-            segments=segments,
-        )
+        regions = tuple(f"region {number}" for number in np.unique(segments).tolist())
+        return LimeImageExplanation(feature_names=regions, image=pixels, segments=segments, **found)
 
 
 def _quickshift(image: np.ndarray, seed: int) -> np.ndarray:

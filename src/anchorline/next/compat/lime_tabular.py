@@ -120,13 +120,11 @@ class LimeTabularExplainer:
         categorical = _categorical_columns(names, categorical_features, categorical_names)
         are_cut = len(categorical) < len(names)
         _refuse_options(mode, discretizer, discretize_continuous or not are_cut, training_data_stats)
-        own_names = None if self._has_own_names else names
-        self.table = Table(rows, names=own_names, categorical=categorical)
+        self.table = Table(rows, names=None if self._has_own_names else names, categorical=categorical)
         self._numbers = rows if isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf" else None
         self._categorical = categorical
-        self.mode, self.class_names = mode, _named_output(class_names) if mode == _MODES[1] else None
-        if mode == _MODES[0]:
-            self.class_names = class_labels(class_names)
+        self.mode = mode
+        self.class_names = class_labels(class_names) if mode == "classification" else _output_name(class_names)
         is_numbered = feature_names is None and not self._has_own_names
         self.feature_names = [str(j) for j in range(len(names))] if is_numbered else list(self.table.names)
         self.categorical_names = dict(categorical_names or {})
@@ -191,15 +189,9 @@ class LimeTabularExplainer:
         if self.mode == "regression":
             return self._explain_number(_Asked(predict_fn, self._sparse), table, row, settings)
         ask = predict_fn if self._sparse is None else _Asked(predict_fn, self._sparse)
-        found = explain_labels(Explainer(ask, table, classes=self.class_names), row, labels, top_labels, settings)
-        return LimeExplanation(
-            mode=self.mode,
-            explanations=found.explanations,
-            feature_names=self.table.names,
-            class_names=found.names,
-            predict_proba=found.outputs,
-            top_labels=found.top,
-        )
+        explainer = Explainer(ask, table, classes=self.class_names)
+        found = explain_labels(explainer, row, labels, top_labels, settings)
+        return LimeExplanation(feature_names=self.table.names, **found)
 
     def _explain_number(self, ask: "_Asked", table: Table, row: Any, settings: Settings) -> LimeExplanation:
         output = None if self.class_names is None else self.class_names[0]
@@ -271,10 +263,7 @@ def _refuse_options(mode: str, discretizer: Any, discretize_continuous: bool, st
             "anchorline.Table(X, cuts={'age': [30, 40, 50]}) with anchorline.Explainer."
         )
     if not discretize_continuous:
-        raise ParameterError(
-            f"discretize_continuous is False, but a weight belongs to a fact such as 'age < 40'. {_CUT} Leave it "
-            "out."
-        )
+        raise ParameterError(f"discretize_continuous is False. {_CUT} A weight belongs to a fact. Leave it out.")
     if stats is not None:
         raise ParameterError(
             "training_data_stats was given, but the values of neighbors come from training rows. Leave it out; "
@@ -282,7 +271,7 @@ def _refuse_options(mode: str, discretizer: Any, discretize_continuous: bool, st
         )
 
 
-def _named_output(class_names: Any) -> list[Any] | None:
+def _output_name(class_names: Any) -> list[Any] | None:
     """Return the single name of the output of a regression; LIME ignores class names there."""
     names = list(class_names) if isinstance(class_names, Iterable) and not isinstance(class_names, str) else []
     return names if len(names) == 1 else None

@@ -130,13 +130,9 @@ class LimeTextExplainer:
         for word in there.pieces[1::2]:
             first.setdefault(unicodedata.normalize("NFC", word), word)
         return LimeTextExplanation(
-            mode="classification",
-            explanations=found.explanations,
             feature_names=there.names,
-            class_names=found.names,
-            predict_proba=found.outputs,
-            top_labels=found.top,
             words=tuple(first.values()) if self.bow else there.pieces[1::2],
+            **found,
         )
 
 

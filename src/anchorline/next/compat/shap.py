@@ -10,7 +10,6 @@ from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.next.result.explanation import Explanation
 from anchorline.next.result.explanations import Explanations, Failure
 
-_MAX_LISTED = 10  # failed rows in an error message
 _BASE = "(base)"
 _LARGEST_PLAIN = 1e12  # SHAP writes all digits of a number, so larger numbers are passed as texts
 _HAIR_SPACE = "\u200a"
@@ -122,11 +121,9 @@ def _check(explanations: Any) -> list[Explanation]:
     items = list(explanations) if isinstance(explanations, Iterable) else []
     failures = [item for item in items if isinstance(item, Failure)]
     if failures:
-        rows = ", ".join(str(failure.row) for failure in failures[:_MAX_LISTED])
-        rows += ", ..." * (len(failures) > _MAX_LISTED)
         raise ParameterError(
-            f"{len(failures)} of {len(items)} rows have no explanation (rows {rows}). {failures[0]} "
-            "Type to_shap(many.explained) to leave them out."
+            f"{len(failures)} of {len(items)} rows have no explanation. {failures[0]} Type "
+            "to_shap(many.explained) to leave them out."
         )
     if not items or not all(isinstance(item, Explanation) for item in items):
         raise ParameterError(
