@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import NotOptimalError, ParameterError
+from anchorline.guarantees._checks import checked_count, checked_positive
 from anchorline.guarantees.intervals import Estimate, estimate_mean
 from anchorline.paper.exact import solve_exact
 from anchorline.paper.iht import solve_iht
 from anchorline.paper.neighborhood import MAX_PATTERNS, Neighborhood, Predict, cancelling_event
 from anchorline.paper.problem import Evidence, Limits, Problem, Solution, Status
-from anchorline.paper.theorems import checked_count, checked_positive, iht_step, relevance_factor
+from anchorline.paper.theorems import iht_step, relevance_factor
 
 SOLVERS = ("exact", "gurobi", "iht", "relaxation", "scip")
 _CONFIDENCE = 0.975  # of each of the two intervals, so that both hold together with 95%
