@@ -76,7 +76,7 @@ def columns_without_names(name: str, n_columns: int) -> ParameterError:
     """Return the error about a class that is requested by name from answers without names."""
     return ParameterError(
         f"output is {name!r}, but the model returns {n_columns} columns without names. Pass classes=[...] with "
-        "the labels of all columns, or column= with the number of one."
+        "the labels of all columns, or the number of one as output=0."
     )
 
 

@@ -150,7 +150,8 @@ class Words:
         is_score = output.kind == "class" and not output.is_probability
         contrast = _contrast(explanation)
         if contrast is not None:
-            self.output, self.noun = f"{contrast[0]} minus {contrast[1]}", "difference"
+            of, that = (f"{output.scale} of ", "that of ") if output.scale else ("", "")
+            self.output, self.noun = f"{of}{contrast[0]} minus {that}{contrast[1]}", "difference"
         elif output.is_probability:
             self.output, self.noun = f"P({name})", "probability"
         elif output.kind == "label":

@@ -98,13 +98,20 @@ def _verify(claimed: Explanation | Changes, model: Any, space: Space, instance: 
     if isinstance(claimed, Changes):
         trees = explainer.readable_trees.of(explainer.target)
         return verify_changes(claimed, explainer.space, explainer.predictor, seed, trees, instance=instance)
+    return _verify_explanation(claimed, explainer, instance, seed)
+
+
+def _verify_explanation(claimed: Explanation, explainer: Explainer, instance: Any, seed: int) -> Verification:
+    n_attributes = len(explainer.space.at(instance).names)
+    if not explainer.columns.ignored and claimed.space["n_attributes"] < n_attributes:
+        return _unknown("no_columns")
     explainer.table_answers(ask=claimed.rows is not None or claimed.output.spread is not None)
     try:
         case = _opened(explainer, instance, replace(Settings.from_dict(claimed.settings), seed=seed))
     except (ParameterError, PredictorOutputError) as error:
         return _refuted("other_answers", detail=str(error))
     answer = _compared(claimed, explainer, case, instance)
-    return answer if answer is not None else _audited(claimed, model, case)
+    return answer if answer is not None else _audited(claimed, explainer.model, case)
 
 
 def explainer_of(output: Output, model: Any, space: Space) -> Explainer:
