@@ -30,7 +30,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 INTERNAL_ERROR = "The server failed to answer the request. The server's log contains the error."
 
-logger = logging.getLogger("anchorline.next.studio")
+logger = logging.getLogger("anchorline.studio")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -1,0 +1,11 @@
+"""The client that the tests of a running studio share; every module defines its own ``server``."""
+
+import pytest
+
+from helpers.studio_next import client_of
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    with client_of(server, timeout=30) as opened:
+        yield opened
