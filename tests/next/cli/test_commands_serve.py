@@ -1,6 +1,5 @@
 """Collections of texts and images on the command line: a column of a table, and the files of a folder."""
 
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +11,8 @@ from anchorline.errors import InstanceError, ParameterError, TableFileError
 from anchorline.next.cli import contents as contents_module
 from anchorline.next.cli.app import run
 from anchorline.next.cli.contents import CollectionOptions, ImageFiles, image_files, texts_of
-from anchorline.next.spaces.text import Text
+from anchorline.next.studio.limits import StudioLimits
+from anchorline.next.studio.proxy import Proxy
 
 MODEL = """
 import numpy as np
@@ -42,18 +42,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-class Contents(Text):
-    """Texts or images as the studio shows them, as far as the command line knows."""
-
-    def __init__(self, space, instances, titles=None, column=None):
-        super().__init__()
-        self.space, self.instances, self.titles, self.column = space, instances, titles, column
-        self.first = next((i for i, each in enumerate(instances) if len(each)), 0)
-
-    def at(self, instance):
-        return self.space.at(self.instances[instance] if isinstance(instance, int) else instance)
-
-
 @pytest.fixture
 def served(monkeypatch):
     """Return what would be served, instead of serving it."""
@@ -63,30 +51,21 @@ def served(monkeypatch):
         found.append((explainer, options))
         return SimpleNamespace(run=lambda: None)
 
-    def limits(**values):
-        return values
-
-    modules = {
-        "server": SimpleNamespace(prepare=prepare),
-        "proxy": SimpleNamespace(Proxy=lambda *values: values),
-        "limits": SimpleNamespace(StudioLimits=limits),
-        "contents": SimpleNamespace(Contents=Contents),
-    }
-    for name, module in modules.items():
-        monkeypatch.setitem(sys.modules, f"anchorline.next.studio.{name}", module)
+    monkeypatch.setattr("anchorline.next.studio.server.prepare", prepare)
     return found
 
 
 def test_a_table_is_served(folder, served):
     pd.DataFrame({"length": range(40), "grade": [i % 7 for i in range(40)]}).to_csv("train.csv", index=False)
     options = ("--data", "train.csv", "--target", "grade", "--threshold", "20", "--port", "0", "--queue", "3")
-    assert run(["serve", "reviewer:length", *options, "--behind-proxy", "10.0.0.1", "--name", "lengths"]) == 0
+    options += ("--behind-proxy", "10.0.0.1", "--name", "lengths", "--max-queries", "500")
+    assert run(["serve", "reviewer:length", *options]) == 0
     explainer, given = served[0]
     assert explainer.space.names == ("length",)
     assert given["truth"][0] == "grade"
     assert (given["name"], given["port"], given["with_token"]) == ("lengths", 0, True)
-    assert given["proxy"] == ("10.0.0.1", None, "")
-    assert given["limits"] == {"max_samples": 20_000, "queue": 3, "workers": 2, "timeout": 60.0}
+    assert given["proxy"] == Proxy("10.0.0.1", None, "")
+    assert given["limits"] == StudioLimits(max_queries=500, queue=3, workers=2, timeout=60.0)
     assert given["fingerprint"] is None
 
 
@@ -94,7 +73,7 @@ def test_a_column_of_texts_and_a_folder_of_images_are_served(folder, served):
     common = ("--output-range", "0", "1", "--threshold", "0.7")
     assert run(["serve", "reviewer:score", "--text", "reviews.csv", "--column", "review", *common]) == 0
     space = served[0][0].space
-    assert (list(space.instances), space.column, space.first) == (["", "great food", "slow"], "review", 1)
+    assert (list(space.contents), space.column, space.first) == (["", "great food", "slow"], "review", 1)
     options = ("--images", "photos", "--segments", "grid", "--n-segments", "4")
     assert run(["serve", "reviewer:light", *options, *common]) == 0
     space = served[1][0].space

@@ -4,7 +4,6 @@ import io
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -158,15 +157,16 @@ class CollectionOptions(CutOptions):
 
     def space(self) -> Any:
         """Return the texts or images as cases."""
-        contents = import_module("anchorline.next.studio.contents")  # the extra may be missing
+        from anchorline.next.studio.contents import Contents  # noqa: PLC0415  the extra may be missing
+
         if self.text is not None and self.images is not None:
             raise ParameterError("Both --text and --images are given. Serve them by two commands.")
         if self.text is None:
             paths = image_files(str(self.images))
-            return contents.Contents(self.image_space(), ImageFiles(paths), [path.name for path in paths])
+            return Contents(self.image_space(), ImageFiles(paths), [path.name for path in paths])
         if self.column is None:
             raise ParameterError("--text is given without the column of the texts. Type: --column NAME")
-        return contents.Contents(self.text_space(), texts_of(self.text, self.column), column=self.column)
+        return Contents(self.text_space(), texts_of(self.text, self.column), column=self.column)
 
 
 class ImageFiles(Sequence[np.ndarray]):

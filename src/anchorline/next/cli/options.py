@@ -44,6 +44,7 @@ _GONE = {  # options of 0.1, and the keywords whose successors are named
     "--literals": "literals",
     "--max-facts": "max_facts",
     "--column": "column",
+    "--max-samples": "max_samples",
 }
 
 
@@ -79,8 +80,11 @@ def successor_of(option: str) -> str | None:
         return None
     from anchorline.next.spaces.table import _GONE as OF_TABLES  # noqa: PLC0415  heavy
 
-    column = {"column": "output= takes the name of a class or its number"}
-    why = (column | OF_TABLES | find.SUCCESSORS | SUCCESSORS | {"within": OF_TABLES["within"]})[_GONE[option]]
+    others = {
+        "column": "output= takes the name of a class or its number",
+        "max_samples": "--max-queries counts all answers of the model per request",
+    }
+    why = (others | OF_TABLES | find.SUCCESSORS | SUCCESSORS | {"within": OF_TABLES["within"]})[_GONE[option]]
     return with_option_names(f"There is no option {option}: {why.removesuffix('.')}.")
 
 

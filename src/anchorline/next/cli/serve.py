@@ -4,9 +4,7 @@ import hashlib
 import logging
 import os
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -25,7 +23,7 @@ EXAMPLES = """\
 anchorline serve --demo
 anchorline serve model.onnx --data train.parquet --target approved
 anchorline serve mypackage.reviews:classify --text reviews.csv --column text
-anchorline serve mypackage.photos:classify --images photos --max-samples 1000
+anchorline serve mypackage.photos:classify --images photos --max-queries 1000
 anchorline serve model.skops --data train.csv --host 0.0.0.0 --allow-host studio.example.org
 ANCHORLINE_STUDIO_TOKEN=... anchorline serve model.onnx --data train.parquet --port 8000"""
 
@@ -44,7 +42,7 @@ class ServerOptions:
         list[str] | None, option("Another host name of this server. Repeatable.", metavar="NAME")
     ] = None
     name: Annotated[str | None, option("Name of the model.")] = None
-    max_samples: Annotated[int, option("Maximum number of queries per request.", min=1, max=100_000)] = 20_000
+    max_queries: Annotated[int, option("Maximum number of answers of the model per request.", min=32)] = 20_000
     queue: Annotated[int, option("Maximum number of waiting requests; more receive 429.", min=1)] = 64
     workers: Annotated[int, option("Number of requests computed at the same time.", min=1, max=64)] = 2
     time_limit: Annotated[float, option("Maximum duration of a request.", min=0.1, metavar="SECONDS")] = 60.0
@@ -80,7 +78,12 @@ def serve(
     The printed link contains a token, which every request needs. The browser keeps a cookie after the first use.
     """
     print_message("Starting the studio.")
-    server, proxy, limits = (_studio(name) for name in ("server", "proxy", "limits"))
+    try:
+        from anchorline.next.studio.limits import StudioLimits  # noqa: PLC0415  the extra may be missing
+        from anchorline.next.studio.proxy import Proxy  # noqa: PLC0415
+        from anchorline.next.studio.server import prepare  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError.for_package(str(error.name), "studio") from error
     given, spec, is_collection = server_options, model or model_option, collection_options.is_given
     if given.demo == bool(spec or data or is_collection) or (model and model_option) or (data and is_collection):
         raise ParameterError(
@@ -94,7 +97,7 @@ def serve(
     # Errors of the model and the data appear now instead of in the browser. The first text may be empty.
     explainer.explain(explainer.space.first if is_collection else 0, k=2, queries=_FIRST_QUERIES)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    server.prepare(
+    prepare(
         explainer,
         on_ready=_print_link,
         name=given.name or default_name,
@@ -102,12 +105,12 @@ def serve(
         port=given.port,
         with_token=not given.no_token,
         allow_hosts=frozenset(given.allow_host or ()),
-        proxy=proxy.Proxy(given.behind_proxy, given.user_header, given.root_path),
+        proxy=Proxy(given.behind_proxy, given.user_header, given.root_path),
         audit_log=given.audit_log,
         truth=truth,
         fingerprint=None if spec is None else _digest(spec, explainer.model),
-        limits=limits.StudioLimits(
-            max_samples=given.max_samples, queue=given.queue, workers=given.workers, timeout=given.time_limit
+        limits=StudioLimits(
+            max_queries=given.max_queries, queue=given.queue, workers=given.workers, timeout=given.time_limit
         ),
     ).run()
 
@@ -116,16 +119,9 @@ def _demo() -> tuple[Any, str, Any]:
     """Return the explainer, the name and the true outcomes of the demonstration."""
     # Small trees gain nothing from several threads, and waiting ones take the processor from others.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    demo = _studio("demo")
-    return demo.demo_explainer(), "loan-decisions", demo.demo_truth()
+    from anchorline.next.studio.demo import demo_explainer, demo_truth  # noqa: PLC0415  the extra may be missing
 
-
-def _studio(module: str) -> ModuleType:
-    """Import a module of the studio, whose packages are an extra."""
-    try:
-        return import_module(f"anchorline.next.studio.{module}")
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError.for_package(str(error.name), "studio") from error
+    return demo_explainer(), "loan-decisions", demo_truth()
 
 
 def _loaded(
