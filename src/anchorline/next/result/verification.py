@@ -45,8 +45,8 @@ SENTENCES = {
         "fitted model itself"
     ),
     "no_columns": (
-        "it is about fewer columns than the table has, and this model does not say which it reads; verify with the "
-        "fitted model itself"
+        "it is about fewer columns than the table has, and this model does not say which it reads; verify with "
+        "the fitted model itself"
     ),
     "by_clock": "the search was stopped by the clock, so that it cannot be repeated",
     "cost_function": "every example turned again, but the cost function is not recorded",
