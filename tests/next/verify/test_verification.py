@@ -119,7 +119,10 @@ def test_a_record_holds(name):
 @pytest.mark.parametrize(("name", "place"), PLACES, ids=[f"{name}-{place}" for name, place in PLACES])
 def test_every_changed_figure_is_found(name, place):
     e, model, space = RECORDS[name]
-    answer = verify(with_change(e, place), model, space, seed=5)
+    change = changed
+    if place == "proof.lower_bound":  # which may differ by what a search leaves open, 0.1% of the variance
+        change = lambda bound: bound - 0.0011 * e.proof.variance  # noqa: E731
+    answer = verify(with_change(e, place, change), model, space, seed=5)
     assert not answer.holds
     assert answer.codes[0] not in ("not_confirmed", "contradicted"), "chance found it"
 

@@ -15,9 +15,10 @@ def verify(
     """Compute an explanation, or changes, again, and return whether every figure is as stated.
 
     No figure is taken from the record: the neighbors are drawn again from the recorded settings, and the model is
-    asked again. Numbers that are computed may differ by 1e-9 of their size, because machines round differently;
-    facts, counts and codes may not. Then the shares and the fit are measured once more on neighbors that nobody
-    could predict, from 5,000 up to 40,000, until every figure is confirmed or one is contradicted.
+    asked again. Numbers that are computed may differ by 1e-9 of their size, because machines round differently,
+    and the bound of a proof by 0.1% of the variance, which a search leaves open; facts, counts and codes may not.
+    Then the shares and the fit are measured once more on neighbors that nobody could predict, from 5,000 up to
+    40,000, until every figure is confirmed or one is contradicted.
 
     Parameters
     ----------

@@ -10,9 +10,9 @@ from anchorline.next.result.explanation import Explanation
 from anchorline.next.result.verification import Reason
 
 ROUNDING = 1e-9  # computed figures may differ by this, relative to their size, or to that of what they measure
-_NO_FIGURE = re.compile(
-    r"^(sha256|versions|output\.choices)\b"
-)  # what follows from the rest, and what is repeated
+_LEFT_OPEN = 1e-3  # of the variance: which bound a search proves within this depends on ties, and so on rounding
+# What follows from the rest, what is repeated, and effort.
+_NO_FIGURE = re.compile(r"^(sha256|versions|output\.choices|proof\.n_nodes)\b")
 _COMPUTED = re.compile(
     r"^(prediction|base|contributions|effects|fit|proof|holds|holds_drawn|holds_law|all|output\.(low|high|spread"
     r"|runner_up)|alternatives\[\d+\]\.(contributions|objective))\b"
@@ -28,6 +28,9 @@ def differences(stated: Explanation, found: Explanation) -> list[Reason]:
     ours, own = leaves_of(stated.to_json()), leaves_of(found.to_json())
     sizes = [found.prediction, found.base, *found.effects.tolist()]
     scale = max(map(abs, sizes + ([] if found.fit is None else [found.fit.baseline])))
+    bounds = stated.proof.lower_bound, found.proof.lower_bound
+    if abs(bounds[0] - bounds[1]) <= _LEFT_OPEN * found.proof.variance:
+        ours["proof.lower_bound"] = own["proof.lower_bound"]
     return [
         Reason("differs", where, ours.get(where), own.get(where))
         for where in sorted(ours.keys() | own.keys())
