@@ -161,6 +161,7 @@ class LimeTabularExplainer:
             The most facts. A fact that gains less than 1%, or whose gain may be due to chance, is left out.
         num_samples
             The most rows that the model is asked about, per label: some find the facts, the others measure them.
+            One more answer, to the row itself, chooses the labels.
         distance_metric, model_regressor, sampling_method
             Have no effect here. A value other than the default raises a warning that says what happens instead.
 
