@@ -13,8 +13,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.svm import SVC
 
 from anchorline.errors import InstanceError
 from anchorline.next.changes.result import Changes
@@ -204,15 +202,27 @@ def test_a_decision_stays_as_the_explanation_means_it(frame, options, decide):
         assert received["decision_stays"] is (None if expected is None else bool(expected))
 
 
-def test_a_model_whose_scores_do_not_decide_is_asked_for_both():
-    rng = np.random.default_rng(3)
-    values = rng.normal(size=(60, 2))
-    labels = np.where(values[:, 0] * values[:, 1] > 0, "in", "out")
-    model = CalibratedClassifierCV(SVC(), ensemble=False, cv=3).fit(values, labels)
-    service = service_of(model, values)
+def test_a_decision_is_the_models_own():
+    """Its scores may not determine it, so that both are asked."""
+
+    class Careful:
+        classes_ = np.array(["no", "yes"])
+
+        def predict_proba(self, rows):
+            high = 1 / (1 + np.exp(-rows[:, 0]))
+            return np.column_stack([1 - high, high])
+
+        def predict(self, rows):
+            return np.where((rows[:, 0] > 0) & (rows[:, 1] > 0), "yes", "no")
+
+    values = np.random.default_rng(3).normal(size=(60, 2))
+    service = service_of(Careful(), values)
     page = json.loads(service.rows("", "position", 0, 60))
-    assert [row["answer"] for row in page["rows"]] == model.predict(values).tolist()
-    assert json.loads(service.explain_view(ExplainRequest(row=1)))["decision"].startswith("Model's decision: ")
+    assert [row["answer"] for row in page["rows"]] == Careful().predict(values).tolist()
+    row = int(np.argmax(values[:, 0] * (values[:, 1] < 0)))
+    assert json.loads(service.explain_view(ExplainRequest(row=row)))["decision"].startswith("Model's decision: no")
+    edits = {"x1": 1.0}
+    assert json.loads(service.what_if(WhatIfRequest(row=row, edits=edits)))["answer"] == "yes"
 
 
 LIBRARIES = {
