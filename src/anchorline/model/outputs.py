@@ -10,8 +10,7 @@ from anchorline.errors import ParameterError, PredictorError, PredictorOutputErr
 from anchorline.model.decisions import ByPredict, Cutoff, with_own_decision
 from anchorline.model.label_scores import LabelScores, is_pipeline
 from anchorline.model.margins import SCALES, Margins, margins_of
-from anchorline.model.predictor import plain_label
-from anchorline.model.target import TASKS, Target
+from anchorline.model.target import TASKS, Target, plain_label
 
 INPUTS = ("auto", "frame", "array")
 

@@ -1,5 +1,6 @@
 """Which of a model's numbers is explained, and by which range and threshold."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -73,3 +74,9 @@ def checked_range(output_range: tuple[float, float]) -> tuple[float, float]:
             "Type output_range=(0, 1)."
         )
     return low, high
+
+
+def plain_label(label: Any) -> str | int | float | bool | None:
+    """Return a label as JSON can hold it; JSON has no infinity."""
+    fits = label is None or isinstance(label, (str, int)) or (isinstance(label, float) and math.isfinite(label))
+    return label if fits else str(label)

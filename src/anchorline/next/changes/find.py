@@ -10,6 +10,7 @@ import numpy as np
 from anchorline._version import __version__
 from anchorline.errors import ParameterError, unknown_keyword
 from anchorline.guarantees.intervals import binomial_interval
+from anchorline.model.target import plain_label
 from anchorline.model.trees import Reading
 from anchorline.next.changes.candidates import Candidates, Case, Change, Price, TableCase, TwoValuedCase, Wishes
 from anchorline.next.changes.leaves import MIN_QUERIES, LeafAnswers, leaves_of, search_leaves
@@ -18,7 +19,7 @@ from anchorline.next.changes.realism import Nearby
 from anchorline.next.changes.result import Changes, Counterfactual, Move
 from anchorline.next.changes.search import Search, search_rows, search_values
 from anchorline.next.laws import Random
-from anchorline.next.model.predictor import Predictor, plain_label
+from anchorline.next.model.predictor import Predictor
 from anchorline.next.result.explanation import Share
 from anchorline.next.spaces.base import Neighborhood, Space
 from anchorline.next.spaces.table import TableNeighborhood

@@ -9,7 +9,7 @@ import numpy as np
 
 from anchorline.errors import AnchorlineError, BudgetError, ParameterError, PredictorError, PredictorOutputError
 from anchorline.model import failures
-from anchorline.model.target import Target
+from anchorline.model.target import Target, plain_label
 from anchorline.next.result.explanation import Choices, Output
 
 BATCH_ROWS = 4096  # the most rows of one call; fixed, because a model's last bits may depend on the batch it sees
@@ -367,9 +367,3 @@ def output_name(target: Target, column: int | None) -> str:
     if target.classes is not None:
         return str(target.classes[column])
     return f"output {column}" if target.task == "number" else f"class {column}"
-
-
-def plain_label(label: Any) -> str | int | float | bool | None:
-    """Return a label as JSON can hold it; JSON has no infinity."""
-    fits = label is None or isinstance(label, (str, int)) or (isinstance(label, float) and math.isfinite(label))
-    return label if fits else str(label)

@@ -7,7 +7,7 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.guarantees.intervals import binomial_interval
-from anchorline.next.model.predictor import plain_label
+from anchorline.model.target import plain_label
 from anchorline.next.studio.answers import AnswerTable
 from anchorline.render.characters import printable
 

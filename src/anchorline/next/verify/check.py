@@ -17,10 +17,11 @@ from anchorline.errors import (
     TamperedError,
 )
 from anchorline.model.outputs import classes_of
+from anchorline.model.target import plain_label
 from anchorline.next.changes.result import Changes
 from anchorline.next.changes.verify import verify_changes
 from anchorline.next.explainer import Explainer
-from anchorline.next.model.predictor import Predictor, Questions, plain_label
+from anchorline.next.model.predictor import Predictor, Questions
 from anchorline.next.result.explanation import Explanation, Output
 from anchorline.next.result.verification import Outcome, Reason, Verification
 from anchorline.next.search.case import Case
