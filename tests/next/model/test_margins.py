@@ -119,8 +119,8 @@ def test_explanations_add_up_in_log_odds_and_verify():
     assert (e.output.name, e.output.scale, e.output.is_probability) == ("declined", "log-odds", False)
     assert "log-odds of declined = " in str(e)
     assert e.output.choices.output_scale == "margin"
-    on_table = explainer.explain(0).output  # "auto" asks about the table
-    margins = -model.decision_function(ROWS)
+    on_table = Explainer(model, explainer.space, output="declined", output_scale="margin").explain(0).output
+    margins = -model.decision_function(ROWS)  # "auto" asks about the table
     assert (on_table.low, on_table.high) == (margins.min(), margins.max())
     assert verify(e, model, explainer.space).outcome is Outcome.HOLDS
     other = HistGradientBoostingClassifier(max_iter=4).fit(ROWS, np.where(TWO, "paid", "declined"))
