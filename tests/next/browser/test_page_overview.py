@@ -1,0 +1,65 @@
+"""The summary of many cases in a real browser."""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from helpers.pages_next import TIMEOUT, ready, wait_until
+from helpers.studio_next import SlowModel, cohort_explainer, cohort_table, live, slow_explainer
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    with live(cohort_explainer(50), name="loans", truth=("decision", cohort_table(50)[1])) as running:
+        yield running
+
+
+def complete(page):
+    page.wait_for_selector("#overview-head:not(:has(progress)) .downloads", timeout=6 * TIMEOUT)
+    return page
+
+
+def test_the_whole_model_is_summarized_filtered_and_downloaded(opened, cohort):
+    page = opened("case=1&search=owner%3Dyes", studio=cohort)
+    ready(page)
+    truth = cohort_table(50)[1]
+    assert page.locator("#kicker").inner_text() == f"Case 1 (true decision: {truth[1]})"
+    page.select_option("#output", "approved")
+    with page.expect_response(lambda response: "/rows?" in response.url and "output=approved" in response.url):
+        page.select_option("#sort", "low")
+    page.click("#view")
+    complete(page)
+    assert "view=all" in page.url
+    assert page.locator("#case-view").is_hidden()
+    assert page.locator("#overview h1").inner_text() == "Cases that match owner=yes"
+    text = page.locator("#overview").inner_text()
+    assert re.search(r"\d\d\.\d% of \d+ decisions agree with decision", text)
+    assert page.locator("#overview th:has-text('decided approved')").count() == 1
+    assert page.locator("#overview th:has-text('raises P(approved)')").count() == 1
+    with page.expect_download() as waiting:
+        page.click("#overview-csv")
+    assert waiting.value.suggested_filename == "explanations.csv"
+    results = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]})
+    assert not [each["id"] for each in results.response["violations"] if each["impact"] in ("serious", "critical")]
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.fill("#search", "income > 1000")
+    page.wait_for_selector("#overview :text('No case matches this search.')")
+    assert "NaN" not in page.locator("#overview").inner_text()
+    page.click("#view")
+    wait_until(page, "document.querySelector('#kicker').textContent.startsWith('Case 1')")
+    assert page.locator("#overview").is_hidden()
+
+
+def test_a_summary_can_be_stopped_and_continued(opened):
+    with live(slow_explainer(SlowModel(0.05))) as slow:
+        page = opened("view=all", studio=slow)
+        page.wait_for_selector("#overview-head progress")
+        page.click("#overview-stop")
+        page.wait_for_selector("#overview :text('Stopped.')")
+        page.click("#overview-head button:has-text('Continue')")
+        page.wait_for_selector("#overview-stop")
+        page.locator("#overview .pick, #listing .pick").first.click()
+        wait_until(page, "document.querySelector('#kicker').textContent.startsWith('Case ')")
+        page.context.close()
