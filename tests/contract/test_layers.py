@@ -43,6 +43,7 @@ MAY_IMPORT = {
         "result",
         "render",
         "optimize",
+        "samples",
     },
 }
 # These stand on top: they may import everything, and nothing imports them.

@@ -169,7 +169,7 @@ def build_api(studio: Studio) -> FastAPI:
     )
     app.state.studio = studio
     bearer = Security(HTTPBearer(auto_error=False, description="The token that `anchorline serve` printed."))
-    for routes in (_explain_routes, _many_routes, _page_routes):
+    for routes in (_explain_routes, _row_routes, _overview_routes, _page_routes):
         app.include_router(routes(studio), dependencies=[bearer], responses=PROBLEMS)
     app.include_router(_open_routes(studio), responses=PROBLEMS)
     app.add_exception_handler(Problem, _on_problem)
@@ -211,7 +211,7 @@ def _explain_routes(studio: Studio) -> APIRouter:
     return router
 
 
-def _many_routes(studio: Studio) -> APIRouter:
+def _row_routes(studio: Studio) -> APIRouter:
     router, service = APIRouter(tags=["programs"]), studio.service
 
     @router.get("/rows", summary="Find rows")
@@ -239,6 +239,17 @@ def _many_routes(studio: Studio) -> APIRouter:
         page = await studio.answer(request, "rows", key, lambda: service.rows(search, sort, offset, limit, output))
         return _json(page)
 
+    @router.get("/metrics", summary="Prometheus metrics", response_class=Response)
+    async def metrics() -> Response:
+        """Return the counts and durations of requests, the jobs, the cache and the memory."""
+        return Response(studio.metrics.text(), media_type=METRICS_TYPE)
+
+    return router
+
+
+def _overview_routes(studio: Studio) -> APIRouter:
+    router, service = APIRouter(tags=["programs"]), studio.service
+
     @router.post("/overview", summary="Summarize many cases")
     async def overview(request: Request, body: schemas.OverviewRequest) -> Response:
         """Go on with the summary of the cases that match a search, and return it as far as it is known.
@@ -254,11 +265,6 @@ def _many_routes(studio: Studio) -> APIRouter:
         read = body.model_dump()
         content = await studio.answer(request, "table", None, lambda: service.overview_table(body), read)
         return Response(content, media_type="text/csv", headers=_attached("explanations.csv"))
-
-    @router.get("/metrics", summary="Prometheus metrics", response_class=Response)
-    async def metrics() -> Response:
-        """Return the counts and durations of requests, the jobs, the cache and the memory."""
-        return Response(studio.metrics.text(), media_type=METRICS_TYPE)
 
     return router
 
