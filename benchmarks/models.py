@@ -1,4 +1,4 @@
-"""Models on raw tables: numbers, categories and missing values as they are, with usual preparation in a pipeline."""
+"""Models on raw tables: numbers, categories and missing values as they are, prepared in a pipeline."""
 
 import warnings
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.codes import codes_of
 from benchmarks.datasets import Dataset, read_dataset
 from benchmarks.tasks import SEED
 
@@ -19,7 +20,7 @@ def fitted_model(data: Path, dataset_id: int, model: str) -> tuple[str, Any, Any
     frame, target = _prepared(dataset, sample)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # networks that stop early
-        fitted = _pipeline(frame, model, dataset.kind == "classification").fit(frame, target)
+        fitted = pipeline_of(frame, model, dataset.kind == "classification").fit(frame, target)
         return dataset.name, frame, fitted
 
 
@@ -34,8 +35,9 @@ def _prepared(dataset: Dataset, sample: np.ndarray) -> tuple[Any, np.ndarray]:
     return frame.astype(dict.fromkeys(texts, "category")), target
 
 
-def _pipeline(frame: Any, model: str, is_classifier: bool) -> Any:
-    from sklearn import ensemble, linear_model, neural_network
+def pipeline_of(frame: Any, model: str, is_classifier: bool) -> Any:
+    """Return an unfitted pipeline that encodes and scales columns, and ends in a model of this name."""
+    from sklearn import ensemble, linear_model, neighbors, neural_network, svm
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
@@ -54,16 +56,7 @@ def _pipeline(frame: Any, model: str, is_classifier: bool) -> Any:
         "network": lambda: getattr(neural_network, f"MLP{kind}")(
             hidden_layer_sizes=(32,), max_iter=200, random_state=SEED
         ),
+        "neighbors": getattr(neighbors, f"KNeighbors{kind}"),
+        "svm": lambda: svm.SVC(probability=True, random_state=SEED) if is_classifier else svm.SVR(),
     }[model]()
-    return make_pipeline(FunctionTransformer(_codes), encode, last)
-
-
-def _codes(frame: Any) -> np.ndarray:
-    """Return numbers as they are and categories as codes, because encoding text takes most of the time."""
-    columns = (column for _, column in frame.items())
-    return np.column_stack(
-        [
-            (column.cat.codes if column.dtype == "category" else column).to_numpy(dtype=np.float64)
-            for column in columns
-        ]
-    )
+    return make_pipeline(FunctionTransformer(codes_of), encode, last)

@@ -1,15 +1,15 @@
 """Is what is printed true as it is read? An audit of explanations that uses no code of the law.
 
 For every explanation with the verdict *explained* or *robust*, altered copies are drawn anew by plain pandas: the
-columns of every fact take the values of a random row for which the fact is true, every other column keeps its value
-or takes that of a random row. The share that keeps the decision must not be below 95%.
+columns of every fact take the values of a random row for which the fact is true, every other column keeps its
+value or takes that of a random row. The share that keeps the decision must not be below 95%.
 """
 
 import statistics
 import time
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,13 @@ from scipy.stats import beta
 
 from anchorline.next.explainer import Explainer
 from anchorline.next.facts import Fact
-from anchorline.next.render.statements import words_beside_facts
+from anchorline.next.render.text import words_beside_facts
 from anchorline.next.result.explanation import Explanation, Verdict
 from anchorline.next.spaces.table import Table
 from benchmarks.datasets import available
+from benchmarks.held import is_true, together_of
 from benchmarks.models import fitted_model
+from benchmarks.release01 import Release01, python_of_01
 from benchmarks.tasks import SEED
 
 MODELS = ("boosting", "forest")
@@ -31,42 +33,48 @@ N_ROWS = 20
 N_AUDIT = 20_000
 LINE = 0.95
 AUDITED = (Verdict.EXPLAINED, Verdict.ROBUST)
+OLD_VERDICTS = ("trustworthy", "robust", "weak", "unreliable", "undecided")
 
 
 def truth(data: Path, tables: Collection[str] = (), n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
-    """Yield one row per table with classes and model: verdicts, audits that fail, words and seconds."""
+    """Yield one row per table with classes and model: verdicts, audits that fail, words and seconds.
+
+    The last row has the totals.
+    """
+    rows, python = list[dict[str, Any]](), python_of_01()
     for row in available(data, tables):
         if row.kind != "classification":
             continue
         for model in MODELS:
-            name, frame, fitted = fitted_model(data, row.id, model)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                yield {"table": name, "model": model, **audit_table(frame, fitted, n_rows)}
+                name, frame, fitted = fitted_model(data, row.id, model)
+                rows.append({"table": name, "model": model, **audit_table(frame, fitted, n_rows, python)})
+            yield rows[-1]
+    yield _totals(rows)
 
 
-def audit_table(frame: Any, model: Any, n_rows: int = N_ROWS) -> dict[str, Any]:
-    """Explain some rows of a table and audit what is claimed."""
+def audit_table(frame: Any, model: Any, n_rows: int = N_ROWS, python: str | None = None) -> dict[str, Any]:
+    """Explain some rows of a table and audit what is claimed; 0.1's verdicts about these rows beside it."""
     explainer, rng = Explainer(model, Table(frame)), np.random.default_rng(SEED)
     rows = rng.choice(len(frame), size=min(n_rows, len(frame)), replace=False).tolist()
-    together = [attribute.names for attribute in explainer.space.attributes]  # type: ignore[attr-defined]
     explanations, seconds, audits = list[Explanation](), list[float](), list[float]()
     for row in rows:
-        start = time.perf_counter()
+        start = time.process_time()
         explanation = explainer.explain(frame.iloc[[row]])
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
         explanations.append(explanation)
         if explanation.verdict in AUDITED:
             facts = () if explanation.verdict is Verdict.ROBUST else explanation.facts
-            audits.append(audit(frame, model, row, facts, together, rng))
+            audits.append(audit(frame, model, row, facts, together_of(explainer), rng))
     counts = Counter(each.verdict for each in explanations)
     words = [words_beside_facts(each) for each in explanations]
-    upper = [_upper_limit(share, N_AUDIT) for share in audits]
     return {
         "rows": len(rows),
         **{verdict.value: counts[verdict] for verdict in Verdict},
+        **({} if python is None else _old_verdicts(python, frame, model, rows)),
         "audits": len(audits),
-        "audits_below_95": sum(limit < LINE for limit in upper),
+        "audits_below_95": sum(_upper_limit(share, N_AUDIT) < LINE for share in audits),
         "lowest_audit": min(audits, default=None),
         "median_words": statistics.median(words),
         "most_words": max(words),
@@ -75,6 +83,27 @@ def audit_table(frame: Any, model: Any, n_rows: int = N_ROWS) -> dict[str, Any]:
         "median_queries": statistics.median(each.queries.total for each in explanations),
         "median_seconds": statistics.median(seconds),
     }
+
+
+def _old_verdicts(python: str, frame: Any, model: Any, rows: Sequence[int]) -> dict[str, int]:
+    """Return how many rows get each verdict of 0.1."""
+    with Release01(python, model, frame) as old:
+        counts = Counter(old.explain(row).verdict for row in rows)
+    return {f"old_{verdict}": counts[verdict] for verdict in OLD_VERDICTS}
+
+
+def _totals(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the sums of counts, and medians of medians, of all rows."""
+    totals: dict[str, Any] = {"table": "all", "model": "all"}
+    for key in list(rows[0])[2:]:
+        values = [row[key] for row in rows if row[key] is not None]
+        if key == "lowest_audit":
+            totals[key] = min(values, default=None)
+        elif key == "most_words":
+            totals[key] = max(values)
+        else:
+            totals[key] = statistics.median(values) if key.startswith("median") else sum(values)
+    return totals
 
 
 def audit(
@@ -105,22 +134,6 @@ def audit(
     )
     decision = model.predict(frame.iloc[[row]])[0]
     return float(np.mean(model.predict(copies) == decision))
-
-
-def is_true(fact: Fact, values: Any) -> np.ndarray:
-    """Return of which values of a column a printed fact is true."""
-    match fact.kind:
-        case "at_least":
-            true = values >= fact.low
-        case "below":
-            true = values < fact.high
-        case "between":
-            true = (values >= fact.low) & (values < fact.high)
-        case "missing":
-            true = values.isna()
-        case _:
-            true = values.astype(object) == fact.value
-    return np.asarray(true.fillna(False), dtype=bool)
 
 
 def _upper_limit(share: float, n: int) -> float:
