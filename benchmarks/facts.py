@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.stats import ttest_rel
 
-from anchorline.next.explainer import Explainer
-from anchorline.next.spaces.table import Table
+from anchorline.explainer import Explainer
+from anchorline.spaces.table import Table
 from benchmarks.datasets import available
 from benchmarks.held import Held, Task, our_facts
 from benchmarks.models import fitted_model

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.next.explainer import Explainer
+from anchorline.explainer import Explainer
 from benchmarks.datasets import available
 from benchmarks.facts import Method, Ours, load
 from benchmarks.held import REPLACE, Held, Task

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.next.explainer import Explainer
-from anchorline.next.facts import Fact
+from anchorline.explainer import Explainer
+from anchorline.facts import Fact
 from benchmarks.codes import codes_of
 from benchmarks.tasks import SEED
 

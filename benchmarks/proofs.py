@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.next.explainer import Explainer
-from anchorline.next.optimize.choose import best_sum
-from anchorline.next.optimize.moments import Moments, adjusted, sampled
-from anchorline.next.optimize.sums import Status, solve
-from anchorline.next.settings import Settings
-from anchorline.next.spaces.table import Table
+from anchorline.explainer import Explainer
+from anchorline.optimize.choose import best_sum
+from anchorline.optimize.moments import Moments, adjusted, sampled
+from anchorline.optimize.sums import Status, solve
+from anchorline.settings import Settings
+from anchorline.spaces.table import Table
 from benchmarks.datasets import available
 from benchmarks.models import fitted_model
 from benchmarks.tasks import SEED

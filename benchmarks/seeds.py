@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from anchorline.next.explainer import Explainer
+from anchorline.explainer import Explainer
 from benchmarks.datasets import available
 from benchmarks.facts import load
 from benchmarks.held import Task

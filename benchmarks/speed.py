@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.next.explainer import Explainer
-from anchorline.next.settings import Settings
-from anchorline.next.spaces.table import Table
+from anchorline.explainer import Explainer
+from anchorline.settings import Settings
+from anchorline.spaces.table import Table
 from benchmarks.codes import codes_of
 from benchmarks.datasets import available
 from benchmarks.models import fitted_model, pipeline_of

@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import beta
 
-from anchorline.next.explainer import Explainer
-from anchorline.next.facts import Fact
-from anchorline.next.render.text import words_beside_facts
-from anchorline.next.result.explanation import Explanation, Verdict
-from anchorline.next.spaces.table import Table
+from anchorline.explainer import Explainer
+from anchorline.facts import Fact
+from anchorline.render.text import words_beside_facts
+from anchorline.result.explanation import Explanation, Verdict
+from anchorline.spaces.table import Table
 from benchmarks.datasets import available
 from benchmarks.held import is_true, together_of
 from benchmarks.models import fitted_model

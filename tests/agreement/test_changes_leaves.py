@@ -10,16 +10,20 @@ from lightgbm import LGBMClassifier
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     ExtraTreesClassifier,
+    GradientBoostingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-import anchorline as al
+from anchorline.changes.result import Changes
+from anchorline.errors import ParameterError
+from anchorline.explainer import Explainer
 
 LEVELS = ["p", "q", "r"]
 QUIET = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
@@ -58,6 +62,7 @@ def fitted(kind, frame, score):
             [None, ">= 0.8", "< 0.1"],
         ),
         "several": (HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=4), names[third], [None, "high"]),
+        "gradient": (GradientBoostingClassifier(n_estimators=12, random_state=0), names[third], [None, "low"]),
         "number": (GradientBoostingRegressor(n_estimators=20), score, ["+1.5", "< -4", ">= 5"]),
         "xgboost": (XGBClassifier(n_estimators=8, max_depth=3, n_jobs=1), high.astype(int), [None, ">= 0.8"]),
         "lightgbm": (LGBMClassifier(n_estimators=8, min_child_samples=4, n_jobs=1, verbose=-1), high, [None]),
@@ -118,27 +123,28 @@ def judge(model, frame, row, target):
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM, inside a pipeline
 @pytest.mark.parametrize(
     "kind",
-    ["tree", "forest", "extra", "boosting", "several", "number", "xgboost", "lightgbm", "catboost"],
+    ["tree", "forest", "extra", "boosting", "several", "gradient", "number", "xgboost", "lightgbm", "catboost"],
 )
 def test_leaves_find_the_fewest_and_cheapest_facts_and_prove_it(kind):
     frame, score, rng = table(len(kind))
     model, targets = fitted(kind, frame, score)
-    explainer, n_found = al.Explainer(model, frame), 0
+    explainer, n_found = Explainer(model, frame), 0
     for target in targets:
         for row in rng.choice(len(frame), 2, replace=False).tolist():
             turned = judge(model, frame, row, target)
             if turned(frame.iloc[[row]])[0]:
-                with pytest.raises(al.AnchorlineError, match="already meets"):
+                with pytest.raises(ParameterError, match="already meets"):
                     explainer.changes(row, target=target)
                 continue
-            found = explainer.changes(row, target=target, n=100, search="leaves")
+            found = explainer.changes(row, target=target, n=100)
+            assert all(level.by_leaves for level in found.levels)
             fewest, best = enumerated(frame, row, turned, 3)
             assert found.fewest == fewest
             assert found.n_proved == (fewest or 4) - 1  # proven, not only tried
             cheapest = {}
             for option in found:
-                if option.n_facts == fewest:
-                    names = tuple(sorted(move.name for move in option.moves))
+                if len(option.moves) == fewest:
+                    names = tuple(sorted(move.attribute for move in option.moves))
                     cheapest[names] = min(option.cost, cheapest.get(names, np.inf))
             assert cheapest.keys() == best.keys()
             assert all(cost == pytest.approx(best[names]) for names, cost in cheapest.items())
@@ -154,22 +160,33 @@ def test_leaves_prove_where_queries_cannot_and_ask_little():
     label = (frame["a"] > 0) & (frame["b"] > 0) & (frame["c"] > 0)
     model = HistGradientBoostingClassifier(random_state=0).fit(frame, label)
     row = int(np.flatnonzero((frame[["a", "b", "c"]] < -0.3).all(axis=1))[0])
-    explainer = al.Explainer(model, frame)
-    by_leaves, asked = explainer.changes(row, n=1), explainer.changes(row, search="queries", max_queries=5000)
+    explainer = Explainer(model, frame)
+    by_leaves = explainer.changes(row, n=1)
+    asked = Explainer(lambda rows: 1 * model.predict_proba(rows), frame).changes(row, n=1, queries=5000)
     assert (by_leaves.fewest, asked.fewest) == (3, None)
     assert (by_leaves.n_proved, asked.n_proved) == (2, 0)
     assert by_leaves.n_queries < 500
-    assert "Proven by the leaves of the trees: no change of at most 2 facts does it" in str(by_leaves)
-    assert by_leaves.verify(model, frame, seed=1).holds
-    assert al.Changes.from_json(by_leaves.to_json()) == by_leaves
-    hidden = by_leaves.verify(lambda rows: 1 * model.predict_proba(rows), frame, seed=1)
-    assert not hidden.holds
-    assert "the trees of the model cannot be read" in str(hidden)
+    proof = "Proven by the leaves of the trees: no change of up to two facts to values in the table does it."
+    assert proof in by_leaves.details()
+    assert Changes.from_json(by_leaves.to_json()) == by_leaves
 
 
-def test_leaves_are_demanded_in_vain():
-    frame = table(0)[0]
-    with pytest.raises(al.AnchorlineError, match="search is 'leaves', but the decision cannot be read"):
-        al.Explainer(lambda rows: np.asarray(rows["a"] * 1.0), frame, threshold=3.0).changes(0, search="leaves")
-    with pytest.raises(al.AnchorlineError, match="it must be 'auto', 'leaves' or 'queries'"):
-        al.Explainer(lambda rows: np.asarray(rows["a"] * 1.0), frame, threshold=3.0).changes(0, search="trees")
+def test_a_model_that_differs_from_its_trees_is_asked():
+    frame, score, _ = table(1)
+
+    class Nudged(RandomForestRegressor):
+        def predict(self, rows):
+            return super().predict(rows) + (np.asarray(rows)[:, 0] > 3)
+
+    plain = frame.drop(columns="c")
+    model = Nudged(5, max_depth=4, random_state=0).fit(plain, score)
+    found = Explainer(model, plain).changes(0, target="+1")
+    assert not any(level.by_leaves for level in found.levels)
+
+
+def test_few_queries_leave_the_trees_alone():
+    frame, score, _ = table(2)
+    model, _ = fitted("tree", frame, score)
+    found = Explainer(model, frame).changes(0, queries=300)
+    assert not any(level.by_leaves for level in found.levels)
+    assert found.n_queries <= 300

@@ -28,11 +28,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeRegressor
 
-from anchorline.next.explainer import Explainer
-from anchorline.next.optimize.moments import exact
-from anchorline.next.search.trees import ModelTrees
-from anchorline.next.settings import Settings
-from anchorline.next.spaces.table import Table
+from anchorline.explainer import Explainer
+from anchorline.optimize.moments import exact
+from anchorline.search.trees import ModelTrees
+from anchorline.settings import Settings
+from anchorline.spaces.table import Table
 
 RNG = np.random.default_rng(3)
 N = 200

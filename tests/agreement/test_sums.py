@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from anchorline.next.optimize import sums
-from anchorline.next.optimize.moments import exact, sampled
-from anchorline.next.optimize.sums import TOLERANCE, Limits, Status, fit, solve
+from anchorline.optimize import sums
+from anchorline.optimize.moments import exact, sampled
+from anchorline.optimize.sums import TOLERANCE, Limits, Status, fit, solve
 from helpers.sums import best_error, errors_of, every_sum, make_candidates, make_product, make_sample
 
 ROUNDING = 1e-11  # of mean t^2

@@ -8,9 +8,11 @@ import pandas as pd
 import psutil
 import pytest
 
-import anchorline as al
 from anchorline.batch.partition import PIECES_PER_CORE, SHARED_ROWS
 from anchorline.errors import FormatError, ParameterError
+from anchorline.explainer import Explainer
+from anchorline.result.explanations import Explanations
+from anchorline.spaces.table import Table
 from helpers import batch_models
 from helpers.batch_models import DIES, FAILS, Trouble, people
 
@@ -19,7 +21,7 @@ ROWS = people(24, seed=1).assign(id=[f"row {i}" for i in range(24)])
 ROWS.loc[3, "age"] = FAILS
 ROWS.loc[17, "age"] = DIES  # where `Trouble` kills its worker, the first time
 SHUFFLED = ROWS.sample(frac=1, random_state=0)
-CHEAP = {"k": 3, "n_samples": 60}
+CHEAP = {"k": 3, "queries": 200}
 HOME = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 pytestmark = [
@@ -55,7 +57,7 @@ def _no_process_is_left():
 
 
 def explainer_of(model):
-    return al.Explainer(model, al.Table(TRAIN), output="score")
+    return Explainer(model, Table(TRAIN), output="score")
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +68,11 @@ def expected():
     return {id: (r["key"], r["explanation"], r["error_type"]) for id, r in zip(ROWS["id"], records, strict=True)}
 
 
-LAWS = ("realistic", "similar")  # laws in which a neighbor takes its values from one row
+LAWS = ("independent", "realistic")
 
 
 def of_law(law):
-    return al.Explainer(batch_models.score, al.Table(TRAIN, neighbors=law), output="score")
+    return Explainer(batch_models.score, Table(TRAIN, neighbors=law), output="score")
 
 
 @pytest.fixture(scope="module")
@@ -173,16 +175,16 @@ def test_what_dask_wrote_is_read_back(tmp_path):
     answer = explain(dd.from_pandas(ROWS, npartitions=12), explainer, id="id", **CHEAP)
     answer.to_parquet(tmp_path / "why", compute_kwargs={"scheduler": "sync"})
     expected = explainer.explain_many(ROWS, errors="keep", **CHEAP)
-    assert al.Explanations.from_parquet(tmp_path / "why") == expected
-    assert al.Explanations.from_parquet(tmp_path / "why" / "part.0.parquet") == expected[:2]
+    assert Explanations.from_parquet(tmp_path / "why") == expected
+    assert Explanations.from_parquet(tmp_path / "why" / "part.0.parquet") == expected[:2]
     (tmp_path / "empty").mkdir()
     with pytest.raises(FormatError, match=r"has no file whose name ends in \.parquet"):
-        al.Explanations.from_parquet(tmp_path / "empty")
+        Explanations.from_parquet(tmp_path / "empty")
 
 
 def read_back(folder):
     """Return the key, the explanation and the kind of error of every row in the files of a folder."""
-    records = al.Explanations.from_parquet(folder).records
+    records = Explanations.from_parquet(folder).records
     assert [record["row"] for record in records] == list(range(len(ROWS)))
     return {(record["key"], record["explanation"], record["error_type"]) for record in records}
 

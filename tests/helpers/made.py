@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.next.facts import Fact
-from anchorline.next.result.explanation import Explanation, Fit, Output, Proof, Queries, Rows, Share, Verdict
+from anchorline.facts import Fact
+from anchorline.result.explanation import Explanation, Fit, Output, Proof, Queries, Rows, Share, Verdict
 
 INCOME = Fact("income", "income", "below", high=39000.0, value=32000.0)
 DEBT = Fact("debt", "debt", "at_least", low=7000, value=11500)

@@ -4,12 +4,12 @@ import functools
 
 import numpy as np
 
-from anchorline.next.facts import Fact
-from anchorline.next.result.explanation import Alternative, Explanation, Output, Rows, Verdict
-from anchorline.next.result.frontier import Frontier, FrontierPoint
-from anchorline.next.spaces.image import Image
-from anchorline.next.spaces.signal import Signal
-from anchorline.next.spaces.text import Text
+from anchorline.facts import Fact
+from anchorline.result.explanation import Alternative, Explanation, Output, Rows, Verdict
+from anchorline.result.frontier import Frontier, FrontierPoint
+from anchorline.spaces.image import Image
+from anchorline.spaces.signal import Signal
+from anchorline.spaces.text import Text
 from helpers.made import (
     DEBT,
     DECLINED,

@@ -1,7 +1,7 @@
 """The table, the rows and the settings that the batch tests share."""
 
-from anchorline.next.explainer import Explainer
-from anchorline.next.spaces.table import Table
+from anchorline.explainer import Explainer
+from anchorline.spaces.table import Table
 from helpers.batch_models import people, score
 
 TRAIN, ROWS = people(200), people(30, seed=1)

@@ -8,9 +8,9 @@ import httpx
 import numpy as np
 import pandas as pd
 
-from anchorline.next.explainer import Explainer
-from anchorline.next.spaces.table import Table
-from anchorline.next.studio.server import prepare
+from anchorline.explainer import Explainer
+from anchorline.spaces.table import Table
+from anchorline.studio.server import prepare
 
 HOSTILE = '"><script>document.title="broken"</script><img src=x onerror="document.title=1">\u202e\x1b[2J'
 

@@ -1,6 +1,6 @@
 """Generated problems about sums of facts, as explicit rows; and the best sum by plain enumeration.
 
-Nothing here uses `anchorline.next.optimize`: moments, values and optima are computed from rows and weights.
+Nothing here uses `anchorline.optimize`: moments, values and optima are computed from rows and weights.
 """
 
 import itertools
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anchorline.next.facts import Candidates
+from anchorline.facts import Candidates
 
 Q = 0.54  # the probability that a neighbor takes another row's value
 EMPTY = 1e-7  # of the largest singular value: columns of flips that depend on each other

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anchorline.next.facts import Fact
+from anchorline.facts import Fact
 
 
 def is_missing(value: Any) -> bool:

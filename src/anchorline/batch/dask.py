@@ -1,7 +1,7 @@
 """Dask DataFrames: every partition is explained by `explain_partition`."""
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 from anchorline.batch.partition import (
     PIECES_PER_CORE,
@@ -13,7 +13,6 @@ from anchorline.batch.partition import (
 )
 from anchorline.errors import MissingDependencyError
 from anchorline.explainer import Explainer
-from anchorline.settings import Keywords
 
 
 def explain(
@@ -22,7 +21,7 @@ def explain(
     *,
     id: str | None = None,
     share_calls: bool = False,
-    **keywords: Unpack[Keywords],
+    **keywords: Any,
 ) -> Any:
     """Return a lazy Dask DataFrame of explanations, partitioned like ``frame``; see `explain_partition`.
 
@@ -37,7 +36,7 @@ def explain(
         raise MissingDependencyError.for_package("dask", "dask") from None
     if not (hasattr(frame, "_meta") and hasattr(frame, "map_partitions")):
         raise wrong_frame_error(frame, "a Dask DataFrame", "dask.dataframe.from_pandas(frame, npartitions=8)")
-    work = Work.from_keywords(explainer, share_calls=share_calls, **keywords).with_ranges()
+    work = Work.from_keywords(explainer, share_calls=share_calls, **keywords).prepared()
     meta = explain_partition(frame._meta, work, id)
     packed_work = delayed(PackedWork(work), pure=True)
     if frame.npartitions > 1:

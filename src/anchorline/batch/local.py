@@ -4,25 +4,23 @@ import contextlib
 import logging
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any, Unpack
+from typing import Any
 
 from anchorline.batch.blas import one_blas_thread
-from anchorline.batch.columnar import Columnar
 from anchorline.batch.ids import rows_with_ids
 from anchorline.batch.partition import FrameRows, Work, pack_work
 from anchorline.batch.progress import Progress, ProgressReporter
-from anchorline.batch.workers import WorkerPool, explain_rows, learn_ranges_in_worker
+from anchorline.batch.workers import WorkerPool, ask_table, explain_rows
 from anchorline.errors import ParameterError, RowError, UnpackableError, WorkerError
 from anchorline.explainer import Explainer
-from anchorline.result.explanations import Explanations, Failure, PendingRow, Record
+from anchorline.result.explanations import Explanations, Failure, Record
 from anchorline.result.labels import index_of
-from anchorline.search.ready import Ranges
-from anchorline.settings import Keywords
+from anchorline.search.table_answers import TableAnswers
 
 _log = logging.getLogger(__name__)
 _CHUNK_SECONDS = 0.25  # work per message: less costs more messages, more is lost when a worker dies
@@ -63,54 +61,30 @@ class ExecutionPlan:
 def explain_many(
     explainer: Explainer,
     frame: Any,
-    plan: ExecutionPlan,
-    progress: Callable[[Progress], None] | bool | None = None,
+    plan: Mapping[str, Any],
     *,
+    progress: Callable[[Progress], None] | bool | None = None,
     errors: str = "raise",
     share_calls: bool = False,
     id: str | None = None,
-    **keywords: Unpack[Keywords],
+    **keywords: Any,
 ) -> Explanations:
-    """Explain every row of a frame; see `anchorline.Explainer.explain_many`."""
+    """Explain every row of a frame; see `anchorline.Explainer.explain_many`. ``plan`` is an `ExecutionPlan`."""
     if errors not in ("raise", "keep"):
         raise ParameterError(f"errors is {errors!r}, but it must be 'raise' or 'keep'.")
     rows, ids = rows_with_ids(frame, explainer, id)
     work = Work.from_keywords(explainer, share_calls=share_calls, **keywords)
     reporter = ProgressReporter(len(rows), progress)
-    records: list[Record | PendingRow] = []
-    with contextlib.closing(_lazy_stream(rows, work, plan)) as numbered_records:
+    records: list[Record] = []
+    with contextlib.closing(stream(rows, work, ExecutionPlan(**plan), RunEvents())) as numbered_records:
         for place, record in numbered_records:
-            if isinstance(record, PendingRow):
-                reporter.count(False)
-                records.append(record)
-                continue
             reporter.count(record["error_type"] is not None)
             if errors == "raise" and record["error_type"] is not None:
                 label = None if ids is None else ids.label(place)
                 failure = Failure(place, record["error"], record["error_type"], label)
                 raise RowError(f"{failure} Pass errors='keep' to continue without it.")
             records.append({"row": place} | record)
-    return Explanations.from_records(records, ids, index_of(frame), explainer.space)
-
-
-def _lazy_stream(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Generator[tuple[int, Record | PendingRow]]:
-    """Yield what `stream` does, but rows of trees that are solved together are assembled later."""
-    check_plan(plan, work)
-    in_process = effective_jobs(plan.n_jobs) == 1 and plan.row_timeout is None and not plan.isolate
-    if not in_process:
-        yield from stream(rows, work, plan, RunEvents())
-        return
-    columnar = None if work.changes else Columnar.of(work.with_ranges())
-    if columnar is None:
-        yield from _in_process(rows, work, plan)
-        return
-    for start in range(plan.start, len(rows), columnar.n_rows):
-        stop = min(start + columnar.n_rows, len(rows))
-        with one_blas_thread():
-            pending = columnar.rows(rows, start, stop)
-            for place in range(start, stop):
-                plan.tick()
-                yield place, pending[place] if place in pending else work.record(rows.take(place, place + 1)[0])
+    return Explanations.from_records(records, ids, index_of(frame))
 
 
 def stream(rows: FrameRows, work: Work, plan: ExecutionPlan, events: RunEvents) -> Generator[tuple[int, Record]]:
@@ -118,7 +92,7 @@ def stream(rows: FrameRows, work: Work, plan: ExecutionPlan, events: RunEvents) 
     check_plan(plan, work)
     n_jobs = effective_jobs(plan.n_jobs)
     if n_jobs == 1 and plan.row_timeout is None and not plan.isolate:
-        yield from _in_process(rows, work.with_ranges(), plan)
+        yield from _in_process(rows, work.prepared(), plan)
         return
     max_workers = -(-(len(rows) - plan.start) // work.share)  # further workers would have nothing to do
     plan = replace(plan, n_jobs=max(1, min(n_jobs, max_workers)))
@@ -184,7 +158,7 @@ def _in_process(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Iterator[tu
 def _in_threads(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Iterator[tuple[int, Record]]:
     size = work.share
     with _thread_pool(plan.n_jobs) as threads, one_blas_thread():
-        _wait(threads.submit(work.with_ranges), plan)  # not in the main thread: see `model.exits`
+        _wait(threads.submit(work.prepared), plan)  # not in the main thread: see `model.exits`
         window: deque[tuple[int, Future[list[Record]]]] = deque()
         for start in range(plan.start, len(rows), size):
             window.append((start, threads.submit(work.records, rows.take(start, start + size))))
@@ -235,21 +209,23 @@ class _Dispatcher:
         self, rows: FrameRows, payload: bytes, work: Work, plan: ExecutionPlan, events: RunEvents
     ) -> None:
         self._rows, self._payload, self._work, self._plan, self._events = rows, payload, work, plan, events
-        self._pool = self._new_pool(plan.n_jobs)
         self._retried: dict[int, Record] = {}  # records of rows that were explained alone
         self._n_deaths: dict[int, int] = {}  # how often a row certainly ended its worker
-        self._ranges: Ranges = None
+        self._answers: TableAnswers | None = None
+        self._pool = self._new_pool(plan.n_jobs)
         self._seconds, self._size, self._n_early_deaths = 0.0, work.share, 0
 
     def _new_pool(self, n_workers: int) -> WorkerPool:
-        return WorkerPool(self._payload, n_workers, self._plan.row_timeout)
+        pool = WorkerPool(self._payload, n_workers, self._plan.row_timeout)
+        pool.leave(self._answers)
+        return pool
 
     def run(self) -> Iterator[tuple[int, Record]]:
         """Yield the place and the record of every row, in order."""
         window: deque[_Chunk] = deque()
         next_row, n = self._plan.start, len(self._rows)
         try:
-            self._learn_ranges()
+            self._ask_table()
             while window or next_row < n:
                 while next_row < n and len(window) < self._plan.n_jobs * _CHUNKS_PER_WORKER:
                     window.append(_Chunk(next_row, min(n, next_row + self._next_size(n - next_row))))
@@ -269,14 +245,17 @@ class _Dispatcher:
             return self._size
         return min(self._size, max(1, n_left // (2 * self._plan.n_jobs)))
 
-    def _learn_ranges(self) -> None:
-        """Learn the output ranges once, in a worker, so that a crash of the model does not end this process."""
+    def _ask_table(self) -> None:
+        """Ask about the table once, in a worker, so that a crash of the model does not end this process."""
         try:
-            self._ranges, findings = _wait(self._pool.submit(learn_ranges_in_worker), self._plan)
+            self._answers = _wait(self._pool.submit(ask_table), self._plan)
         except BrokenProcessPool:
             self._restart(self._plan.n_jobs)
             return
-        self._work.explainer.setup.report(findings)
+        if self._answers is not None:
+            self._pool.leave(self._answers)
+            self._work.explainer.take_answers(self._answers)
+        self._work.warn()
 
     def _send(self, chunk: _Chunk) -> None:
         with contextlib.suppress(BrokenProcessPool):  # `_result` handles a broken pool
@@ -285,7 +264,7 @@ class _Dispatcher:
             chunk.sent = tuple(place for place in rows if place not in self._retried)
             if chunk.sent:
                 sent_rows = [rows[place] for place in chunk.sent]
-                chunk.future = self._pool.submit(explain_rows, chunk.sent, sent_rows, self._ranges)
+                chunk.future = self._pool.submit(explain_rows, chunk.sent, sent_rows)
 
     def _result(self, chunk: _Chunk) -> list[Record] | None:
         """Return the records of the chunk; None if the pool broke."""
@@ -354,7 +333,7 @@ class _Dispatcher:
                 self._retried[place] = self._death_record(place)
                 return
             try:
-                future = self._pool.submit(explain_rows, (place,), self._rows.take(place, place + 1), self._ranges)
+                future = self._pool.submit(explain_rows, (place,), self._rows.take(place, place + 1))
                 self._retried[place] = _wait(future, self._plan)[0][0]
                 return
             except BrokenProcessPool:

@@ -8,9 +8,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from anchorline.batch.partition import CHANGE_COLUMNS
 from anchorline.errors import FormatError, MissingDependencyError
 from anchorline.io.files import open_atomically
-from anchorline.result.explanations import CHANGE_COLUMNS, COLUMNS, Record
+from anchorline.result.explanations import COLUMNS, Record
 from anchorline.result.labels import RowIds
 
 ROWS_PER_GROUP = 256  # fixed for reproducible bytes, and small so that long explanations need little memory

@@ -6,31 +6,25 @@ import io
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, ClassVar, Unpack
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
 from anchorline.batch.blas import one_blas_thread
 from anchorline.batch.sharing import share_calls
+from anchorline.changes.result import Changes
 from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer
 from anchorline.model.exits import contain_exits
-from anchorline.result.changes import Changes
-from anchorline.result.explanations import (
-    COLUMNS,
-    Record,
-    change_values,
-    content_key,
-    failed_record,
-    frame_of,
-    record_of,
-)
-from anchorline.search.ready import Ranges
-from anchorline.settings import Keywords, Settings
-from anchorline.spaces.base import Finding
+from anchorline.result.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
+from anchorline.result.labels import clean_text
+from anchorline.settings import Settings
 from anchorline.spaces.columns import dense, kind_of, level_of, row_values, to_narwhals
+from anchorline.spaces.given import schema_of
 
 RESERVED_NAMES = frozenset({"row", *COLUMNS})  # the columns of the result, in a frame and in a file
+# Further columns about what would change each decision; all are missing where nothing turns it.
+CHANGE_COLUMNS = {"change": "text", "change_facts": "number", "change_decision": "text", "change_output": "number"}
 _VALUES_PER_READ = 50_000  # a few megabytes
 SHARED_ROWS = 16  # rows whose queries go to the model in one call, with share_calls=True
 PIECES_PER_CORE = 4  # of rows that come in one piece, so that cores finish at about the same time
@@ -51,15 +45,10 @@ class Work:
 
     @classmethod
     def from_keywords(
-        cls,
-        explainer: Explainer,
-        *,
-        share_calls: bool = False,
-        changes: bool = False,
-        **keywords: Unpack[Keywords],
+        cls, explainer: Explainer, *, share_calls: bool = False, changes: bool = False, **keywords: Any
     ) -> "Work":
         """Return the work with the settings that these keywords describe."""
-        settings = Settings.from_keywords(**keywords)
+        settings = Settings.from_keywords("explain_many", **keywords)
         return cls(explainer, settings, SHARED_ROWS if share_calls else 1, changes)
 
     def record(self, row: Any) -> Record:
@@ -81,39 +70,57 @@ class Work:
             return self.failed(row, type(error).__name__, str(error))
 
     def find_changes(self, explainer: Explainer, row: Any) -> Changes:
-        """Return the change of the fewest facts; the limit of queries counts anew for it."""
-        limit = self.settings.max_queries or self.settings.budget
-        limits = {} if limit is None else {"max_queries": limit}
+        """Return the change of the fewest facts; a number of queries counts anew for it."""
+        limits: dict[str, Any] = {} if self.settings.is_auto else {"queries": self.settings.queries}
         return explainer.changes(row, n=1, seed=self.settings.seed, **limits)
 
     def failed(self, row: Any, error_type: str, error: str) -> Record:
         """Return the record of a row without explanation."""
-        record = failed_record(failed_row_key(self.explainer, row), error_type, error)
+        record = failed_record(_failed_row_key(self.explainer, row), error_type, error)
         return record | change_values(None) if self.changes else record
 
-    def with_ranges(self) -> "Work":
-        """Learn the ranges of the model's outputs, so that workers need not query for them; return this work.
-
-        Findings about the model and its table become warnings here, because the workers do not warn.
-        """
-        learn_ranges(self.explainer)
-        self.explainer.setup.report(self.findings())
+    def prepared(self) -> "Work":
+        """Ask about the rows of the table, so that workers need not; return this work."""
+        self.ask_table()
+        self.warn()
         return self
 
-    def findings(self) -> tuple[Finding, ...]:
-        """Return the findings about the model and its table; none if the model fails, as every row then will."""
+    def warn(self) -> None:
+        """Warn about the model and its table, because workers do not; errors are left to the rows."""
+        try:
+            with contain_exits():
+                _ = self.explainer.findings
+        except Exception:
+            return
+        self.explainer.warn(stacklevel=6)
+
+    def ask_table(self) -> None:
+        """Ask about the rows of the table, if the settings ask for them; errors are left to the rows."""
         with contextlib.suppress(Exception), contain_exits():
-            return self.explainer.check(query=self.settings.max_queries is None)
-        return ()
+            self.explainer.table_answers(ask=self.settings.is_auto)
 
 
-def failed_row_key(explainer: Explainer, row: Any) -> str:
+def change_values(changes: Changes | None) -> Record:
+    """Return `CHANGE_COLUMNS` of one row: the fewest new values that turn the decision, and the new answer."""
+    best = None if changes is None else next(iter(changes), None)
+    if best is None:
+        return dict.fromkeys(CHANGE_COLUMNS)
+    values = [f"{name} = {value}" for name, value in best.values.items()]
+    return {
+        "change": clean_text("; ".join(values)),
+        "change_facts": len(best.moves),
+        "change_decision": None if best.decision is None else clean_text(str(best.decision)),
+        "change_output": best.output,
+    }
+
+
+def _failed_row_key(explainer: Explainer, row: Any) -> str:
     """Return the key of a row without explanation, from its instance, or from its texts if it is unreadable."""
     try:
         return content_key(explainer.space.at(row).instance)
     except Exception:  # the space cannot read the row, which is why it failed
-        names = getattr(explainer.space, "names", None)
         if isinstance(row, Mapping):
+            names = explainer.space.names
             row = [row.get(name) for name in names] if names else list(row.values())
         values = row if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]
         return content_key(["unreadable", *map(_canonical_text, values)])
@@ -125,14 +132,6 @@ def _canonical_text(value: Any) -> str | None:
     with contextlib.suppress(Exception):  # the value is of another kind, or too large
         return None if kind is None else level_of(value, kind)
     return str(value)
-
-
-def learn_ranges(explainer: Explainer) -> Ranges:
-    """Return the range of every output of the model on the training table; None where no range is needed."""
-    if explainer.output_range is None and hasattr(explainer.space, "examples"):
-        with contextlib.suppress(Exception), contain_exits():  # every row will report the error as its own
-            explainer.open(0, Settings())
-    return explainer.learned_ranges
 
 
 def pack_work(work: Work) -> bytes:
@@ -186,9 +185,9 @@ def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
 
     Examples
     --------
-    >>> import anchorline as al, polars as pl
+    >>> import polars as pl
     >>> train = pl.DataFrame({"age": [25, 31, 47, 52], "name": ["a", "b", "c", "d"]})
-    >>> explainer = al.Explainer(lambda f: f["age"].to_numpy() / 100, al.Table(train.select("age")))
+    >>> explainer = Explainer(lambda f: f["age"].to_numpy() / 100, train.select("age"))
     >>> explain_partition(train[:2], Work(explainer), id="name").select("name", "prediction").rows()
     [('a', 0.25), ('b', 0.31)]
     """
@@ -199,11 +198,11 @@ def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
         raise ParameterError(f"Got a {type(frame).__name__}, not a frame. Type explainer.explain_many(rows).")
     check_id(id, given.columns)
     # A space without names reads values by position, so the id is removed, or it would be read as a value.
-    by_name = hasattr(work.explainer.space, "names")
+    by_name = schema_of(work.explainer.space) is not None
     rows = rows_of(frame if by_name or id is None else given.drop(id).to_native(), work.explainer)
     with one_blas_thread():
         records = work.records(rows.take(0, len(rows)))
-    result = nw.from_native(frame_of(records, [], given.implementation), eager_only=True)
+    result = nw.from_native(frame_of(records, given.implementation), eager_only=True)
     native = result.to_native()
     if hasattr(native, "insert") and hasattr(native, "index"):  # pandas: keep the index, which identifies rows
         reserved = {*RESERVED_NAMES, id}  # an index with such a name could not be written beside the column
@@ -248,10 +247,6 @@ class FrameRows:
     def __len__(self) -> int:
         return len(self._frame)
 
-    def part(self, start: int, stop: int) -> Any:
-        """Return a part of the frame, array or list as it is, from ``start`` to ``stop``."""
-        return self._frame[start:stop]
-
     def take(self, start: int, stop: int) -> list[Any]:
         """Return the rows from ``start`` to ``stop``."""
         stop = min(stop, len(self))
@@ -273,10 +268,10 @@ class FrameRows:
 
 def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
     """Return the rows of a pandas, Polars or Arrow frame, a 2-D array or a list of rows."""
-    instances = getattr(explainer.space, "instances", None)
+    instances = explainer.space.instances(frame)
     if instances is not None:
-        return FrameRows(instances(frame), by_name=False)
-    by_name, frame = hasattr(explainer.space, "names"), dense(frame, ParameterError)
+        return FrameRows(instances, by_name=False)
+    by_name, frame = schema_of(explainer.space) is not None, dense(frame, ParameterError)
     if isinstance(frame, np.ndarray):
         if frame.ndim != 2:
             raise ParameterError(

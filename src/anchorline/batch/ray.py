@@ -1,11 +1,17 @@
 """Ray Data: every batch is explained by `explain_partition`."""
 
-from typing import Any, Unpack
+from typing import Any
 
-from anchorline.batch.partition import PIECES_PER_CORE, SHARED_ROWS, PackedWork, Work, check_id, wrong_frame_error
+from anchorline.batch.partition import (
+    PIECES_PER_CORE,
+    SHARED_ROWS,
+    PackedWork,
+    Work,
+    check_id,
+    wrong_frame_error,
+)
 from anchorline.errors import MissingDependencyError
 from anchorline.explainer import Explainer
-from anchorline.settings import Keywords
 
 
 def explain(
@@ -15,7 +21,7 @@ def explain(
     id: str | None = None,
     share_calls: bool = False,
     batch_size: int | None = 64,
-    **keywords: Unpack[Keywords],
+    **keywords: Any,
 ) -> Any:
     """Return a lazy Ray Dataset of explanations; see `explain_partition`.
 
@@ -32,7 +38,7 @@ def explain(
     # Ray may not know the columns before the dataset is computed; then each batch checks the id.
     if columns := dataset.columns(fetch_if_missing=False):
         check_id(id, columns)
-    stored = ray.put(PackedWork(Work.from_keywords(explainer, share_calls=share_calls, **keywords).with_ranges()))
+    stored = ray.put(PackedWork(Work.from_keywords(explainer, share_calls=share_calls, **keywords).prepared()))
 
     def explain_batch(batch: Any) -> Any:
         return ray.get(stored).explain(batch, id)

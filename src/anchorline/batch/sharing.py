@@ -1,11 +1,10 @@
 """Queries of several rows in one model call, for models whose answers do not depend on the batch."""
 
-import copy
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -97,9 +96,9 @@ def share_calls(
     explainer: Explainer, explain: Callable[[Explainer, Any], Any], rows: Sequence[Any], width: int
 ) -> list[Any]:
     """Explain rows in up to ``width`` threads that share their model calls; return the answers in order."""
-    shared = SharedModel(explainer.target.ask)
-    sharing_explainer = copy.copy(explainer)
-    sharing_explainer.target = replace(explainer.target, ask=shared)
+    sharing_explainer = explainer.asking_through(SharedModel)
+    shared = sharing_explainer.target.ask
+    assert isinstance(shared, SharedModel)
     results: list[Any] = [None] * len(rows)
     places = deque(range(len(rows)))
     lock = threading.Lock()

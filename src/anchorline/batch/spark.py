@@ -1,7 +1,7 @@
 """Spark DataFrames: every batch of rows is explained by `explain_partition`, through ``mapInPandas``."""
 
 from collections.abc import Iterator
-from typing import Any, Unpack
+from typing import Any
 
 from anchorline.batch.partition import (
     PIECES_PER_CORE,
@@ -14,7 +14,6 @@ from anchorline.batch.partition import (
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.result.explanations import COLUMNS
-from anchorline.settings import Keywords
 
 
 def explain(
@@ -23,7 +22,7 @@ def explain(
     *,
     id: str | None = None,
     share_calls: bool = False,
-    **keywords: Unpack[Keywords],
+    **keywords: Any,
 ) -> Any:
     """Return a lazy Spark DataFrame of explanations; see `explain_partition`.
 
@@ -35,7 +34,7 @@ def explain(
     if not hasattr(frame, "mapInPandas"):  # the class differs with Spark Connect, so it is not compared
         raise wrong_frame_error(frame, "a Spark DataFrame", "session.createDataFrame(frame)")
     schema = _schema(frame, id)
-    packed_work = PackedWork(Work.from_keywords(explainer, share_calls=share_calls, **keywords).with_ranges())
+    packed_work = PackedWork(Work.from_keywords(explainer, share_calls=share_calls, **keywords).prepared())
 
     def explain_batches(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:

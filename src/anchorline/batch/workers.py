@@ -9,6 +9,7 @@ import contextlib
 import faulthandler
 import logging
 import os
+import pickle
 import shutil
 import signal
 import tempfile
@@ -19,15 +20,15 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from anchorline.batch.partition import Work, learn_ranges, unpack_work
+from anchorline.batch.partition import Work, unpack_work
 from anchorline.errors import OutputFileError, WorkerError
-from anchorline.explainer import explain
+from anchorline.explainer import Explainer
 from anchorline.result.explanations import Record
-from anchorline.search.ready import Ranges
-from anchorline.spaces.base import Finding
+from anchorline.search.table_answers import TableAnswers
+from anchorline.spaces.hypercube import Hypercube
 
 _log = logging.getLogger(__name__)
-_WORK = "work"  # name of the file that holds the packed work
+_WORK, _ANSWERS = "work", "answers"  # names of the files with the packed work, and with answers about the table
 _NO_ROOM = (
     "The workers' files in {place!r} cannot be written or read: {error}. Set TMPDIR to a folder with enough room "
     "that is not cleaned automatically."
@@ -48,6 +49,7 @@ class _WorkerState:
     """The state of this worker process, which `start_worker` sets; the class itself is used, never an object."""
 
     work: Work
+    folder: Path
     startup_error: Exception | None = None
     position: int
     trace: BinaryIO
@@ -63,7 +65,7 @@ def start_worker(folder: str, row_timeout: float | None, parent: int) -> None:
     with contextlib.suppress(OSError):
         os.dup2(2, 1)  # a model's prints go to standard error, because they are not results
     place = Path(folder) / str(os.getpid())
-    _WorkerState.row_timeout = row_timeout
+    _WorkerState.row_timeout, _WorkerState.folder = row_timeout, Path(folder)
     threading.Thread(target=_end_with_parent, args=(parent, folder), daemon=True).start()
     try:
         _WorkerState.trace = place.with_suffix(".trace").open("wb", buffering=0)
@@ -82,7 +84,7 @@ def start_worker(folder: str, row_timeout: float | None, parent: int) -> None:
 
 def _warm_up(work: Work) -> None:
     """Load now what is loaded on first use, so that it does not count as time of the first row."""
-    explain(lambda z: z[:, 0] / 2, [1, 1], k=2, n_certify=0)
+    Explainer(lambda z: z[:, 0] / 2, Hypercube()).explain([1, 1])
     with contextlib.suppress(Exception):  # not every space accepts a position
         work.explainer.space.at(0)
 
@@ -95,19 +97,25 @@ def _end_with_parent(parent: int, folder: str) -> None:
     os._exit(1)
 
 
-def learn_ranges_in_worker() -> tuple[Ranges, tuple[Finding, ...]]:
-    """Return the ranges of the model's outputs, and the findings about it; a crash ends only this worker."""
+def ask_table() -> TableAnswers | None:
+    """Ask about the rows of the table in a worker, because a crash then ends only this worker.
+
+    The parent leaves them in a file for all workers.
+    """
     _check_started()
     limit = None if _WorkerState.row_timeout is None else max(60.0, 10 * _WorkerState.row_timeout)
     with _time_limit(limit):
-        return learn_ranges(_WorkerState.work.explainer), _WorkerState.work.findings()
+        _WorkerState.work.ask_table()
+    return _WorkerState.work.explainer.table_answers(ask=False)
 
 
-def explain_rows(places: Sequence[int], rows: Sequence[Any], ranges: Ranges) -> tuple[list[Record], float]:
+def explain_rows(places: Sequence[int], rows: Sequence[Any]) -> tuple[list[Record], float]:
     """Explain the rows at the given places; return their records and the seconds they took."""
     _check_started()
     work, start = _WorkerState.work, time.monotonic()
-    work.explainer.learned_ranges = ranges or work.explainer.learned_ranges
+    if work.explainer.table_answers(ask=False) is None:
+        with contextlib.suppress(FileNotFoundError):
+            work.explainer.take_answers(pickle.loads((_WorkerState.folder / _ANSWERS).read_bytes()))
     if work.share > 1:
         _write_position(places[0], places[-1] + 1)
         records = work.records(rows)
@@ -195,6 +203,14 @@ class WorkerPool:
         self._unfinished.add(future)
         future.add_done_callback(self._unfinished.discard)
         return future
+
+    def leave(self, answers: TableAnswers | None) -> None:
+        """Leave answers about the table to the workers, who take them before their first row."""
+        if answers is not None:
+            place = self._folder / _ANSWERS
+            with contextlib.suppress(OSError):  # then every worker asks for itself
+                place.with_suffix(".new").write_bytes(pickle.dumps(answers))
+                place.with_suffix(".new").replace(place)
 
     def rows_in_progress(self) -> dict[int, bool]:
         """Return the places of the rows that workers were processing; True if the watchdog ended the worker."""

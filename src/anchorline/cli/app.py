@@ -1,9 +1,14 @@
-"""The typer application: its commands, its version option, and its exit codes."""
+"""The typer application: its commands, its version option, its errors and its exit codes."""
 
+import contextlib
+import functools
+import inspect
 import logging
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
 from types import FrameType, ModuleType
 from typing import Annotated, Any
 
@@ -11,18 +16,20 @@ import typer
 
 from anchorline._version import __version__
 from anchorline.cli import batch, bench, changes, demo, doctor, explain, frontier, serve, verify
-from anchorline.cli.codes import HELP, Code
+from anchorline.cli.codes import HELP, Code, code_of, root_cause
 from anchorline.cli.console import (
+    State,
     convert_write_errors,
     prepare_logging,
     prepare_streams,
     print_message,
     print_result,
     redirect_to_null,
+    reserve_stdout,
 )
-from anchorline.cli.guard import guarded, report
-from anchorline.cli.options import Debug, Verbose
-from anchorline.cli.signature import expand_option_groups
+from anchorline.cli.options import Debug, Verbose, parameters_of, successor_of, with_option_names
+from anchorline.errors import AnchorlineError
+from anchorline.model.exits import contain_exits
 
 COMMANDS: dict[str, ModuleType] = {
     "explain": explain,
@@ -37,7 +44,7 @@ COMMANDS: dict[str, ModuleType] = {
 
 app = typer.Typer(
     name="anchorline",
-    help="Explain one prediction of any model as a short sum that adds up exactly, with a certificate.",
+    help="Explain one prediction of any model by a short sum of facts that adds up exactly, and test the facts.",
     epilog=HELP,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help texts contain no markup
@@ -60,6 +67,80 @@ def _global_options(
     verbose: Verbose = False,
 ) -> None:
     pass
+
+
+def expand_option_groups(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with a signature in which the fields of every dataclass parameter replace the parameter.
+
+    Every command also gets ``--debug`` and ``--verbose``, whose callbacks take effect when they are parsed.
+    """
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            parameters += parameters_of(groups[name])
+        else:
+            parameters.append(parameter)
+    for name, annotation in (("debug", Debug), ("verbose", Verbose)):
+        parameters.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+        )
+
+    @functools.wraps(command)
+    def run(*, debug: bool, verbose: bool, **values: Any) -> Any:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        return command(**values)
+
+    keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword_only}
+    return run
+
+
+def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command wrapped so that an error prints one line on standard error and sets the exit code."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            # Without contain_exits, a model that calls sys.exit(0) would end the command with a success code.
+            with contain_exits(), reserve_stdout():
+                code = command(*arguments, **options)
+        except (Exception, KeyboardInterrupt) as error:
+            if type(error).__module__.partition(".")[0] in ("typer", "click"):
+                raise  # wrong usage, or an intended exit
+            raise typer.Exit(report(error)) from None
+        raise typer.Exit(int(code or Code.OK))
+
+    return run
+
+
+def report(error: BaseException) -> Code:
+    """Print an error, with its traceback if ``--debug`` was given, and return its exit code."""
+    if State.debug:
+        with contextlib.suppress(OSError):  # standard error may be closed
+            typer.echo("".join(traceback.format_exception(error)), err=True)
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        is_interrupt = isinstance(error, KeyboardInterrupt)
+        word = "Interrupted" if is_interrupt else "Terminated"
+        notes = getattr(error, "__notes__", ())  # of the command, on how to continue
+        print_message(" ".join([f"{word}; nothing was left half-written.", *notes]))
+        return Code.INTERRUPTED if is_interrupt else Code.TERMINATED
+    if isinstance(error, BrokenPipeError):
+        return Code.BROKEN_PIPE
+    if isinstance(error, MemoryError):
+        print_message("There is not enough memory.")
+        return Code.BUG
+    error = root_cause(error)
+    if isinstance(error, AnchorlineError):
+        is_about_options = code_of(error) in (Code.USAGE, Code.MODEL)
+        print_message(with_option_names(str(error)) if is_about_options else str(error))
+    else:
+        hint = "" if State.debug else " Please report it together with the output of --debug."
+        print_message(f"This is a bug in anchorline: {type(error).__name__}: {error}.{hint}")
+    return code_of(error)
 
 
 def _add_command(group: typer.Typer, command: Callable[..., Any], summary: str, examples: str) -> None:
@@ -94,7 +175,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if not hasattr(error, "format_message"):
             return report(error)
         command_path = getattr(getattr(error, "ctx", None), "command_path", "anchorline")
-        print_message(f"{error.format_message()} Type: {command_path} --help")
+        gone = successor_of(str(getattr(error, "option_name", "")))
+        print_message(f"{error.format_message() if gone is None else gone} Type: {command_path} --help")
         return Code.USAGE
 
 

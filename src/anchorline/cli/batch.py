@@ -7,6 +7,7 @@ import itertools
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,17 +16,24 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from anchorline.batch.ids import unique_ids
-from anchorline.batch.partition import Work, rows_of
+from anchorline.batch.partition import CHANGE_COLUMNS, Work, rows_of
 from anchorline.batch.progress import Progress
 from anchorline.batch.run import JOURNAL_SUFFIX, RunOptions, file_digest, run_batch
+from anchorline.changes.questions import NoDecisionError
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 from anchorline.cli.console import error_console, print_message
-from anchorline.cli.inputs import CacheOptions, ModelOptions, OutputOptions, TableOptions, keywords_of, rows_like
+from anchorline.cli.inputs import (
+    CacheOptions,
+    ExplainOptions,
+    ModelOptions,
+    OutputOptions,
+    TableOptions,
+    rows_like,
+)
+from anchorline.cli.options import option
 from anchorline.errors import ParameterError
 from anchorline.model.loaders.http_endpoint import redact_address
-from anchorline.result.explanations import CHANGE_COLUMNS
-from anchorline.search.changes.goal import NoDecisionError
 
 SUMMARY = "Explain every row of a table and write a file, with checkpoints."
 _SUFFIXES = ("", ".parquet", ".pq")
@@ -37,6 +45,26 @@ anchorline batch declined.csv --model model.onnx --data train.csv --target appro
 anchorline batch new.csv --model mypackage.scoring:score --data train.csv --out why.parquet --row-timeout 60"""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchOptions:
+    """Options on how the rows are worked through."""
+
+    out: Annotated[str, option("The Parquet file to write.", metavar="FILE")]
+    id: Annotated[
+        str | None, option("A column of ROWS that identifies them, to keep in the file.", metavar="COLUMN")
+    ] = None
+    jobs: Annotated[int, option("Number of worker processes; -1 for one per core.", "--jobs", "-j")] = 1
+    resume: Annotated[bool, option("Continue an interrupted batch.")] = False
+    overwrite: Annotated[bool, option("Start again and replace existing files.")] = False
+    fail_fast: Annotated[bool, option("Stop at the first row that fails.")] = False
+    row_timeout: Annotated[float | None, option("Longest time that a row may take.", metavar="SECONDS")] = None
+    share_calls: Annotated[
+        bool,
+        option("Combine queries of several rows in one call, if the model's answers do not depend on the batch."),
+    ] = False
+    changes: Annotated[bool, option("Add columns about the fewest facts that would change each decision.")] = False
+
+
 def batch(
     *,
     rows: Annotated[str, typer.Argument(metavar="ROWS", help="The table whose rows are explained.")],
@@ -44,45 +72,11 @@ def batch(
         str, typer.Option("--model", metavar="MODEL", help="The model, as for `anchorline explain`.")
     ],
     data: opt.Data,
-    out: Annotated[str, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")],
-    id: Annotated[
-        str | None,
-        typer.Option("--id", metavar="COLUMN", help="A column of ROWS that identifies them, to keep in the file."),
-    ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Number of worker processes; -1 for one per core.")
-    ] = 1,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted batch.")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start again and replace existing files.")
-    ] = False,
-    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first row that fails.")] = False,
-    row_timeout: Annotated[
-        float | None, typer.Option("--row-timeout", metavar="SECONDS", help="Longest time that a row may take.")
-    ] = None,
-    share_calls: Annotated[
-        bool,
-        typer.Option(
-            "--share-calls",
-            help="Combine queries of several rows in one call, if the model's answers do not depend on the batch.",
-        ),
-    ] = False,
-    changes: Annotated[
-        bool,
-        typer.Option("--changes", help="Add columns about the fewest facts that would change each decision."),
-    ] = False,
+    batch_options: BatchOptions,
     target: opt.Target = None,
-    k: opt.K = 5,
-    sigma: opt.Sigma = 1.0,
-    samples: opt.Samples = None,
-    objective: opt.ObjectiveOption = opt.Objective.fidelity,
-    sampling: opt.SamplingOption = opt.Sampling.auto,
-    pairs: opt.PairsOption = None,
+    explain_options: ExplainOptions,
     output_options: OutputOptions,
     table_options: TableOptions,
-    budget: opt.Budget = None,
-    max_queries: opt.MaxQueries = None,
-    seed: opt.Seed = 0,
     model_options: ModelOptions,
     cache_options: CacheOptions,
 ) -> Code:
@@ -90,7 +84,8 @@ def batch(
 
     A row that fails is written with its error. The report counts these rows. The exit code is 0 unless all fail.
     """
-    if resume and overwrite:
+    given, changes, out = batch_options, batch_options.changes, batch_options.out
+    if given.resume and given.overwrite:
         raise ParameterError(
             "Both --resume and --overwrite are given, but only one is allowed. Type --resume to continue, or "
             "--overwrite to start again."
@@ -98,33 +93,24 @@ def batch(
     _check_out(out, {"ROWS": rows, "--data": data, "--model": model})
     space = table_options.space(data, target)
     frame = rows_like(space, rows)
-    ids = unique_ids(frame, id, "--id")
-    if changes and id in CHANGE_COLUMNS:
-        raise ParameterError(f"--id is {id!r}, the name of a column of the result. Rename your column.")
+    ids = unique_ids(frame, given.id, "--id")
+    if changes and given.id in CHANGE_COLUMNS:
+        raise ParameterError(f"--id is {given.id!r}, the name of a column of the result. Rename your column.")
     loaded = model_options.load(model)
     explainer = output_options.explainer(loaded, space, cache_options.open(model, loaded))
-    keywords: dict[str, Any] = keywords_of(
-        sigma=sigma,
-        samples=samples,
-        objective=objective.value,
-        sampling=sampling.value,
-        max_queries=max_queries,
-        seed=seed,
-        pairs=pairs,
-        budget=budget,
-    )
-    work = Work.from_keywords(explainer, share_calls=share_calls, changes=changes, k=k, **keywords)
+    keywords = explain_options.keywords()
+    work = Work.from_keywords(explainer, share_calls=given.share_calls, changes=changes, **keywords)
     if changes and len(frame):
         _check_decision(work, rows_of(frame, explainer).take(0, 1)[0])
     sources: dict[str, Any] = {"model": _model_digest(model), "data": file_digest(rows)}
     sources |= {"batch_rows": model_options.batch_rows} if "://" in model else {}
     with _progress_bar() as progress, _resume_note():
         options = RunOptions(
-            n_jobs=jobs,
-            resume=resume,
-            overwrite=overwrite,
-            fail_fast=fail_fast,
-            row_timeout=row_timeout,
+            n_jobs=given.jobs,
+            resume=given.resume,
+            overwrite=given.overwrite,
+            fail_fast=given.fail_fast,
+            row_timeout=given.row_timeout,
             progress=progress,
         )
         report = run_batch(rows_of(frame, explainer), work, Path(out), sources, options, ids)

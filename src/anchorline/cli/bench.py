@@ -3,116 +3,90 @@
 import enum
 import sys
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
-import typer
-
-import anchorline
+from anchorline import _version
 from anchorline.cli.codes import Code
+from anchorline.cli.options import option
 from anchorline.errors import MissingDependencyError
 
+CHECKOUT = Path(_version.__file__).parents[2]
 SUMMARY = "Repeat the paper's experiments, or compare with other explainers."
 
 
-class Protocol(enum.StrEnum):
-    """Which rows are explained: rows of a test set, rows of the training table, or both in turn."""
-
-    paper = "paper"
-    code = "code"
-    both = "both"
+Protocol = enum.StrEnum("Protocol", ["paper", "code", "both"])
+_CACHE = "Where trained models and finished work are stored. [default: .cache/bench]"
+_DATA = "A folder of files <OpenML id>-<name>.csv.gz."
 
 
-_Cache = Annotated[
-    Path | None,
-    typer.Option(
-        "--cache", metavar="DIR", help="Where trained models and finished work are stored. [default: .cache/bench]"
-    ),
-]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperOptions:
+    """Options on the paper's experiments: the keywords of `repeat_paper`."""
 
-
-def paper(
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            metavar="DIR",
-            help="A folder of files <OpenML id>-<name>.csv.gz. Without it, the data sets come from OpenML.",
-        ),
-    ] = None,
+    data: Annotated[Path | None, option(f"{_DATA} Without it, the data sets come from OpenML.", metavar="DIR")] = (
+        None
+    )
     protocol: Annotated[
         Protocol | None,
-        typer.Option(
-            "--protocol",
-            help="Explain rows of a test set (paper), of the training table (code), or both. "
-            "[default: both; paper with --quick]",
+        option(
+            "Explain rows of a test set (paper), of the training table (code), or both. "
+            "[default: both; paper with --quick]"
         ),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Run every part in minutes, with fewer data sets, rows and samples.")
-    ] = False,
-    report_only: Annotated[
-        bool, typer.Option("--report-only", help="Measure nothing; write the report from earlier measurements.")
-    ] = False,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Number of worker processes.")] = 2,
+    ] = None
+    quick: Annotated[bool, option("Run every part in minutes, with fewer data sets, rows and samples.")] = False
+    report_only: Annotated[bool, option("Measure nothing; write the report from earlier measurements.")] = False
+    workers: Annotated[int, option("Number of worker processes.", min=1)] = 2
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
+        option(
+            "Where results and figures are written. [default: benchmarks/paper; the cache with --quick]",
             metavar="DIR",
-            help="Where results and figures are written. [default: benchmarks/paper; the cache with --quick]",
         ),
-    ] = None,
+    ] = None
     page: Annotated[
         Path | None,
-        typer.Option(
-            "--page",
+        option(
+            "Where the page on the paper's claims is written. [default: docs/paper.md, or inside --out]",
             metavar="FILE",
-            help="Where the page on the paper's claims is written. [default: docs/paper.md, or inside --out]",
         ),
-    ] = None,
-    cache: _Cache = None,
-) -> Code:
+    ] = None
+    cache: Annotated[Path | None, option(_CACHE, metavar="DIR")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeersOptions:
+    """Options on the comparison with other explainers."""
+
+    data: Annotated[Path, option(_DATA, metavar="DIR", show_default=False)]
+    queries: Annotated[int, option("Number of rows that each explainer may send to the model.")] = 5000
+    instances: Annotated[int, option("Number of explained rows per benchmark.", min=1, max=10)] = 5
+    out: Annotated[Path, option("Where peers.json and the page are written.", metavar="DIR")] = Path(
+        "benchmarks/results"
+    )
+    cache: Annotated[Path | None, option(_CACHE, metavar="DIR")] = None
+
+
+def paper(options: PaperOptions) -> Code:
     """Repeat the paper's experiments and write results, tables, figures, and a page that checks every claim.
 
     A run that was stopped continues where it stopped. The command reports every part that fails, leaves the part
     out of the results and tries it again in the next run. The exit code is 6 if any part failed.
     """
-    complete = _import_benchmark("experiments.command").repeat_paper(
-        data,
-        protocol=protocol,
-        quick=quick,
-        out=out,
-        page=page,
-        cache=cache,
-        workers=workers,
-        report_only=report_only,
-    )
+    complete = _import_benchmark("experiments.command").repeat_paper(**asdict(options))
     return Code.OK if complete else Code.CANNOT_TELL
 
 
-def peers(
-    data: Annotated[
-        Path,
-        typer.Option(
-            "--data", metavar="DIR", help="A folder of files <OpenML id>-<name>.csv.gz.", show_default=False
-        ),
-    ],
-    queries: Annotated[
-        int, typer.Option("--queries", help="Number of rows that each explainer may send to the model.")
-    ] = 5000,
-    instances: Annotated[
-        int, typer.Option("--instances", min=1, max=10, help="Number of explained rows per benchmark.")
-    ] = 5,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where peers.json and the page are written.")
-    ] = Path("benchmarks/results"),
-    cache: _Cache = None,
-) -> None:
+def peers(options: PeersOptions) -> None:
     """Compare with LIME and KernelSHAP at equal queries: overhead, total time and relevance, as ratios."""
-    _import_benchmark("peers").race(data, cache=cache, out=out, n_queries=queries, n_instances=instances)
+    race, numbers = (
+        _import_benchmark("peers").race,
+        {"n_queries": options.queries, "n_instances": options.instances},
+    )
+    race(options.data, cache=options.cache, out=options.out, **numbers)
 
 
 def quick() -> None:
@@ -122,14 +96,13 @@ def quick() -> None:
 
 def _import_benchmark(module: str) -> ModuleType:
     """Import a module of ``benchmarks/``, which is next to ``src/`` in a checkout and not part of the wheel."""
-    checkout = Path(anchorline.__file__).parents[2]
-    if not (checkout / "benchmarks" / "__main__.py").is_file():
+    if not (CHECKOUT / "benchmarks" / "__main__.py").is_file():
         raise MissingDependencyError(
             "The benchmarks are not part of the installed package. They need a checkout of the repository. "
             "In the checkout, type: make bench DATA=folder-of-data-sets"
         )
-    if str(checkout) not in sys.path:
-        sys.path.insert(0, str(checkout))
+    if str(CHECKOUT) not in sys.path:
+        sys.path.insert(0, str(CHECKOUT))
     return import_module(f"benchmarks.{module}")
 
 

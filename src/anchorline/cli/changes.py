@@ -2,11 +2,10 @@
 
 import enum
 import re
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-import typer
-
+from anchorline.changes.result import Changes
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 from anchorline.cli.console import printable_lines
@@ -17,28 +16,16 @@ from anchorline.cli.inputs import (
     OutputOptions,
     TableOptions,
     instances_to_explain,
+    parse_values,
     require_rows,
+    split_pairs,
 )
+from anchorline.cli.options import option
 from anchorline.cli.progress import QueryProgress
 from anchorline.errors import ParameterError
-from anchorline.result.changes import Changes
 
-
-class ChangesFormat(enum.StrEnum):
-    """Output format of changes."""
-
-    text = "text"
-    json = "json"
-    html = "html"
-
-
-class Examples(enum.StrEnum):
-    """What examples are made of."""
-
-    values = "values"
-    rows = "rows"
-
-
+ChangesFormat = enum.StrEnum("ChangesFormat", ["text", "json", "html"])
+Examples = enum.StrEnum("Examples", ["values", "rows"])
 _BY_SUFFIX = {"": ChangesFormat.text, ".txt": ChangesFormat.text, ".json": ChangesFormat.json}
 _BY_SUFFIX |= {".jsonl": ChangesFormat.json, ".html": ChangesFormat.html, ".htm": ChangesFormat.html}
 _OPTIONS = {
@@ -56,6 +43,51 @@ anchorline changes price.txt --data train.csv --row 3 --goal '>= 300' --allow ro
 anchorline changes model.onnx --data train.parquet --rows new.csv --cost income=2 --format json > changes.jsonl"""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOptions:
+    """Options on which changes are wanted."""
+
+    goal: Annotated[
+        str | None,
+        option(
+            "The wanted class, or a limit ('>= 300') or move ('+50') of the output. [default: another class]",
+            metavar="WISH",
+        ),
+    ] = None
+    n: Annotated[int, option("Maximum number of changes to list.", "-n")] = 3
+    k: Annotated[
+        int | None, option("Maximum number of facts that change. [default: 3; of rows, any number]", "-k")
+    ] = None
+    examples: Annotated[
+        Examples, option("'values': few facts, any training values. 'rows': whole training rows.")
+    ] = Examples.values
+    allow: Annotated[
+        list[str] | None, option("A range LOW..HIGH, or values A,B. Repeatable.", metavar="COLUMN=VALUES")
+    ] = None
+    direction: Annotated[
+        list[str] | None, option("The only direction of a column. Repeatable.", metavar="COLUMN=up|down")
+    ] = None
+    cost: Annotated[
+        list[str] | None, option("How much a change of a column counts. Repeatable.", metavar="COLUMN=WEIGHT")
+    ] = None
+    queries: Annotated[int | None, option("Most answers of the model. [default: 100000]", metavar="N")] = None
+    seed: Annotated[int, option("Random seed. The same seed gives the same bytes.")] = 0
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the keywords of `Explainer.changes`."""
+        return {
+            "target": self.goal,
+            "n": self.n,
+            "k": self.k,
+            "examples": self.examples.value,
+            "allowed": {name: parse_values(text) for name, text in split_pairs("--allow", self.allow)},
+            "direction": dict(split_pairs("--direction", self.direction)),
+            "cost": {name: _weight(name, text) for name, text in split_pairs("--cost", self.cost)},
+            "queries": self.queries,
+            "seed": self.seed,
+        }
+
+
 def changes(
     *,
     model: opt.Model,
@@ -63,39 +95,10 @@ def changes(
     row: opt.Rows = None,
     rows: opt.RowsFile = None,
     target: opt.Target = None,
-    goal: Annotated[
-        str | None,
-        typer.Option(
-            "--goal",
-            metavar="WISH",
-            help="The wanted class, or a limit ('>= 300') or move ('+50') of the output. [default: another class]",
-        ),
-    ] = None,
-    number: Annotated[int, typer.Option("-n", help="Maximum number of changes to list.")] = 3,
-    max_facts: Annotated[
-        int | None,
-        typer.Option("--max-facts", help="Maximum number of facts that change. [default: 3; of rows, any number]"),
-    ] = None,
-    examples: Annotated[
-        Examples,
-        typer.Option("--examples", help="'values': few facts, any training values. 'rows': whole training rows."),
-    ] = Examples.values,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option("--allow", metavar="COLUMN=VALUES", help="A range LOW..HIGH, or values A,B. Repeatable."),
-    ] = None,
-    direction: Annotated[
-        list[str] | None,
-        typer.Option("--direction", metavar="COLUMN=up|down", help="The only direction of a column. Repeatable."),
-    ] = None,
-    cost: Annotated[
-        list[str] | None,
-        typer.Option("--cost", metavar="COLUMN=WEIGHT", help="How much a change of a column counts. Repeatable."),
-    ] = None,
+    change_options: ChangeOptions,
     output_options: OutputOptions,
     table_options: TableOptions,
-    max_queries: opt.MaxQueries = None,
-    seed: opt.Seed = 0,
+    details: opt.Details = False,
     form: Annotated[ChangesFormat | None, opt.FORMAT] = None,
     out: opt.Out = None,
     model_options: ModelOptions,
@@ -109,13 +112,7 @@ def changes(
     chosen_format = format_by_name(form, out, _BY_SUFFIX)
     space = table_options.space(data, target)
     instances = instances_to_explain(row or (), rows, space)
-    wishes: dict[str, Any] = {
-        "within": {name: _values(text) for name, text in _pairs("--allow", allow)},
-        "direction": dict(_pairs("--direction", direction)),
-        "cost": {name: _weight(name, text) for name, text in _pairs("--cost", cost)},
-    }
-    limits = {"max_facts": max_facts, "max_queries": max_queries, "seed": seed}
-    keywords = wishes | limits | {"examples": examples.value}
+    keywords = change_options.keywords()
     loaded = model_options.load(model)
     cache = cache_options.open(model, loaded)
     found = list[tuple[int, Changes]]()
@@ -124,52 +121,29 @@ def changes(
         for at, instance in instances:
             progress.describe(f"Searching for row {at}")
             try:
-                found.append((at, explainer.changes(instance, target=goal, n=number, **keywords)))
+                found.append((at, explainer.changes(instance, **keywords)))
             except ParameterError as error:
                 raise type(error)(_by_options(str(error))) from None
-    write_results([(at, _shown(at, each, chosen_format, len(found) > 1)) for at, each in found], out)
+    shown = [(at, _shown(each, chosen_format, details)) for at, each in found]
+    if len(shown) > 1 and chosen_format is ChangesFormat.text:
+        shown = [(at, f"Row {at}\n{text}\n") for at, text in shown]
+    write_results(shown, out)
     return Code.OK if all(len(each) for _, each in found) else Code.CANNOT_TELL
 
 
 def _by_options(message: str) -> str:
     """Name the options of the command in a message that names the arguments of Python."""
-    for pattern, option in _OPTIONS.items():
-        message = re.sub(pattern, option, message)
+    for pattern, named in _OPTIONS.items():
+        message = re.sub(pattern, named, message)
     return message
 
 
-def _shown(row: int, changes: Changes, form: ChangesFormat, several: bool) -> str:
+def _shown(changes: Changes, form: ChangesFormat, details: bool) -> str:
     if form is ChangesFormat.json:
         return changes.to_json()
     if form is ChangesFormat.html:
         return changes.to_html()
-    return f"Row {row}\n{printable_lines(changes)}\n" if several else printable_lines(changes)
-
-
-def _pairs(option: str, texts: Sequence[str] | None) -> list[tuple[str, str]]:
-    pairs = [text.rpartition("=") for text in texts or ()]
-    for text, (name, sign, value) in zip(texts or (), pairs, strict=True):
-        if not (name and sign and value):
-            raise ParameterError(f"{option} is {text!r}, but it must have the form COLUMN=VALUE.")
-    return [(name, value) for name, _, value in pairs]
-
-
-def _values(text: str) -> Any:
-    """Return a range as a tuple, and other values as a list."""
-    low, dots, high = text.partition("..")
-    if dots:
-        return _value(low), _value(high)
-    return [_value(value) for value in text.split(",")]
-
-
-def _value(text: str) -> Any:
-    """Return a number if the text is one, None for an empty text, and otherwise the text."""
-    if not text:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    return printable_lines(f"{changes}\n\n{changes.details()}" if details else changes)
 
 
 def _weight(name: str, text: str) -> float:

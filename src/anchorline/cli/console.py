@@ -13,12 +13,12 @@ from typing import Any, TextIO, cast
 import typer
 from rich.console import Console
 
+from anchorline import _version
 from anchorline.errors import OutputFileError
 from anchorline.io.files import reason_of
-from anchorline.render.text import printable
+from anchorline.render.characters import printable
 
-_PACKAGE_FOLDER = Path(__file__).parents[1]
-PAGE_WIDTH = 100  # characters per line of a table that is written to a file or a pipe
+_PACKAGE_FOLDER = Path(_version.__file__).parent
 
 
 def prepare_streams() -> None:
@@ -115,7 +115,7 @@ def one_line(text: str) -> str:
 
 
 def printable_lines(value: Any) -> str:
-    """Return a value as a text of several lines without control codes."""
+    """Return a value as text, on its own lines, without control codes, which could steer a terminal."""
     return "\n".join(printable(line) for line in str(value).split("\n"))
 
 
@@ -191,8 +191,3 @@ def set_verbose(value: bool) -> bool:
     if value:
         logging.getLogger().setLevel(logging.INFO)
     return value
-
-
-def printable_text(value: Any) -> str:
-    """Return a value as text without control codes, which could steer a terminal."""
-    return printable(str(value))

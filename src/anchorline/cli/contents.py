@@ -1,30 +1,40 @@
-"""Texts and images on the command line: how they are given, and how they are cut into facts."""
+"""Texts and images on the command line: how they are given, served and cut into facts."""
 
 import io
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
-from anchorline.errors import FormatError, InstanceError, MissingDependencyError, ParameterError
+from anchorline.cli.console import print_message
+from anchorline.cli.options import option
+from anchorline.errors import (
+    FormatError,
+    InstanceError,
+    MissingDependencyError,
+    ParameterError,
+    TableFileError,
+)
+from anchorline.io import read_table
 from anchorline.result.explanation import Explanation
 
 _MAX_BYTES = 64 * 2**20  # of a file
+_SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"}
+_KEPT, _KEPT_BYTES = 8, 256_000_000  # images in memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutOptions:
     """Options on how texts and images are cut into facts, and on what replaces a fact."""
 
-    unit: Annotated[str, typer.Option("--unit", help="What is taken out of a text: word or sentence.")] = "word"
-    mask: Annotated[
-        str | None, typer.Option("--mask", help="What replaces a word. [default: words are deleted]")
-    ] = None
-    segments: Annotated[str, typer.Option("--segments", help="How an image is cut: slic or grid.")] = "slic"
-    n_segments: Annotated[int, typer.Option("--n-segments", help="About how many regions an image has.")] = 64
-    hidden: Annotated[str, typer.Option("--hidden", help="What a hidden region shows: mean or blur.")] = "mean"
+    unit: Annotated[str, option("What is taken out of a text: word or sentence.")] = "word"
+    mask: Annotated[str | None, option("What replaces a word. [default: words are deleted]")] = None
+    segments: Annotated[str, option("How an image is cut: slic or grid.")] = "slic"
+    n_segments: Annotated[int, option("About how many regions an image has.")] = 64
+    hidden: Annotated[str, option("What a hidden region shows: mean or blur.")] = "mean"
 
     def text_space(self) -> Any:
         """Return the space of texts."""
@@ -43,15 +53,9 @@ class CutOptions:
 class ContentOptions(CutOptions):
     """Options on texts and images, which need no table."""
 
-    text: Annotated[
-        list[str] | None, typer.Option("--text", metavar="TEXT", help="A text to explain. Repeatable.")
-    ] = None
-    text_file: Annotated[
-        list[str] | None, typer.Option("--text-file", metavar="FILE", help="A file with one text. Repeatable.")
-    ] = None
-    image: Annotated[
-        list[str] | None, typer.Option("--image", metavar="FILE", help="An image file to explain. Repeatable.")
-    ] = None
+    text: Annotated[list[str] | None, option("A text to explain. Repeatable.", metavar="TEXT")] = None
+    text_file: Annotated[list[str] | None, option("A file with one text. Repeatable.", metavar="FILE")] = None
+    image: Annotated[list[str] | None, option("An image file to explain. Repeatable.", metavar="FILE")] = None
 
     @property
     def is_given(self) -> bool:
@@ -76,10 +80,10 @@ class ContentOptions(CutOptions):
     def space_of(self, explanation: str) -> Any:
         """Return the space of a recorded explanation of a text or an image; None if it is one of a table."""
         try:
-            recorded = str(Explanation.from_json(explanation).parameters.get("space"))
+            kind = Explanation.from_json(explanation).space["kind"]
         except FormatError:
             return None  # the verification reports it
-        return {"text": self.text_space, "image": self.image_space}.get(recorded.partition(":")[0], lambda: None)()
+        return {"text": self.text_space, "image": self.image_space}.get(kind, lambda: None)()
 
     def instances(self) -> list[tuple[int, Any]]:
         """Return numbered texts or images: those of --text first, then those of files."""
@@ -91,7 +95,7 @@ class ContentOptions(CutOptions):
 def read_text(path: str) -> str:
     """Return the text of a UTF-8 file, with or without a byte-order mark."""
     try:
-        return _read(path).decode("utf-8-sig")
+        return _file_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InstanceError(
             f"{path!r} is not a text in UTF-8 ({error.reason} at byte {error.start}). Convert it to UTF-8 first."
@@ -104,7 +108,7 @@ def read_image(path: str) -> np.ndarray:
         from PIL import Image, UnidentifiedImageError  # noqa: PLC0415  heavy, and optional
     except ImportError as error:
         raise MissingDependencyError.for_package("PIL", "image") from error
-    content = io.BytesIO(_read(path))
+    content = io.BytesIO(_file_bytes(path))
     try:
         with Image.open(content) as picture:
             if picture.mode == "P":  # a palette of colors
@@ -128,7 +132,7 @@ def is_image(path: Path) -> bool:
         return False
 
 
-def _read(path: str) -> bytes:
+def _file_bytes(path: str) -> bytes:
     try:
         size = Path(path).stat().st_size
         if size > _MAX_BYTES:
@@ -136,3 +140,91 @@ def _read(path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise InstanceError(f"{path!r} cannot be read: {error.strerror}.") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionOptions(CutOptions):
+    """Options on what is served instead of a table."""
+
+    text: Annotated[str | None, option("A table with a column of texts to serve.", metavar="FILE")] = None
+    column: Annotated[str | None, option("With --text: the column of the texts.", metavar="NAME")] = None
+    images: Annotated[str | None, option("A folder with image files to serve.", metavar="DIR")] = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether texts or images are served."""
+        return self.text is not None or self.images is not None
+
+    def space(self) -> Any:
+        """Return the texts or images as cases."""
+        from anchorline.studio.contents import Contents  # noqa: PLC0415  the extra may be missing
+
+        if self.text is not None and self.images is not None:
+            raise ParameterError("Both --text and --images are given. Serve them by two commands.")
+        if self.text is None:
+            paths = image_files(str(self.images))
+            return Contents(self.image_space(), ImageFiles(paths), [path.name for path in paths])
+        if self.column is None:
+            raise ParameterError("--text is given without the column of the texts. Type: --column NAME")
+        return Contents(self.text_space(), texts_of(self.text, self.column), column=self.column)
+
+
+class ImageFiles(Sequence[np.ndarray]):
+    """Images that are read when they are needed; the last few stay in memory, as far as their bytes allow."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths, self._lock = paths, threading.Lock()
+        self._kept: dict[int, np.ndarray] = {}  # the last one was used last
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __getitem__(self, i: Any) -> Any:
+        place = range(len(self))[i]
+        with self._lock:
+            image = self._kept.pop(place, None)
+        image = self._image(place) if image is None else image
+        with self._lock:
+            self._kept[place] = image
+            while len(self._kept) > 1 and (len(self._kept) > _KEPT or self.n_bytes > _KEPT_BYTES):
+                del self._kept[next(iter(self._kept))]
+        return image
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory of the images that are kept."""
+        return sum(image.nbytes for image in self._kept.values())
+
+    def _image(self, i: int) -> np.ndarray:
+        try:
+            return read_image(str(self._paths[i]))
+        except InstanceError:  # whose message names the folder, which readers of the page need not know
+            raise InstanceError(f"{self._paths[i].name!r} cannot be read as an image.") from None
+
+
+def image_files(folder: str) -> list[Path]:
+    """Return the image files of a folder in the order of their names; those that cannot be opened are left out."""
+    try:
+        paths = sorted(path for path in Path(folder).iterdir() if path.suffix.lower() in _SUFFIXES)
+    except OSError as error:
+        raise InstanceError(f"{folder!r} cannot be read: {error.strerror}. Type: --images FOLDER") from None
+    if not paths:
+        raise InstanceError(f"{folder!r} contains no image file ({', '.join(sorted(_SUFFIXES))}).")
+    readable = [path for path in paths if is_image(path)]
+    if not readable:
+        raise InstanceError(f"None of the {len(paths)} image files in {folder!r} can be opened.")
+    if len(readable) < len(paths):
+        left_out = [path.name for path in paths if path not in readable]
+        print_message(f"{len(left_out)} files cannot be opened and are left out: {', '.join(left_out[:5])}.")
+    return readable
+
+
+def texts_of(path: str, column: str) -> list[str]:
+    """Return a column of texts; missing ones are empty."""
+    import narwhals as nw  # noqa: PLC0415  heavy
+
+    frame = nw.from_native(read_table(path), eager_only=True)
+    if column not in frame.columns:
+        raise TableFileError(f"{path!r} has no column {column!r} (--column). It has {frame.columns!r:.300}.")
+    texts = frame[column]
+    return ["" if lacks else str(text) for text, lacks in zip(texts.to_list(), texts.is_null(), strict=True)]

@@ -5,14 +5,8 @@ from typing import Annotated
 
 import typer
 
-from anchorline.cli.console import (
-    PAGE_WIDTH,
-    is_ascii_only,
-    is_terminal,
-    print_result,
-    printable_text,
-    supports_color,
-)
+from anchorline.cli.console import print_result, printable_lines
+from anchorline.cli.formats import terminal_text
 from anchorline.cli.progress import QueryProgress
 from anchorline.errors import ParameterError
 from anchorline.io import write_atomically
@@ -37,7 +31,6 @@ def demo(
     from sklearn.model_selection import train_test_split  # noqa: PLC0415
 
     from anchorline.explainer import Explainer  # noqa: PLC0415
-    from anchorline.render import html, terminal  # noqa: PLC0415
     from anchorline.spaces.table import Table  # noqa: PLC0415
 
     data = load_breast_cancer()
@@ -47,14 +40,12 @@ def demo(
         model = RandomForestClassifier(50, random_state=0).fit(train, train_labels)
         space = Table(train, names=[str(name) for name in data.feature_names])
         explainer = Explainer(progress.wrap_model(model), space)
-        explanation = explainer.explain(test[0].tolist(), k=5)
-        frontier = explainer.frontier(test[0].tolist(), range(1, 8))
-    write_atomically(out, html.page(explanation, frontier))
-    width = None if is_terminal() else PAGE_WIDTH
+        explanation = explainer.explain(test[0].tolist())
+        frontier = explainer.frontier(test[0].tolist())
+    write_atomically(out, explanation.to_html(frontier))
     print_result(f"A forest was trained on {len(train)} tumors. Why does it call this one malignant or benign?")
     print_result("")
-    print_result(terminal.table(explanation, width=width, color=supports_color(), ascii=is_ascii_only()))
+    print_result(terminal_text(explanation))
     print_result("")
-    print_result(explanation.as_rule())
-    print_result(f"The whole report: {printable_text(out)}")
+    print_result(f"The whole report: {printable_lines(out)}")
     print_result("To explore cases in a browser, type: anchorline serve --demo")

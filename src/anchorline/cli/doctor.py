@@ -13,7 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from anchorline._version import __version__
-from anchorline.cli.console import print_result, printable_text, supports_color
+from anchorline.cli.console import print_result, printable_lines, supports_color
 from anchorline.cli.inputs import split_target
 from anchorline.io import read_table
 
@@ -99,7 +99,7 @@ def print_findings(path: str, target: str | None) -> None:
     frame, values = split_target(read_table(path), target, path)
     findings = Table(frame).check(target=values)
     for finding in findings:
-        print_result(printable_text(f"{finding.code}: {finding.text}"))
+        print_result(printable_lines(f"{finding.code}: {finding.text}"))
     if not findings:
         print_result("Nothing was found.")
 
@@ -107,7 +107,7 @@ def print_findings(path: str, target: str | None) -> None:
 def print_packages() -> None:
     """Print the table of packages, and what to type to install the missing ones."""
     requirements = _requirements()
-    python = f"Python {platform.python_version()} ({printable_text(sys.executable)})"
+    python = f"Python {platform.python_version()} ({printable_lines(sys.executable)})"
     print_result(f"anchorline {__version__}, {python}, {platform.platform()}")
     print_result("")
     print_result(_rendered_table(requirements))

@@ -2,25 +2,30 @@
 
 import enum
 import io
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from anchorline.cli.console import PAGE_WIDTH, is_ascii_only, is_terminal, print_result, supports_color
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+from rich.style import Style
+from rich.table import Table as Grid
+from rich.text import Text
+
+from anchorline.cli.console import is_ascii_only, is_terminal, print_result, supports_color
 from anchorline.errors import ParameterError
 from anchorline.io import write_atomically
+from anchorline.render import statements as say
+from anchorline.render.characters import ELLIPSIS
 from anchorline.result.explanation import Explanation
 
+_WIDEST = 100  # longer lines are hard to follow
+_NARROWEST = 24
+# Blue and orange of the 256-color table, which color-blind readers can distinguish; legible on black and on white.
+_PLUS, _MINUS = "color(32)", "color(166)"
 
-class Format(enum.StrEnum):
-    """Output format of an explanation."""
-
-    text = "text"
-    json = "json"
-    html = "html"
-    png = "png"
-
-
+Format = enum.StrEnum("Format", ["text", "json", "html", "png"])
 _Form = TypeVar("_Form", bound=enum.StrEnum)
 _BY_SUFFIX = {"": Format.text, ".txt": Format.text, ".json": Format.json, ".jsonl": Format.json}
 _BY_SUFFIX |= {".html": Format.html, ".htm": Format.html, ".png": Format.png}
@@ -50,26 +55,93 @@ def choose_format(requested: Format | None, out: str | None, n_rows: int) -> For
     return form
 
 
-def render(explanation: Explanation, form: Format, *, to_terminal: bool) -> str | bytes:
-    """Return the explanation in a format; text has the terminal's colors and width only if it is printed there."""
+def render(explanation: Explanation, form: Format, *, details: bool, to_terminal: bool) -> str | bytes:
+    """Return the explanation in a format; text has bars and colors only on a terminal."""
     if form is Format.json:
         return explanation.to_json()
     if form is Format.html:
-        from anchorline.render import html  # noqa: PLC0415  on first use
-
-        return html.page(explanation)
+        return explanation.to_html()
     if form is Format.png:
-        from anchorline.render import plot  # noqa: PLC0415  needs matplotlib
-        from anchorline.render.regions import is_image  # noqa: PLC0415  on first use
+        return png_bytes(explanation.plot())
+    return terminal_text(explanation, details=details) if to_terminal else plain_text(explanation, details=details)
 
-        draw = plot.regions if is_image(explanation) else plot.waterfall
-        return png_bytes(draw(explanation))
-    from anchorline.render import terminal  # noqa: PLC0415  on first use
 
-    color, ascii_only = to_terminal and supports_color(), to_terminal and is_ascii_only()
-    width = None if to_terminal and is_terminal() else PAGE_WIDTH
-    table = terminal.table(explanation, width=width, color=color, ascii=ascii_only)
-    return f"{explanation.as_rule()}\n\n{table}"
+def plain_text(explanation: Explanation, *, details: bool = False) -> str:
+    """Return what ``print(e)`` shows, or (``details``) its details, which begin with the same text."""
+    return explanation.details() if details else str(explanation)
+
+
+def terminal_text(explanation: Explanation, *, details: bool = False) -> str:
+    """Return `plain_text` for standard output; on a terminal, the same statements with bars beside the sum."""
+    ascii_only = is_ascii_only()
+    if is_terminal():
+        width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size().columns))
+        text = table(explanation, width, color=supports_color(), ascii=ascii_only)
+        text += "".join(f"\n{each.text}" for each in say.details_of(explanation)) if details else ""
+    else:
+        text = plain_text(explanation, details=details)
+    return text.replace(ELLIPSIS, "...") if ascii_only else text
+
+
+def table(explanation: Explanation, width: int, *, color: bool = False, ascii: bool = False) -> str:
+    """Return the statements of an explanation with bars from level to level, in lines of at most ``width`` cells.
+
+    The start is a level, and every fact moves it: to the right if it adds, to the left if it takes away.
+    """
+    statements = say.statements_of(explanation)
+    decision, verdict, *rest = statements
+    lines = [each for each in rest if each.amount]
+    before = [each for each in rest if each.kind == "same"]
+    after = [each for each in rest if not each.amount and each not in before]
+    grid = Grid.grid(padding=(0, 1))
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(ratio=3, overflow="fold")
+    grid.add_column(ratio=2)
+    levels = [explanation.base]
+    for contribution in explanation.contributions.tolist():
+        levels.append(levels[-1] + contribution)
+    low, high = min(levels), max(levels)
+    for place, line in enumerate(lines):
+        start = levels[place - 1] if place else None
+        bar = _Bar(start, levels[place], low, high, ascii=ascii)
+        grid.add_row(Text(line.amount, style=bar.style), Text(line.text), bar)
+    system = "256" if color else None
+    console = Console(width=width, color_system=system, force_terminal=color, markup=False, highlight=False)  # type: ignore[arg-type]
+    with console.capture() as captured:
+        colon = ":" if lines or before else "."
+        console.print(Text(f"{decision.text} {verdict.text}{colon}", style="bold"))
+        for each in before:
+            console.print(Text(each.text if each.text.endswith(".") else f"{each.text}:"))
+        console.print(grid, end="")
+        for each in after:
+            console.print(Text(each.text))
+    return "\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n"))
+
+
+class _Bar:
+    """A bar from one level of the sum to the next; of the start, a mark where it lies."""
+
+    def __init__(self, start: float | None, end: float, low: float, high: float, *, ascii: bool) -> None:
+        self._start, self._end, self._low, self._high = start, end, low, high
+        self._glyphs = ("|", "+", "-") if ascii else ("│", "█", "▒")
+        self.style = "" if start is None else _PLUS if end >= start else _MINUS
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        room = max(2, options.max_width) - 1
+        # Halve before subtracting, because the difference of two numbers near the largest float overflows.
+        span = self._high / 2 - self._low / 2
+        places = [
+            0 if span == 0 else round((level / 2 - self._low / 2) / span * room)
+            for level in ((self._end,) if self._start is None else (self._start, self._end))
+        ]
+        mark, plus, minus = self._glyphs
+        if self._start is None:
+            yield Segment(" " * places[0] + mark)
+            return
+        length = max(1, abs(places[1] - places[0]))
+        glyph = plus if self._end >= self._start else minus
+        yield Segment(" " * min(*places, room))
+        yield Segment(glyph * length, Style.parse(self.style))
 
 
 def png_bytes(axes: Any) -> bytes:
@@ -79,20 +151,18 @@ def png_bytes(axes: Any) -> bytes:
     return buffer.getvalue()
 
 
-def write_results(contents: list[tuple[int, str | bytes]], out: str | None) -> None:
+def write_results(contents: Sequence[tuple[int, str | bytes]], out: str | None) -> None:
     """Print the content of every row, or write it to one file, or to one file per row if ``out`` has {row}."""
     if out is not None and "{row}" in out:
         for row, content in contents:
             write_atomically(out.replace("{row}", str(row)), _with_newline(content))
-        return
-    if out is not None:
-        if isinstance(contents[0][1], bytes):
-            write_atomically(out, contents[0][1])
-        else:
-            write_atomically(out, "".join(str(_with_newline(content)) for _, content in contents))
-        return
-    for _, content in contents:
-        print_result(content)
+    elif out is None:
+        for _, content in contents:
+            print_result(content)
+    elif isinstance(contents[0][1], bytes):
+        write_atomically(out, contents[0][1])
+    else:
+        write_atomically(out, "".join(str(_with_newline(content)) for _, content in contents))
 
 
 def _with_newline(content: str | bytes) -> str | bytes:

@@ -1,37 +1,94 @@
 """Groups of options that several commands share, and what the commands build from them: model, space, rows."""
 
 import contextlib
+import enum
 import hashlib
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from anchorline.cli import options as opt
+from anchorline.cli.options import option
 from anchorline.errors import CacheError, ParameterError, TableFileError
 from anchorline.explainer import Explainer
 from anchorline.io import read_rows, read_table
 from anchorline.model.cache import AnswerCache
 from anchorline.model.fingerprint import fingerprint
-from anchorline.model.loaders import HttpLimits, load_model
+from anchorline.model.loaders import KINDS, HttpLimits, load_model
 from anchorline.model.loaders.http_endpoint import redact_address
+from anchorline.model.outputs import classes_of
+from anchorline.settings import Settings
 
 _RUNTIMES = ("numpy", "sklearn", "onnxruntime", "xgboost", "lightgbm")  # which compute the answers of model files
+_USUAL = Settings()
+
+Kind = enum.StrEnum("Kind", {name: name for name in KINDS})  # type: ignore[misc]
+Neighbors = enum.StrEnum("Neighbors", ["independent", "realistic"])
+Scale = enum.StrEnum("Scale", ["probability", "margin"])
+Task = enum.StrEnum("Task", ["label", "number"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """Options on the altered copies that are asked about."""
+
+    sigma: Annotated[float, option("Concentration: the larger it is, the fewer values are replaced.")] = (
+        _USUAL.sigma
+    )
+    queries: Annotated[
+        str, option("Most answers of the model, in all; auto: until decided.", metavar="N|auto")
+    ] = str(_USUAL.queries)
+    seed: Annotated[int, option("Random seed. The same seed gives the same bytes.")] = _USUAL.seed
+
+    @property
+    def n_queries(self) -> int | None:
+        """The number of queries that was asked for; None for auto."""
+        if self.queries == "auto":
+            return None
+        try:
+            return int(self.queries)
+        except ValueError:
+            raise ParameterError(
+                f"--queries is {self.queries!r}, but it must be a whole number or auto. Type: --queries 300"
+            ) from None
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the keywords of `Explainer.explain`."""
+        number = self.n_queries
+        return asdict(self) | {"queries": "auto" if number is None else number}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainOptions(SearchOptions):
+    """Options on the sum, and on what is stated about it."""
+
+    k: Annotated[int | None, option("Most facts of a sum. [default: 4; of texts and images 8]", "-k")] = None
+    alternatives: Annotated[int, option("Number of other sums that fit as well, to list too.")] = (
+        _USUAL.alternatives
+    )
+    confidence: Annotated[float, option("With which all limits hold together.")] = _USUAL.confidence
+    time_limit: Annotated[
+        float | None, option("For the proof. [default: a number of steps]", metavar="SECONDS")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOptions:
     """Options on what kind of model to load, and on what loading it may do."""
 
-    kind: opt.ModelKind = None
-    trust: opt.Trust = None
-    trust_pickle: opt.TrustPickle = False
-    timeout: opt.Timeout = 60.0
-    batch_rows: opt.BatchRows = 1000
-    rate: opt.Rate = None
-    parallel: opt.Parallel = 1
-    retries: opt.Retries = 4
+    kind: Annotated[Kind | None, option("Kind of MODEL, if its name does not show it.")] = None
+    trust: Annotated[
+        list[str] | None, option("A type that a skops file may create. Repeatable.", metavar="TYPE")
+    ] = None
+    trust_pickle: Annotated[bool, option("Load a pickle or joblib file, although this runs code from it.")] = False
+    timeout: Annotated[float, option("Time limit for a reply of an HTTP model.", metavar="SECONDS")] = 60.0
+    batch_rows: Annotated[int, option("Rows per request to an HTTP model.")] = 1000
+    rate: Annotated[
+        float | None, option("Requests per second to an HTTP model. [default: no limit]", metavar="N")
+    ] = None
+    parallel: Annotated[int, option("Requests to an HTTP model at once.", metavar="N")] = 1
+    retries: Annotated[int, option("Further attempts if a request to an HTTP model fails.", metavar="N")] = 4
 
     def load(self, spec: str) -> Any:
         """Return the model of a file, a module:function or an address."""
@@ -51,12 +108,30 @@ class ModelOptions:
 class TableOptions:
     """Options on how a table becomes a space."""
 
-    bins: opt.Bins = 4
-    fixed: opt.Fixed = None
-    group: opt.Group = None
-    within: opt.WithinOption = opt.Within.keep
-    neighbors: opt.NeighborsOption = opt.Neighbors.independent
-    literals: opt.LiteralsOption = opt.Literals.bounds
+    cut: Annotated[
+        list[str] | None, option("Further cut points of numbers or dates. Repeatable.", metavar="COLUMN=A,B")
+    ] = None
+    group: Annotated[
+        list[str] | None,
+        option(
+            "Columns that are replaced together. Repeatable. Or auto: indicators that exclude each other.",
+            metavar="NAME=A,B",
+        ),
+    ] = None
+    fixed: Annotated[list[str] | None, option("A column that never changes. Repeatable.", metavar="COLUMN")] = None
+    categorical: Annotated[
+        list[str] | None, option("Numbers to read as categories. Repeatable.", metavar="COLUMN")
+    ] = None
+    reference: Annotated[
+        str | None, option("The rows that values are drawn from. [default: those of --data]", metavar="FILE")
+    ] = None
+    neighbors: Annotated[
+        Neighbors,
+        option(
+            "Whether each new value of a copy comes from a row of its own (independent), or all of them "
+            "from one row that is like the explained one (realistic)."
+        ),
+    ] = Neighbors.independent
 
     def space(self, path: str, target: Sequence[str] | None) -> Any:
         """Return the space of a table file without its target columns."""
@@ -67,23 +142,28 @@ class TableOptions:
         import narwhals as nw  # noqa: PLC0415  heavy
 
         whole = read_table(path)
-        space = self._space(_drop_columns(whole, target or (), path))
+        space = self._space(_drop_columns(whole, target or (), path), target or ())
         if not target:
             return space, None
         return space, (target[0], nw.from_native(whole, eager_only=True)[target[0]].to_list())
 
-    def _space(self, frame: Any) -> Any:
+    def _space(self, frame: Any, target: Sequence[str]) -> Any:
+        import narwhals as nw  # noqa: PLC0415  heavy
+
         from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
 
-        groups = _parse_groups(self.group or ())
+        reference = None
+        if self.reference is not None:
+            rows = nw.from_native(read_table(self.reference), eager_only=True)
+            reference = rows.drop([name for name in target if name in rows.columns]).to_native()
         return Table(
             frame,
-            n_bins=self.bins,
+            cuts={name: _listed_values(text) for name, text in split_pairs("--cut", self.cut)},
+            groups=_parse_groups(self.group or ()),
             fixed=self.fixed or (),
-            groups=groups,
-            within=self.within.value,
+            categorical=self.categorical or (),
+            reference=reference,
             neighbors=self.neighbors.value,
-            literals=self.literals.value,
         )
 
 
@@ -91,44 +171,62 @@ class TableOptions:
 class OutputOptions:
     """Options on which output of the model is explained."""
 
-    output: opt.Output = None
-    column: opt.Column = None
-    task: opt.TaskOption = None
-    classes: opt.Classes = None
-    output_range: opt.OutputRange = None
-    threshold: opt.Threshold = None
-    output_scale: opt.OutputScale = None
+    output: Annotated[
+        str | None,
+        option(
+            "The class to explain, by its label or its number from 0, by default the predicted one; of a number, "
+            "its name and unit: 'price [EUR]'.",
+            metavar="CLASS",
+        ),
+    ] = None
+    output_scale: Annotated[
+        Scale | None, option("Explain a classifier's probabilities (default) or its margins.")
+    ] = None
+    task: Annotated[Task | None, option("Whether whole numbers that the model returns are labels or numbers.")] = (
+        None
+    )
+    classes: Annotated[
+        list[str] | None,
+        option("The label of the model's next column. Repeat it for every column.", "--class", metavar="LABEL"),
+    ] = None
+    threshold: Annotated[float | None, option("The decision is whether output >= threshold.")] = None
+    output_range: Annotated[
+        tuple[float, float] | None, option("Lowest and highest possible output.", metavar="LOW HIGH")
+    ] = None
 
     def explainer(self, model: Any, space: Any, cache: AnswerCache | None = None) -> Explainer:
         """Return an explainer for the chosen output."""
+        output: Any = self.output
+        if output is not None and output.isdecimal():
+            labels = [str(label) for label in self.classes or classes_of(model) or ()]
+            output = output if output in labels else int(output)
         return Explainer(
             model,
             space,
-            output=self.output,
-            column=_column_number(self.column),
-            task=self.task,
+            output=output,
+            output_scale=None if self.output_scale is None else self.output_scale.value,
+            task=None if self.task is None else self.task.value,
             classes=self.classes or None,
-            output_range=self.output_range,
             threshold=self.threshold,
-            output_scale=self.output_scale,
+            output_range=self.output_range,
             cache=cache,
         )
-
-
-def _column_number(column: str | None) -> int | None:
-    if column is None or column.isdecimal():
-        return None if column is None else int(column)
-    raise ParameterError(
-        f"--column is {column!r}, but it must be a whole number from 0 on. Type: --column 1, or --output CLASS"
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheOptions:
     """Options on where answers are kept."""
 
-    cache: opt.Cache = None
-    cache_key: opt.CacheKey = None
+    cache: Annotated[
+        str | None, option("A file of answers, so that the model is never asked twice.", metavar="FILE")
+    ] = None
+    cache_key: Annotated[
+        str | None,
+        option(
+            "Name and version of the model in the cache; needed for module:function and for HTTP models.",
+            metavar="NAME",
+        ),
+    ] = None
 
     def open(self, spec: str, model: Any) -> AnswerCache | None:
         """Return the cache of a model that was loaded from ``spec``, or None if none is asked for.
@@ -163,38 +261,6 @@ def _file_key(path: str) -> str:
         content = hashlib.file_digest(file, "sha256").hexdigest()
     versions = [(name, getattr(sys.modules.get(name), "__version__", "")) for name in _RUNTIMES]
     return hashlib.sha256(repr((content, versions)).encode()).hexdigest()
-
-
-def keywords_of(
-    *,
-    sigma: float,
-    samples: int | str | None,
-    objective: str,
-    max_queries: int | None,
-    seed: int,
-    pairs: str | None = None,
-    budget: int | None = None,
-    sampling: str = "auto",
-) -> dict[str, Any]:
-    """Return the keywords of `Explainer.explain`, except k, from the values of options."""
-    n_samples: int | str | None = samples
-    if isinstance(samples, str) and samples != "auto":
-        try:
-            n_samples = int(samples)
-        except ValueError:
-            raise ParameterError(
-                f"--samples is {samples!r}, but it must be a whole number or auto. Type: --samples 5000"
-            ) from None
-    return {
-        "sigma": sigma,
-        "n_samples": n_samples,
-        "objective": objective,
-        "sampling": sampling,
-        "max_queries": max_queries,
-        "budget": budget,
-        "seed": seed,
-        "pairs": None if pairs is None else str(pairs),
-    }
 
 
 def require_rows(row: Sequence[int] | None, rows: str | None) -> None:
@@ -255,6 +321,35 @@ def _drop_columns(frame: Any, columns: Sequence[str], path: str) -> Any:
     if not remaining.columns:
         raise TableFileError(f"{path!r} has no column left after --target. Leave out at least one --target.")
     return remaining.to_native()
+
+
+def split_pairs(option: str, texts: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Return the columns and values of texts COLUMN=VALUE; a column's name may contain an equals sign."""
+    pairs = [text.rpartition("=") for text in texts or ()]
+    for text, (name, sign, value) in zip(texts or (), pairs, strict=True):
+        if not (name and sign and value):
+            raise ParameterError(f"{option} is {text!r}, but it must have the form COLUMN=VALUE.")
+    return [(name, value) for name, _, value in pairs]
+
+
+def parse_values(text: str) -> Any:
+    """Return a range LOW..HIGH as a tuple, and values A,B as a list; an open end is None."""
+    low, dots, high = text.partition("..")
+    return (_value(low), _value(high)) if dots else _listed_values(text)
+
+
+def _listed_values(text: str) -> list[Any]:
+    return [_value(value) for value in text.split(",")]
+
+
+def _value(text: str) -> Any:
+    """Return a number if the text is one, None for an empty text, and otherwise the text."""
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _parse_groups(texts: Sequence[str]) -> dict[str, list[str]] | str:

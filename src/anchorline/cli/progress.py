@@ -14,6 +14,8 @@ from anchorline.cli.console import error_console, one_line, print_message
 from anchorline.search.cost import Cost
 
 DELAY_SECONDS = 1.0  # before the bar appears
+_LONG_SECONDS = 10.0  # shorter waits are not announced
+_TYPICAL_QUERIES = 6000  # of an explanation that takes as many as it needs
 
 
 class _RateColumn(ProgressColumn):
@@ -25,7 +27,7 @@ class QueryProgress:
     """Counts the rows that are sent to a model, and shows the remaining time as a progress bar.
 
     ``expected`` is an estimate of the total number of rows. The bar grows if there are more. With ``announce``,
-    the first answer is timed, and a line says what all of them will cost.
+    the first answer is timed, and a line says what all of them will cost if that is long.
     """
 
     def __init__(self, title: str, expected: float | None, *, announce: bool = False) -> None:
@@ -71,7 +73,9 @@ class QueryProgress:
     def add_rows(self, n_rows: int, seconds: float) -> None:
         """Count rows that were sent to the model, and the time it took to answer."""
         if self._announces and self._expected is not None:
-            print_message(f"This takes {Cost(int(self._expected), seconds / max(n_rows, 1) * self._expected)}.")
+            cost = Cost(int(self._expected), seconds / max(n_rows, 1) * self._expected)
+            if cost.seconds >= _LONG_SECONDS:
+                print_message(f"This takes {cost}.")
             self._announces = False
         self.n_rows += n_rows
         if self._expected is not None and self.n_rows > self._expected:
@@ -112,12 +116,6 @@ class _CountingCallable:
         return getattr(self._ask, name)
 
 
-def expected_rows(keywords: dict[str, Any], n_explanations: int) -> float | None:
-    """Return an estimate of the rows sent to the model for the search sample and the fresh sample, or None."""
-    n_samples, budget = keywords.get("n_samples"), keywords.get("budget")
-    if budget is not None:
-        return float(n_explanations * budget)
-    if n_samples == "auto":
-        return None
-    n_search = n_samples or (20_000 if keywords.get("objective") == "relevance" else 5000)
-    return float(n_explanations * (n_search + min(n_search, 10_000) + 1))
+def expected_rows(n_queries: int | None, n_explanations: int) -> float:
+    """Return an estimate of the rows sent to the model; ``n_queries`` per explanation, or None for auto."""
+    return float(n_explanations * (_TYPICAL_QUERIES if n_queries is None else n_queries))

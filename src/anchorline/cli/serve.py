@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import os
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -11,82 +11,61 @@ from urllib.parse import urlsplit
 import typer
 
 from anchorline.cli import options as opt
-from anchorline.cli.collections import CollectionOptions
 from anchorline.cli.console import print_message, print_result
+from anchorline.cli.contents import CollectionOptions
 from anchorline.cli.inputs import CacheOptions, ModelOptions, OutputOptions, TableOptions
+from anchorline.cli.options import option
 from anchorline.errors import MissingDependencyError, ParameterError
-from anchorline.explainer import Explainer
 
 SUMMARY = "Explore explanations in a browser, and serve them over HTTP."
+_FIRST_QUERIES = 100
 EXAMPLES = """\
 anchorline serve --demo
 anchorline serve model.onnx --data train.parquet --target approved
 anchorline serve mypackage.reviews:classify --text reviews.csv --column text
-anchorline serve mypackage.photos:classify --images photos --max-samples 1000
+anchorline serve mypackage.photos:classify --images photos --max-queries 1000
 anchorline serve model.skops --data train.csv --host 0.0.0.0 --allow-host studio.example.org
 ANCHORLINE_STUDIO_TOKEN=... anchorline serve model.onnx --data train.parquet --port 8000"""
 
-_Model = Annotated[
-    str | None, typer.Argument(metavar="[MODEL]", help="The model, as in `explain`.", show_default=False)
-]
-_ModelOption = Annotated[
-    str | None, typer.Option("--model", metavar="MODEL", help="The model, given as an option.")
-]
-_Data = Annotated[
-    str | None, typer.Option("--data", metavar="FILE", help="The table that the model was trained on.")
-]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """Options on the server, on who may use it, and on what one request may take."""
+
+    demo: Annotated[bool, option("Serve a built-in model and its data.")] = False
+    host: Annotated[str, option("Address to listen on; by default only this machine.")] = "127.0.0.1"
+    port: Annotated[int, option("Port to listen on; 0 selects a free port.", min=0, max=65_535)] = 8377
+    no_token: Annotated[
+        bool, option("Admit every user of this machine without a token; only on a loopback host.")
+    ] = False
+    allow_host: Annotated[
+        list[str] | None, option("Another host name of this server. Repeatable.", metavar="NAME")
+    ] = None
+    name: Annotated[str | None, option("Name of the model.")] = None
+    max_queries: Annotated[int, option("Maximum number of answers of the model per request.", min=32)] = 20_000
+    queue: Annotated[int, option("Maximum number of waiting requests; more receive 429.", min=1)] = 64
+    workers: Annotated[int, option("Number of requests computed at the same time.", min=1, max=64)] = 2
+    time_limit: Annotated[float, option("Maximum duration of a request.", min=0.1, metavar="SECONDS")] = 60.0
+    root_path: Annotated[str, option("Prefix of the public addresses behind a proxy.", metavar="PATH")] = ""
+    behind_proxy: Annotated[
+        str | None, option("Address of the proxy whose headers are trusted.", metavar="ADDRESS")
+    ] = None
+    user_header: Annotated[str | None, option("Header in which the proxy names the user.", metavar="NAME")] = None
+    audit_log: Annotated[Path | None, option("Append who asked for which case, and when.", metavar="FILE")] = None
 
 
 def serve(
     *,
-    model: _Model = None,
-    model_option: _ModelOption = None,
-    data: _Data = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Serve a built-in model and its data.")] = False,
-    host: Annotated[
-        str, typer.Option("--host", help="Address to listen on; by default only this machine.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65_535, help="Port to listen on; 0 selects a free port.")
-    ] = 8377,
-    no_token: Annotated[
-        bool,
-        typer.Option(
-            "--no-token", help="Admit every user of this machine without a token; only on a loopback host."
-        ),
-    ] = False,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="Another host name of this server. Repeatable."),
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="The model, as in `explain`.", show_default=False)
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="Name of the model.")] = None,
-    max_samples: Annotated[
-        int, typer.Option("--max-samples", min=1, max=100_000, help="Maximum number of neighbors per sample.")
-    ] = 20_000,
-    queue: Annotated[
-        int, typer.Option("--queue", min=1, help="Maximum number of waiting requests; more receive 429.")
-    ] = 64,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, max=64, help="Number of requests computed at the same time.")
-    ] = 2,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", min=0.1, metavar="SECONDS", help="Maximum duration of a request.")
-    ] = 60.0,
-    root_path: Annotated[
-        str, typer.Option("--root-path", metavar="PATH", help="Prefix of the public addresses behind a proxy.")
-    ] = "",
-    behind_proxy: Annotated[
-        str | None,
-        typer.Option("--behind-proxy", metavar="ADDRESS", help="Address of the proxy whose headers are trusted."),
+    model_option: Annotated[
+        str | None, typer.Option("--model", metavar="MODEL", help="The model, given as an option.")
     ] = None,
-    user_header: Annotated[
-        str | None,
-        typer.Option("--user-header", metavar="NAME", help="Header in which the proxy names the user."),
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="FILE", help="The table that the model was trained on.")
     ] = None,
-    audit_log: Annotated[
-        Path | None,
-        typer.Option("--audit-log", metavar="FILE", help="Append who asked for which case, and when."),
-    ] = None,
+    server_options: ServerOptions,
     target: opt.Target = None,
     output_options: OutputOptions,
     table_options: TableOptions,
@@ -105,36 +84,38 @@ def serve(
         from anchorline.studio.server import prepare  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingDependencyError.for_package(str(error.name), "studio") from error
-    spec = model or model_option
-    is_collection = collection_options.is_given
-    if demo == bool(spec or data or is_collection) or (model and model_option) or (data and is_collection):
+    given, spec, is_collection = server_options, model or model_option, collection_options.is_given
+    if given.demo == bool(spec or data or is_collection) or (model and model_option) or (data and is_collection):
         raise ParameterError(
             "`anchorline serve` needs either --demo, or one MODEL and its --data, --text or --images. "
             "Type: anchorline serve --demo, or: anchorline serve MODEL --data FILE"
         )
     print_message("Loading the model and the cases." if is_collection else "Loading the model and the table.")
     parts = (collection_options, table_options, output_options, model_options, cache_options)
-    explainer, default_name, truth = _demo() if demo else _loaded(spec, data, target, *parts)
+    explainer, default_name, truth = _demo() if given.demo else _loaded(spec, data, target, *parts)
     print_message("Asking the model for its first answers.")
-    _check_first_row(explainer)
+    # Errors of the model and the data appear now instead of in the browser. The first text may be empty.
+    explainer.explain(explainer.space.first if is_collection else 0, k=2, queries=_FIRST_QUERIES)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     prepare(
         explainer,
         on_ready=_print_link,
-        name=name or default_name,
-        host=host,
-        port=port,
-        with_token=not no_token,
-        allow_hosts=frozenset(allow_host or ()),
-        proxy=Proxy(behind_proxy, user_header, root_path),
-        audit_log=audit_log,
+        name=given.name or default_name,
+        host=given.host,
+        port=given.port,
+        with_token=not given.no_token,
+        allow_hosts=frozenset(given.allow_host or ()),
+        proxy=Proxy(given.behind_proxy, given.user_header, given.root_path),
+        audit_log=given.audit_log,
         truth=truth,
         fingerprint=None if spec is None else _digest(spec, explainer.model),
-        limits=StudioLimits(max_samples=max_samples, queue=queue, workers=workers, timeout=time_limit),
+        limits=StudioLimits(
+            max_queries=given.max_queries, queue=given.queue, workers=given.workers, timeout=given.time_limit
+        ),
     ).run()
 
 
-def _demo() -> tuple[Explainer, str, Any]:
+def _demo() -> tuple[Any, str, Any]:
     """Return the explainer, the name and the true outcomes of the demonstration."""
     # Small trees gain nothing from several threads, and waiting ones take the processor from others.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -152,15 +133,14 @@ def _loaded(
     output_options: OutputOptions,
     model_options: ModelOptions,
     cache_options: CacheOptions,
-) -> tuple[Explainer, str, Any]:
+) -> tuple[Any, str, Any]:
     """Return the explainer of a model, its default name, and the true outcomes if there is a target."""
     if spec is None or (data is None and not collection_options.is_given):
         missing, given = ("MODEL", "Data") if spec is None else ("--data FILE", "MODEL")
         raise ParameterError(f"{given} was given without {missing}. Type: anchorline serve MODEL --data FILE")
     truth = None
     if data is None:
-        space: Any = collection_options.space(output_options.column)
-        output_options = replace(output_options, column=None)
+        space: Any = collection_options.space()
     else:
         space, truth = table_options.space_and_truth(data, target)
     cache = cache_options.open(spec, loaded := model_options.load(spec))
@@ -178,12 +158,6 @@ def _digest(spec: str, model: Any) -> str | None:
         return None
     with Path(spec).open("rb") as file:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-
-
-def _check_first_row(explainer: Explainer) -> None:
-    """Explain the first row, so that errors of the model and the data appear now instead of in the browser."""
-    first = getattr(explainer.space, "first", 0)  # the first text may be empty
-    explainer.explain(first, k=2, n_samples=50, n_certify=0)
 
 
 def _print_link(link: str) -> None:

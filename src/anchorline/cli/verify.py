@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from anchorline.changes.result import Changes
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
 from anchorline.cli.console import one_line, print_result
@@ -13,9 +14,8 @@ from anchorline.cli.inputs import ModelOptions, TableOptions
 from anchorline.cli.progress import QueryProgress
 from anchorline.errors import FormatError, ParameterError, TamperedError
 from anchorline.io import read_explanation
-from anchorline.result.changes import Changes, is_changes
 from anchorline.result.explanation import Explanation
-from anchorline.verify import Outcome
+from anchorline.result.verification import Outcome
 from anchorline.verify import verify as check
 
 _CODES = {  # the worst outcome comes first
@@ -26,6 +26,7 @@ _CODES = {  # the worst outcome comes first
 
 _FRESH_QUERIES = 10_000  # 5,000 to 40,000, and most often few
 
+_INSTANCE = "verify(explanation, model, space, instance=image)"
 SUMMARY = "Check an explanation, or a list of changes, that somebody else made."
 EXAMPLES = """\
 anchorline explain model.skops --data train.csv --target approved --row 17 --out why.json
@@ -49,7 +50,7 @@ def verify(
     content_options: ContentOptions,
     model_options: ModelOptions,
 ) -> Code:
-    """Check an explanation: compute every number again from model and data, and measure fresh neighbors.
+    """Check an explanation: compute every number again from model and data, and measure fresh copies.
 
     Options that describe the data must be the same as when the explanation was made. If the file has one
     explanation per line, all of them are checked, and the exit code is that of the worst outcome. A text needs no
@@ -70,7 +71,7 @@ def verify(
         for line, text in texts.items():
             verification = check(text, progress.wrap_model(loaded), space, instance=instance)
             outcomes.append(verification.outcome)
-            message = one_line(str(verification))
+            message = one_line(str(verification)).replace(_INSTANCE, "--image FILE")
             print_result(f"Line {line}. {message}" if len(texts) > 1 else message)
     return next(code for outcome, code in _CODES.items() if outcome in outcomes)
 
@@ -80,15 +81,27 @@ def _estimate_queries(texts: Mapping[int, str]) -> float | None:
     total = 0.0
     for line, text in texts.items():
         try:
-            if is_changes(text):
-                total += 2 * Changes.from_json(text).n_queries
-                continue
-            total += Explanation.from_json(text).certificate.n_queries + _FRESH_QUERIES
+            total += _queries_of(text)
         except TamperedError:
             return None
         except FormatError as error:
             raise FormatError(f"Line {line}: {error}") if len(texts) > 1 else error from None
     return total
+
+
+def _queries_of(text: str) -> float:
+    """Return about how many rows it takes to check one record."""
+    try:
+        return Explanation.from_json(text).queries.total + _FRESH_QUERIES
+    except TamperedError:
+        raise
+    except FormatError as error:  # it may be another record
+        try:
+            return 2.0 * Changes.from_json(text).n_queries
+        except TamperedError:
+            raise
+        except FormatError:
+            raise error from None
 
 
 def _split_explanations(text: str) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""The result of `LimeTabularExplainer.explain_instance`: explanations under LIME's names."""
+"""What LIME's calls return: explanations under LIME's names."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import MissingDependencyError, ParameterError
+from anchorline.facts import Fact
 from anchorline.io import write_atomically
+from anchorline.render.report import fragment, page
+from anchorline.render.statements import fact_text
 from anchorline.result.explanation import Explanation
 
 # LIME's switches for the parts of a page, and their defaults.
@@ -25,11 +28,12 @@ class LimeExplanation:
     """Explanations of one row by label, with LIME's names for their parts.
 
     ``intercept[label]`` and the weights of ``as_map()[label]`` add up to the model's own output: to
-    ``predict_proba[label]`` or, in regression (label 1), to ``predicted_value``. A broken fact counts with the
-    opposite sign, so breaking it changes the sum by twice its weight. In LIME the weight is the whole change.
+    ``predict_proba[label]`` or, in regression (label 1), to ``predicted_value``. A weight is what a fact adds to
+    the average over neighbors; LIME's weight is the whole effect of a fact, ``explanations[label].effects``.
 
     As in LIME, ``score`` and ``local_pred`` belong to the label explained last, which is the predicted label if
-    top_labels was given. As in LIME, label 0 of a regression has the weights with opposite signs.
+    top_labels was given, and label 0 of a regression has the weights with opposite signs. ``min_value`` and
+    ``max_value`` are the lowest and the highest output of a regression on the rows that it was asked about.
 
     Examples
     --------
@@ -37,7 +41,7 @@ class LimeExplanation:
     >>> rows = np.random.default_rng(0).normal(size=(200, 2))
     >>> explainer = LimeTabularExplainer(rows, mode="regression", feature_names=["a", "b"])
     >>> result = explainer.explain_instance([2.0, 0.1], lambda rows: rows[:, 0])
-    >>> result.local_pred, result.predicted_value, result.explanations[1].is_proved
+    >>> result.local_pred, result.predicted_value, result.explanations[1].is_proven
     (array([2.]), 2.0, True)
     """
 
@@ -47,6 +51,8 @@ class LimeExplanation:
     class_names: list[str] | None = None
     predict_proba: np.ndarray | None = None
     top_labels: list[int] | None = None
+    min_value: float | None = None
+    max_value: float | None = None
 
     def __post_init__(self) -> None:
         if self.mode == "regression":
@@ -54,32 +60,33 @@ class LimeExplanation:
 
     @cached_property
     def local_exp(self) -> dict[int, list[tuple[int, float]]]:
-        """(Column number, weight) pairs by label, largest first."""
+        """(Column number, weight) pairs by label, largest first; numbers of words, or of regions."""
         weights = {
-            label: [(self.feature_names.index(term.literal.name), term.contribution) for term in e.terms]
-            for label, e in self.explanations.items()
+            label: [(self._number(fact), weight) for fact, weight in _pairs(explanation)]
+            for label, explanation in self.explanations.items()
         }
         if self.mode == "regression":
             weights = {0: [(column, -weight) for column, weight in weights[_REGRESSION]], **weights}
         return weights
 
-    @cached_property
+    @property
     def intercept(self) -> dict[int, float]:
-        """The part of the sum that does not belong to any fact, by label."""
-        return {label: self.explanations[self._label(label)].intercept for label in self.local_exp}
+        """The base of every sum, which is its average over neighbors, by label."""
+        return {label: self.explanations[self._label(label)].base for label in self.local_exp}
 
-    @cached_property
+    @property
     def scores(self) -> dict[int, float]:
         """The `score` of every label."""
-        return {label: _score(explanation) for label, explanation in self.explanations.items()}
+        fits = {label: explanation.fit for label, explanation in self.explanations.items()}
+        return {label: float("nan") if fit is None else fit.r2 for label, fit in fits.items()}
 
     @property
     def score(self) -> float:
         """The share of the output's mean squared change on fresh neighbors that the sum explains.
 
-        This is ``1 - fidelity_error / baseline_error``, where the baseline always answers with the prediction.
-        LIME's R^2 uses the neighbors' mean as its baseline, because LIME's sum is not anchored, so the two
-        scores are different numbers. NaN if nothing was measured.
+        It is 1 if the sum follows the model exactly, and 0 if it says no more than the prediction itself. LIME's
+        R2 compares with the neighbors' mean, on the sample of the fit, so that the two scores are different
+        numbers. NaN if nothing was measured.
         """
         return self.scores[self._last]
 
@@ -93,23 +100,14 @@ class LimeExplanation:
         """The model's output in regression, else None."""
         return self.explanations[_REGRESSION].prediction if self.mode == "regression" else None
 
-    @property
-    def min_value(self) -> float | None:
-        """The model's lowest output on the training data in regression, else None."""
-        return self._range[0] if self.mode == "regression" else None
-
-    @property
-    def max_value(self) -> float | None:
-        """The model's highest output on the training data in regression, else None."""
-        return self._range[1] if self.mode == "regression" else None
-
     def available_labels(self) -> list[int]:
         """Return the labels that were explained; the predicted label is first if top_labels was given."""
         return list(self.top_labels or self.explanations)
 
     def as_list(self, label: int = 1) -> list[tuple[str, float]]:
         """Return (fact, weight) pairs, largest first; in regression the label does not matter."""
-        return [(term.literal.text, term.contribution) for term in self._explanation(label).terms]
+        explanation = self._explanation(label)
+        return [(fact_text(fact, explanation.space), weight) for fact, weight in _pairs(explanation)]
 
     def as_map(self) -> dict[int, list[tuple[int, float]]]:
         """Return (column number, weight) pairs by label, largest first."""
@@ -117,16 +115,9 @@ class LimeExplanation:
 
     def as_pyplot_figure(self, label: int = 1, figsize: tuple[float, float] | None = None) -> Any:
         """Return a pyplot figure that shows the weights as bars."""
-        try:
-            import matplotlib.pyplot as plt  # noqa: PLC0415  heavy, and optional
-        except ModuleNotFoundError as error:
-            raise MissingDependencyError.for_package("matplotlib", "plot") from error
-        from anchorline.render.plot import bars  # noqa: PLC0415  on first use
-
-        explanation = self._explanation(label)
-        height = 1.5 + 0.4 * explanation.certificate.n_terms
-        figure, ax = plt.subplots(figsize=figsize or (8, height), layout="constrained")
-        bars(explanation, ax=ax)
+        figure = self._explanation(label).plot("bars").figure
+        if figsize is not None:
+            figure.set_size_inches(figsize)
         return figure
 
     def as_html(
@@ -141,37 +132,24 @@ class LimeExplanation:
         LIME's switches ``predict_proba``, ``show_predicted_value``, ``show_table`` and ``show_all`` are accepted.
         A value other than the default raises a warning, because there is only one layout of the page.
         """
-        from anchorline.render.html import page  # noqa: PLC0415  on first use
-
-        _warn_without_effect(
+        _warn_of_switches(
             switches | {"predict_proba": predict_proba, "show_predicted_value": show_predicted_value}
         )
         chosen = self._select(labels)
         if len(chosen) == 1:
             return page(chosen[0])
-        title = escape(", ".join(explanation.output for explanation in chosen))
+        title = escape(", ".join(explanation.output.name for explanation in chosen))
         return (
             f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>'
-            f"{_fragments(chosen)}</body></html>\n"
+            f"{''.join(map(fragment, chosen))}</body></html>\n"
         )
 
-    def save_to_file(
-        self,
-        file_path: str | Path,
-        labels: Iterable[int] | None = None,
-        predict_proba: bool = True,
-        show_predicted_value: bool = True,
-        **switches: bool,
-    ) -> None:
-        """Write the page of `as_html` to a file, completely or not at all."""
-        write_atomically(file_path, self.as_html(labels, predict_proba, show_predicted_value, **switches))
+    def save_to_file(self, file_path: str | Path, *arguments: Any, **switches: Any) -> None:
+        """Write the page of `as_html`, which has the other arguments, to a file, completely or not at all."""
+        write_atomically(file_path, self.as_html(*arguments, **switches))
 
     def show_in_notebook(
-        self,
-        labels: Iterable[int] | None = None,
-        predict_proba: bool = True,
-        show_predicted_value: bool = True,
-        **switches: bool,
+        self, labels: Iterable[int] | None = None, predict_proba: bool = True, **switches: bool
     ) -> None:
         """Show the explanations of the labels in a notebook; the switches are those of `as_html`."""
         try:
@@ -181,19 +159,21 @@ class LimeExplanation:
                 "`show_in_notebook` needs `IPython`, which is not installed. Type "
                 "`save_to_file('explanation.html')`, or: pip install ipython"
             ) from error
-        _warn_without_effect(
-            switches | {"predict_proba": predict_proba, "show_predicted_value": show_predicted_value}
-        )
-        display.display(display.HTML(_fragments(self._select(labels))))
+        _warn_of_switches(switches | {"predict_proba": predict_proba})
+        display.display(display.HTML("".join(map(fragment, self._select(labels)))))
 
     def __repr__(self) -> str:
-        return f"LimeExplanation({dict(self.explanations)})"
+        return f"{type(self).__name__}({dict(self.explanations)})"
 
     def __str__(self) -> str:
-        return "\n\n".join(str(self.explanations[self._label(label)]) for label in self.available_labels())
+        return "\n\n".join(map(str, self._select(None)))
 
     def _repr_html_(self) -> str:
-        return _fragments(self._select(None))
+        return "".join(map(fragment, self._select(None)))
+
+    def _number(self, fact: Fact) -> int:
+        """Return the number by which LIME knows what a fact is about."""
+        return self.feature_names.index(fact.column)
 
     def _select(self, labels: Iterable[int] | None) -> list[Explanation]:
         return [self._explanation(label) for label in (self.available_labels() if labels is None else labels)]
@@ -202,12 +182,9 @@ class LimeExplanation:
         explanation = self.explanations.get(self._label(label))
         if explanation is None:
             names: list[Any] = self.class_names or []
-            number = names.index(label) if label in names else label
-            available = self.available_labels()
+            number, available = names.index(label) if label in names else label, self.available_labels()
             if number in available:
-                raise ParameterError(
-                    f"label is {label!r}, but it must be the label's number. Type label={number}."
-                )
+                raise ParameterError(f"label is {label!r}, but it must be a number. Type label={number}.")
             raise ParameterError(
                 f"Label {label!r} was not explained. The explained labels are {available}. Type "
                 f"label={available[0]}, or explain_instance(row, predict_fn, labels=({number!r},))."
@@ -221,19 +198,12 @@ class LimeExplanation:
     def _last(self) -> int:
         return list(self.explanations)[-1]
 
-    @property
-    def _range(self) -> tuple[float, float]:
-        low, high = self.explanations[_REGRESSION].parameters["output_range"]
-        return float(low), float(high)
+
+def _pairs(explanation: Explanation) -> Iterable[tuple[Fact, float]]:
+    return zip(explanation.facts, explanation.contributions.tolist(), strict=True)
 
 
-def _fragments(explanations: Iterable[Explanation]) -> str:
-    from anchorline.render.html import fragment  # noqa: PLC0415  on first use
-
-    return "".join(fragment(explanation) for explanation in explanations)
-
-
-def _warn_without_effect(switches: Mapping[str, bool]) -> None:
+def _warn_of_switches(switches: Mapping[str, bool]) -> None:
     """Warn of every switch that differs from its default; the warning points to the caller's caller."""
     for name, value in switches.items():
         if name not in _SWITCHES:
@@ -245,11 +215,3 @@ def _warn_without_effect(switches: Mapping[str, bool]) -> None:
                 UserWarning,
                 stacklevel=3,
             )
-
-
-def _score(explanation: Explanation) -> float:
-    certificate = explanation.certificate
-    if certificate.fidelity_error is None or certificate.baseline_error is None:
-        return float("nan")
-    error, baseline = certificate.fidelity_error.value, certificate.baseline_error.value
-    return 1 - error / baseline if baseline > 0 else float(error == 0)

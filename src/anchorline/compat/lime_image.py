@@ -1,22 +1,19 @@
 """LIME's image explainer by its own names: existing calls keep working, and the weights now add up."""
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from anchorline.compat.lime_arguments import check_selection, seed_from, warn_without_effect
+from anchorline.compat.lime_arguments import explain_labels, seed_from, settings_from, warn_without_effect
 from anchorline.compat.lime_explanation import LimeExplanation
-from anchorline.compat.lime_labels import check_number_of_features, explain_labels
 from anchorline.errors import MissingDependencyError, ParameterError, names_similar_keywords
-from anchorline.settings import Settings
+from anchorline.explainer import Explainer
+from anchorline.facts import Fact
 from anchorline.spaces.image import Image
 
-MOST_REGIONS = 10  # of one sum; a longer sum is not readable, and its rule cannot be measured
-_ALL = 100_000  # LIME's default, which stands for all regions
+_ALL = 100_000  # LIME's default number of regions, which stands for all of them
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -26,13 +23,8 @@ class LimeImageExplanation(LimeExplanation):
     image: np.ndarray
     segments: np.ndarray
 
-    @cached_property
-    def local_exp(self) -> dict[int, list[tuple[int, float]]]:
-        """(Number of the region, weight) pairs by label, largest first."""
-        return {
-            label: [(int(term.literal.name.removeprefix("region ")), term.contribution) for term in e.terms]
-            for label, e in self.explanations.items()
-        }
+    def _number(self, fact: Fact) -> int:
+        return int(fact.column.removeprefix("region "))
 
     def get_image_and_mask(
         self,
@@ -64,16 +56,13 @@ class LimeImageExplanation(LimeExplanation):
 class LimeImageExplainer:
     """Explain images with the names that ``lime.lime_image.LimeImageExplainer`` uses.
 
-    The intercept and the weights of a label add up to the model's own output for that label. The
-    `anchorline.Explanation` of every label has a certificate, and its `plot` draws the regions.
+    The intercept and the weights of a label add up to the model's own output for that label. ``explanations`` of a
+    result has the `anchorline.Explanation` of every label, and its `plot` draws the regions.
 
     Parameters
     ----------
-    kernel_width, kernel, verbose
+    kernel_width, kernel, verbose, feature_selection
         Have no effect here. A value other than the default raises a warning that says what happens instead.
-    feature_selection
-        Every method except "auto" raises a warning, because anchorline finds the best choice and proves that it is
-        best.
     random_state
         A seed. None is seed 0, so that the same call gives the same bytes.
 
@@ -99,9 +88,12 @@ class LimeImageExplainer:
         feature_selection: str = "auto",
         random_state: Any = None,
     ) -> None:
-        width = None if kernel_width == 0.25 else kernel_width
-        warn_without_effect(kernel_width=width, kernel=kernel, verbose=verbose)
-        check_selection(feature_selection)
+        warn_without_effect(
+            kernel_width=(kernel_width, 0.25),
+            kernel=(kernel, None),
+            verbose=(verbose, False),
+            feature_selection=(feature_selection, "auto"),
+        )
         self.seed = seed_from(random_state)
 
     @names_similar_keywords("explain_instance")
@@ -124,37 +116,20 @@ class LimeImageExplainer:
 
         ``classifier_fn`` maps images (n, h, w, 3) to (n, c) probabilities. As in LIME, a gray image becomes one of
         three channels, regions come from quickshift unless ``segmentation_fn`` returns others, and hidden regions
-        have their mean color unless ``hide_color`` is given. At most 10 regions are in a sum. The size of a batch
-        is chosen by its memory, so that ``batch_size`` has no effect; neither have ``distance_metric`` and
-        ``model_regressor``.
+        have their mean color unless ``hide_color`` is given. ``num_features`` is the most regions of a sum, and 8
+        by default. The model is asked about ``num_samples`` images at most, per label, in batches of at most 64
+        MiB, so that ``batch_size`` has no effect; neither have ``distance_metric`` and ``model_regressor``.
         """
-        metric = "euclidean" if distance_metric == "cosine" else distance_metric  # LIME's default for images
-        warn_without_effect(distance_metric=metric, model_regressor=model_regressor)
-        if check_number_of_features(num_features) > MOST_REGIONS and num_features != _ALL:
-            warnings.warn(
-                f"num_features is {num_features}, but a sum has at most {MOST_REGIONS} regions here.",
-                UserWarning,
-                stacklevel=3,
-            )
+        warn_without_effect(distance_metric=(distance_metric, "cosine"), model_regressor=(model_regressor, None))
         pixels = np.asarray(image)
         pixels = np.stack([pixels] * 3, axis=-1) if pixels.ndim == 2 else pixels
         seed = self.seed % 1000 if random_seed is None else random_seed
         segments = np.asarray(_quickshift(pixels, seed) if segmentation_fn is None else segmentation_fn(pixels))
         space = Image(segments, "mean" if hide_color is None else hide_color)
-        k = min(int(num_features), MOST_REGIONS) + 1
-        settings = Settings.from_keywords(k=k, n_samples=num_samples, seed=self.seed, keep_noise=True)
-        found = explain_labels(space, pixels, classifier_fn, None, labels, top_labels, settings)
-        first = next(iter(found.explanations.values()))
-        return LimeImageExplanation(
-            mode="classification",
-            explanations=found.explanations,
-            feature_names=tuple(literal.name for literal in first.literals),
-            class_names=found.names,
-            predict_proba=found.outputs,
-            top_labels=found.top,
-            image=pixels,
-            segments=segments,
-        )
+        settings = settings_from(Image.default_k if num_features == _ALL else num_features, num_samples, self.seed)
+        found = explain_labels(Explainer(classifier_fn, space), pixels, labels, top_labels, settings)
+        regions = tuple(f"region {number}" for number in np.unique(segments).tolist())
+        return LimeImageExplanation(feature_names=regions, image=pixels, segments=segments, **found)
 
 
 def _quickshift(image: np.ndarray, seed: int) -> np.ndarray:

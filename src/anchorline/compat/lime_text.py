@@ -1,58 +1,52 @@
 """LIME's text explainer by its own names: existing calls keep working, and the weights now add up."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-from anchorline.compat.lime_arguments import check_selection, class_labels, seed_from, warn_without_effect
+from anchorline.compat.lime_arguments import (
+    class_labels,
+    explain_labels,
+    seed_from,
+    settings_from,
+    warn_without_effect,
+)
 from anchorline.compat.lime_explanation import LimeExplanation
-from anchorline.compat.lime_labels import check_number_of_features, explain_labels
 from anchorline.errors import ParameterError, names_similar_keywords
-from anchorline.settings import Settings
-from anchorline.spaces.text import Text, literals_of
+from anchorline.explainer import Explainer
+from anchorline.spaces.text import Text
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LimeTextExplanation(LimeExplanation):
     """Explanations of one text by label; `as_list` returns words instead of statements.
 
-    ``words`` are the words of the text, one per fact, in the order in which they first occur.
+    ``words`` are the words of the text, one per fact that may be stated, in the order in which they first occur.
     """
 
     words: tuple[str, ...] = ()
 
-    @cached_property
-    def local_exp(self) -> dict[int, list[tuple[int, float]]]:
-        """(Number of the word, weight) pairs by label, largest first."""
-        return {
-            label: [(term.index, term.contribution) for term in explanation.terms]
-            for label, explanation in self.explanations.items()
-        }
-
     def as_list(self, label: int = 1, positions: bool = False) -> list[tuple[str, float]]:
-        """Return (word, weight) pairs, largest first; with ``positions``, the statements that name places."""
-        terms = self._explanation(label).terms
-        texts = [term.literal.name if positions else self.words[term.index] for term in terms]
-        return [(text, term.contribution) for text, term in zip(texts, terms, strict=True)]
+        """Return (word, weight) pairs, largest first; with ``positions``, "word 5" if occurrences are distinct."""
+        explanation = self._explanation(label)
+        names = [fact.column if positions else self.words[self._number(fact)] for fact in explanation.facts]
+        return list(zip(names, explanation.contributions.tolist(), strict=True))
 
 
 class LimeTextExplainer:
     r"""Explain texts with the names that ``lime.lime_text.LimeTextExplainer`` uses.
 
-    The intercept and the weights of a label add up to the model's own output for that label. The
-    `anchorline.Explanation` of every label has a certificate.
+    The intercept and the weights of a label add up to the model's own output for that label. ``explanations`` of a
+    result has the `anchorline.Explanation` of every label.
 
     Parameters
     ----------
-    kernel_width, kernel, verbose
+    kernel_width, kernel, verbose, feature_selection
         Have no effect here. A value other than the default raises a warning that says what happens instead.
     class_names
         The names of the columns of the model's answers.
-    feature_selection
-        Every method except "auto" raises a warning, because anchorline finds the best choice and proves that it is
-        best.
     split_expression
         A regular expression of what separates words, or a function that returns the list of words.
     bow
@@ -72,8 +66,8 @@ class LimeTextExplainer:
     ...     return [[1 - one, one] for one in p]
     >>> explainer = LimeTextExplainer(class_names=["bad", "good"])
     >>> result = explainer.explain_instance("A great, great day", predict_proba)
-    >>> [(word, round(weight, 2)) for word, weight in result.as_list()][:1], result.explanations[1].is_proved
-    ([('great', 0.35)], True)
+    >>> [(word, round(weight, 2)) for word, weight in result.as_list()], result.explanations[1].is_proven
+    ([('great', 0.19)], True)
     """
 
     @names_similar_keywords("LimeTextExplainer")
@@ -91,17 +85,17 @@ class LimeTextExplainer:
         char_level: bool = False,
     ) -> None:
         warn_without_effect(
-            kernel_width=None if kernel_width == 25 else kernel_width, kernel=kernel, verbose=verbose
+            kernel_width=(kernel_width, 25),
+            kernel=(kernel, None),
+            verbose=(verbose, False),
+            feature_selection=(feature_selection, "auto"),
         )
-        check_selection(feature_selection)
-        self.class_names = class_labels(class_names, "classification")
-        self.split_expression, self.bow, self.char_level = split_expression, bool(bow), bool(char_level)
-        self.mask_string = mask_string if mask_string is not None else chr(0) if char_level else "UNKWORDZ"
-        self.seed = seed_from(random_state)
+        self.class_names, self.bow, self.seed = class_labels(class_names), bool(bow), seed_from(random_state)
+        mask = mask_string if mask_string is not None else chr(0) if char_level else "UNKWORDZ"
         unit: Any = list if char_level else split_expression
         if not callable(unit):
             unit = _Splitter(unit)
-        self.space = Text(unit, "delete" if bow else self.mask_string, "all" if bow else "each")
+        self.space = Text(unit, "delete" if bow else mask, "all" if bow else "each")
 
     @names_similar_keywords("explain_instance")
     def explain_instance(
@@ -117,9 +111,9 @@ class LimeTextExplainer:
     ) -> LimeTextExplanation:
         """Explain one text's prediction, with one independent explanation per label.
 
-        ``classifier_fn`` maps a list of texts to (n, c) probabilities. ``num_features`` is the maximum number of
-        words in addition to the intercept. ``num_samples`` is the number of neighbors for the search; as many
-        fresh neighbors measure the result. ``distance_metric`` and ``model_regressor`` have no effect.
+        ``classifier_fn`` maps a list of texts to (n, c) probabilities. ``num_features`` is the most words, and
+        ``num_samples`` the most texts that the model is asked about, per label. ``distance_metric`` and
+        ``model_regressor`` have no effect.
 
         Examples
         --------
@@ -127,24 +121,18 @@ class LimeTextExplainer:
         >>> LimeTextExplainer(class_names=["short", "long"]).explain_instance("a bb cccc", share).as_map()[1][0][0]
         2
         """
-        metric = "euclidean" if distance_metric == "cosine" else distance_metric  # LIME's default for texts
-        warn_without_effect(distance_metric=metric, model_regressor=model_regressor)
-        k = check_number_of_features(num_features) + 1
-        settings = Settings.from_keywords(k=k, n_samples=num_samples, seed=self.seed, keep_noise=True)
-        found = explain_labels(
-            self.space, text_instance, classifier_fn, self.class_names, labels, top_labels, settings
-        )
-        neighborhood = self.space.at(text_instance)
-        pieces, numbers = neighborhood.pieces, literals_of(neighborhood.pieces, neighborhood.literals)
-        words = dict(reversed([*zip(numbers, pieces[1::2], strict=True)]))
+        warn_without_effect(distance_metric=(distance_metric, "cosine"), model_regressor=(model_regressor, None))
+        settings = settings_from(num_features, num_samples, self.seed)
+        explainer = Explainer(classifier_fn, self.space, classes=self.class_names)
+        found = explain_labels(explainer, text_instance, labels, top_labels, settings)
+        there = self.space.at(text_instance)
+        first: dict[str, str] = {}
+        for word in there.pieces[1::2]:
+            first.setdefault(unicodedata.normalize("NFC", word), word)
         return LimeTextExplanation(
-            mode="classification",
-            explanations=found.explanations,
-            feature_names=tuple(words[number] for number in sorted(words)),
-            class_names=found.names,
-            predict_proba=found.outputs,
-            top_labels=found.top,
-            words=tuple(words[number] for number in sorted(words)),
+            feature_names=there.names,
+            words=tuple(first.values()) if self.bow else there.pieces[1::2],
+            **found,
         )
 
 

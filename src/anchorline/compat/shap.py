@@ -1,73 +1,40 @@
 """Explanations as `shap.Explanation` objects, which SHAP's own plots can draw."""
 
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.result.explanation import Explanation
-from anchorline.result.explanations import Explanations
-from anchorline.spaces.base import Literal
+from anchorline.result.explanations import Explanations, Failure
 
-_SHARED = ("space", "output", "column", "task")  # parameters that must be equal in all explanations
-_MAX_LISTED = 10  # failed rows in an error message
-
-
-_INTERCEPT = "(intercept)"
+_BASE = "(base)"
 _LARGEST_PLAIN = 1e12  # SHAP writes all digits of a number, so larger numbers are passed as texts
 _HAIR_SPACE = "\u200a"
 
 
-class _Cell(NamedTuple):
-    """One attribute of one row: its contribution, its value, the value as text, and whether it is a number."""
-
-    contribution: float
-    value: Any
-    text: str
-    is_number: bool
-
-    @property
-    def label(self) -> str:
-        """The text, protected from SHAP's bar plot, which removes zeros from the end of every text."""
-        return self.text + _HAIR_SPACE if self.text.endswith("0") else self.text
-
-    @property
-    def display(self) -> Any:
-        """The number if SHAP's three decimals are at least as exact as the text, otherwise the text."""
-        if self.is_number and abs(self.value) < _LARGEST_PLAIN:
-            shown, stated = float(f"{self.value:.3f}"), _parse_number(self.text)
-            if isinstance(stated, str) or abs(shown - self.value) <= abs(stated - self.value):
-                return float(self.value)
-        return self.label
-
-
-_FIXED = _Cell(0.0, np.nan, "(fixed)", is_number=False)
-
-
 def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *, common_base: bool = False) -> Any:
-    """Return one explanation as a `shap.Explanation` of shape (d,), or several as one of shape (n, d).
+    r"""Return one explanation as a `shap.Explanation` of shape (d,), or several as one of shape (n, d).
 
-    ``values`` are the contributions and ``base_values`` is the intercept, so that ``base_values +
-    values.sum(-1)`` is the prediction, as in SHAP. The base value is the part of the sum that does not belong to
-    any fact, whereas SHAP uses the mean output. ``feature_names`` are the attributes. ``data`` holds their values:
-    floats, or texts for categories and dates. ``display_data`` holds the values as SHAP's plots print them, such
-    as "41 = age": a float if SHAP writes it correctly, otherwise a text. A text that ends in 0 is followed by a
-    hair space, because SHAP's bar plot removes zeros from the end of texts.
+    ``values`` are the contributions, at the columns that the facts are about, and ``base_values`` is the base, so
+    that ``base_values + values.sum(-1)`` is the prediction. They are the Shapley values of the sum under the law:
+    :math:`v_j b_j` for fact j, and :math:`E[\text{sum}]` as the base. Columns without a fact have the value 0.
 
-    With several rows, every column of ``data`` and ``display_data`` has one type, which SHAP's scatter plot
-    requires. If an attribute never changes around one of several rows, its contribution in that row is 0.
+    ``data`` holds the row's values: floats, or texts for categories and dates. ``display_data`` holds them as
+    SHAP's plots print them, such as "41 = age": a float if SHAP writes it correctly, otherwise a text. A text that
+    ends in 0 is followed by a hair space, because SHAP's bar plot removes zeros from the end of texts. Texts,
+    images and signals have words and regions as features, without values.
 
     Parameters
     ----------
     explanations
-        One explanation, or several that explain the same output on the same table.
+        One explanation, or several that explain the same output in the same space.
     common_base
         Whether several rows get one base value, as ``shap.plots.decision`` and ``force`` require: the mean of the
-        intercepts. The feature "(intercept)" then holds how far the row's own intercept is from that mean, so
-        that the sums stay the same.
+        bases. The feature "(base)" then holds how far the row's own base is from that mean, so that the sums stay
+        the same.
 
     Returns
     -------
@@ -77,36 +44,37 @@ def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *,
 
     Examples
     --------
-    >>> import anchorline as al
-    >>> e = al.explain(lambda z: z[:, 0] / 2 + z[:, 1] / 8, [1, -1], k=2, names=["paid", "late"], output="score")
-    >>> s = to_shap(e)
-    >>> s.values.round(3).tolist(), float(s.base_values), s.display_data.tolist(), s.feature_names
+    >>> from anchorline.explainer import Explainer
+    >>> from anchorline.spaces.hypercube import Hypercube
+    >>> explainer = Explainer(lambda z: z[:, 0] / 2 + z[:, 1] / 8, Hypercube(["paid", "late"]), output="score")
+    >>> s = to_shap(explainer.explain([1, -1], sigma=0))
+    >>> s.values.round(3).tolist(), round(float(s.base_values), 9), s.display_data.tolist(), s.feature_names
     ([0.5, -0.125], 0.0, ['+1', '-1'], ['paid', 'late'])
     """
     shap = _import_shap()
     is_single = isinstance(explanations, Explanation)
     checked = [explanations] if isinstance(explanations, Explanation) else _check(explanations)
-    rows = [_cells_by_attribute(explanation) for explanation in checked]
-    bases = np.array([explanation.intercept for explanation in checked])
-    # The row with the most attributes comes first: its order is the table's, and it usually has all attributes.
-    keys = list(dict.fromkeys(key for row in sorted(rows, key=len, reverse=True) for key in row))
+    names = list(dict.fromkeys(name for explanation in checked for name in explanation.space["names"]))
+    values, bases = _contributions(checked, names), np.array([explanation.base for explanation in checked])
+    own = None if checked[0].space["kind"] not in ("table", "hypercube") else [[*e.instance] for e in checked]
     if common_base and not is_single:
-        keys.append((_INTERCEPT, -1))
-        bases = _share_base(rows, bases)
-    cells = [[row.get(key, _FIXED) for key in keys] for row in rows]
-    values = np.array([[cell.contribution for cell in row] for row in cells])
-    data, texts = _data_of_row(cells[0]) if is_single else _data_of_rows(cells)
+        names.append(_BASE)
+        values = np.column_stack([values, bases - bases.mean()])
+        own = own and [[*row, base] for row, base in zip(own, bases.tolist(), strict=True)]
+        bases = np.full(len(bases), bases.mean())
+    is_signed = checked[0].space["kind"] == "hypercube"
+    data, display = (None, None) if own is None else _data(own, is_single=is_single, is_signed=is_signed)
     converted = shap.Explanation(
         values=values[0] if is_single else values,
         base_values=float(bases[0]) if is_single else bases,
         data=data,
-        display_data=texts,
-        feature_names=[name for name, _ in keys],
+        display_data=display,
+        feature_names=names,
         instance_names=_positions(explanations),
     )
     # SHAP's constructor reads a single name as the name of a column, and for several rows as a list of names.
     if is_single:
-        converted.output_names = checked[0].output
+        converted.output_names = checked[0].output.name
     return converted
 
 
@@ -119,12 +87,13 @@ def many_to_shap(many: Explanations, *, common_base: bool = False) -> Any:
     return to_shap(many.explained, common_base=common_base)
 
 
-def _share_base(rows: list[dict[tuple[str, int], _Cell]], intercepts: np.ndarray) -> np.ndarray:
-    """Add to every row how far its intercept is from the mean, and return the mean, once per row."""
-    base = float(np.mean(intercepts))
-    for row, intercept in zip(rows, intercepts.tolist(), strict=True):
-        row[_INTERCEPT, -1] = _Cell(intercept - base, intercept, f"{intercept:g}", is_number=True)
-    return np.full(len(rows), base)
+def _contributions(explanations: list[Explanation], names: list[str]) -> np.ndarray:
+    """Return the contributions at the columns that the facts are about, (n, d)."""
+    places, values = {name: j for j, name in enumerate(names)}, np.zeros((len(explanations), len(names)))
+    for row, explanation in zip(values, explanations, strict=True):
+        for fact, contribution in zip(explanation.facts, explanation.contributions.tolist(), strict=True):
+            row[places[fact.column]] += contribution
+    return values
 
 
 def _positions(explanations: Any) -> list[str] | None:
@@ -148,15 +117,13 @@ def _import_shap() -> Any:
 
 
 def _check(explanations: Any) -> list[Explanation]:
-    """Return the explanations as a list, or raise an error unless all explain one output of one space."""
+    """Return the explanations as a list, or raise an error unless all explain one output in one space."""
     items = list(explanations) if isinstance(explanations, Iterable) else []
-    failures = [item for item in items if hasattr(item, "error_type")]
+    failures = [item for item in items if isinstance(item, Failure)]
     if failures:
-        rows = ", ".join(str(failure.row) for failure in failures[:_MAX_LISTED])
-        rows += ", ..." * (len(failures) > _MAX_LISTED)
         raise ParameterError(
-            f"{len(failures)} of {len(items)} rows have no explanation (rows {rows}). {failures[0]} "
-            "Type to_shap(many.explained) to leave them out."
+            f"{len(failures)} of {len(items)} rows have no explanation. {failures[0]} Type "
+            "to_shap(many.explained) to leave them out."
         )
     if not items or not all(isinstance(item, Explanation) for item in items):
         raise ParameterError(
@@ -165,117 +132,79 @@ def _check(explanations: Any) -> list[Explanation]:
         )
     first = items[0]
     for other in items[1:]:
-        if any(other.parameters.get(key) != first.parameters.get(key) for key in _SHARED):
+        if _explained(other) != _explained(first):
             raise ParameterError(
-                f"The explanations are of the outputs {first.output!r} and {other.output!r}, or of different "
-                "tables, but all must explain one output of one table. Choose a class: "
-                f"Explainer(model, table, output={first.output!r})."
+                f"The explanations are of the outputs {first.output.name!r} and {other.output.name!r}, or of "
+                "different tables, but all must explain one output of one table. Choose a class: "
+                f"Explainer(model, table, output={first.output.name!r})."
             )
-        if other.label != first.label:
+        if other.output.kind == "label" and other.output.decision != first.output.decision:
             raise ParameterError(
-                f"The explanations are of the labels {first.label!r} and {other.label!r}, but all must be of one "
-                "label. Explain the probability of a class instead: Explainer(model, table, output=...)."
+                f"The explanations are of the labels {first.output.decision!r} and {other.output.decision!r}, but "
+                "all must be of one label. Explain a class's probability: Explainer(model, table, output=...)."
             )
     return items
 
 
-def _cells_by_attribute(explanation: Explanation) -> dict[tuple[str, int], _Cell]:
-    """Return one cell per attribute, by its name and its position among attributes of the same name.
-
-    Contributions of several literals about one attribute, such as two bounds, are added.
-    """
-    values: Sequence[Any] = explanation.instance
-    terms = _terms_by_attribute(explanation)
-    if len(values) != len(terms):
-        # With fixed or grouped columns, values and literals do not match one to one, so the literals are parsed.
-        values = [...] * len(terms)
-    is_hypercube = str(explanation.parameters.get("space")).startswith("hypercube:")
-    text_of = _sign_text if is_hypercube else _value_text
-    n_same_name: Counter[str] = Counter()
-    cells = {}
-    for (literal, u), value in zip(terms, values, strict=True):
-        text = text_of(literal.name, literal.text, literal.held, value)
-        cell_value = _parse_number(text) if value is ... else np.nan if value is None else _short_date(value)
-        is_flag = is_hypercube or isinstance(value, bool)
-        if not isinstance(cell_value, str):
-            cell_value = float(cell_value)
-        is_number = not (is_flag or isinstance(cell_value, str) or np.isnan(cell_value))
-        cells[literal.name, n_same_name[literal.name]] = _Cell(u, cell_value, text, is_number)
-        n_same_name[literal.name] += 1
-    return cells
+def _explained(explanation: Explanation) -> tuple[Any, ...]:
+    """Return what must be the same for explanations to be compared; a label is its own output."""
+    output, fingerprint = explanation.output, explanation.space["fingerprint"]
+    name = None if output.kind == "label" else output.name
+    return fingerprint, output.kind, name, output.scale, output.is_probability
 
 
-def _terms_by_attribute(explanation: Explanation) -> list[tuple[Literal, float]]:
-    """Return the first literal of every attribute, and the sum of the contributions of all its literals."""
-    terms = list(zip(explanation.literals, explanation.contributions.tolist(), strict=True))
-    if "n_attributes" not in explanation.parameters:  # every literal is an attribute, whatever its name
-        return terms
-    first: dict[str, Literal] = {}
-    sums: Counter[str] = Counter()
-    for literal, u in terms:
-        first.setdefault(literal.name, literal)
-        sums[literal.name] += u
-    return [(literal, float(sums[name])) for name, literal in first.items()]
-
-
-def _sign_text(name: str, text: str, held: str, value: Any) -> str:
-    """Return the sign of a coordinate, or "true" or "false" if the coordinate has a statement as its name."""
-    if text in (f"{name} = +1", f"{name} = -1"):
-        return text[-2:]
-    return "true" if text == name else "false"
-
-
-def _value_text(name: str, text: str, held: str, value: Any) -> str:
-    """Return the value of an attribute as text, from its literal or, if that is an interval, from the value."""
-    for statement, prefix in ((text, f"{name} = "), (held, f"{name} keeps its value ")):
-        if statement.startswith(prefix):
-            return statement.removeprefix(prefix).partition(" or takes ")[0]
-    if text == f"{name} is missing":
-        return "missing"
-    if value is not ...:
-        return f"{value:g}" if isinstance(value, int | float) else str(_short_date(value))
-    if " and " not in text and text.endswith((" = 1", " = True")):  # the active column of a one-hot group
-        return text.removesuffix(" = 1").removesuffix(" = True")
-    for sign, replacement in ((" and ", ", "), (" = ", " "), (" >= ", " \u2265 "), (" <= ", " \u2264 ")):
-        text = text.replace(sign, replacement)  # SHAP's plots read the text after the last "=" as the name
-    return text
-
-
-def _short_date(value: Any) -> Any:
-    """Return a recorded date without a time of day at midnight; return other values unchanged."""
-    return value.removesuffix("T00:00:00.000000") if isinstance(value, str) else value
-
-
-def _parse_number(text: str) -> Any:
-    """Return a text as a number if it is one, NaN for a missing value, else the text."""
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan if text == "missing" else text
-
-
-def _data_of_row(cells: list[_Cell]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values of one row, and the values to display."""
-    data = _value_array([cell.value for cell in cells])
-    return data, np.array([cell.display for cell in cells], dtype=object)
-
-
-def _data_of_rows(rows: list[list[_Cell]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values of several rows, and the values to display, with one type per column.
+def _data(rows: list[list[Any]], *, is_single: bool, is_signed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of rows, and the values to display; with several rows, one type per column.
 
     A column that holds a text is a column of texts, because SHAP cannot sort texts together with numbers.
     """
     data, display = [], []
     for column in zip(*rows, strict=True):
-        has_text = any(isinstance(cell.value, str) for cell in column)
-        is_numeric = not has_text and any(cell.is_number for cell in column)
-        data.append([cell.text if has_text and not isinstance(cell.value, str) else cell.value for cell in column])
-        display.append([cell.value if is_numeric else cell.label for cell in column])
-    return _value_array(data).T, np.array(display, dtype=object).T
+        texts = [_text(value, is_signed=is_signed) for value in column]
+        values = [_value(value) for value in column]
+        has_text = any(isinstance(value, str) for value in values)
+        are_numbers = any(_is_number(value) for value in column) and not (has_text or is_signed)
+        data.append(texts if has_text else values)
+        if is_single and are_numbers:
+            display.append([_short(value, text) for value, text in zip(values, texts, strict=True)])
+        else:
+            display.append(values if are_numbers else [_protected(text) for text in texts])
+    shown = np.array(display, dtype=object).T
+    array = np.array(data, dtype=object).T
+    if not any(isinstance(value, str) for value in array.flat):
+        array = array.astype(np.float64)
+    return (array[0], shown[0]) if is_single else (array, shown)
 
 
-def _value_array(values: list[Any]) -> np.ndarray:
-    """Return an array of floats, or of objects if any value is a text."""
-    array = np.array(values, dtype=object)
-    has_texts = any(isinstance(value, str) for value in array.flat)
-    return array if has_texts else array.astype(np.float64)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _value(value: Any) -> Any:
+    """Return a value of the instance as a float, NaN for a missing one, or a text."""
+    return np.nan if value is None else _short_date(value) if isinstance(value, str) else float(value)
+
+
+def _text(value: Any, *, is_signed: bool = False) -> str:
+    """Return a value of the instance as text."""
+    if value is None:
+        return "missing"
+    if is_signed and isinstance(value, int):
+        return f"{value:+d}"
+    return f"{value:g}" if _is_number(value) else _short_date(str(value))
+
+
+def _short_date(text: str) -> str:
+    """Return a recorded date without a time of day at midnight; return other texts unchanged."""
+    return text.removesuffix("T00:00:00.000000")
+
+
+def _short(value: float, text: str) -> Any:
+    """Return the number if SHAP's three decimals are at least as exact as its text, otherwise the text."""
+    is_exact = abs(float(f"{value:.3f}") - value) <= abs(float(text) - value)
+    return value if abs(value) < _LARGEST_PLAIN and is_exact else _protected(text)
+
+
+def _protected(text: str) -> str:
+    """Return a text that SHAP's bar plot, which removes zeros from the end of every text, leaves whole."""
+    return text + _HAIR_SPACE if text.endswith("0") else text

@@ -35,11 +35,6 @@ def checked_positive(name: str, value: SupportsFloat, high: float = math.inf, *,
     return _checked(name, value, f"(0, {high:g}]", example, lambda number: 0 < number <= high)
 
 
-def checked_below_one(name: str, value: SupportsFloat, *, example: float) -> float:
-    """Return ``value`` as a float in ``[0, 1)``, or raise ``ParameterError``."""
-    return _checked(name, value, "[0, 1)", example, lambda number: 0 <= number < 1)
-
-
 def checked_sigma(sigma: SupportsFloat) -> float:
     """Return the concentration as a float, or raise ``ParameterError``."""
     return checked_real("sigma", sigma, 0.0, LARGEST_SIGMA, example=1.0)

@@ -1,203 +1,84 @@
-r"""The verdict: whether facts explain an output, as far as limits that hold together can say.
+"""The verdict: what limits that hold together say about the facts.
 
-Let :math:`\ell` be the loss while the facts hold, and :math:`L` the loss over all neighbors. A loss is the share
-of neighbors in which the output changes. A decision changes if it is another one; a number changes if it moves by
-more than what counts as "about the same". The share of the changes that holding the facts prevents is
-:math:`1 - \ell / L`.
+The verdict is a function of true shares, or of the true R2. Limits that hold together are a box that contains the
+true figures with the joint confidence. A verdict is given only if its condition is true in the whole box, so that
+it costs no failure probability of its own:
 
-A random draw may equal the case and then cannot change the output. Such draws are not neighbors: all shares are
-shares of the draws that differ from the case, see `among_neighbors`.
+=================== =================================== ==========================================
+verdict             classes and thresholds              numbers
+=================== =================================== ==========================================
+robust              all.low >= .95                      all.low >= .95
+explained           holds.low >= .95                    r2.low >= .75
+partly_explained    1 - holds.low <= (1 - all.high)/2   r2.low >= .5
+not_explained       holds.high < .95 and                r2.high < .5
+                    1 - holds.high > (1 - all.low)/2
+undecided           none of these                       none of these
+=================== =================================== ==========================================
 
-The verdict is a function of the true losses. Limits that hold together are a rectangle which contains the true
-losses with the joint confidence. A verdict is given only if all points of the rectangle agree on it. Therefore it
-is wrong with at most the failure probability that the limits share, and costs none of its own.
+The first that applies is given. ``holds`` is the smaller of two shares, so its limits are the smaller lower and
+the smaller upper limit. For numbers, ``all`` is the share of neighbors whose output differs from f(x) by at most
+2% of the table's 5-95% spread. A share says what a reader takes from "hardly anything changes it", in the same
+words as for classes; it needs no bounds of the outputs, whereas one extreme output would decide a mean difference.
+If facts hold in 95% of neighbors, they explain the decision even where they remove less than half of few changes;
+therefore `not_explained` needs both lines.
 """
 
-import enum
-import math
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
 
-from anchorline.guarantees.intervals import Estimate, exact_estimate
+from anchorline.result.explanation import Verdict
 
-# Most readers call an output reliable if it stays in 19 of 20 cases, and a tendency if it stays in 4 of 5.
-TRUSTWORTHY_STABILITY, WEAK_STABILITY = 0.95, 0.80
-GOOD, BAD = 1 - TRUSTWORTHY_STABILITY, 1 - WEAK_STABILITY
-PREVENTED = 0.75  # the facts prevent three of four changes
-_ABOVE_GOOD = math.nextafter(GOOD, 1.0)
-_ROUNDING = 1e-9
+Limits = tuple[float, float]
 
+STAYS = 0.95
+"""Share of neighbors that must keep a decision."""
 
-class Verdict(enum.Enum):
-    """Whether the facts explain the output; the value of each member is its meaning.
+EXPLAINED_R2, PARTLY_R2 = 0.75, 0.5
+"""R2 at which the typical error is halved, and at which half of the squared differences are explained."""
 
-    The verdict is about the explanation. It does not say whether the output is right.
-    """
+SAME_WITHIN = 0.02
+"""Part of the table's 5-95% spread within which a number counts as the same."""
 
-    TRUSTWORTHY = (
-        "The facts explain the output: while they hold, it stays, and holding them prevents at least three of "
-        "four changes."
-    )
-    ROBUST = (
-        "Hardly anything within reach changes the output, even if no fact is held. This finding does not depend "
-        "on the facts."
-    )
-    WEAK = "The facts do not explain the output: other attributes also decide, or the facts add too little."
-    UNRELIABLE = "The output often changes although the facts hold. Do not rely on this explanation."
-    UNDECIDED = "The neighbors measured are too few to choose between verdicts. Measure more of them (n_certify)."
-    UNKNOWN = "Not measured. Ask for a certificate (n_certify)."
-
-    @property
-    def title(self) -> str:
-        """The words that readers see.
-
-        >>> Verdict.TRUSTWORTHY.title, Verdict.UNKNOWN.title
-        ('trustworthy explanation', 'not measured')
-        """
-        return _TITLES[self.name]
-
-    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
-        return getattr, (Verdict, self.name)  # by name, so that pickles survive a reworded text
+_ROUNDING = 1e-12  # of exact shares, which are sums of probabilities
 
 
-_TITLES = {
-    "TRUSTWORTHY": "trustworthy explanation",
-    "ROBUST": "robust answer",
-    "WEAK": "weak explanation",
-    "UNRELIABLE": "unreliable explanation",
-    "UNDECIDED": "undecided",
-    "UNKNOWN": "not measured",
+def _is_at_least(limit: float, line: float) -> bool:
+    return limit >= line - _ROUNDING
+
+
+# A condition compares the limits of all neighbors with those of what the facts achieve: `holds`, or R2.
+Condition = Callable[[Limits, Limits], bool]
+
+
+def _robust(of_all: Limits, of_facts: Limits) -> bool:
+    return _is_at_least(of_all[0], STAYS)
+
+
+DECISIONS: Mapping[Verdict, Condition] = {
+    Verdict.ROBUST: _robust,
+    Verdict.EXPLAINED: lambda of_all, holds: _is_at_least(holds[0], STAYS),
+    Verdict.PARTLY_EXPLAINED: lambda of_all, holds: _is_at_least(holds[0], (1 + of_all[1]) / 2),
+    Verdict.NOT_EXPLAINED: lambda of_all, holds: not _is_at_least(holds[1], min(STAYS, (1 + of_all[0]) / 2)),
 }
+"""The conditions for classes, thresholds and labels, best verdict first."""
+
+NUMBERS: Mapping[Verdict, Condition] = {
+    Verdict.ROBUST: _robust,
+    Verdict.EXPLAINED: lambda of_all, r2: _is_at_least(r2[0], EXPLAINED_R2),
+    Verdict.PARTLY_EXPLAINED: lambda of_all, r2: _is_at_least(r2[0], PARTLY_R2),
+    Verdict.NOT_EXPLAINED: lambda of_all, r2: not _is_at_least(r2[1], PARTLY_R2),
+}
+"""The conditions for numbers, best verdict first."""
 
 
-_FROM_GOOD_TO_BAD = (Verdict.ROBUST, Verdict.TRUSTWORTHY, Verdict.WEAK, Verdict.UNRELIABLE)
+def decide(conditions: Mapping[Verdict, Condition], of_all: Limits, of_facts: Limits) -> Verdict:
+    """Return the best verdict whose condition the limits establish.
 
-
-class Effect(enum.Enum):
-    """How the loss while the facts hold compares with the loss over all neighbors, by joint limits."""
-
-    HELPS = "The loss is smaller while the facts hold."
-    UNCLEAR = "The limits overlap."
-    HARMS = "The loss is larger while the facts hold."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Losses:
-    """Limits of the losses while the facts hold (``held``) and over all neighbors (``free``), as (low, high).
-
-    If a loss is at most `GOOD`, the output stays; above `BAD` it often changes.
-
-    >>> facts_help = Losses(held=(0.01, 0.03), free=(0.35, 0.38))
-    >>> facts_help.verdict.name, facts_help.effect.name, round(facts_help.least_prevented, 2)
-    ('TRUSTWORTHY', 'HELPS', 0.91)
-    >>> Losses(held=(0.0, 0.01), free=(0.0, 0.01)).verdict.name
-    'ROBUST'
+    Examples
+    --------
+    >>> decide(DECISIONS, (0.6, 0.7), (0.96, 0.99)), decide(DECISIONS, (0.6, 0.7), (0.80, 0.96))
+    (<Verdict.EXPLAINED: 'explained'>, <Verdict.UNDECIDED: 'undecided'>)
     """
-
-    held: tuple[float, float]
-    free: tuple[float, float]
-
-    @classmethod
-    def from_shares(
-        cls, stability: Estimate, baseline: Estimate, reach: float = 1.0, held_reach: float = 1.0
-    ) -> "Losses":
-        r"""Return the shares of neighbors in which the output changes, from shares of draws in which it stays.
-
-        .. math:: \ell = (1 - \text{stability}) / \text{held reach}, \quad L = (1 - \text{baseline}) / \text{reach}
-
-        ``reach`` is the probability that a draw differs from the case, and ``held_reach`` the same while the
-        facts hold.
-
-        >>> from anchorline.guarantees import estimate_share
-        >>> Losses.from_shares(estimate_share(990, 1000), estimate_share(400, 1000)).verdict.name
-        'TRUSTWORTHY'
-        """
-        shares = among_neighbors(stability, held_reach), among_neighbors(baseline, reach)
-        held, free = ((1 - share.high, 1 - share.low) for share in shares)
-        return cls(held=held, free=free)
-
-    @property
-    def effect(self) -> Effect:
-        """Whether the facts help, harm, or cannot be distinguished from chance."""
-        if self.held[1] < self.free[0]:
-            return Effect.HELPS
-        return Effect.HARMS if self.held[0] > self.free[1] else Effect.UNCLEAR
-
-    @property
-    def least_prevented(self) -> float:
-        r"""The bad end of the share of the changes that holding the facts prevents, :math:`1 - \ell / L`."""
-        return 1 - self.held[1] / self.free[0] if self.free[0] > 0 else -math.inf
-
-    @property
-    def most_prevented(self) -> float:
-        """The good end of the share of the changes that holding the facts prevents."""
-        return 1 - self.held[0] / self.free[1] if self.free[1] > 0 else -math.inf
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict that all points of the rectangle agree on."""
-        possible = self.possible
-        return possible[0] if len(possible) == 1 else Verdict.UNDECIDED
-
-    @property
-    def possible(self) -> list[Verdict]:
-        """The verdicts of all points of the rectangle, from good to bad.
-
-        Those at the corners suffice, and where the rectangle contains a limit of the rule, those at the limit.
-        """
-        held, free = {*self.held, _inside(BAD, self.held)}, {*self.free, _inside(_ABOVE_GOOD, self.free)}
-        found = {judge(one, other) for one in held for other in free}
-        return [verdict for verdict in _FROM_GOOD_TO_BAD if verdict in found]
-
-
-def _inside(limit: float, ends: tuple[float, float]) -> float:
-    """Return a limit if it lies between the ends, and else the nearer end."""
-    return min(max(limit, ends[0]), ends[1])
-
-
-def judge(held: float, free: float) -> Verdict:
-    """Return the verdict on known losses.
-
-    >>> judge(held=0.02, free=0.3).name, judge(held=0.1, free=0.3).name, judge(held=0.3, free=0.3).name
-    ('TRUSTWORTHY', 'WEAK', 'UNRELIABLE')
-    """
-    if free <= GOOD:
-        return Verdict.ROBUST
-    if held > BAD:
-        return Verdict.UNRELIABLE
-    return Verdict.TRUSTWORTHY if held <= min(GOOD, (1 - PREVENTED) * free) else Verdict.WEAK
-
-
-def among_neighbors(share: Estimate, reach: float) -> Estimate:
-    r"""Return the share of neighbors in which the output stays, given the same share of all draws.
-
-    .. math:: 1 - (1 - \text{share}) / \text{reach}
-
-    A draw differs from the case with the known probability ``reach``, and stays the same otherwise. If no draw
-    differs, nothing can change.
-
-    >>> from anchorline.guarantees import exact_estimate
-    >>> among_neighbors(exact_estimate(0.95, 64), 0.5).value, among_neighbors(exact_estimate(1.0, 64), 0.0).value
-    (0.9, 1.0)
-    """
-    if reach <= 0:
-        return exact_estimate(1.0, share.n_samples)
-    return share.map(lambda stays: _snapped(1 - (1 - stays) / reach))
-
-
-def _snapped(share: float) -> float:
-    """Return a share between 0 and 1, without the rounding of a division."""
-    return 0.0 if share < _ROUNDING else 1.0 if share > 1 - _ROUNDING else round(share, 12)
-
-
-def title(verdict: Verdict, losses: Losses | None) -> str:
-    """Return the verdict in the words that readers see; an open one names what is possible.
-
-    >>> title(Verdict.UNDECIDED, Losses(held=(0.1, 0.3), free=(0.5, 0.6)))
-    'undecided between a weak and an unreliable explanation'
-    """
-    if verdict is not Verdict.UNDECIDED or losses is None or len(losses.possible) < 2:
-        return verdict.title
-    words = [("an " if each.title[0] in "aeiou" else "a ") + each.title for each in losses.possible]
-    words = [*(word.removesuffix(" explanation") for word in words[:-1]), words[-1]]
-    return f"undecided between {', '.join(words[:-1])} and {words[-1]}"
+    for verdict, is_established in conditions.items():
+        if is_established(of_all, of_facts):
+            return verdict
+    return Verdict.UNDECIDED

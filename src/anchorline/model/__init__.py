@@ -1,6 +1,6 @@
 """The black box: which number of a model is explained, its checked answers, and loaders of model files.
 
-Models that try to end the process are contained here too. May import: errors, grid.
+Models that try to end the process are contained here too. May import: errors, result.
 """
 
 from anchorline.model.label_scores import LabelScores

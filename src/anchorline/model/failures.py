@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import BudgetError, ParameterError, PredictorOutputError
+from anchorline.errors import ParameterError, PredictorOutputError
 
 _LIBRARIES = {"pyarrow": "Arrow tables", "polars": "Polars frames"}
 _WHICH_TASK = "labels or numbers? For a classifier's `predict` pass task='label', otherwise task='number'."
@@ -57,14 +57,6 @@ def labels_have_no_range() -> ParameterError:
     )
 
 
-def decisions_are_not_near() -> ParameterError:
-    """Return the error about a distance beside a decision."""
-    return ParameterError(
-        "same_within says by how much a number may change and stay the same, but the output is a decision, which "
-        "stays or changes. Leave same_within out."
-    )
-
-
 def other_number_of_classes(n_classes: int, n_columns: int) -> ParameterError:
     """Return the error about classes that are not as many as the columns of the answers."""
     return ParameterError(
@@ -88,45 +80,11 @@ def unknown_label(labels: Sequence[Any], answer: Any) -> ParameterError:
     )
 
 
-def no_columns(column: int) -> ParameterError:
-    """Return the error about a column of answers that have none."""
-    return ParameterError(f"column is {column}, but the model returns one value per row. Leave column out.")
-
-
-def outside_range(output: float, low: float, high: float) -> PredictorOutputError:
-    """Return the error about an output at the instance that leaves the output range."""
-    return PredictorOutputError(
-        f"The model's output at x is {output:g}, outside output_range ({low:g}, {high:g}). Pass "
-        "output_range=(lowest, highest) of the model's outputs."
-    )
-
-
-def threshold_outside_range(threshold: float, low: float, high: float) -> ParameterError:
-    """Return the error about a threshold that no output reaches, or that all outputs reach."""
-    return ParameterError(
-        f"threshold is {threshold:g}, outside output_range ({low:g}, {high:g}), so that no decision ever changes. "
-        "Type output_range=(lowest, highest) of the model's outputs."
-    )
-
-
 def not_callable(model: Any) -> ParameterError:
     """Return the error about a model that is not a function."""
     return ParameterError(
         f"predict is a {type(model).__name__}, which is not callable. It must be a function of an (n, d) array, "
         "for example `model.predict`."
-    )
-
-
-def too_few_columns(column: int, n_columns: int) -> ParameterError:
-    """Return the error about a column beyond those of the answers."""
-    return ParameterError(f"column is {column}, but the model returns {n_columns} columns, counted from 0.")
-
-
-def unknown_range() -> ParameterError:
-    """Return the error about scores whose range cannot be learned."""
-    return ParameterError(
-        "The model's scores are not probabilities, and their range is not known. Pass "
-        "output_range=(lowest, highest) of the scores."
     )
 
 
@@ -168,10 +126,3 @@ def not_probabilities() -> PredictorOutputError:
 def no_answer(n_rows: int) -> PredictorOutputError:
     """Return the error about a model that returns nothing."""
     return PredictorOutputError(f"The predictor returned None; it must return {n_rows} numbers. Add a `return`?")
-
-
-def too_many_queries(n_needed: int, max_queries: int) -> BudgetError:
-    """Return the error about queries beyond the limit."""
-    return BudgetError(
-        f"{n_needed} queries are needed, but max_queries is {max_queries}. Lower n_samples or raise max_queries."
-    )

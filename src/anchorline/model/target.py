@@ -50,17 +50,6 @@ def checked_threshold(threshold: float | None) -> float | None:
     )
 
 
-def checked_distance(distance: float | None) -> float | None:
-    """Return a distance as a finite number that is not negative, or None."""
-    if distance is None:
-        return None
-    if isinstance(distance, (int, float, np.number)) and np.isfinite(distance) and distance >= 0:
-        return float(distance)
-    raise ParameterError(
-        f"same_within is {distance!r}, but it must be a finite number >= 0, or None. Type same_within=1.0."
-    )
-
-
 def checked_range(output_range: tuple[float, float]) -> tuple[float, float]:
     """Return lowest and highest output as floats whose difference can be halved."""
     try:

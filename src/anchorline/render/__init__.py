@@ -1,5 +1,4 @@
-"""Text, terminal tables, HTML pages and pictures of finished explanations; nothing here queries a model or solves.
+"""What people see: every sentence about an explanation in one file, and text, page and pictures made from it.
 
-May import: errors, guarantees, optimize, spaces, search, result. The public functions are in `text`, `terminal`,
-`html` and `plot`, which are imported by name because `plot` loads matplotlib when one of its functions is called.
+May import: errors, facts, result, spaces.
 """

@@ -1,309 +1,341 @@
-"""Explanation: a short sum that adds up to one prediction, frozen and self-checking."""
+"""An explanation: figures and codes, from which every sentence is derived."""
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from anchorline._links import call
-from anchorline.errors import CertificateError, FormatError, ParameterError
-from anchorline.guarantees import Estimate
-from anchorline.optimize.problem import Status
-from anchorline.result.certificate import Certificate, Verdict
+from anchorline.errors import CertificateError, FormatError, TamperedError
+from anchorline.facts import KINDS, Fact
 from anchorline.result.frames import frame_in
-from anchorline.result.json_format import SCHEMA_VERSION, parsed, sealed
-from anchorline.result.verification import Verification
-from anchorline.spaces.base import Literal
+from anchorline.result.json_format import read_record, write_record
 
-__all__ = ["Alternative", "Certificate", "Explanation", "Term", "Verdict"]
+_ROUNDING = 1e-9  # of shares and of objectives
+_STATED = {  # which values each kind of fact states: low, high
+    "at_least": (True, False),
+    "below": (False, True),
+    "between": (True, True),
+}
 
-_PLOTS = ("waterfall", "bars", "alternatives", "regions")
+
+class Verdict(enum.Enum):
+    """Whether the facts explain the prediction; see docs/guarantees.md for the rule."""
+
+    ROBUST = "robust"
+    EXPLAINED = "explained"
+    PARTLY_EXPLAINED = "partly_explained"
+    NOT_EXPLAINED = "not_explained"
+    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
-    """One summand: a literal and its contribution, in the output's own units."""
+class Share:
+    """A share of neighbors with its limits; all limits of an explanation hold together. ``n`` were drawn.
 
-    literal: Literal
-    contribution: float
-    index: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alternative:
-    """Another sum that the evidence cannot distinguish from the explanation, in the output's own units.
-
-    ``excess`` is the amount by which its fidelity error exceeds the explanation's, on rows that found neither.
+    If all neighbors were listed, the share is exact, and ``is_exact`` is true.
     """
 
-    support: tuple[int, ...]
-    values: tuple[float, ...]
-    intercept: float
-    objective: float
-    excess: Estimate
+    value: float
+    low: float
+    high: float
+    n: int
+    is_exact: bool = False
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Alternative":
-        """Read the plain values that the JSON holds."""
-        known = {field.name: values[field.name] for field in fields(cls)}
-        lists = {name: tuple(known[name]) for name in ("support", "values")}
-        return cls(**known | lists | {"excess": Estimate(**known["excess"])})
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How well the sum follows the model over neighbors, in the output's own units.
+
+    ``r2`` is 1 - mean (t - sum)^2 / mean t^2, of the drops t = f(x) - f(z); ``error`` is the root mean square of
+    t - sum, ``baseline`` that of t itself. ``mean_output`` is the mean output of neighbors. ``is_approximate``:
+    outputs have no known bounds, so that the limits are approximate.
+    """
+
+    r2: float
+    low: float
+    high: float
+    error: float
+    baseline: float
+    mean_output: float
+    n: int
+    is_exact: bool = False
+    is_approximate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of the table for which the facts are true, and how many of them the model decides like the instance.
+
+    ``looked_at`` rows of the table were asked about, at most 10,000. ``alike`` is None for numbers.
+    """
+
+    with_facts: int
+    alike: int | None
+    looked_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The choices of an explainer about its model, in plain values, so that it can be made again.
+
+    ``output`` is the label of a class, a pair of labels, the number of a column, the name of the output, or None.
+    The others are keywords of `Explainer`; its threshold is that of the `Output`.
+    """
+
+    output: Any = None
+    output_scale: str | None = None
+    task: str | None = None
+    classes: tuple[Any, ...] | None = None
+    output_range: tuple[float, float] | None = None
+    input: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What is explained, and what the model decides.
+
+    ``kind`` is "class" (the class that the model names), "threshold", "label" (labels without scores) or "number".
+    ``name`` is the class's label or the output's name, ``unit`` its unit ("USD") or "". ``decision`` is the label
+    of the model's decision: the class that it names, or "at or above 0.3" / "below 0.3", or None for numbers.
+    ``is_probability``: prediction is the probability of class ``name``. ``classes`` are all labels, ``runner_up``
+    the label and score of the second most probable of more than two classes. ``scale`` is "log-odds" or "margin"
+    if margins are explained. ``low``, ``high`` and ``spread`` (of the middle 90%) are those of outputs on the
+    table, or None. ``choices`` are what the explainer was given about its model.
+    """
+
+    kind: str
+    name: str
+    decision: Any = None
+    unit: str = ""
+    is_probability: bool = False
+    threshold: float | None = None
+    classes: tuple[Any, ...] | None = None
+    runner_up: tuple[Any, float] | None = None
+    scale: str | None = None
+    low: float | None = None
+    high: float | None = None
+    spread: float | None = None
+    choices: Choices = Choices()
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What is known about the choice of facts, for the moments of the search.
+
+    ``status`` is "proven" (no sum of as many facts fits better by more than 1% of the variance of the drops),
+    "limit" (the search stopped) or "numerical". ``objective`` and ``lower_bound`` are mean squared errors on the
+    search's moments; ``variance`` that of the drops. ``n_candidates`` facts were offered: all that are related to
+    the output.
+    """
+
+    status: str
+    objective: float
+    lower_bound: float
+    variance: float
+    n_candidates: int
+    n_nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """How many rows the model was asked about: ``searched`` to find facts, ``measured`` to measure, and the case.
+
+    ``total`` counts every answer; if scores and `predict` were both asked (``asks_twice``), each counts.
+    ``source`` is "drawn", "listed" or "leaves".
+    """
+
+    searched: int
+    measured: int
+    total: int
+    asks_twice: bool
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another sum that fits within 1% of the variance of the drops: facts, contributions, and its objective."""
+
+    facts: tuple[Fact, ...]
+    contributions: tuple[float, ...]
+    objective: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explanation:
-    """A short sum that adds up to one prediction.
+    r"""A short sum of facts that adds up exactly to a prediction, and what was measured about it.
 
-    ``intercept + contributions.sum() == prediction``, all in the output's own units; ``contributions`` is dense,
-    with one number per literal. ``pairs`` says which two literals each of the last literals speaks about, if there
-    are pairs; ``parameters["pairs"]`` is their kind. Where labels are explained, ``label`` is the one at the
-    instance, and the sum adds up to 1, which stands for that label (-1 stands for any other). ``fixed`` maps each
-    attribute that changed in no neighbor to the reason. ``unseen`` maps each attribute whose value no training row
-    has to what is new, and ``values`` each attribute whose literals do not state its value to that value.
-    ``neighbors_mean`` is the mean output over the neighbors of the search, or None if an early release made the
-    explanation. ``redrawn`` is the share of the neighbors that were drawn again, because they broke the table's
-    own rule, or None without a rule. ``parameters`` holds everything needed to repeat it.
-    ``alternatives_complete`` is False if the list of alternatives ended at the requested number or at a limit, so
-    that more sums may be as good, and None if no list was requested, or if an early release made it. ``warnings``
-    say what makes explanations of this model on this table misleading, see `Explainer.check`.
+    ``prediction = base + contributions.sum()``; contribution :math:`v_j b_j`, effect :math:`v_j`. Facts are sorted
+    by the size of their contributions. ``holds`` is the smaller of ``holds_drawn`` (neighbors with the facts) and
+    ``holds_law`` (the law's own neighbors that break none, or None if fewer than 5% break none); None for numbers,
+    whose ``fit`` decides. ``all`` is the share of all neighbors that keep the decision, with or without the facts;
+    for numbers, that differ from the prediction by at most 2% of ``output.spread`` (not at all, if that is None).
+    ``settings`` are what the user
+    chose: k, sigma, queries, seed, alternatives, confidence, time_limit. ``space`` describes the space: kind
+    ("table", "hypercube", "text", "image", "signal"), fingerprint, noun (what facts are called: "facts", "words",
+    ...), neighbors ("independent" or "realistic"), n_rows, n_attributes, and names, those of the values of the
+    instance: columns of a table, coordinates, regions. ``findings`` are codes of findings about columns that occur
+    in the facts: (code, columns).
+
+    Explanations are equal if all their figures are, and are pickled as JSON.
     """
 
+    instance: Any
     prediction: float
-    intercept: float
+    base: float
+    facts: tuple[Fact, ...]
     contributions: np.ndarray
-    literals: tuple[Literal, ...]
-    pairs: tuple[tuple[int, int], ...] = ()
-    output: str
-    label: str | int | float | bool | None = None
-    half_range: float
-    instance: tuple[Any, ...]
-    fixed: Mapping[str, str] = field(default_factory=dict)
-    unseen: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, str] = field(default_factory=dict)
-    neighbors_mean: float | None = None
-    redrawn: float | None = None
-    parameters: Mapping[str, Any]
-    certificate: Certificate
-    alternatives: tuple[Alternative, ...] = ()
-    alternatives_complete: bool | None = None
-    warnings: tuple[str, ...] = ()
+    effects: np.ndarray
+    verdict: Verdict
+    holds: Share | None
+    holds_drawn: Share | None
+    holds_law: Share | None
+    all: Share | None
+    fit: Fit | None
+    rows: Rows | None
+    output: Output
+    proof: Proof
+    queries: Queries
+    alternatives: tuple[Alternative, ...]
+    findings: tuple[tuple[str, tuple[str, ...]], ...]
+    settings: Mapping[str, Any]
+    space: Mapping[str, Any]
+    versions: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        contributions = np.array(self.contributions, dtype=np.float64)
-        contributions.setflags(write=False)
-        object.__setattr__(self, "contributions", contributions)
-        for name in ("parameters", "fixed", "unseen", "values"):
-            object.__setattr__(self, name, _frozen(getattr(self, name)))
-        if contributions.shape != (len(self.literals),):
-            raise CertificateError(f"{len(contributions)} contributions for {len(self.literals)} literals.")
-        # Terms as large as the output range cannot be summed more exactly than the last bits of that range.
-        scale = max(abs(self.prediction), self.half_range)
-        residual = abs(self.intercept + contributions.sum() - self.prediction)
-        if not residual <= 1e-12 * scale:
-            raise CertificateError(f"The terms miss the prediction by {residual:.3g}.")
+        for name in ("contributions", "effects"):
+            values = np.array(getattr(self, name), dtype=np.float64)
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
+        for name in ("instance", "settings", "space", "versions"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        for contradiction in _contradictions(self):
+            raise CertificateError(contradiction)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Explanation.from_json, (self.to_json(),)  # exact, and frozen when read
 
-    @cached_property
-    def terms(self) -> tuple[Term, ...]:
-        """The literals that contribute, largest first."""
-        support = self.support
-        order = support[np.argsort(-np.abs(self.contributions[support]), kind="stable")]
-        return tuple(Term(self.literals[j], float(self.contributions[j]), int(j)) for j in order)
-
-    @property
-    def support(self) -> np.ndarray:
-        """Indices of the literals that contribute."""
-        return np.flatnonzero(self.contributions)
-
-    @property
-    def single_literals(self) -> tuple[Literal, ...]:
-        """The literals that are not pairs: one or more per attribute."""
-        return self.literals[: len(self.literals) - len(self.pairs)]
-
-    @property
-    def scaled(self) -> np.ndarray:
-        """Contributions on the scale where the output range is [-1, +1], (d,)."""
-        return self.contributions / self.half_range
-
-    @property
-    def coef(self) -> np.ndarray:
-        """The paper's w: contributions times the signs of the instance (hypercube only); products come last."""
-        if not str(self.parameters.get("space", "hypercube:")).startswith("hypercube:"):
-            raise AttributeError(
-                "coef exists only for instances of -1 and +1. Use `contributions`, one number per literal."
-            )
-        signs = np.array(self.instance, dtype=np.float64)
-        if self.pairs and self.parameters["pairs"] != "parity":
-            raise AttributeError(
-                "coef exists only for sums of coordinates and of their products. Use `contributions`, one number "
-                "per literal."
-            )
-        products = np.array([signs[i] * signs[j] for i, j in self.pairs], dtype=np.float64)
-        return np.asarray(self.contributions * np.concatenate([signs, products]))
-
-    @property
-    def literal_shares(self) -> dict[str, float]:
-        """The share of indistinguishable sums (this one and `alternatives`) that contain each literal.
-
-        1 means that every listed sum that the evidence allows contains the literal. It is not a probability. If
-        the list was cut (see `alternatives_complete`), sums that are not listed do not count.
-        """
-        sums = [self.support.tolist(), *(list(other.support) for other in self.alternatives)]
-        counts = Counter(j for support in sums for j in support)
-        return {self.literals[j].text: count / len(sums) for j, count in counts.most_common()}
-
-    @property
-    def is_degenerate(self) -> bool:
-        """Whether the sum is empty, which can happen for a prediction of zero."""
-        return self.certificate.n_terms == 0
-
-    @property
-    def is_proved(self) -> bool:
-        """Whether it is proven that no other sum of at most k terms fits the sample better."""
-        return self.certificate.status is Status.OPTIMAL
-
-    def __str__(self) -> str:
-        return str(call("explanation.text", self))
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Explanation) and self.to_json() == other.to_json()
 
-    def __hash__(self) -> int:
-        return hash(self.to_json())
-
-    def explain_itself(self) -> str:
-        """Return what the numbers mean: the starting level, the means beside it, and what a neighbor is."""
-        return str(call("explanation.legend", self))
-
-    def as_rule(self) -> str:
-        """Return the support as a rule: if these facts hold, how often or how closely the output stays."""
-        return str(call("explanation.rule", self))
-
-    def __repr__(self) -> str:
-        return (
-            f"Explanation({call('printable', self.output)} = {self.prediction:g}, "
-            f"{self.certificate.size}, {self.certificate.status.name})"
-        )
+    __hash__ = None  # type: ignore[assignment]
 
     @property
-    def verdict(self) -> Verdict:
-        """Whether the facts explain the output; see docs/guarantees.md."""
-        return self.certificate.verdict
+    def coef(self) -> np.ndarray:
+        r"""The paper's w on the hypercube, one number per coordinate: :math:`w_j x_j = v_j / 2`."""
+        if self.space.get("kind") != "hypercube":
+            raise AttributeError(
+                "coef exists only for instances of -1 and +1. Use `effects`, one number per fact."
+            )
+        places = {name: place for place, name in enumerate(self.space["names"])}
+        coef = np.zeros(len(self.instance))
+        for fact, effect in zip(self.facts, self.effects.tolist(), strict=True):
+            place = places[fact.attribute]
+            coef[place] = effect / 2 * self.instance[place]
+        return coef
 
-    def plot(self, kind: str | None = None, ax: Any = None) -> Any:
-        """Draw a "waterfall", "bars", "alternatives" or "regions" on ``ax``, or on new Axes; return the Axes.
+    @property
+    def is_proven(self) -> bool:
+        """Whether it is proven that no sum of as many facts fits better, by more than 1% of the variance."""
+        return self.proof.status == "proven"
 
-        By default, the regions of an image are drawn, and a waterfall of every other explanation.
-        """
-        if kind is None:
-            is_image = str(self.parameters.get("space", "")).startswith("image:")
-            kind = "regions" if is_image else "waterfall"
-        if kind not in _PLOTS:
-            raise ParameterError(f"kind is {kind!r}, but it must be one of {', '.join(_PLOTS)}.")
-        return call(f"plot.{kind}", self, ax)
+    def __str__(self) -> str:
+        return str(call("text", self))
 
-    def to_html(self, frontier: Any = None, *, training_mean: float | None = None, changes: Any = None) -> str:
-        """Return one self-contained page without script or network; add a `Frontier` or `Changes` of it.
+    def __repr__(self) -> str:
+        facts = f"{len(self.facts)} fact{'s' * (len(self.facts) != 1)}"
+        return f"Explanation({self.output.name!r}, prediction={self.prediction:g}, {facts}, {self.verdict.value})"
 
-        ``training_mean`` is the mean output over the training table, see `Explainer.training_mean`; the page marks
-        it beside the starting level.
-        """
-        return str(call("explanation.page", self, frontier, training_mean, changes))
+    def details(self) -> str:
+        """Return how we know: what an altered copy is, every figure with its limits, effects and proof."""
+        return str(call("details", self))
 
     def _repr_html_(self) -> str:
-        return str(call("explanation.fragment", self))
+        return str(call("fragment", self))
 
-    def verify(
-        self, predict: Any, space: Any = None, *, instance: Any = None, seed: int | None = None
-    ) -> Verification:
-        """Check everything again with the model; see `anchorline.verify.verify`."""
-        verification: Verification = call("verify", self, predict, space, instance=instance, seed=seed)
-        return verification
+    def to_html(self, frontier: Any = None) -> str:
+        """Return one page without scripts or network; add the `Frontier` of the same row as a picture."""
+        return str(call("page", self, frontier))
+
+    def plot(self, kind: str | None = None, ax: Any = None) -> Any:
+        """Draw a "waterfall", "bars" or "regions" on ``ax``, or on a new figure of pyplot; return the Axes.
+
+        By default, the regions of an image or a signal are drawn, and a waterfall of every other explanation.
+        """
+        return call("plot", self, kind, ax)
 
     def to_frame(self, backend: Any = "pandas") -> Any:
-        """Return the terms as a frame of the given backend, with literal, contribution, index; intercept last."""
+        """Return a frame of the given backend with fact, column, contribution and effect; the base is last."""
         columns: dict[str, list[Any]] = {
-            "literal": [term.literal.text for term in self.terms] + ["(intercept)"],
-            "contribution": [term.contribution for term in self.terms] + [self.intercept],
-            "index": [term.index for term in self.terms] + [-1],
+            "fact": [call("fact", fact, self.space) for fact in self.facts] + ["(base)"],
+            "column": [fact.column for fact in self.facts] + [None],
+            "contribution": [*self.contributions.tolist(), self.base],
+            "effect": [*self.effects.tolist(), None],
         }
-        return frame_in(backend, columns)
+        kinds = {"fact": "text", "column": "text", "contribution": "number", "effect": "number"}
+        return frame_in(backend, columns, kinds)
 
     def to_shap(self) -> Any:
-        """Return a `shap.Explanation`, for SHAP's own plots; see `anchorline.compat.shap.to_shap`."""
-        return call("explanation.to_shap", self)
+        """Return a `shap.Explanation`, for SHAP's own plots; its values are the contributions."""
+        return call("to_shap", self)
 
     def to_json(self) -> str:
-        """Return JSON with sorted keys, no NaN, floats that round-trip exactly, and a seal.
-
-        The seal is the SHA-256 of all other members in the canonical form of RFC 8785.
-        """
-        body = {
-            "schema_version": SCHEMA_VERSION,
-            "prediction": self.prediction,
-            "intercept": self.intercept,
-            "contributions": self.contributions.tolist(),
-            "literals": [[literal.name, literal.text, literal.held] for literal in self.literals],
-            **({"pairs": self.pairs} if self.pairs else {}),
-            "output": self.output,
-            "label": self.label,
-            "half_range": self.half_range,
-            "instance": list(self.instance),
-            "fixed": self.fixed,
-            **({"unseen": self.unseen} if self.unseen else {}),
-            **({"values": self.values} if self.values else {}),
-            **({} if self.redrawn is None else {"redrawn": self.redrawn}),
-            **({"warnings": list(self.warnings)} if self.warnings else {}),
-            **({} if self.neighbors_mean is None else {"neighbors_mean": self.neighbors_mean}),
-            "parameters": self.parameters,
-            "certificate": self.certificate.to_dict(),
-            "alternatives": [asdict(other) for other in self.alternatives],
-        }
-        if self.alternatives_complete is not None:
-            body["alternatives_complete"] = self.alternatives_complete
-        return sealed(body)
+        """Return sealed JSON with sorted keys, of figures and codes; floats round-trip exactly."""
+        return write_record("explanation", self)
 
     @classmethod
     def from_json(cls, text: str) -> "Explanation":
-        """Read what `to_json` wrote; `FormatError` if it is anything else or was changed."""
-        body = parsed(text)
-        n_literals = len(body["literals"]) - len(body.get("pairs", []))
+        """Read what `to_json` wrote; `FormatError` if it is anything else, `TamperedError` if it was changed."""
         try:
-            return cls(
-                prediction=float(body["prediction"]),
-                intercept=float(body["intercept"]),
-                contributions=np.array(body["contributions"], dtype=np.float64),
-                literals=tuple(Literal(*texts) for texts in body["literals"]),
-                pairs=tuple((i, j) for i, j in body.get("pairs", [])),
-                output=body["output"],
-                label=body["label"],
-                half_range=float(body["half_range"]),
-                instance=tuple(body["instance"]),
-                fixed=body["fixed"],
-                unseen=body.get("unseen", {}),
-                values=body.get("values", {}),
-                redrawn=body.get("redrawn"),
-                neighbors_mean=body.get("neighbors_mean"),
-                parameters=body["parameters"],
-                certificate=Certificate.from_dict(body["certificate"], body["parameters"], n_literals),
-                alternatives=tuple(Alternative.from_dict(other) for other in body["alternatives"]),
-                alternatives_complete=body.get("alternatives_complete"),
-                warnings=tuple(body.get("warnings", ())),
-            )
+            return read_record("explanation", cls, text)
         except CertificateError as error:
-            raise FormatError(f"The explanation contradicts itself: {error}") from error
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise TamperedError(f"The explanation contradicts itself: {error}") from error
+        except (KeyError, TypeError, AttributeError) as error:
             raise FormatError(f"Not an anchorline explanation: {error!r}") from error
 
 
-def _frozen(value: Any) -> Any:
-    """Read-only all the way down."""
+def _contradictions(e: Explanation) -> Iterator[str]:
+    """Yield what figures of an explanation contradict each other."""
+    if not e.contributions.shape == e.effects.shape == (len(e.facts),):
+        yield f"{len(e.contributions)} contributions and {len(e.effects)} effects for {len(e.facts)} facts."
+        return
+    # Terms as large as the largest cannot be summed more exactly than its last bits.
+    scale = max(map(abs, (e.prediction, e.base, *e.contributions.tolist())))
+    residual = abs(e.base + float(e.contributions.sum()) - e.prediction)
+    if not residual <= 1e-12 * scale:
+        yield f"Base and contributions miss the prediction by {residual:.3g}."
+    sizes, effects = np.abs(e.contributions), np.abs(e.effects)
+    if not (sizes <= effects * (1 + _ROUNDING)).all() or (e.contributions * e.effects < 0).any():
+        yield "A contribution is larger than its effect, or has another sign."
+    if (np.diff(sizes) > _ROUNDING * scale).any():
+        yield "The facts are not sorted by the size of their contributions."
+    for fact in e.facts:
+        stated = fact.low is not None, fact.high is not None
+        plain = all(isinstance(each, (str, int, float, type(None))) for each in (fact.low, fact.high, fact.value))
+        if fact.kind not in KINDS or stated != _STATED.get(fact.kind, (False, False)) or not plain:
+            yield f"A fact about {fact.column!r} is of kind {fact.kind!r} with bounds {fact.low!r}, {fact.high!r}."
+    for name in ("holds", "holds_drawn", "holds_law", "all"):
+        share = getattr(e, name)
+        if share is not None and not (0 <= share.low <= share.value <= share.high <= 1 and share.n >= 0):
+            yield f"{name} is {share.value!r} with the limits {share.low!r} to {share.high!r}."
+    both = [share.value for share in (e.holds_drawn, e.holds_law) if share is not None]
+    if (e.holds is None) != (not both) or (e.holds is not None and abs(e.holds.value - min(both)) > _ROUNDING):
+        yield "holds is not the smaller of holds_drawn and holds_law."
+    if e.fit is not None and not (
+        e.fit.low <= e.fit.r2 <= e.fit.high <= 1 and min(e.fit.error, e.fit.baseline) >= 0
+    ):
+        yield f"R2 is {e.fit.r2!r} with the limits {e.fit.low!r} to {e.fit.high!r}."
+    if e.rows is not None and not 0 <= (e.rows.alike or 0) <= e.rows.with_facts <= e.rows.looked_at:
+        yield f"{e.rows.alike} of {e.rows.with_facts} rows with the facts, of {e.rows.looked_at}."
+    if not e.proof.lower_bound <= e.proof.objective + _ROUNDING * max(abs(e.proof.objective), e.proof.variance):
+        yield f"The lower bound {e.proof.lower_bound!r} exceeds the objective {e.proof.objective!r}."
+
+
+def frozen(value: Any) -> Any:
+    """Return a value that is read-only all the way down."""
     if isinstance(value, Mapping):
-        return MappingProxyType({key: _frozen(below) for key, below in value.items()})
-    return tuple(_frozen(below) for below in value) if isinstance(value, (list, tuple)) else value
+        return MappingProxyType({key: frozen(below) for key, below in value.items()})
+    return tuple(frozen(below) for below in value) if isinstance(value, (list, tuple)) else value

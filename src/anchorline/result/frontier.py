@@ -1,101 +1,129 @@
-"""Frontier: the best sum for every number of terms, with its errors."""
+"""Frontier: how many facts are needed? The best sum of at most k facts, for several k, as figures."""
 
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-import numpy as np
-
 from anchorline._links import call
-from anchorline.guarantees import Estimate
-from anchorline.optimize.problem import Status
+from anchorline.errors import CertificateError, FormatError, TamperedError
+from anchorline.facts import Fact
+from anchorline.result.explanation import Output, frozen
 from anchorline.result.frames import frame_in
-from anchorline.spaces.base import Literal
+from anchorline.result.json_format import read_record, write_record
+
+_ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class FrontierPoint:
-    """The best sum of at most k terms, in the output's own units, with its errors.
+    """The sum that is stated with at most ``k`` facts; it has fewer if further ones gain nothing.
 
-    ``objective`` and ``lower_bound`` refer to the search sample. The two errors were measured on fresh rows, or
-    are None if too few of these were in the event. All limits of a frontier hold together.
+    ``contributions`` are those of its facts, in the output's own units. ``status`` is that of `Proof`;
+    ``objective`` and ``lower_bound`` are mean squared errors on the search's moments.
     """
 
     k: int
-    contributions: np.ndarray
-    intercept: float
-    status: Status
+    facts: tuple[Fact, ...]
+    contributions: tuple[float, ...]
+    status: str
     objective: float
     lower_bound: float
-    fidelity_error: Estimate | None
-    relevance_error: Estimate | None
-
-    def __post_init__(self) -> None:
-        contributions = np.array(self.contributions, dtype=np.float64)
-        contributions.setflags(write=False)
-        object.__setattr__(self, "contributions", contributions)
-
-    def __reduce__(self) -> tuple[Any, ...]:  # by the constructor, so that arrays stay read-only
-        return partial(type(self), **{name: getattr(self, name) for name in self.__slots__}), ()
-
-    @property
-    def gap(self) -> float:
-        """The largest amount by which the objective may exceed the best sum of at most k terms on the sample."""
-        return max(0.0, self.objective - self.lower_bound)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Frontier:
-    """Error against number of terms, for one prediction."""
+    r"""What each further fact gains, for one prediction.
+
+    All figures are those of the search's moments, on which the facts were chosen; nothing here was measured on
+    fresh neighbors, so there is no verdict. ``baseline`` is the mean squared drop :math:`E\,t^2`, which is the
+    error without facts.
+    """
 
     prediction: float
-    literals: tuple[Literal, ...]
+    output: Output
     points: tuple[FrontierPoint, ...]
+    baseline: float
     n_queries: int
-    confidence: float
-    n_clipped: int = 0
-    learned_range: bool = False
+    settings: Mapping[str, Any]
+    space: Mapping[str, Any]
+    versions: Mapping[str, str]
 
-    def __str__(self) -> str:
-        lines = [f"{'k':>3}  {'fidelity error':<26}{'relevance error':<26}terms"]
-        for point in self.points:
-            names = [call("printable", self.literals[j].text) for j in np.flatnonzero(point.contributions)]
-            terms = ", ".join(names) or "(starting level)"
-            cells = (_cell(point.fidelity_error), _cell(point.relevance_error))
-            lines.append(f"{point.k:>3}  {cells[0]:<26}{cells[1]:<26}{terms}")
-        return "\n".join([*lines, *self.warnings])
+    def __post_init__(self) -> None:
+        for name in ("settings", "space", "versions"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        for contradiction in _contradictions(self):
+            raise CertificateError(contradiction)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Frontier.from_json, (self.to_json(),)  # exact, and frozen when read
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Frontier) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
-    def warnings(self) -> list[str]:
-        """Warnings about anything that may make the errors look smaller than they are."""
-        if not self.n_clipped:
-            return []
-        clipped = call("clipped_outputs_text", self.n_clipped, self.n_queries, self.learned_range)
-        advice = call("range_advice", self.learned_range)
-        return [f"{clipped}, so errors may be larger than shown. {advice}"]
+    def r2(self) -> tuple[float, ...]:
+        """R2 of every point: 1 - objective / baseline, as `Fit.r2`, but on the search's moments."""
+        if self.baseline <= 0:  # nothing ever changes, and every sum says so
+            return (1.0,) * len(self.points)
+        return tuple(min(1.0, 1 - point.objective / self.baseline) for point in self.points)
+
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """Typical error of every point in the output's own units: the root of its objective."""
+        return tuple(math.sqrt(max(0.0, point.objective)) for point in self.points)
+
+    def __str__(self) -> str:
+        return str(call("frontier", self))
+
+    def __repr__(self) -> str:
+        ks = ", ".join(str(point.k) for point in self.points)
+        return f"Frontier({self.output.name!r}, prediction={self.prediction:g}, k = {ks})"
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw both errors over k with their bands on ``ax``, or on new Axes; return the Axes."""
-        return call("plot.frontier", self, ax)
+        """Draw R2 over the number of facts on ``ax``, or on a new figure of pyplot; return the Axes."""
+        return call("plot_frontier", self, ax)
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """Return one row per k, as a frame of the given backend."""
         columns: dict[str, list[Any]] = {
             "k": [point.k for point in self.points],
-            "status": [point.status.name for point in self.points],
-            "objective": [point.objective for point in self.points],
-            "gap": [point.gap for point in self.points],
+            "n_facts": [len(point.facts) for point in self.points],
+            "r2": [*self.r2],
+            "error": [*self.errors],
+            "status": [point.status for point in self.points],
+            "facts": [
+                " and ".join(call("fact", fact, self.space) for fact in point.facts) for point in self.points
+            ],
         }
-        for name in ("fidelity_error", "relevance_error"):
-            for end in ("value", "low", "high"):
-                column = name if end == "value" else f"{name}_{end}"
-                columns[column] = [getattr(getattr(point, name), end, None) for point in self.points]
-        return frame_in(backend, columns)
+        kinds = dict.fromkeys(columns, "number") | {"status": "text", "facts": "text"}
+        return frame_in(backend, columns, kinds | {"k": "place", "n_facts": "place"})
+
+    def to_json(self) -> str:
+        """Return sealed JSON with sorted keys, of figures and codes; floats round-trip exactly."""
+        return write_record("frontier", self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Frontier":
+        """Read what `to_json` wrote; `FormatError` if it is anything else, `TamperedError` if it was changed."""
+        try:
+            return read_record("frontier", cls, text)
+        except CertificateError as error:
+            raise TamperedError(f"The frontier contradicts itself: {error}") from error
+        except (KeyError, TypeError, AttributeError) as error:
+            raise FormatError(f"Not the JSON of a frontier: {error!r}") from error
 
 
-def _cell(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return "-"
-    if estimate.exact:
-        return f"{estimate.value:.4f}"
-    return f"{estimate.value:.4f} ({estimate.low:.4f}-{estimate.high:.4f})"
+def _contradictions(frontier: Frontier) -> Iterator[str]:
+    """Yield what figures of a frontier contradict each other."""
+    ks = [point.k for point in frontier.points]
+    if ks != sorted({*ks}):
+        yield f"The numbers of facts are {ks!r}, which do not increase."
+    for point in frontier.points:
+        if not len(point.contributions) == len(point.facts) <= point.k:
+            yield f"{len(point.contributions)} contributions for {len(point.facts)} of at most {point.k} facts."
+        scale = max(abs(point.objective), frontier.baseline)
+        if not point.lower_bound <= point.objective + _ROUNDING * scale:
+            yield f"The lower bound {point.lower_bound!r} exceeds the objective {point.objective!r}."

@@ -1,40 +1,47 @@
-"""The JSON form of an explanation: sealed by a SHA-256, and checked when it is read."""
+"""The JSON form of results, schema 2: figures and codes, sealed by a SHA-256, and checked when it is read.
 
+What a record holds is said once, by the types of its dataclass; both directions follow them. A seal is the SHA-256
+of the rest of a record in the canonical form of RFC 8785, so that it can be checked in any language.
+"""
+
+import dataclasses
+import enum
 import functools
 import hashlib
 import json
+import math
+import types
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from anchorline.errors import FormatError, TamperedError
 from anchorline.result.canonical import canonical_json
-from anchorline.spaces.base import Literal, Pairs
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MAX_CHARACTERS = 64 * 2**20
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    "boolean": bool,
-    "string": str,
-    "array": list,
-    "object": dict,
-    "number": (int, float),
-    "integer": int,
-    "null": type(None),
-}
+
+_T = TypeVar("_T")
+_NAMES = {float: "a finite number", int: "a whole number", str: "a text", bool: "true or false"}
 
 
-def sealed(body: Mapping[str, Any]) -> str:
-    """Return the content as JSON with its seal inside: the SHA-256 of the rest in canonical form (RFC 8785)."""
-    return _plain_json({**body, "sha256": _digest(canonical_json(body))})
+def write_record(kind: str, record: Any) -> str:
+    """Return a dataclass as sealed JSON with sorted keys; floats round-trip exactly.
 
-
-def parsed(text: str, name: str = "explanation") -> dict[str, Any]:
-    """Read a sealed text; raise `FormatError` unless size, depth, keys, seal, schema and consistency are right.
-
-    ``name`` is that of the schema: "explanation" or "changes".
+    Examples
+    --------
+    >>> from anchorline.result.explanation import Rows
+    >>> text = write_record("rows", Rows(with_facts=3, alike=2, looked_at=9))
+    >>> text[:52], read_record("rows", Rows, text)
+    ('{"alike":2,"kind":"rows","looked_at":9,"schema_versi', Rows(with_facts=3, alike=2, looked_at=9))
     """
+    body = {"kind": kind, "schema_version": SCHEMA_VERSION, **_plain(record, type(record), kind)}
+    return _json({**body, "sha256": _digest(body)})
+
+
+def read_record(kind: str, cls: type[_T], text: str) -> _T:
+    """Return what `write_record` wrote; `FormatError` for anything else, `TamperedError` if it was changed."""
     if not isinstance(text, str):
         raise FormatError(
             f"The input is of type {type(text).__name__}, but it must be the text that `to_json` returns."
@@ -42,43 +49,40 @@ def parsed(text: str, name: str = "explanation") -> dict[str, Any]:
     if len(text) > MAX_CHARACTERS:
         raise FormatError(f"The text has {len(text)} characters; the limit is {MAX_CHARACTERS}.")
     try:
-        body = json.loads(text, object_pairs_hook=_without_repetition)
-        if not isinstance(body, dict) or body.get("schema_version") != SCHEMA_VERSION:
-            version = body.get("schema_version") if isinstance(body, dict) else type(body).__name__
-            raise FormatError(f"schema_version is {version!r}; this release reads {SCHEMA_VERSION}.")
+        body = json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_refuse_constant)
+        _check_head(body, kind)
         claimed = body.pop("sha256", None)
-        seals = _digest(canonical_json(body)), _digest(_plain_json(body))  # the second from before RFC 8785
-        if claimed not in seals:
+        if claimed != _digest(body):
             raise TamperedError("The SHA-256 does not match the text, which was changed or cut.")
-        rules = schema(name)
-        _check(body | {"sha256": claimed}, rules, f"the {name}", rules.get("$defs", {}))
+        del body["kind"], body["schema_version"]
+        record: _T = _read(body, cls, f"the {kind}")
     except FormatError:
         raise
     except (ValueError, RecursionError, OverflowError) as error:
         raise FormatError(f"The text is not JSON: {error}") from error
-    if name == "explanation":
-        _check_consistency(body)
-    return body
+    return record
 
 
-@functools.cache
-def schema(name: str = "explanation") -> dict[str, Any]:
-    """Return the JSON Schema of `Explanation.to_json` or `Changes.to_json`, which is shipped with the package."""
-    from importlib import resources  # noqa: PLC0415  pulls in zipfile and tempfile
+def _check_head(body: Any, kind: str) -> None:
+    if not isinstance(body, dict):
+        raise FormatError(f"The text holds {_shown(body)}, but it must be the object that `to_json` returns.")
+    version = body.get("schema_version")
+    if version == 1:
+        raise FormatError(
+            "The text was written by anchorline 0.1 (schema 1), which 0.2 does not read. Explain again."
+        )
+    if type(version) is not int or version != SCHEMA_VERSION:
+        raise FormatError(f"schema_version is {_shown(version)}; this release reads {SCHEMA_VERSION}.")
+    if body.get("kind") != kind:
+        raise FormatError(f"kind is {_shown(body.get('kind'))}, but it must be {kind!r}.")
 
-    file = resources.files("anchorline.result").joinpath(f"schemas/{name}-{SCHEMA_VERSION}.json")
-    text = file.read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
+
+def _digest(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(body).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _plain_json(body: Mapping[str, Any]) -> str:
-    """Return one text for one content: sorted keys, no spaces, ASCII, no NaN; floats round-trip exactly."""
+def _json(body: Mapping[str, Any]) -> str:
     return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False, default=dict)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -88,84 +92,85 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return body
 
 
-def _check(value: Any, rules: Mapping[str, Any], where: str, definitions: Mapping[str, Any]) -> None:
-    """Check a value against the part of JSON Schema that our own schemas use."""
-    if "$ref" in rules:
-        rules = definitions[rules["$ref"].rsplit("/", 1)[1]]
-    types = rules.get("type", [])
-    types = [types] if isinstance(types, str) else types
-    if types and not any(_is(value, name) for name in types):
-        raise FormatError(f"{where} is {value!r:.60}, but it must be {' or '.join(types)}.")
-    if ("const" in rules and not _equal(value, rules["const"])) or (
-        "enum" in rules and value not in rules["enum"]
-    ):
-        raise FormatError(f"{where} is {value!r:.60}, but it must be {rules.get('const', rules.get('enum'))!r}.")
-    if _is(value, "number"):
-        _check_limits(value, rules, where)
-    if isinstance(value, dict):
-        missing = sorted(set(rules.get("required", ())) - set(value))
-        extra = sorted(set(value) - set(rules.get("properties", value)))
-        if missing:
-            raise FormatError(f"{where} lacks the key {missing[0]!r}.")
-        if extra and rules.get("additionalProperties") is False:
-            raise FormatError(f"{where} has the unexpected key {extra[0]!r}.")
-        for key, below in rules.get("properties", {}).items():
-            if key in value:
-                _check(value[key], below, key, definitions)
-    if isinstance(value, list):
-        if not rules.get("minItems", 0) <= len(value) <= rules.get("maxItems", len(value)):
-            raise FormatError(f"{where} has {len(value)} entries, which is too many or too few.")
-        first = rules.get("prefixItems", [])
-        for i, item in enumerate(value):
-            _check(item, first[i] if i < len(first) else rules.get("items", {}), f"{where}[{i}]", definitions)
+def _refuse_constant(name: str) -> Any:
+    raise FormatError(f"The text has the number {name}, but every number must be finite.")
 
 
-def _check_limits(value: float, rules: Mapping[str, Any], where: str) -> None:
-    float(value)  # OverflowError for integers beyond any float
-    inside = rules.get("minimum", value) <= value <= rules.get("maximum", value)
-    above = "exclusiveMinimum" not in rules or value > rules["exclusiveMinimum"]
-    below = "exclusiveMaximum" not in rules or value < rules["exclusiveMaximum"]
-    if not (inside and above and below):
-        raise FormatError(f"{where} is {value!r}, which is out of range.")
+@functools.cache
+def _fields(cls: type) -> dict[str, Any]:
+    hints = get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
 
 
-def _is(value: Any, name: str) -> bool:
-    return isinstance(value, _TYPES[name]) and (name == "boolean" or not isinstance(value, bool))
+def _plain(value: Any, hint: Any, where: str) -> Any:  # noqa: PLR0911  one per type
+    """Return a value as JSON holds it; whole numbers in fields of floats become floats."""
+    if value is None or hint is Any:
+        return value
+    if dataclasses.is_dataclass(hint):
+        return {name: _plain(getattr(value, name), below, name) for name, below in _fields(hint).items()}  # type: ignore[arg-type]
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _plain(value, inner[0], where)
+    if origin is tuple:
+        return [_plain(each, inner[0 if inner[-1] is ... else i], where) for i, each in enumerate(value)]
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, np.ndarray):
+        return [_plain(each, float, where) for each in value.tolist()]
+    if hint is float:
+        if not math.isfinite(value):
+            raise FormatError(f"{where} is {value!r}, but JSON holds finite numbers only.")
+        return float(value)
+    return value
 
 
-def _equal(value: Any, constant: Any) -> bool:
-    return type(value) is type(constant) and bool(value == constant)
+def _read(value: Any, hint: Any, where: str) -> Any:  # noqa: PLR0911  one per type
+    """Return a value of JSON as its type says, or raise `FormatError`."""
+    if hint is Any:
+        return value
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return None if value is None else _read(value, inner[0], where)
+    if dataclasses.is_dataclass(hint):
+        return _read_fields(value, hint, where)  # type: ignore[arg-type]
+    if origin is tuple:
+        _require(isinstance(value, list), value, where, "a list")
+        if inner[-1] is not ...:
+            _require(len(value) == len(inner), value, where, f"a list of {len(inner)}")
+        return tuple(
+            _read(each, inner[0 if inner[-1] is ... else i], f"{where}[{i}]") for i, each in enumerate(value)
+        )
+    if hint is np.ndarray:
+        _require(isinstance(value, list), value, where, "a list of numbers")
+        return np.array([_read(each, float, f"{where}[{i}]") for i, each in enumerate(value)], dtype=np.float64)
+    if origin is not None and issubclass(origin, Mapping):
+        _require(isinstance(value, dict), value, where, "an object")
+        return {name: _read(each, inner[1], f"{where}.{name}") for name, each in value.items()}
+    if issubclass(hint, enum.Enum):
+        known = [member.value for member in hint]
+        _require(value in known, value, where, f"one of {', '.join(known)}")
+        return hint(value)
+    is_right = isinstance(value, (int, float) if hint is float else hint) and isinstance(value, bool) == (
+        hint is bool
+    )
+    _require(is_right and (hint is not float or math.isfinite(float(value))), value, where, _NAMES[hint])
+    return float(value) if hint is float else value
 
 
-def _check_consistency(body: Mapping[str, Any]) -> None:
-    """Check fields against each other: numbers of terms, bound, residual, lengths."""
-    certificate, contributions = body["certificate"], body["contributions"]
-    n_facts = sum(value != 0 for value in contributions)
-    residual = abs(body["intercept"] + sum(contributions) - body["prediction"])
-    n_pairs = len(body.get("pairs", []))
-    claims = {
-        "literals": len(body["literals"]) == len(contributions),
-        "pairs": _has_its_pairs(body),
-        "instance": not str(body["parameters"]["space"]).startswith("hypercube:")
-        or len(body["instance"]) == len(contributions) - n_pairs,
-        "n_facts": certificate["n_facts"] == n_facts,
-        "n_terms": certificate["n_terms"] == n_facts + n_pairs + (body["intercept"] != 0),
-        "lower_bound": certificate["lower_bound"] <= certificate["objective"] + 1e-9,
-        "anchoring_residual": abs(certificate["anchoring_residual"] - residual)
-        <= 1e-9 * max(abs(body["prediction"]), body["half_range"]),
-    }
-    wrong = [name for name, holds in claims.items() if not holds]
-    if wrong:
-        raise TamperedError(f"The explanation contradicts itself in {', '.join(wrong)}.")
+def _read_fields(value: Any, cls: type, where: str) -> Any:
+    _require(isinstance(value, dict), value, where, "an object")
+    hints = _fields(cls)
+    for name in sorted({*hints} - {*value}):
+        raise FormatError(f"{where} lacks the key {name!r}.")
+    for name in sorted({*value} - {*hints}):
+        raise FormatError(f"{where} has the unexpected key {name!r}.")
+    return cls(**{name: _read(value[name], hint, name) for name, hint in hints.items()})
 
 
-def _has_its_pairs(body: Mapping[str, Any]) -> bool:
-    """Return whether the last literals are the pairs, with the texts and the numbers that pairs have."""
-    pairs, kind = body.get("pairs", []), body["parameters"].get("pairs")
-    d = len(body["literals"]) - len(pairs)
-    if body["certificate"].get("n_pairs", 0) != len(pairs) or (pairs and kind not in ("and", "parity")):
-        return False
-    if not all(0 <= i < j < d for i, j in pairs) or not all(body["contributions"][d:]):
-        return False
-    literals = [Literal(*texts) for texts in body["literals"]]
-    return list(Pairs(np.array(pairs).reshape(-1, 2), kind == "parity").literals(literals[:d])) == literals[d:]
+def _require(holds: bool, value: Any, where: str, needed: str) -> None:
+    if not holds:
+        raise FormatError(f"{where} is {_shown(value)}, but it must be {needed}.")
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.60}"

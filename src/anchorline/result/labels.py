@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from anchorline.result.frames import frame_in, is_pandas
-from anchorline.result.records import clean_text
 
 _PLAIN = (bool, int, float, str, datetime, date, timedelta, Decimal)  # a bool is an int, a datetime is a date
 _INT64 = range(-(2**63), 2**63)
@@ -124,3 +123,8 @@ def _levels(index: Any, taken: Sequence[str]) -> dict[str, list[Any]]:
             name += "_"
         levels[name] = plain_values(index.get_level_values(i).tolist())
     return levels
+
+
+def clean_text(text: str) -> str:
+    """Return a text that every file can hold, with half surrogate pairs escaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,13 +1,66 @@
-"""The answer of a verification."""
+"""The answer of a verification: codes and figures, from which its sentences are derived."""
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from anchorline.result.certificate import Certificate, Verdict
+from anchorline.result.explanation import Fit, Share, Verdict
+
+_SHOWN = 5  # reasons in a sentence; all are in `reasons`
+
+SENTENCES = {
+    # It holds.
+    "reproduced": "all {stated:,} figures were computed again, and are the same",
+    "repeated": "every figure was reproduced",
+    "turned": "all examples turned again ({stated})",
+    "nothing_turns": "again nothing turns the decision",
+    "listed": "every altered copy there is was asked about",
+    "confirmed": (
+        "{found:,} fresh altered copies confirm what was measured: a figure more than 2.5 points outside its "
+        "stated limits would have been noticed with a probability of 99.9%"
+    ),
+    "named_by_maker": "the output's name, {stated!r}, is as named by its maker",
+    # It does not.
+    "tampered": "{detail}",
+    "other_space": "it was made in another space: with another table, or with other options of it",
+    "other_classes": "its classes are {stated}, but the model's are {found}",
+    "other_instance": "the instance that was given is not the recorded one",
+    "other_model": "the model answers differently: for this row, {where} is {found!r}, but {stated!r} is stated",
+    "other_answers": "the model answers differently: {detail}",
+    "other_example": "the example of change {where} does not give the stated answer",
+    "differs": "{where} is stated as {stated!r:.80}, but is {found!r:.80}",
+    "not_computed": "it cannot be computed again: {detail}",
+    "contradicted": (
+        "fresh altered copies contradict {where}: stated {stated.low:.3f} to {stated.high:.3f}, measured "
+        "{found.low:.3f} to {found.high:.3f}"
+    ),
+    # Nobody can tell.
+    "unreadable": "this is not the JSON of a result of anchorline: {detail}",
+    "instance_needed": "{detail}",
+    "model_failed": "the model could not be asked: {detail}",
+    "varies": "the model gives different answers to the same questions",
+    "no_leaves": (
+        "it was computed from the leaves of a model's trees, which this model does not show; verify with the "
+        "fitted model itself"
+    ),
+    "no_columns": (
+        "it is about fewer columns than the table has, and this model does not say which it reads; verify with "
+        "the fitted model itself"
+    ),
+    "by_clock": "the search was stopped by the clock, so that it cannot be repeated",
+    "cost_function": "every example turned again, but the cost function is not recorded",
+    "no_trees": "every example turned again, but the trees of the model cannot be read",
+    "not_confirmed": (
+        "fresh altered copies do not confirm {where}: stated {stated.low:.3f} to {stated.high:.3f}, measured "
+        "{found.low:.3f} to {found.high:.3f}"
+    ),
+}
+"""What each code of a reason says; ``where`` is the place of a figure in the JSON."""
 
 
 class Outcome(enum.Enum):
-    """Whether an explanation was confirmed."""
+    """Whether a result was confirmed."""
 
     HOLDS = "holds"
     DOES_NOT_HOLD = "does not hold"
@@ -15,31 +68,61 @@ class Outcome(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason for an outcome: a code of `SENTENCES`, the place of a figure, and its two values.
+
+    ``detail`` is the text of an error, where one is the reason.
+
+    Examples
+    --------
+    >>> print(Reason("differs", "holds.value", 0.97, 0.91))
+    holds.value is stated as 0.97, but is 0.91
+    """
+
+    code: str
+    where: str = ""
+    stated: Any = None
+    found: Any = None
+    detail: str = ""
+
+    def __str__(self) -> str:
+        values = {"where": self.where, "stated": self.stated, "found": self.found, "detail": self.detail}
+        return SENTENCES[self.code].format(**values).removesuffix(".")
+
+
+@dataclass(frozen=True, slots=True)
 class Verification:
     """The outcome of a verification and the reasons for it, most important first.
 
-    ``fresh`` is the certificate with the figures that the verifier measured on neighbors of its own, in place of
-    those that the maker stated. It is None if nothing was measured, for example because the model answers
-    differently. ``subject`` is what was verified.
+    ``fresh`` are the shares, and the fit, that the verifier measured on altered copies of its own, and ``verdict``
+    is the verdict that these establish; nothing and None if none were needed or asked for. ``subject`` is what was
+    verified.
+
+    Examples
+    --------
+    >>> print(Verification(Outcome.DOES_NOT_HOLD, (Reason("other_space"),)))
+    The explanation does not hold: it was made in another space: with another table, or with other options of it.
     """
 
     outcome: Outcome
-    reasons: tuple[str, ...]
-    fresh: Certificate | None = None
+    reasons: tuple[Reason, ...]
+    fresh: Mapping[str, Share | Fit] = field(default_factory=dict)
+    verdict: Verdict | None = None
     subject: str = "explanation"
 
     @property
     def holds(self) -> bool:
-        """Whether every claim of the explanation was confirmed."""
+        """Whether every claim was confirmed."""
         return self.outcome is Outcome.HOLDS
 
     @property
-    def verdict(self) -> Verdict | None:
-        """The verdict that the verifier's own neighbors support, or None if nothing was measured."""
-        return None if self.fresh is None else self.fresh.verdict
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the reasons."""
+        return tuple(reason.code for reason in self.reasons)
 
     def __str__(self) -> str:
-        reasons = "; ".join(self.reasons).removesuffix(".")
+        shown, n_more = "; ".join(map(str, self.reasons[:_SHOWN])), len(self.reasons) - _SHOWN
+        more = f"; and {n_more} more" if n_more > 0 else ""
         if self.outcome is Outcome.CANNOT_TELL:
-            return f"Whether the {self.subject} holds could not be determined: {reasons}."
-        return f"The {self.subject} {self.outcome.value}: {reasons}."
+            return f"Whether the {self.subject} holds could not be determined: {shown}{more}."
+        return f"The {self.subject} {self.outcome.value}: {shown}{more}."

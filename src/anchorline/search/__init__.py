@@ -1,10 +1,5 @@
-"""From a case to findings: flips, queries, evidence, solution, assessment; the two sides meet here.
+"""From an instance to figures: where moments come from, which facts are chosen, and what is measured.
 
-May import: errors, grid, settings, model, spaces, optimize, guarantees.
+Spaces, models and the solver meet here. May import: facts, guarantees, laws, model, optimize, result, settings,
+spaces.
 """
-
-from anchorline.search.assess import Assessment
-from anchorline.search.case import Case
-from anchorline.search.investigate import Findings
-
-__all__ = ["Assessment", "Case", "Findings"]

@@ -84,14 +84,12 @@ class ArrayNatives:
 
     def _values(self, cells: Cells) -> np.ndarray:
         """Return the table's values for the cells."""
-        sources, table = cells.rows, self.table.reshape(-1, order="F")
-        if not cells.stride:
-            sources = cells.per_cell(cells.columns * len(self.table))
-            sources += cells.rows
+        table = self.table.reshape(-1, order="F")
+        sources = cells.per_cell(cells.columns * len(self.table)) + cells.rows
         if len(sources) and not table.dtype.hasobject:
             first, last = int(cells.columns.min()), int(cells.columns.max()) + 1
             _fetch(table[first * len(self.table) : last * len(self.table)], len(sources))
-        return table.take(sources)
+        return np.asarray(table.take(sources))
 
 
 def _fetch(values: np.ndarray, n_reads: int) -> None:

@@ -17,8 +17,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anchorline.errors import InstanceError
-
 NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 
 # Steps tried when the edge of a date is rounded up, in microseconds: a day, a second, a microsecond.
@@ -77,24 +75,6 @@ class Column:
         ranks = self.ranks._replace(places=self.ranks.places.take(rows))
         return Column(self.kind, ranks.texts, self.missing.take(rows), ranks)
 
-    def as_kind(self, kind: str, name: str) -> "Column":
-        """Return this column of new rows as the ``kind`` that the column had in fit."""
-        if self.missing.any():
-            count, first = int(self.missing.sum()), int(self.missing.argmax())
-            raise InstanceError(
-                f"Column {name!r} has {count} missing value(s), the first in row {first}; every row must have a "
-                f"value. Fill them, e.g. `frame[{name!r}].fillna(...)`, or remove these rows."
-            )
-        if kind == self.kind or {kind, self.kind} <= {NUMBER, BOOLEAN}:
-            return self
-        if kind == CATEGORY and self.kind in (NUMBER, BOOLEAN):
-            texts = [level_of(value, self.kind) for value in self.values]
-            return Column(CATEGORY, np.array(texts, dtype=object), self.missing)
-        raise InstanceError(
-            f"Column {name!r} holds {self.kind}; in fit it held {kind}. "
-            f"Convert it to its type in fit, e.g. `frame.astype({{{name!r}: train[{name!r}].dtype}})`."
-        )
-
 
 def digest_columns(digest: Any, columns: Iterable[Column]) -> None:
     """Add the kinds and the values of columns to a hash."""
@@ -102,22 +82,6 @@ def digest_columns(digest: Any, columns: Iterable[Column]) -> None:
         digest.update(column.kind.encode() + column.missing.tobytes())
         values = np.where(column.missing, "" if column.kind == CATEGORY else 0.0, column.values)
         digest.update(json.dumps(values.tolist()).encode() if column.kind == CATEGORY else values.tobytes())
-
-
-def readable_edges(edges: NDArray[np.float64], values: NDArray[np.float64], kind: str) -> list[tuple[float, str]]:
-    """Return rounded edges that split the sorted ``values`` in the same way, each with its short text.
-
-    A date is rounded up to a day, a second or a microsecond; a number is the shortest that splits in the same way.
-    """
-    if kind == DATE:
-        for step in _DATE_STEPS:
-            rounded = np.ceil(edges / step) * step  # for whole v: v >= e exactly when v >= ceil(e)
-            if not np.any(values % step) and np.unique(rounded).size == edges.size:
-                return [(float(edge), exact_text(edge, kind)) for edge in rounded]
-    above = np.searchsorted(values, edges, side="left")
-    triples = zip(values[above - 1].tolist(), values[above].tolist(), edges.tolist(), strict=True)
-    numbers = [shortest_number(low, high, edge) for low, high, edge in triples]
-    return [(number, exact_text(number, kind)) for number in numbers]
 
 
 def shortest_number(low: float, high: float, near: float) -> float:
@@ -140,11 +104,6 @@ def shortest_number(low: float, high: float, near: float) -> float:
             if least <= most and low < number <= high:
                 return number
     return high
-
-
-def exact_text(value: float, kind: str) -> str:
-    """Return a text from which the number or date can be read back exactly."""
-    return level_of(value, kind) if kind == NUMBER else text_of(value, kind)
 
 
 def text_of(value: Any, kind: str) -> str:
@@ -258,24 +217,11 @@ def _refuse_others(table: Any, error: type[Exception]) -> None:
         )
 
 
-def zones_of(table: Any) -> list[str]:
-    """Return, per column, the suffix of its dates: " UTC" if it has a time zone, because it is read as UTC."""
-    if isinstance(table, np.ndarray):
-        return [""] * table.shape[1]
-    dtypes: list[Any] = list(table.schema.values())
-    return [" UTC" if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None else "" for dtype in dtypes]
-
-
 def read_columns(table: Any, names: Sequence[str], error: type[Exception]) -> list[Column]:
     """Read all columns of a table from `read_table` in one pass; access by position is slow on wide frames."""
     columns = table.T if isinstance(table, np.ndarray) else table.iter_columns()
     pairs = enumerate(zip(columns, names, strict=True))
     return [read_values(column, name, error, position) for position, (column, name) in pairs]
-
-
-def read_column(table: Any, position: int, name: str, error: type[Exception]) -> Column:
-    """Read one column of a table from `read_table`."""
-    return read_values(table[:, position], name, error, position)
 
 
 def read_values(values: Any, name: str, error: type[Exception], position: int = 0) -> Column:

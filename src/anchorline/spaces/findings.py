@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import ParameterError
-from anchorline.spaces.attributes import Attribute
 from anchorline.spaces.base import Finding
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, level_of
+from anchorline.spaces.groups import Attribute, find_indicators
 from anchorline.spaces.likeness import Ranks
 from anchorline.spaces.rows import Schema
 
@@ -24,8 +24,7 @@ _MAX_ROWS = 5000
 _STRONG = 0.9  # rank correlation, or Cramer's V, of strongly dependent columns
 _PAIR_ROWS = 2000
 _MAX_PAIRED = 60  # columns whose pairs are counted; rank correlations are computed for all numbers
-_TOGETHER = 10.0  # expected rows with two indicators at once that make their absence no chance
-_PREFIX = re.compile(r"^(.+[_=.:\- ])[^_=.:\- ]+$")
+_MAX_LEVELS = 50  # of a column of numbers; those with more are divided by ranks
 _ID_NAME = re.compile(r"(^|[_\W])(?i:id|uuid|guid|key|index|rowid|nr|no)$|^(?i:unnamed: 0)$|[a-z]I[dD]$")
 _NUMBER_TEXT = re.compile(r"^\s*[$€£]?\s*[-+]?(\d{1,3}(,\d{3})+|\d+)?([.]\d+)?\s*[%$€£]?\s*$")
 _DATE_TEXT = re.compile(r"^\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d.*)?\s*$")
@@ -37,22 +36,20 @@ def check_table(
     schema: Schema, attributes: Sequence[Attribute], *, are_realistic: bool, target: Any = None
 ) -> tuple[Finding, ...]:
     """Return what was found in the columns of these attributes; ``target`` (n,) is in the order of the user."""
-    names, columns = schema.names, schema.columns
+    labels = None if target is None else _in_order(np.asarray(target), schema)[:_MAX_ROWS]
     if schema.n_rows < _MIN_ROWS:
         return ()
-    single = [a for a in attributes if len(a.positions) == 1]
-    positions = [a.positions[0] for a in single]
-    groups = find_indicators([names[j] for j in positions], [columns[j] for j in positions])
-    grouped = {name for members in groups.values() for name in members}
-    few = [Column(c.kind, c.values[:_MAX_ROWS], c.missing[:_MAX_ROWS]) for c in columns]
-    looked_at = {names[j]: few[j] for a in attributes for j in a.positions}
-    ids = tuple(names[j] for a in attributes for j in a.positions if _is_id(names[j], columns[j]))
-    findings = [*_check_indicators(groups), *_check_single(looked_at, ids)]
+    every = {name: schema.columns[j] for a in attributes for name, j in zip(a.names, a.positions, strict=True)}
+    few = {name: c.taken(np.arange(min(schema.n_rows, _MAX_ROWS))) for name, c in every.items()}
+    single = [attribute.name for attribute in attributes if len(attribute.positions) == 1]
+    groups = find_indicators(single, [every[name] for name in single])
+    ids = tuple(name for name, column in every.items() if _is_id(name, column))
+    findings = [*_check_indicators(groups), *_check_columns(few, ids)]
     if not are_realistic:
-        free = [a for a in single if names[a.positions[0]] not in grouped.union(ids)]
-        findings += _check_dependence([names[a.positions[0]] for a in free], free, few)
-    if target is not None:
-        findings += _check_target(looked_at, _in_order(np.asarray(target), schema)[:_MAX_ROWS])
+        seen = {*ids, *itertools.chain(*groups.values())}
+        findings += _check_dependence({name: few[name] for name in single if name not in seen})
+    if labels is not None:
+        findings += _check_target(few, labels)
     return tuple(findings)
 
 
@@ -60,67 +57,12 @@ def _in_order(target: np.ndarray, schema: Schema) -> np.ndarray:
     """Return the target in the order of the table's rows."""
     if target.shape != (schema.n_rows,):
         raise ParameterError(
-            f"target has shape {target.shape}; it must have one value for each of the {schema.n_rows} rows."
+            f"target has shape {target.shape}; it must have one value for each of the {schema.n_rows} rows. Type, "
+            "say, table.check(target=frame['approved'])."
         )
     ordered = np.empty_like(target)
     ordered[schema.positions] = target
     return ordered
-
-
-def find_indicators(names: Sequence[str], columns: Sequence[Column]) -> dict[str, list[str]]:
-    """Return groups of columns of 0 and 1 of which at most one is 1, by a name for the group.
-
-    A group has exactly one 1 in every row, or its columns share the beginning of their names, such as
-    ``color_red`` and ``color_blue``, and are so frequent that two 1s would occur together by chance.
-    """
-    candidates = [j for j, column in enumerate(columns) if _is_indicator(column)]
-    if len(candidates) < 2 or len(columns[0].values) < _MIN_ROWS:
-        return {}
-    ones = np.column_stack([columns[j].values for j in candidates]).astype(np.float64)
-    together, n = ones.T @ ones, len(ones)
-    rates, taken = np.diag(together) / n, set[int]()
-    groups: list[list[int]] = []
-    prefixes = [_PREFIX.match(names[j]) for j in candidates]
-    for prefix in dict.fromkeys(match[1] for match in prefixes if match):
-        run = [i for i, match in enumerate(prefixes) if match and match[1] == prefix]
-        pairs = list(itertools.combinations(run, 2))
-        expected = sum(n * rates[i] * rates[j] for i, j in pairs)
-        if pairs and not any(together[i, j] for i, j in pairs) and expected >= _TOGETHER:
-            groups.append(run)
-            taken |= set(run)
-    rest = [i for i in range(len(candidates)) if i not in taken]
-    groups += _complete_runs(rest, together, n)
-    named: dict[str, list[str]] = {}
-    for run in groups:
-        members = [names[candidates[i]] for i in run]
-        named[_group_name(members, names)] = members
-    return named
-
-
-def _complete_runs(rest: Sequence[int], together: np.ndarray, n: int) -> list[list[int]]:
-    """Return runs of adjacent indicators, exactly one of which is 1 in every row."""
-    groups: list[list[int]] = []
-    run: list[int] = []
-    for i in rest:
-        run = [*run, i] if not any(together[i, j] for j in run) else [i]
-        if len(run) > 1 and sum(together[j, j] for j in run) == n:
-            groups.append(run)
-            run = []
-    return groups
-
-
-def _is_indicator(column: Column) -> bool:
-    if column.kind not in (NUMBER, BOOLEAN) or column.missing.any():
-        return False
-    ones = column.values == 1
-    return bool((ones | (column.values == 0)).all() and ones.any() and not ones.all())
-
-
-def _group_name(members: Sequence[str], names: Sequence[str]) -> str:
-    matches = [_PREFIX.match(name) for name in members]
-    prefixes = {match[1].rstrip("_=.:- ") if match else "" for match in matches}
-    name = prefixes.pop() if len(prefixes) == 1 else ""
-    return name if name and name not in names else ", ".join(members)
 
 
 def _check_indicators(groups: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
@@ -128,12 +70,12 @@ def _check_indicators(groups: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
         yield Finding(
             "indicators",
             f"At most one of {_listed(members)} is 1 in every row, so that they seem to be one attribute, but "
-            f"they are flipped one by one. Type groups='auto', or groups={{{name!r}: {list(members)!r}}}.",
+            f"neighbors change them one by one. Type groups='auto', or groups={{{name!r}: {list(members)!r}}}.",
             tuple(members),
         )
 
 
-def _check_single(columns: Mapping[str, Column], ids: tuple[str, ...]) -> Iterator[Finding]:
+def _check_columns(columns: Mapping[str, Column], ids: tuple[str, ...]) -> Iterator[Finding]:
     """Find columns that hold one value, identify rows, or lost their type in a text file."""
     constant = tuple(name for name, column in columns.items() if _is_constant(column))
     if constant:
@@ -154,8 +96,7 @@ def _check_single(columns: Mapping[str, Column], ids: tuple[str, ...]) -> Iterat
 
 def _is_constant(column: Column) -> bool:
     present = column.values[~column.missing]
-    n_missing = len(column.values) - len(present)
-    return not len(present) or (not n_missing and len(set(present.tolist())) == 1)
+    return not len(present) or (len(present) == len(column.values) and len(set(present.tolist())) == 1)
 
 
 def _is_id(name: str, column: Column) -> bool:
@@ -167,38 +108,39 @@ def _is_id(name: str, column: Column) -> bool:
         return False
     if column.kind == CATEGORY:
         return max(_share_matching(pattern, values.tolist()) for pattern in (_NUMBER_TEXT, _DATE_TEXT)) < 0.5
-    if (values != np.floor(values)).any():
+    if not np.isfinite(values).all() or (values != np.floor(values)).any():
         return False
     return bool(values.max() - values.min() == len(values) - 1 or _ID_NAME.search(name))
 
 
 def _check_type(name: str, column: Column) -> Iterator[Finding]:
     """Find texts that are numbers or dates, and values that stand for missing ones."""
-    if column.kind == CATEGORY:
-        levels = sorted(set(column.values[~column.missing].tolist()))
-        markers = [text for text in levels if text.strip().lower() in _MARKERS]
-        rest = [text for text in levels if text not in markers]
-        if len(rest) >= 10 and _share_matching(_DATE_TEXT, rest) > 0.95:
-            yield Finding(
-                "lost-type",
-                f"{name!r} holds dates as texts, such as {rest[0]!r}, so that every day is a category. Convert "
-                f"them, e.g. frame[{name!r}] = pandas.to_datetime(frame[{name!r}]).",
-                (name,),
-            )
-        elif len(rest) >= 10 and _share_matching(_NUMBER_TEXT, rest) > 0.8:
-            others = [text for text in levels if not _NUMBER_TEXT.match(text) or text in markers]
-            shown = f"; {_listed(others)} may have caused it" if others else ""
-            yield Finding(
-                "lost-type",
-                f"{name!r} holds numbers as texts, such as {rest[0]!r}, so that every number is a "
-                f"category{shown}. Convert them, e.g. frame[{name!r}] = pandas.to_numeric(frame[{name!r}], "
-                "errors='coerce').",
-                (name,),
-            )
-        elif markers:
-            yield _missing_marker(name, ", ".join(map(repr, markers)))
-    elif column.kind == NUMBER and (sentinel := _sentinel(column)) is not None:
+    if column.kind == NUMBER and (sentinel := _sentinel(column)) is not None:
         yield _missing_marker(name, f"{sentinel:g}")
+    if column.kind != CATEGORY:
+        return
+    levels = sorted(set(column.values[~column.missing].tolist()))
+    markers = [text for text in levels if text.strip().lower() in _MARKERS]
+    rest = [text for text in levels if text not in markers]
+    if len(rest) >= 10 and _share_matching(_DATE_TEXT, rest) > 0.95:
+        yield Finding(
+            "lost-type",
+            f"{name!r} holds dates as texts, such as {rest[0]!r}, so that every day is a category. Convert "
+            f"them, e.g. frame[{name!r}] = pandas.to_datetime(frame[{name!r}]).",
+            (name,),
+        )
+    elif len(rest) >= 10 and _share_matching(_NUMBER_TEXT, rest) > 0.8:
+        others = [text for text in levels if not _NUMBER_TEXT.match(text) or text in markers]
+        shown = f"; {_listed(others)} may have caused it" if others else ""
+        yield Finding(
+            "lost-type",
+            f"{name!r} holds numbers as texts, such as {rest[0]!r}, so that every number is a "
+            f"category{shown}. Convert them, e.g. frame[{name!r}] = pandas.to_numeric(frame[{name!r}], "
+            "errors='coerce').",
+            (name,),
+        )
+    elif markers:
+        yield _missing_marker(name, ", ".join(map(repr, markers)))
 
 
 def _missing_marker(name: str, shown: str) -> Finding:
@@ -208,7 +150,7 @@ def _missing_marker(name: str, shown: str) -> Finding:
 
 def _sentinel(column: Column) -> float | None:
     """Return a number such as -999 that several rows have, far outside all other numbers."""
-    values = np.sort(column.values[~column.missing])
+    values = np.sort(column.values[np.isfinite(column.values) & ~column.missing])
     for sentinel in _SENTINELS:
         others = values[values != sentinel]
         if len(values) - len(others) < max(3, 0.002 * len(values)) or len(others) < _MIN_ROWS:
@@ -224,13 +166,9 @@ def _share_matching(pattern: re.Pattern[str], texts: Sequence[str]) -> float:
     return sum(1 for text in texts if text.strip() and pattern.match(text)) / max(1, len(texts))
 
 
-def _check_dependence(
-    names: Sequence[str], attributes: Sequence[Attribute], columns: Sequence[Column]
-) -> Iterator[Finding]:
+def _check_dependence(columns: Mapping[str, Column]) -> Iterator[Finding]:
     """Find pairs of columns of which one nearly determines the other."""
-    strong = sorted(
-        _dependent_pairs(names, attributes, columns), key=lambda pair: (-pair[2], names.index(pair[0]))
-    )
+    strong = sorted(_dependent_pairs(columns), key=lambda pair: -pair[2])
     if strong:
         shown = "; ".join(f"{first!r} and {second!r} ({strength:.2f})" for first, second, strength in strong[:5])
         more = f" and {len(strong) - 5} more pairs" if len(strong) > 5 else ""
@@ -243,23 +181,22 @@ def _check_dependence(
         )
 
 
-def _dependent_pairs(
-    names: Sequence[str], attributes: Sequence[Attribute], columns: Sequence[Column]
-) -> Iterator[tuple[str, str, float]]:
+def _dependent_pairs(columns: Mapping[str, Column]) -> Iterator[tuple[str, str, float]]:
     """Yield pairs of names with the strength of their dependence, if it is strong."""
-    few = [columns[a.positions[0]] for a in attributes]
-    few = [Column(c.kind, c.values[:_PAIR_ROWS], c.missing[:_PAIR_ROWS]) for c in few]
-    ordered = [i for i, c in enumerate(few) if c.kind in (NUMBER, DATE) and not _is_constant(c)]
+    few = {name: Column(c.kind, c.values[:_PAIR_ROWS], c.missing[:_PAIR_ROWS]) for name, c in columns.items()}
+    few = {name: column for name, column in few.items() if not _is_constant(column)}
+    ordered = [name for name, column in few.items() if column.kind in (NUMBER, DATE)]
     if len(ordered) > 1:
-        grades = np.array([_centered_ranks(few[i]) for i in ordered])
+        grades = np.array([_centered_ranks(few[name]) for name in ordered])
         correlations = np.abs(grades @ grades.T)
         for i, j in np.argwhere(np.triu(correlations, 1) >= _STRONG).tolist():
-            yield names[ordered[i]], names[ordered[j]], float(correlations[i, j])
-    codes = [attributes[i].encodings[0].codes(column) for i, column in enumerate(few)]
-    counted = [i for i in range(len(few)) if 1 < len(np.unique(codes[i])) <= len(codes[i]) / 5][:_MAX_PAIRED]
-    for i, j in itertools.combinations(counted, 2):
-        if (i not in ordered or j not in ordered) and (strength := _cramer(codes[i], codes[j])) >= _STRONG:
-            yield names[i], names[j], strength
+            yield ordered[i], ordered[j], float(correlations[i, j])
+    parts = {name: _parts(column) for name, column in few.items()}
+    counted = [name for name, own in parts.items() if own.max() < len(own) / 5][:_MAX_PAIRED]
+    both = {*ordered}
+    for first, second in itertools.combinations(counted, 2):
+        if not {first, second} <= both and (strength := _cramer(parts[first], parts[second])) >= _STRONG:
+            yield first, second, strength
 
 
 def _centered_ranks(column: Column) -> np.ndarray:
@@ -267,17 +204,27 @@ def _centered_ranks(column: Column) -> np.ndarray:
     grades = Ranks.of_column(column).grades(column).astype(np.float64)
     grades -= grades[~column.missing].mean()
     grades[column.missing] = 0.0
-    return grades / max(float(np.linalg.norm(grades)), 1e-300)
+    return np.asarray(grades / max(float(np.linalg.norm(grades)), 1e-300))
+
+
+def _parts(column: Column) -> np.ndarray:
+    """Return the number (n,) of the part in which each row lies: its level, or one of 32 ranges of ranks."""
+    if column.kind in (CATEGORY, BOOLEAN) or len(np.unique(column.values)) <= _MAX_LEVELS:
+        pairs = zip(column.values, column.missing, strict=True)
+        levels = ["\0" if gone else level_of(value, column.kind) for value, gone in pairs]
+        return np.unique(levels, return_inverse=True)[1]
+    return np.unique(Ranks.of_column(column).grades(column) // 32, return_inverse=True)[1]
 
 
 def _cramer(first: np.ndarray, second: np.ndarray) -> float:
-    """Return Cramer's V of two columns of codes: 1 if one determines the other, and 0 if they are independent."""
-    rows, i = np.unique(first, return_inverse=True)
-    cols, j = np.unique(second, return_inverse=True)
-    counts = np.bincount(i * len(cols) + j, minlength=len(rows) * len(cols)).reshape(len(rows), len(cols))
+    """Return Cramer's V of two columns of parts: 1 if one determines the other, and 0 if they are independent."""
+    shape = int(first.max()) + 1, int(second.max()) + 1
+    if min(shape) < 2:
+        return 0.0
+    counts = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / len(first)
     chi2 = float(((counts - expected) ** 2 / expected).sum())
-    return float(np.sqrt(chi2 / (len(first) * (min(counts.shape) - 1))))
+    return float(np.sqrt(chi2 / (len(first) * (min(shape) - 1))))
 
 
 def _check_target(columns: Mapping[str, Column], target: np.ndarray) -> Iterator[Finding]:
@@ -295,36 +242,29 @@ def _check_target(columns: Mapping[str, Column], target: np.ndarray) -> Iterator
     if copies:
         yield Finding("target-copy", f"{_listed(copies)} determines the target exactly. {advice}", tuple(copies))
     if leaks:
-        text = (
-            f"{_listed(leaks)} predicts the target almost without error, and may be known only after it. {advice}"
-        )
-        yield Finding("target-leak", text, tuple(leaks))
+        text = f"{_listed(leaks)} predicts the target almost without error, and may be known only after it."
+        yield Finding("target-leak", f"{text} {advice}", tuple(leaks))
 
 
 def _rank_strength(column: Column, target: np.ndarray) -> float:
     if column.kind not in (NUMBER, DATE) or _is_constant(column):
         return 0.0
-    if np.array_equal(column.values, target.astype(np.float64)):
-        return 1.0
-    own = _centered_ranks(column)
     values = target.astype(np.float64)
-    return min(abs(float(own @ _centered_ranks(Column(NUMBER, values, np.isnan(values))))), 0.9999)
+    if np.array_equal(column.values, values):
+        return 1.0
+    other = _centered_ranks(Column(NUMBER, values, np.isnan(values)))
+    return min(abs(float(_centered_ranks(column) @ other)), 0.9999)
 
 
 def _purity(column: Column, labels: np.ndarray) -> float:
-    """Return the share of the rows whose label is the most frequent one of their value; 0 if that says little."""
-    if column.kind == CATEGORY or len(np.unique(column.values)) <= 50:
-        pairs = zip(column.values, column.missing, strict=True)
-        values: list[Any] = [None if gone else level_of(value, column.kind) for value, gone in pairs]
-    else:
-        values = (Ranks.of_column(column).grades(column) // 32).tolist()
-    n, n_values = len(labels), len(set(values))
-    most = Counter[object]()
-    for (value, _), count in Counter(zip(values, labels.tolist(), strict=True)).items():
-        most[value] = max(most[value], count)
+    """Return the share of the rows whose label is the most frequent one of their part; 0 if that says little."""
+    parts, n = _parts(column).tolist(), len(labels)
+    most = Counter[int]()
+    for (part, _), count in Counter(zip(parts, labels.tolist(), strict=True)).items():
+        most[part] = max(most[part], count)
     base = max(Counter(labels.tolist()).values()) / n
     purity = sum(most.values()) / n
-    return purity if n_values <= n / 5 and 1 - purity <= 0.1 * (1 - base) < 0.1 else 0.0
+    return purity if len(most) <= n / 5 and 1 - purity <= 0.1 * (1 - base) < 0.1 else 0.0
 
 
 def _listed(names: Sequence[str]) -> str:

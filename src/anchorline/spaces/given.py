@@ -1,30 +1,34 @@
 """What people pass where a space is needed: a space, or a training table, which is taken as ``Table(frame)``."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anchorline.errors import ParameterError
 from anchorline.spaces.base import Space
 
-
-def is_space(given: Any) -> bool:
-    """Return whether an object is a space: it has a fingerprint, and neighborhoods of instances."""
-    return hasattr(given, "at") and hasattr(given, "fingerprint")
+if TYPE_CHECKING:
+    from anchorline.spaces.rows import Schema
 
 
 def as_space(given: Any) -> Space:
     """Return a space unchanged, and a training table as ``Table(frame)``."""
-    if is_space(given):
-        space: Space = given
-        return space
+    if isinstance(given, Space):
+        return given
     from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
 
     return Table(given)
 
 
+def schema_of(space: Space) -> "Schema | None":
+    """Return the training table of a space of rows, and None of any other space."""
+    from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
+
+    return space.schema if isinstance(space, Table) else None
+
+
 def check_order(model: Any, space: Any) -> None:
     """Raise `ParameterError` if the space or the training table was passed first and the model second."""
-    is_table = is_space(model) or (hasattr(model, "shape") and not _is_model(model))
-    if is_table and _is_model(space) and not is_space(space):
+    is_table = isinstance(model, Space) or (hasattr(model, "shape") and not _is_model(model))
+    if is_table and _is_model(space) and not isinstance(space, Space):
         raise ParameterError(
             f"The first argument is of type {type(model).__name__}, and the second of type "
             f"{type(space).__name__}; the model must come first, and the space or training table second. Type "

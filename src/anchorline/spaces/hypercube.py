@@ -2,46 +2,46 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from anchorline.errors import InstanceError, ParameterError
-from anchorline.spaces.base import Literal
+from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
+from anchorline.facts import Fact
+from anchorline.spaces.base import Space
+from anchorline.spaces.two_valued import TwoValued
 
-_TABLE_HINT = (
-    "For rows of a table, type `anchorline.Explainer(model, table).explain(row)`, or encode the table with "
-    "`anchorline.Binarizer().fit_transform(table)`."
-)
-
+_TABLE_HINT = "For rows of a table, type `anchorline.Explainer(model, table).explain(row)`."
 _VALUES_PER_CALL = 2**23  # 64 MB as floats
-_ROWS_AT_ONCE = 256  # draws come literal by literal; turned row by row in small pieces, they stay in the cache
+_ROWS_AT_ONCE = 256  # draws come attribute by attribute; turned row by row in small pieces, they stay in the cache
+
+_Statements = tuple[str, Any, Any]  # the name, and what is stated of +1 and of -1
 
 
-class Hypercube:
-    """Instances in {-1, +1}^d; a flip changes the sign of a coordinate.
+class Hypercube(Space):
+    """Instances in {-1, +1}^d; the pool of every coordinate is {-1, +1}.
 
     Parameters
     ----------
     names
-        One entry per coordinate: a name, or a pair of texts that state what +1 means and what -1 means
-        (as in `Binarizer.statements_`). Without names, the coordinates are called x0, x1, ...
+        One entry per coordinate: a name, or a pair of texts that state what +1 means and what -1 means. Without
+        names, the coordinates are called x0, x1, ...
 
     Examples
     --------
-    >>> space = Hypercube([("DTI <= 30%", "DTI > 30%"), "Citizen"])
-    >>> [literal.text for literal in space.at([-1, 1]).literals]
-    ['DTI > 30%', 'Citizen = +1']
+    >>> there = Hypercube([("DTI <= 30%", "DTI > 30%"), "Citizen"]).at([-1, 1])
+    >>> there.fact(0).value, there.fact(1).attribute, there.fact(1).value
+    ('DTI > 30%', 'Citizen', 1)
     """
 
+    @names_similar_keywords("Hypercube")
     def __init__(self, names: Sequence[str | tuple[str, str]] | None = None) -> None:
         if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
             raise ParameterError(
                 f"names is {names!r}; it must be a list with one name per coordinate. Type names=['a', 'b']."
             )
         self._statements = None if names is None else tuple(_statements(name) for name in names)
+        self.names = tuple(name for name, _, _ in self._statements or ())
 
     @property
     def fingerprint(self) -> str:
@@ -90,10 +90,9 @@ def _as_point(instance: Any) -> np.ndarray:
     return point
 
 
-def _statements(name: str | tuple[str, str]) -> tuple[str, str, str]:
-    """Return the name, the statement for +1, and the statement for -1."""
+def _statements(name: str | tuple[str, str]) -> _Statements:
     if isinstance(name, str):
-        return name, f"{name} = +1", f"{name} = -1"
+        return name, 1, -1
     texts = tuple(name) if isinstance(name, (tuple, list)) else ()
     if len(texts) != 2 or not all(isinstance(text, str) for text in texts):
         raise ParameterError(
@@ -103,37 +102,28 @@ def _statements(name: str | tuple[str, str]) -> tuple[str, str, str]:
     return texts[0], texts[0], texts[1]
 
 
-@lru_cache(maxsize=4)
-def _numbered(d: int) -> tuple[tuple[str, str, str], ...]:
-    """Return the statements about d coordinates without names, which are the same for every vertex."""
-    return tuple(_statements(f"x{j}") for j in range(d))
-
-
-@dataclass(frozen=True, eq=False)
-class HypercubeNeighborhood:
+class HypercubeNeighborhood(TwoValued):
     """A vertex of the hypercube, whose neighbors are all vertices."""
 
-    point: np.ndarray
-    statements: tuple[tuple[str, str, str], ...] | None
-    deterministic = True
+    def __init__(self, point: np.ndarray, statements: Sequence[_Statements] | None) -> None:
+        self.point = point
+        self._statements = statements or tuple(_statements(f"x{j}") for j in range(point.size))
+        self.names = tuple(name for name, _, _ in self._statements)
 
-    @cached_property
-    def literals(self) -> tuple[Literal, ...]:
-        """The statements that the signs of the coordinates make true, one per coordinate."""
-        statements = self.statements or _numbered(self.point.size)
-        return tuple(
-            Literal(name, true if sign > 0 else false)
-            for sign, (name, true, false) in zip(self.point, statements, strict=True)
-        )
+    def fact(self, candidate: int) -> Fact:
+        """Return the sign of a coordinate, or the statement that it makes true."""
+        name, true, false = self._statements[candidate]
+        return Fact(name, name, "equals", value=true if self.point[candidate] > 0 else false)
 
-    def is_true_of(self, literal: int, other: "HypercubeNeighborhood") -> bool:
-        """Return whether one of this vertex's literals is true of another vertex."""
-        return bool(self.point[literal] == other.point[literal])
+    def other(self, attribute: int) -> Any:
+        """Return the other sign of a coordinate, or the statement that it makes true."""
+        _, true, false = self._statements[attribute]
+        return false if self.point[attribute] > 0 else true
 
     @property
     def rows_per_call(self) -> int:
         """Number of neighbors per call of the model: 4,096 up to d = 2,048, and fewer above, to bound memory."""
-        return max(1, _VALUES_PER_CALL // self.point.size)
+        return max(1, min(super().rows_per_call, _VALUES_PER_CALL // self.point.size))
 
     @property
     def key(self) -> bytes:
@@ -150,12 +140,11 @@ class HypercubeNeighborhood:
         """The signs as plain integers."""
         return [int(sign) for sign in self.point]
 
-    def realize(self, flips: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
+    def realize_flips(self, flips: np.ndarray) -> np.ndarray:
         """Return the vertex with flipped signs: float64 (n, d), in row-major order, as models expect it."""
         signs = self.point.astype(np.int8)[:, None]
-        flips = np.atleast_2d(np.asarray(flips, dtype=bool))
-        by_literal, neighbors = flips.view(np.int8).T, np.empty(flips.shape)
+        by_attribute, neighbors = flips.view(np.int8).T, np.empty(flips.shape)
         for start in range(0, len(neighbors), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
-            neighbors[rows] = (by_literal[:, rows] * (-2 * signs) + signs).T
+            neighbors[rows] = (by_attribute[:, rows] * (-2 * signs) + signs).T
         return neighbors

@@ -1,4 +1,4 @@
-"""Images: a literal states that a region is visible, and a flip hides the region."""
+"""Images: a fact states that a region is visible, and a neighbor may hide it."""
 
 import hashlib
 from collections.abc import Sequence
@@ -6,8 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import FormatError, InstanceError, InstanceNeededError, ParameterError
-from anchorline.spaces.base import Literal
+from anchorline.errors import (
+    FormatError,
+    InstanceError,
+    InstanceNeededError,
+    ParameterError,
+    names_similar_keywords,
+)
+from anchorline.spaces.base import Space
 from anchorline.spaces.picture import recorded_picture, shown_picture
 from anchorline.spaces.regions import RegionsNeighborhood, as_type, numeric_array, region_means, runs_of
 from anchorline.spaces.segments import Segments, check_segments, cut_image, positions
@@ -16,8 +22,8 @@ _NEEDED = "it must be numbers of shape (height, width) or (height, width, channe
 _BLUR = 1 / 20  # of the longer side
 
 
-class Image:
-    """Images; a literal states that a region is visible, and a flip hides it.
+class Image(Space):
+    """Images; the pool of a region is that it is visible and that it is hidden.
 
     Parameters
     ----------
@@ -37,12 +43,16 @@ class Image:
     --------
     >>> space = Image(segments="grid", n_segments=4)
     >>> neighborhood = space.at(np.array([[1.0, 2.0], [3.0, 4.0]]))
-    >>> [literal.text for literal in neighborhood.literals][:2]
-    ['region 1 (top left) is visible', 'region 2 (top right) is visible']
-    >>> Image("grid", hidden=0, n_segments=4).at([[1, 2], [3, 4]]).realize(np.eye(4, dtype=bool)[:1]).tolist()
+    >>> [neighborhood.fact(j).value for j in (0, 1)]
+    ['region 1 (top left)', 'region 2 (top right)']
+    >>> there = Image("grid", hidden=0, n_segments=4).at([[1, 2], [3, 4]])
+    >>> there.realize_flips(np.eye(4, dtype=bool)[:1]).tolist()
     [[[0, 2], [3, 4]]]
     """
 
+    noun, default_k = "regions", 8
+
+    @names_similar_keywords("Image")
     def __init__(
         self,
         segments: Segments = "slic",
@@ -79,17 +89,14 @@ class Image:
             several = "To explain several images, type explainer.explain_many(images)." if image.ndim > 2 else ""
             raise InstanceError(f"The image has shape {image.shape}; {_NEEDED} {several}".rstrip())
         labels, numbers = cut_image(image, self.segments, self.n_segments)
-        places = positions(labels)
-        literals = tuple(
-            Literal(f"region {number}", f"region {number} ({place}) is visible")
-            for number, place in zip(numbers, places, strict=True)
-        )
+        names = [f"region {number}" for number in numbers]
+        shown = [f"{name} ({place})" for name, place in zip(names, positions(labels), strict=True)]
         digest = _digest(image)
         record = [digest, list(image.shape), str(image.dtype), *recorded_picture(image, labels)]
         runs = np.concatenate(runs_of(labels)).astype("<i8").tobytes()
         key = f"image:{digest}:{hashlib.sha256(runs).hexdigest()}".encode()
         hidden = self._hidden(image, labels)
-        return RegionsNeighborhood(image, hidden, labels, literals, key, record, self.flatten)
+        return RegionsNeighborhood(image, hidden, labels, names, shown, key, record, self.flatten)
 
     def instances(self, images: Any) -> Sequence[Any]:
         """Return the images of a list or of an array (n, h, w[, c]), for `Explainer.explain_many`."""

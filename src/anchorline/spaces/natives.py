@@ -5,17 +5,13 @@ and the representation of missing values are preserved without special cases.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from anchorline.errors import ParameterError
-from anchorline.spaces.attributes import Offer, RandomWords
 from anchorline.spaces.values import pandas_from_value
-
-_CELLS_AT_ONCE = 150_000  # cells handled together: few calls, whose arrays stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,15 +19,13 @@ class Cells:
     """The cells of n neighbors that are drawn from the table, ``counts[j]`` of them in ``columns[j]``.
 
     ``at`` holds column-major positions among these columns: the cell of neighbor i in ``columns[j]`` has position
-    ``i + j n``. ``rows`` are the rows of the table that the cells are drawn from, plus ``stride`` times the
-    column: 0, or the table's number of rows, so that they are column-major positions in the table.
+    ``i + j n``. ``rows`` are the rows of the table that the cells are drawn from.
     """
 
     columns: np.ndarray
     counts: np.ndarray
     at: np.ndarray
     rows: np.ndarray
-    stride: int = 0
 
     @classmethod
     def from_sources(cls, columns: np.ndarray, sources: np.ndarray) -> "list[Cells]":
@@ -67,109 +61,6 @@ class Cells:
         kept = ~self.per_cell(gone)
         at = self.at - self.per_cell(np.cumsum(gone) * n)
         return Cells(columns[~gone], self.counts[~gone], at[kept], self.rows[kept])
-
-
-def checked_draws(flips: np.ndarray, n_attributes: int, *, needs_rng: bool) -> np.ndarray:
-    """Return draws (attributes, n), contiguous per attribute; raise `ParameterError` for another shape."""
-    draws = np.ascontiguousarray(np.asarray(flips).T)
-    if draws.ndim != 2 or len(draws) != n_attributes:
-        raise ParameterError(
-            f"flips have shape {np.shape(flips)}; the shape must be (n, {n_attributes}), one column per attribute."
-        )
-    if needs_rng:
-        raise ParameterError(
-            "rng is None, but this table draws values, for which realize needs a random generator. Type, say, "
-            "realize(flips, np.random.default_rng(0))."
-        )
-    return draws
-
-
-def places_of(offers: Sequence[Offer]) -> np.ndarray:
-    """Return where the rows of each way begin in the pool, and how many there are: (2, attributes, ways)."""
-    counts = [len(offer.ways) for offer in offers]
-    places = np.zeros((2, len(offers), max(counts)), dtype=np.intp)
-    every = [way[:2] for offer in offers for way in offer.ways]
-    places[:, np.arange(max(counts)) < np.array(counts)[:, None]] = np.array(every, dtype=np.intp).T
-    return places
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Blocks:
-    """Where the values of d attributes come from, if each is drawn by itself: rows that are adjacent in a pool.
-
-    ``columns`` (largest group, d) are the columns of the attributes, or -1. ``ways`` (2, d, ways) is where the
-    rows of each way begin in the pool, and how many there are. ``keeping`` (2, d) is start and stop of the rows
-    from which attributes that do not change are drawn; where it is empty, they keep their value. The pool has
-    ``n_rows`` rows and is circular: the first row follows the last. With ``flat``, `cells` gives column-major
-    positions where that saves time.
-    """
-
-    columns: np.ndarray
-    ways: np.ndarray
-    keeping: np.ndarray
-    n_rows: int
-    flat: bool = False
-
-    def cells(self, draws: np.ndarray, words: RandomWords) -> Iterator[Cells]:
-        """Yield the cells to draw, given draws (d, n), for a few attributes at a time.
-
-        Each cell takes one word, scaled to its number of rows, so that probabilities are exact to 2^-32.
-        """
-        step = max(1, _CELLS_AT_ONCE // max(1, draws.shape[1]))
-        for first in range(0, len(draws), step):
-            yield from self._cells(draws[first : first + step], slice(first, first + step), words, self.flat)
-
-    def choose(self, draws: np.ndarray, words: RandomWords) -> np.ndarray:
-        """Return the row of the pool (d, n) from which each attribute takes its value; -1 where it keeps it."""
-        sources = np.full(draws.shape, -1, dtype=np.intp)
-        step = max(1, _CELLS_AT_ONCE // max(1, draws.shape[1]))
-        for first in range(0, len(draws), step):
-            cells, *_ = self._cells(draws[first : first + step], slice(first, first + step), words, flat=False)
-            sources[first : first + step].reshape(-1)[cells.at] = cells.rows
-        return sources
-
-    def _cells(self, draws: np.ndarray, attributes: slice, words: RandomWords, flat: bool) -> list[Cells]:
-        """Return the cells to draw for some attributes."""
-        (start, stop), n = self.keeping[:, attributes], draws.shape[1]
-        (first, *others), (begins, sizes) = self.columns[:, attributes], self.ways[:, attributes]
-        wraps = bool((begins + sizes).max() > self.n_rows)
-        stride = self.n_rows if flat and not wraps and not others else 0
-        drawn, redraws = draws != 0, bool((start < stop).any())
-        if redraws:
-            drawn |= (start < stop)[:, None]
-        (at,) = drawn.reshape(-1).nonzero()
-        ends = at.searchsorted(np.arange(len(start) + 1) * n)
-        counts = ends[1:] - ends[:-1]
-        if stride:  # added here, once per way, instead of once per cell
-            begins = begins + (stride * first)[:, None]
-        if begins.shape[1] == 1:
-            begin, size = begins[:, 0].repeat(counts), sizes[:, 0].repeat(counts)
-        else:
-            cell = (np.arange(len(start)) * begins.shape[1] - 1).repeat(counts)
-            ways = draws.reshape(-1).take(at)
-            cell += np.maximum(ways, 1) if redraws else ways
-            begin, size = begins.reshape(-1).take(cell), sizes.reshape(-1).take(cell)
-        if redraws:
-            changes = draws.reshape(-1)[at] != 0
-            begin = np.where(changes, begin, (start + stride * first).repeat(counts))
-            size = np.where(changes, size, (stop - start).repeat(counts))
-        cells = Cells(first, counts, at, self._rows(begin, size, words.take(len(at)), wraps), stride)
-        return [cells, *(cells.for_columns(columns, n) for columns in others)]
-
-    def _rows(self, begin: np.ndarray, size: np.ndarray, words: np.ndarray, wraps: bool) -> np.ndarray:
-        """Return, per cell, one of the ``size`` rows of the pool from ``begin`` on; overwrite both arguments.
-
-        ``wraps`` says whether some rows lie beyond the last one, so that they are the first ones.
-        """
-        rows = size.view(np.uint64)
-        rows *= words
-        rows >>= np.uint64(32)
-        rows += begin.view(np.uint64)
-        if not wraps:
-            return rows.view(np.intp)
-        around = np.subtract(rows, np.uint64(self.n_rows), out=begin.view(np.uint64))
-        # Unsigned numbers wrap around: where the difference would be negative, the row itself is smaller.
-        return np.minimum(rows, around, out=rows).view(np.intp)
 
 
 class Natives(Protocol):

@@ -2,87 +2,31 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, EXACT, NUMBER, Column, kind_of, level_of, listed
-from anchorline.spaces.donor_index import DonorIndex
-from anchorline.spaces.findings import find_indicators
+from anchorline.spaces.groups import find_indicators
 from anchorline.spaces.rows import Schema, read_date
-from anchorline.spaces.validity import Validity, ValidRule, rule_name
 
-WITHIN = ("keep", "redraw")
-LITERALS = ("bounds", "intervals", "thresholds")
-NEIGHBORS = ("independent", "realistic", "similar")
-DRAWS = ("breaking", "marginal")
-_MAX_DONORS = 256
+NEIGHBORS = ("independent", "realistic")
 
 
-def check_options(n_bins: int, cuts: Any, within: str, literals: str, rare: float) -> None:
-    """Raise `ParameterError` if one of these options has a wrong type or is out of range."""
-    if not isinstance(cuts, Mapping | None):
-        raise ParameterError(f"cuts is {cuts!r}; it must be a mapping. Type cuts={{'age': [30, 40, 50]}}.")
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 2:
-        raise ParameterError(f"n_bins is {n_bins!r}; it must be a whole number >= 2. Type n_bins=4.")
-    if within not in WITHIN:
-        raise ParameterError(f"within is {within!r}; it must be one of {', '.join(WITHIN)}. Type within='keep'.")
-    if literals not in LITERALS:
-        raise ParameterError(
-            f"literals is {literals!r}; it must be one of {', '.join(LITERALS)}. Type literals='bounds'."
-        )
-    if isinstance(rare, bool) or not isinstance(rare, int | float) or not 0 <= rare < 1:
-        raise ParameterError(f"rare is {rare!r}; it must be a share >= 0 and < 1. Type rare=0.01.")
-
-
-def check_neighbors(neighbors: str, donors: int, within: str, draw: str) -> None:
-    """Raise `ParameterError` if the law of neighbors is unknown, or does not fit the other options."""
-    if draw not in DRAWS:
-        raise ParameterError(f"draw is {draw!r}; it must be one of {', '.join(DRAWS)}. Type draw='marginal'.")
+def check_law(neighbors: str, valid: Callable[[Any], Any] | None) -> None:
+    """Raise `ParameterError` if the law of neighbors is unknown, or if the rule ``valid`` is not a function."""
     if neighbors not in NEIGHBORS:
         raise ParameterError(
-            f"neighbors is {neighbors!r}; it must be one of {', '.join(NEIGHBORS)}. Type neighbors='realistic'."
+            f"neighbors is {neighbors!r}; it must be 'independent' or 'realistic'. Type neighbors='realistic' for "
+            "neighbors whose new values come together from one similar row."
         )
-    is_number = isinstance(donors, int | np.integer) and not isinstance(donors, bool)
-    if not is_number or not 1 <= donors <= _MAX_DONORS:
+    if valid is not None and not callable(valid):
         raise ParameterError(
-            f"donors is {donors!r}; it must be a whole number from 1 to {_MAX_DONORS}. Type donors=10."
+            f"valid is {valid!r:.60}; it must be a function of a frame of neighbors that returns one boolean per "
+            "row. Type, say, valid=lambda rows: rows['fare'] > 0."
         )
-    if neighbors != "independent" and within == "redraw":
-        raise ParameterError(
-            f"neighbors is {neighbors!r} and within is 'redraw'; {neighbors} neighbors keep the values of "
-            "attributes that are not drawn. Leave out within, or type neighbors='independent'."
-        )
-    if neighbors == "similar" and draw == "marginal":
-        raise ParameterError(
-            "neighbors is 'similar' and draw is 'marginal'; the values of similar rows decide which literals are "
-            "flipped, so that draw has no effect. Leave out draw, or type neighbors='realistic'."
-        )
-
-
-class Drawing(NamedTuple):
-    """Where the values of attributes that change come from: see `Table` for the options that these are.
-
-    ``donors`` is None if values are independent.
-    """
-
-    draw: str = "breaking"
-    n_donors: int = 10
-    donors: DonorIndex | None = None
-    validity: Validity | None = None
-
-
-def settings_of_law(literals: str, neighbors: str, donors: int, draw: str, valid: ValidRule | None) -> list[Any]:
-    """Return what the fingerprint says about these options: nothing about those of the first release."""
-    name = rule_name(valid)
-    return [
-        *([] if literals == "intervals" else [literals]),
-        *([] if neighbors == "independent" else [neighbors, int(donors)]),
-        *([] if draw == "breaking" else [draw]),
-        *([] if name is None else [f"valid: {name}"]),
-    ]
 
 
 def checked_columns(given: Iterable[str] | None, names: Sequence[str], option: str) -> list[str]:
@@ -138,19 +82,31 @@ def checked_groups(
     return checked
 
 
-def columns_of_attributes(
-    names: Sequence[str], groups: Mapping[str, Sequence[str]], fixed: Sequence[str]
-) -> dict[str, list[int]]:
-    """Return the positions of the columns of every attribute that may change."""
-    grouped = {name: group for group, members in groups.items() for name in members}
-    members: dict[str, list[int]] = {}
-    for j, name in enumerate(names):
-        if name not in fixed:
-            members.setdefault(grouped.get(name, name), []).append(j)
-    return members
+def checked_cuts(
+    cuts: Mapping[str, Sequence[Any]] | None, schema: Schema, fixed: Sequence[str], categorical: Iterable[str]
+) -> dict[str, np.ndarray]:
+    """Return the sorted cut points by column; only numbers and dates about which facts are stated have cuts."""
+    if not isinstance(cuts, Mapping | None):
+        raise ParameterError(f"cuts is {cuts!r}; it must be a mapping. Type cuts={{'age': [30, 40, 50]}}.")
+    cuts = cuts or {}
+    names = checked_columns(cuts, schema.names, "cuts")
+    kinds = {name: column.kind for name, column in zip(schema.names, schema.columns, strict=True)}
+    uncut = [name for name in names if kinds[name] not in (NUMBER, DATE) or name in categorical]
+    if uncut:
+        raise ParameterError(
+            f"cuts has {listed(uncut)}, read as categories; only numbers and dates are cut. Remove the columns "
+            "from cuts."
+        )
+    points = {name: _cut_points(cuts[name], schema.columns[schema.names.index(name)], name) for name in names}
+    both = [name for name in names if name in fixed]
+    if both:
+        raise ParameterError(
+            f"cuts has {listed(both)}, also listed in fixed. Remove the columns from cuts or from fixed."
+        )
+    return points
 
 
-def cut_points(cuts: Sequence[Any], column: Column, name: str) -> np.ndarray:
+def _cut_points(cuts: Sequence[Any], column: Column, name: str) -> np.ndarray:
     """Return cut points as numbers; dates count microseconds."""
     wanted = "dates, like ['2018-03-04']" if column.kind == DATE else "finite numbers, like [30, 40]"
     try:
@@ -160,7 +116,7 @@ def cut_points(cuts: Sequence[Any], column: Column, name: str) -> np.ndarray:
         raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted} ({error}).") from None
     if not len(points) or not np.isfinite(points).all():
         raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted}.")
-    return points
+    return np.unique(points)
 
 
 def _microseconds(cut: Any) -> float:
@@ -171,7 +127,30 @@ def _microseconds(cut: Any) -> float:
     return float(parsed[0].astype("M8[us]").astype(np.int64))
 
 
-def level_text_from_key(key: Any, kind: str) -> str:
+def checked_labels(
+    categorical: Mapping[str, Mapping[Any, str]] | Iterable[str], schema: Schema
+) -> dict[str, dict[str, str]]:
+    """Return, per column to read as categories, the names to display for the texts of its levels."""
+    labels = {}
+    for name in checked_columns(categorical, schema.names, "categorical"):
+        position = schema.names.index(name)
+        column, column_type = schema.columns[position], schema.types[position]
+        if column.kind == DATE:
+            raise ParameterError(
+                f"categorical includes {name!r}, which holds dates; it may name only columns of numbers or "
+                f"categories. Remove {name!r} from categorical."
+            )
+        given = categorical[name] if isinstance(categorical, Mapping) else {}
+        if not isinstance(given, Mapping):
+            raise ParameterError(
+                f"categorical[{name!r}] is {given!r}; it must be a mapping. Type, say, {{0: 'female', 1: 'male'}}."
+            )
+        labels[name] = {_level_text(key, column.kind): str(text) for key, text in given.items()}
+        _check_names(name, labels[name], column, column_type.categories or ())
+    return labels
+
+
+def _level_text(key: Any, kind: str) -> str:
     """Return the text of the level that a key of ``categorical`` names; 1, 1.0 and "1" name the same level."""
     own = kind_of(key)
     if own not in (NUMBER, BOOLEAN, CATEGORY):
@@ -181,7 +160,7 @@ def level_text_from_key(key: Any, kind: str) -> str:
     return level_of(key, own if CATEGORY in (own, kind) else kind)
 
 
-def check_level_names(name: str, labels: Mapping[str, str], column: Column, categories: Iterable[str]) -> None:
+def _check_names(name: str, labels: Mapping[str, str], column: Column, categories: Iterable[str]) -> None:
     """Raise `ParameterError` if two levels would share a text, or if none of the labels belongs to a level.
 
     Some labels may belong to levels that occur only in later rows.
@@ -204,38 +183,3 @@ def check_level_names(name: str, labels: Mapping[str, str], column: Column, cate
         raise ParameterError(
             f"categorical[{name!r}] calls two levels {twice[0]!r}; every level must have a name of its own."
         )
-
-
-def checked_cuts(cuts: Mapping[str, Sequence[Any]], schema: Schema, fixed: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return the cut points by column; a column with cuts may not be fixed, because it then has no literals."""
-    names = checked_columns(cuts, schema.names, "cuts")
-    points = {name: cut_points(cuts[name], schema.columns[schema.names.index(name)], name) for name in names}
-    both = [name for name in names if name in fixed]
-    if both:
-        raise ParameterError(
-            f"cuts has {listed(both)}, also listed in fixed. Remove the columns from cuts or from fixed."
-        )
-    return points
-
-
-def checked_labels(
-    categorical: Mapping[str, Mapping[Any, str]] | Iterable[str], schema: Schema
-) -> dict[str, dict[str, str]]:
-    """Return, per column to read as categories, the names to display for the texts of its levels."""
-    labels = {}
-    for name in checked_columns(categorical, schema.names, "categorical"):
-        position = schema.names.index(name)
-        column, column_type = schema.columns[position], schema.types[position]
-        if column.kind == DATE:
-            raise ParameterError(
-                f"categorical includes {name!r}, which holds dates; it may name only columns of numbers or "
-                f"categories. Remove {name!r} from categorical."
-            )
-        given = categorical[name] if isinstance(categorical, Mapping) else {}
-        if not isinstance(given, Mapping):
-            raise ParameterError(
-                f"categorical[{name!r}] is {given!r}; it must be a mapping. Type, say, {{0: 'female', 1: 'male'}}."
-            )
-        labels[name] = {level_text_from_key(key, column.kind): str(text) for key, text in given.items()}
-        check_level_names(name, labels[name], column, column_type.categories or ())
-    return labels

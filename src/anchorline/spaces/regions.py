@@ -1,42 +1,59 @@
-"""Arrays cut into regions, such as images and signals: a flip replaces the values of a region by hidden ones."""
+"""Arrays cut into regions, such as images and signals: a neighbor has hidden values in some of its regions."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from anchorline.errors import InstanceError
-from anchorline.spaces.base import Literal
+from anchorline.facts import Fact
+from anchorline.spaces.two_valued import TwoValued
 
-MAX_REGIONS = 4000  # the statistics of more literals take gigabytes
+MAX_REGIONS = 4000  # an explanation of more says little, and takes gigabytes
 _CALL_BYTES = 2**26  # of the inputs of one model call
-_CALL_ROWS = 4096
 
 
-@dataclass(frozen=True, eq=False)
-class RegionsNeighborhood:
+class RegionsNeighborhood(TwoValued):
     """An array, and the arrays in which the hidden values replace some of its regions.
 
     ``values`` and ``hidden`` have the same shape and type. ``labels`` are the numbers of the regions, from 0 on,
-    and have the leading axes of ``values``. With ``flat``, the model receives every array as one row.
+    and have the leading axes of ``values``. ``shown`` is what a reader sees of each region. With ``flat``, the
+    model receives every array as one row.
     """
 
-    values: np.ndarray
-    hidden: np.ndarray
-    labels: np.ndarray
-    literals: tuple[Literal, ...]
-    key: bytes
-    instance: list[Any]
-    flat: bool = False
-    deterministic = True
-
-    def __post_init__(self) -> None:
-        if len(self.literals) > MAX_REGIONS:
+    def __init__(
+        self,
+        values: np.ndarray,
+        hidden: np.ndarray,
+        labels: np.ndarray,
+        names: Sequence[str],
+        shown: Sequence[str],
+        key: bytes,
+        record: list[Any],
+        flat: bool = False,
+    ) -> None:
+        if len(names) > MAX_REGIONS:
             raise InstanceError(
-                f"There are {len(self.literals):,} regions; at most {MAX_REGIONS:,} can be explained together. "
+                f"There are {len(names):,} regions; at most {MAX_REGIONS:,} can be explained together. "
                 "Use fewer and larger segments."
             )
+        self.values, self.hidden, self.labels, self.names = values, hidden, labels, tuple(names)
+        self._shown, self._key, self._record, self._flat = tuple(shown), key, record, flat
+
+    def fact(self, candidate: int) -> Fact:
+        """Return that a region is visible."""
+        return Fact(self.names[candidate], self.names[candidate], "present", value=self._shown[candidate])
+
+    @property
+    def key(self) -> bytes:
+        """The digest of the array and of its regions."""
+        return self._key
+
+    @property
+    def instance(self) -> list[Any]:
+        """What is recorded of the array."""
+        return list(self._record)
 
     @property
     def original(self) -> np.ndarray:
@@ -46,10 +63,15 @@ class RegionsNeighborhood:
     @property
     def rows_per_call(self) -> int:
         """Number of arrays in one model call, so that they need at most 64 MiB, or one array."""
-        return max(1, min(_CALL_ROWS, _CALL_BYTES // max(1, self.values.nbytes)))
+        return max(1, min(super().rows_per_call, _CALL_BYTES // max(1, self.values.nbytes)))
 
-    def realize(self, flips: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
+    def realize_flips(self, flips: np.ndarray) -> np.ndarray:
         """Return the arrays in which the flipped regions are hidden, one per row of ``flips``."""
+        if self._hides_nothing and flips.any():
+            raise InstanceError(
+                "Every region looks the same when it is hidden, so that all altered copies would be equal. Hide "
+                "regions in another way, such as hidden=0, or use fewer and larger segments."
+            )
         labels, lengths = self._runs
         arrays = np.empty((len(flips), *self.values.shape), dtype=self.values.dtype)
         arrays[:] = self.values
@@ -59,13 +81,17 @@ class RegionsNeighborhood:
         return self._shaped(arrays)
 
     @cached_property
+    def _hides_nothing(self) -> bool:
+        return np.array_equal(self.values, self.hidden)
+
+    @cached_property
     def _runs(self) -> tuple[np.ndarray, np.ndarray]:
         """The labels of runs of values with the same label, and the lengths of the runs."""
         labels, lengths = runs_of(self.labels)
         return labels, lengths * (self.values.size // self.labels.size)
 
     def _shaped(self, arrays: np.ndarray) -> np.ndarray:
-        return arrays.reshape(len(arrays), -1) if self.flat else arrays
+        return arrays.reshape(len(arrays), -1) if self._flat else arrays
 
 
 def runs_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Signals, such as time series: a literal states that a stretch is visible, and a flip hides it."""
+"""Signals, such as time series: a fact states that a stretch is visible, and a neighbor may hide it."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import InstanceError, ParameterError
-from anchorline.spaces.base import Literal
+from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
+from anchorline.spaces.base import Space
 from anchorline.spaces.regions import RegionsNeighborhood, as_type, numeric_array, region_means
 
 _NEEDED = "it must be numbers of shape (time,) or (time, channels). Type np.asarray(series)."
 
 
-class Signal:
-    """Signals; a literal states that a stretch of time is visible, and a flip hides it.
+class Signal(Space):
+    """Signals; the pool of a stretch of time is that it is visible and that it is hidden.
 
     Parameters
     ----------
@@ -28,12 +28,15 @@ class Signal:
     Examples
     --------
     >>> neighborhood = Signal(segments=2, hidden="interpolate").at([0.0, 1.0, 0.0, 4.0, 9.0, 5.0])
-    >>> [literal.text for literal in neighborhood.literals]
-    ['points 0 to 2 are visible', 'points 3 to 5 are visible']
-    >>> neighborhood.realize(np.array([[False, True]])).tolist()
+    >>> neighborhood.names
+    ('points 0 to 2', 'points 3 to 5')
+    >>> neighborhood.realize_flips(np.array([[False, True]])).tolist()
     [[0.0, 1.0, 0.0, 4.0, 4.5, 5.0]]
     """
 
+    noun, default_k = "stretches", 8
+
+    @names_similar_keywords("Signal")
     def __init__(
         self, segments: int | np.ndarray | Callable[[np.ndarray], Any] = 20, hidden: str | float = "mean"
     ) -> None:
@@ -67,14 +70,13 @@ class Signal:
             raise InstanceError(f"The signal has shape {signal.shape}; {_NEEDED}")
         labels = self._labels(signal)
         ends = [np.flatnonzero(labels == j)[[0, -1]].tolist() for j in range(int(labels.max()) + 1)]
-        literals = tuple(
-            Literal(f"points {first} to {last}", f"points {first} to {last} are visible") for first, last in ends
-        )
+        names = [f"points {first} to {last}" for first, last in ends]
         key = (
             b"signal:"
             + hashlib.sha256(signal.astype("<f8").tobytes() + repr((signal.shape, ends)).encode()).digest()
         )
-        return RegionsNeighborhood(signal, self._hidden(signal, labels), labels, literals, key, signal.tolist())
+        hidden = self._hidden(signal, labels)
+        return RegionsNeighborhood(signal, hidden, labels, names, names, key, signal.tolist())
 
     def instances(self, signals: Any) -> Sequence[Any]:
         """Return the signals of a list or of an array (n, time[, channels]), for `Explainer.explain_many`."""

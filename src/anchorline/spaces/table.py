@@ -4,39 +4,60 @@ import copy
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from anchorline.errors import InstanceError, names_similar_keywords
+from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
+from anchorline.facts import Candidates, Fact
+from anchorline.laws import Random
 from anchorline.spaces import options
-from anchorline.spaces.arrays import ArrayNatives
-from anchorline.spaces.attributes import Attribute, Offer, RandomWords, Range, Statement, changes_of
-from anchorline.spaces.base import Change, Finding, Literal, Source
-from anchorline.spaces.columns import Column, digest_columns
-from anchorline.spaces.donor_index import DonorIndex, leading_rows
-from anchorline.spaces.donors import MAX_ROWS, Donors
-from anchorline.spaces.encoding import encode_attributes, with_uniformity
+from anchorline.spaces.base import Finding, Neighborhood, Space
+from anchorline.spaces.columns import (
+    CATEGORY,
+    DATE,
+    NUMBER,
+    Column,
+    dense,
+    digest_columns,
+    listed,
+    read_table,
+)
 from anchorline.spaces.findings import check_table
-from anchorline.spaces.natives import Blocks, Cells, Natives, checked_draws, places_of
-from anchorline.spaces.rows import plain
-from anchorline.spaces.similar import SimilarRows
+from anchorline.spaces.groups import attributes_of
+from anchorline.spaces.natives import Cells, Natives
+from anchorline.spaces.order import canonical_order
+from anchorline.spaces.pools import Pool
+from anchorline.spaces.realistic import MAX_DONORS, Likeness, SimilarRows
+from anchorline.spaces.rows import Schema, plain, read_date
+from anchorline.spaces.table_rows import read_rows
 from anchorline.spaces.training import read_training_table
-from anchorline.spaces.validity import Validity
+from anchorline.spaces.values import identity_for_model, to_python
+from anchorline.spaces.views import RowViews, Views
 
-_MAX_EXAMPLES = 10_000  # training rows for which a model is queried to learn the range of its outputs
 _EXAMPLES_PER_BATCH = 4096
+_VALUES_PER_CALL = 4_000_000  # values that the model is given at once
+_ROUNDS = 50  # in which neighbors that break a user's rule are drawn again
+_LAW = "The law of neighbors no longer depends on how facts are stated."
+_GONE = {
+    "n_bins": "Numbers are cut at quantiles, heavy values and around the row. Add cuts by cuts={'age': [40]}.",
+    "within": f"{_LAW} Leave it out.",
+    "draw": f"{_LAW} Leave it out.",
+    "literals": "Bounds, intervals, categories and missing values may all be facts. Leave it out.",
+    "rare": "Every category may be a fact. Leave it out.",
+    "donors": "Realistic neighbors take values from one of the 10 most similar rows. Leave it out.",
+}
 
 
-class Table:
-    """Rows of a table; a flip takes the attribute's value from a training row that breaks the literal.
+class Table(Space):
+    """Rows of a table; a neighbor of a row takes some of its values from random rows of the table.
 
-    Every attribute has a literal that is true of the row: an interval of numbers or dates, a category, or "is
-    missing". Numbers and dates may also have bounds. Neighbors are assembled from the row's own values and values
-    of training rows, so that every neighbor has possible values, types and categories.
+    A neighbor keeps each attribute's value with probability 1 - q, and otherwise takes the value of a random row;
+    attributes are independent. An attribute is a column, or several columns whose values come from one row: those
+    of a group, and columns that say the same thing, such as numbers with equal ranks.
 
     Parameters
     ----------
@@ -45,354 +66,491 @@ class Table:
         matrix of at most 50 million cells.
     names
         Column names of an array. Without names, the columns are called x0, x1, ...
-    n_bins
-        Number of quantile bins of numbers and dates (4). A value that many rows share gets a bin of its own.
     cuts
-        Cut points per column: ``{"age": [30, 40, 50]}`` gives ``30 <= age < 40``. Write dates as ``"2018-03-04"``.
+        Cut points to add per column: ``{"age": [30, 40, 50]}``. Write dates as ``"2018-03-04"``.
     groups
-        Columns that form one attribute, such as one-hot indicators or an address. They flip together, and their
-        values are copied from one training row. ``{"place": ["latitude", "longitude"]}``, or a list of lists.
-        "auto" groups the indicators of which at most one is 1 in every row.
+        Columns that form one attribute, such as one-hot indicators or an address:
+        ``{"place": ["latitude", "longitude"]}``, or a list of lists. "auto" groups the indicators of which at most
+        one is 1 in every row.
     fixed
         Columns that never change.
-    within
-        "keep": an unflipped attribute keeps its value. "redraw": it takes the value of a training row for which
-        the literal is true, so that a statement about the whole interval is tested.
-    literals
-        What may be stated about a number or date. "bounds": its interval, ``30 <= age < 40``, or one of the bounds
-        of its interval, ``age >= 30`` and ``age < 40``, each of which only changes to one side break.
-        "intervals": only its interval. "thresholds": also all other edges as bounds.
-    neighbors
-        "independent": every flipped attribute takes its value from a training row of its own. "realistic": all
-        flipped attributes of a neighbor take their values together from one training row that is like the
-        explained row in the other attributes. "similar": the values of such a row also decide which literals are
-        flipped, so that flips are not independent; see docs/tables.md.
-    donors
-        The number of most similar training rows from which the one that donates its values is drawn (10); the
-        most similar one is drawn 10 times as often as the tenth. Not with independent neighbors.
-    draw
-        "breaking": a flipped attribute takes a value that breaks its literal. "marginal": any training value.
-    valid
-        Your own rule: a function of a frame that returns a boolean per row. Neighbors that break it are redrawn.
-    rare
-        Categories with a share of the training rows below this (0.01) share one literal.
     categorical
         Columns of numbers to read as categories. A mapping also gives the name of each value:
         ``{"sex": {0: "female", 1: "male"}}``.
+    reference
+        The rows from which values are drawn, with the columns of ``frame``; by default all its rows.
+    neighbors
+        "independent", or "realistic": all new values of a neighbor come from one row that is like the explained
+        row in the values that it keeps.
+    valid
+        Your own rule: a function of a frame that returns a boolean per row. Neighbors that break it are redrawn.
+
+    Attributes
+    ----------
+    schema : the training table, its rows in canonical order.
+    attributes : the attributes, each with its columns.
+    views : how the values of attributes are divided; ``views.sorted`` has the sorted pool columns.
+    n_pool : the number of rows from which values are drawn.
 
     Examples
     --------
     >>> table = Table(np.array([[25, 0], [38, 1], [47, 0], [52, 1], [61, 0]]), names=["age", "member"])
-    >>> [literal.text for literal in table.at({"age": 40, "member": 1}).literals]
-    ['40 <= age < 50', 'age >= 40', 'age < 50', 'member = 1']
-    >>> table.at({"age": 40, "member": 1}).literals[1].held
-    'age keeps its value 40 or takes a higher one'
+    >>> row = table.at({"age": 40, "member": 1})
+    >>> fact = row.fact(0)
+    >>> fact.attribute, fact.kind, fact.high, fact.value
+    ('age', 'below', 44, 40)
     """
 
-    @names_similar_keywords("Table")
+    schema: Schema
+
+    @names_similar_keywords("Table", _GONE)
     def __init__(
         self,
         frame: Any,
         *,
         names: Sequence[str] | None = None,
-        n_bins: int = 4,
         cuts: Mapping[str, Sequence[Any]] | None = None,
         groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | str = (),
         fixed: Iterable[str] = (),
-        within: str = "keep",
-        literals: str = "bounds",
-        neighbors: str = "independent",
-        donors: int = 10,
-        draw: str = "breaking",
-        valid: Callable[[Any], Any] | None = None,
-        rare: float = 0.01,
         categorical: Mapping[str, Mapping[Any, str]] | Iterable[str] = (),
+        reference: Any = None,
+        neighbors: str = "independent",
+        valid: Callable[[Any], Any] | None = None,
     ) -> None:
-        options.check_options(n_bins, cuts, within, literals, rare)
-        options.check_neighbors(neighbors, donors, within, draw)
-        self.schema = read_training_table(frame, names)
-        self.names, self.within, self.literals = self.schema.names, within, literals
+        options.check_law(neighbors, valid)
+        self.schema = schema = read_training_table(frame, names)
+        self.names, self.neighbors, self.valid = schema.names, neighbors, valid
         self.fixed = tuple(options.checked_columns(fixed, self.names, "fixed"))
-        self.groups = options.checked_groups(groups or {}, self.schema, self.fixed)
-        labels, edges = (
-            options.checked_labels(categorical, self.schema),
-            options.checked_cuts(cuts or {}, self.schema, self.fixed),
-        )
-        cut_lists = {name: points.tolist() for name, points in edges.items()}
-        self._settings = [int(n_bins), cut_lists, self.groups, self.fixed, within, float(rare), labels]
-        self._settings += options.settings_of_law(literals, neighbors, donors, draw, valid)
-        self.neighbors, self.valid, self.drawing = neighbors, valid, options.Drawing(draw, int(donors))
-        attributes, self._leaders = list[Attribute](), list[np.ndarray]()
-        members = options.columns_of_attributes(self.names, self.groups, self.fixed)
-        encoding = {"n_bins": int(n_bins), "cuts": edges, "rare": rare, "labels": labels}
-        is_sampled = neighbors != "independent" and self.schema.n_rows > MAX_ROWS
+        self.groups = options.checked_groups(groups or {}, schema, self.fixed)
+        labels = options.checked_labels(categorical, schema)
+        edges = options.checked_cuts(cuts, schema, self.fixed, labels)
+        place = {name: j for j, name in enumerate(self.names)}
+        self.labels = {place[name]: levels for name, levels in labels.items()}
+        self.cuts = {place[name]: points for name, points in edges.items()}
+        rule = None if valid is None else str(getattr(valid, "__name__", type(valid).__name__))
+        given = {name: points.tolist() for name, points in edges.items()}
+        self._settings = [given, self.groups, self.fixed, labels, neighbors, rule, reference is not None]
+        self._has_reference = reference is not None
+        free = [j for j, name in enumerate(self.names) if name not in self.fixed]
+        self._frame = self._pool = Pool.of(schema.natives, schema.columns, free)
+        if reference is not None:
+            self._pool = Pool.of(*_read_reference(schema, reference), free)
+        if neighbors == "realistic" and self._pool.n_rows > MAX_DONORS:  # canonical order makes them a sample
+            some = [column.taken(np.arange(MAX_DONORS)) for column in self._pool.columns]
+            self._pool = Pool.of(self._pool.natives, some, free)
+        self.n_pool = self._pool.n_rows
+        self._hold({})
 
-        def orders() -> Iterator[tuple[int, np.ndarray]]:  # all together take as much memory as the table
-            for attribute, order in encode_attributes(self.schema, members, **encoding):
-                attributes.append(attribute)
-                self._leaders += [leading_rows(attribute, order)] if is_sampled else []
-                yield from ((j, order) for j in attribute.positions)
+    def _hold(self, reasons: Mapping[str, str]) -> None:
+        columns = enumerate(self.schema.columns)
+        ordered = {j for j, column in columns if column.kind in (NUMBER, DATE) and j not in self.labels}
+        self._reasons, held = reasons, {*self.fixed, *reasons}
+        self.attributes = attributes_of(self.names, self.groups, held, self._frame.sorted, ordered)
+        changing = {name for attribute in self.attributes for name in attribute.names}
+        self.left_out = {name: why for name, why in reasons.items() if name not in changing and name in self.names}
+        types = self.schema.types
+        self.views = Views(self.attributes, self._frame, self._pool, types, self.cuts, self.labels)
+        positions = [attribute.positions for attribute in self.attributes]
+        self.members = np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
 
-        self.pool = self.schema.natives.reordered(orders())  # every column is sorted by its attribute's codes
-        self._set_attributes(attributes)
-        self.left_out: dict[str, str] = {}  # columns that are not the model's, with the reasons: see `holding`
-
-    def _set_attributes(self, attributes: Sequence[Attribute]) -> None:
-        self._attributes = with_uniformity(attributes, self.schema.columns, self.pool)
-        positions = [attribute.positions for attribute in attributes]
-        self._members = np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
-
-    @property
-    def attributes(self) -> tuple[Attribute, ...]:
-        """The subjects of the literals: every column or group that may change, with the statements about it."""
-        return self._attributes
+    def holding(self, reasons: Mapping[str, str]) -> "Table":
+        """Return the same table with columns that never change, for reasons of the model; see `Space.holding`."""
+        held = copy.copy(self)
+        for cached in ("donated", "places", "likeness", "distinct"):
+            held.__dict__.pop(cached, None)
+        held._hold({**self._reasons, **reasons})
+        return held
 
     @cached_property
     def fingerprint(self) -> str:
         """The SHA-256 of names, kinds, values and options, whatever library holds the rows, in any order."""
         digest = hashlib.sha256(json.dumps([self.names, self._settings], default=str).encode())
         digest_columns(digest, self.schema.columns)
+        if self._pool is not self._frame:
+            digest_columns(digest, self._pool.columns)
         return "table:" + digest.hexdigest()
 
-    def holding(self, reasons: Mapping[str, str]) -> "Table":
-        """Return the same table with columns held fixed for reasons of the model; groups are held as a whole."""
-        held = copy.copy(self)
-        changing = [a for a in self._attributes if any(self.names[j] not in reasons for j in a.positions)]
-        others = {*self.fixed, *(self.names[j] for a in changing for j in a.positions)}
-        held.left_out = {name: why for name, why in reasons.items() if name not in others}
-        held._set_attributes(changing)
-        held.__dict__.pop("_donor_index", None)  # of the attributes that changed before
-        return held
+    @cached_property
+    def donated(self) -> Natives:
+        """The rows that donate: row i of an attribute's columns is its donor i.
+
+        Independent values are sorted by the first view of their attribute, so that the rows for which a fact is
+        true are adjacent. Rows that donate all values together are in the order of the pool.
+        """
+        if self.neighbors == "realistic":
+            return self._pool.natives
+        firsts = [(self._pool.sorted[each.views[0]].order, each.positions) for each in self.attributes]
+        return self._pool.natives.reordered((j, order) for order, positions in firsts for j in positions)
 
     @cached_property
-    def _donor_index(self) -> DonorIndex | None:
-        """The rows that may donate values to neighbors, built at the first row."""
-        if self.neighbors == "independent":
-            return None
-        fixed, follow = [self.names.index(name) for name in self.fixed], self.neighbors == "similar"
-        return DonorIndex.build(self.schema, self._attributes, fixed, self._leaders, flips_follow=follow)
+    def places(self) -> tuple[np.ndarray | None, ...]:
+        """Per view, the place of every donor in the sorted pool column, and -1 for -1; None if it is the donor."""
+        places: list[np.ndarray | None] = []
+        for i, j in zip(self.views.attributes.tolist(), self.views.columns.tolist(), strict=True):
+            first = self.attributes[i].views[0]
+            if self.neighbors == "realistic":
+                places.append(np.append(self._pool.sorted[j].places, -1))
+            else:
+                own = self._pool.sorted[first].order
+                places.append(None if first == j else np.append(self._pool.sorted[j].places[own], -1))
+        return tuple(places)
+
+    def donors_at(self, view: int, places: np.ndarray) -> np.ndarray:
+        """Return the donors at some places of a view's sorted pool column."""
+        if self.places[view] is None:
+            return places
+        rows = np.asarray(self.views.sorted[view].order[places])
+        if self.neighbors == "realistic":
+            return rows
+        first = self.attributes[int(self.views.attributes[view])].views[0]
+        return np.asarray(self._pool.sorted[first].places[rows])
+
+    @cached_property
+    def distinct(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        """Per attribute, the number (n_pool,) of each donor's value as a model sees it, and a donor per value."""
+        each = []
+        for attribute in self.attributes:
+            donors, numbers = np.arange(self.n_pool), np.zeros(self.n_pool, dtype=np.intp)
+            for j in attribute.positions:
+                codes = _identities(self.donated.pick(j, donors))
+                numbers = np.unique(numbers * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+            each.append((numbers, np.unique(numbers, return_index=True)[1]))
+        return tuple(each)
+
+    @cached_property
+    def likeness(self) -> Likeness:
+        """How alike the rows that donate are, for realistic neighbors; columns that never change count, too."""
+        units = [attribute.positions for attribute in self.attributes]
+        fixed = [(j,) for j, name in enumerate(self.names) if name in self.fixed]
+        return Likeness(self._pool.columns, (*units, *fixed), {*self.labels})
 
     def at(self, instance: Any) -> "TableNeighborhood":
         """Return the neighborhood of a row: a dict, Series, frame of one row, list, or training row number."""
-        return self.around(*self.schema.read(instance))
+        return TableNeighborhood(self, *self.schema.read(instance))
 
-    def around(self, row: tuple[Any, ...], columns: tuple[Column, ...]) -> "TableNeighborhood":
-        """Return the neighborhood of a row that the schema has read."""
-        held = dict.fromkeys(self.fixed, "held fixed as asked") | self.left_out
-        unseen = {name: why for name, why in self.schema.unseen(columns).items() if name not in held}
-        donors, validity = self._donor_index, None if self.valid is None else Validity(self.valid)
-        training = self.pool if donors is None else self.schema.natives, self._attributes, self._members
-        how = self.within, self.literals, self.drawing._replace(donors=donors, validity=validity)
-        return TableNeighborhood(*training, self.schema.n_rows, row, columns, held, unseen, *how)
+    def rows(self, part: Any) -> "TableRows | None":
+        """Read a part of a frame (narwhals) or of a 2-D array at once; None if it has other columns."""
+        read = read_rows(self.schema, part)
+        return None if read is None else TableRows(self, *read)
 
-    def check(self, target: Any = None) -> tuple[Finding, ...]:
-        """Return what in this table would make explanations misleading; see docs/tables.md.
-
-        ``target`` holds what the model predicts, one value per row, in the order in which the rows were given.
-
-        Examples
-        --------
-        >>> table = Table(np.column_stack([np.arange(99) % 2, (np.arange(99) + 1) % 2]), names=["male", "female"])
-        >>> [(finding.code, finding.columns) for finding in table.check()]
-        [('indicators', ('male', 'female'))]
-        """
-        are_realistic = self.neighbors != "independent"
-        return check_table(self.schema, self._attributes, are_realistic=are_realistic, target=target)
+    def describe(self, neighborhood: Neighborhood) -> dict[str, Any]:
+        """Return what an explanation records about the table."""
+        own = {"neighbors": self.neighbors, "n_rows": self.schema.n_rows, "reference": self._has_reference}
+        return super().describe(neighborhood) | own
 
     def unclear(self, instance: Any) -> list[str]:
         """Return the columns whose JSON value stands for several values, such as None and NaN, or 1 and "1"."""
         return self.schema.unclear(instance)
 
-    def examples(self, n_rows: int = _MAX_EXAMPLES) -> Iterator[Any]:
-        """Yield batches of training rows as model inputs; at most 10,000 rows, whichever order they came in."""
+    def _example_rows(self, most: int) -> np.ndarray:
         n = self.schema.n_rows
-        rows = np.unique(np.linspace(0, n - 1, min(n, n_rows)).astype(np.intp))
+        return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
+
+    def examples(self, most: int = 10_000) -> Iterator[tuple[Any, int]]:
+        """Yield batches of training rows as model inputs, whichever order they came in; see `Space.examples`."""
+        rows = self._example_rows(most)
         for start in range(0, len(rows), _EXAMPLES_PER_BATCH):
-            yield self.schema.natives.rows(rows[start : start + _EXAMPLES_PER_BATCH])
+            part = rows[start : start + _EXAMPLES_PER_BATCH]
+            yield self.schema.natives.rows(part), len(part)
+
+    def examples_with(self, facts: Sequence[Fact], most: int = 10_000) -> np.ndarray:
+        """Return, for each row of `examples`, whether the facts are true of it: booleans (n,)."""
+        rows = self._example_rows(most)
+        true = np.ones(len(rows), dtype=bool)
+        for fact in facts:
+            true &= self.is_true(fact, self.schema.columns, rows)
+        return true
+
+    def is_true(self, fact: Fact, columns: Sequence[Column], rows: np.ndarray | None = None) -> np.ndarray:
+        """Return whether a fact is true of each row, (n,); ``columns`` are in the order of the table's names."""
+        if fact.column not in self.names:
+            raise ParameterError(f"A fact is about {fact.column!r}, which the table lacks: {listed(self.names)}.")
+        j = self.names.index(fact.column)
+        return _is_true(fact, columns[j] if rows is None else columns[j].taken(rows), self.labels.get(j, {}))
+
+    def check(self, target: Any = None) -> tuple[Finding, ...]:
+        """Return what in this table would make explanations misleading; see docs/tables.md.
+
+        ``target`` holds what the model predicts, one value per row, in the order in which the rows were given.
+        """
+        are_realistic = self.neighbors == "realistic"
+        return check_table(self.schema, self.attributes, are_realistic=are_realistic, target=target)
 
 
-@dataclass(frozen=True, eq=False)
-class TableNeighborhood:
-    """A row of a table, and the rows that break some of its literals.
+class TableNeighborhood(Neighborhood):
+    """A row of a table and its neighbors; ``row`` has its values in the table's types, ``columns`` as read.
 
-    ``pool`` holds every column of the ``n_training`` training rows, sorted by the codes of its attribute, or, if
-    there are donors, in the order of the table. ``members[i]`` holds the i-th column of every
-    attribute, or -1: (largest group, attributes). ``offered`` names the literals that numbers and dates offer.
+    ``unseen`` are columns in which no training row is like the row, with what is new.
     """
 
-    pool: Natives
-    attributes: tuple[Attribute, ...]
-    members: np.ndarray
-    n_training: int
-    row: tuple[Any, ...]
-    columns: tuple[Column, ...]
-    held: Mapping[str, str]
-    unseen: Mapping[str, str]
-    within: str
-    offered: str
-    drawing: options.Drawing
+    def __init__(self, table: Table, row: tuple[Any, ...], columns: tuple[Column, ...]) -> None:
+        self.table, self.row, self.columns = table, row, columns
+        self.names = tuple(attribute.name for attribute in table.attributes)
+        self.is_product = table.neighbors == "independent" and table.valid is None
 
     @property
-    def independent_values(self) -> bool:
-        """Whether the values of attributes that change are drawn independently of each other."""
-        return self.drawing.donors is None and self.drawing.validity is None
-
-    @property
-    def flips_follow(self) -> bool:
-        """Whether values decide which literals break: see `decide`."""
-        return self.drawing.donors is not None and self.drawing.donors.flips_follow
-
-    @property
-    def redrawn(self) -> float | None:
-        """The share of the neighbors so far that were drawn again, because they broke the table's rule."""
-        return None if self.drawing.validity is None else self.drawing.validity.redrawn
+    def held(self) -> dict[str, str]:
+        """Columns that never change, with the reasons."""
+        return dict.fromkeys(self.table.fixed, "held fixed as asked") | self.table.left_out
 
     @cached_property
-    def _codes(self) -> list[tuple[int, ...]]:
-        """The row's codes, one tuple per attribute."""
-        return [attribute.codes(columns) for attribute, columns in zip(self.attributes, self._parts, strict=True)]
-
-    @cached_property
-    def _parts(self) -> list[list[Column]]:
-        """The row's columns, by attribute."""
-        return [[self.columns[j] for j in attribute.positions] for attribute in self.attributes]
-
-    @cached_property
-    def _blocks(self) -> np.ndarray:
-        """Start and stop, in the pool, of the training rows that keep an attribute's literal: (2, attributes)."""
-        blocks = [a.block(codes) for a, codes in zip(self.attributes, self._codes, strict=True)]
-        return np.array(blocks, dtype=np.intp).reshape(-1, 2).T
-
-    @cached_property
-    def _breakable(self) -> np.ndarray:
-        """The attributes whose literal some training row breaks: (d,) of their numbers."""
-        start, stop = self._blocks
-        kept = np.flatnonzero(stop - start < self.n_training)
-        if not len(kept):
-            raise InstanceError(
-                "No training row differs from this row in any literal, so the row has no neighbors. Pass a "
-                "larger training table, more bins (n_bins), cuts, or fewer fixed columns."
-            )
-        return kept
-
-    @cached_property
-    def _offers(self) -> list[Offer]:
-        """The literals of every breakable attribute, and the ways in which it changes."""
-        draw, numbers = self.drawing.draw, self._breakable.tolist()
-        return [self.attributes[i].drawn(self._codes[i], self.offered, draw) for i in numbers]
-
-    @cached_property
-    def sources(self) -> tuple[Source, ...]:
-        """Where each breakable attribute takes its values from."""
-        kept = (self._blocks[:, self._breakable] * (self.within == "redraw")).tolist()
-        each = zip(self._breakable.tolist(), *kept, self._offers, strict=True)
-        return tuple(Source(i, (a, b - a), tuple(way[:2] for way in offer.ways)) for i, a, b, offer in each)
-
-    @cached_property
-    def changes(self) -> tuple[tuple[Change, ...], ...] | None:
-        """The ways in which attributes change; None if every attribute has one literal and one way."""
-        one_way = self.offered == "intervals" and self.drawing.draw == "breaking"
-        return None if one_way else changes_of(self._offers)
-
-    @cached_property
-    def fixed(self) -> dict[str, str]:
-        """The attributes that never change in this neighborhood, with the reasons."""
-        unbroken = sorted(set(range(len(self.attributes))) - {*self._breakable.tolist()})
-        return dict(self.held) | {
-            self.attributes[i].name: f"no training row breaks {self._statement(i).text!r}" for i in unbroken
-        }
-
-    @cached_property
-    def literals(self) -> tuple[Literal, ...]:
-        """The literals of every breakable attribute, in the order of the columns."""
-        keeps, literals = self.within == "keep" and self.drawing.draw == "breaking", list[Literal]()
-        empty = (self._blocks[0] == self._blocks[1]).tolist()  # no training row with the same codes
-        for i, offer in zip(self._breakable.tolist(), self._offers, strict=True):
-            own = self.attributes[i].literals(self._parts[i], self._codes[i], offer, keeps or empty[i])
-            literals += [replace(literal, held=own[0].held) for literal in own] if self.flips_follow else own
-        return tuple(literals)
-
-    def is_true_of(self, literal: int, other: "TableNeighborhood") -> bool:
-        """Return whether one of this row's literals is true of another row of the same table."""
-        i, bound = self._subjects[literal]
-        return other._texts[i] == self._texts[i] if bound is None else bound.holds(other._codes[i][0])
-
-    @cached_property
-    def _subjects(self) -> list[tuple[int, Range | None]]:
-        """Per literal, its attribute, and the codes of which it is true; None for the attribute's statement."""
-        offers = zip(self._breakable.tolist(), self._offers, strict=True)
-        return [(i, bound) for i, offer in offers for bound in (None, *offer.bounds)]
-
-    @cached_property
-    def _texts(self) -> list[str]:
-        """The statement of every attribute."""
-        return [self._statement(i).text for i in range(len(self.attributes))]
+    def unseen(self) -> dict[str, str]:
+        """The columns in which no training row is like the row, with what is new; without those that are held."""
+        unseen = self.table.schema.unseen(self.columns)
+        return {name: why for name, why in unseen.items() if name not in self.held}
 
     @cached_property
     def key(self) -> bytes:
         """The row's values, as JSON."""
         return b"table:" + json.dumps(self.instance).encode()
 
-    @property
-    def original(self) -> Any:
-        """The row as a table of one row in the training table's type; a copy, which the model may change."""
-        original, validity = self.pool.neighbors(self.row, 1, ()), self.drawing.validity
-        return original if validity is None else validity.checked_original(original)
-
-    @cached_property
-    def deterministic(self) -> bool:
-        """Whether every literal can be broken in one way only, so that all neighbors can be enumerated."""
-        attributes = [(self.attributes[i], self._codes[i]) for i in self._breakable]
-        stays = self.drawing.draw == "breaking" or all(
-            attribute.keeps_one_way(own) for attribute, own in attributes
-        )
-        one_way = all(a.breaks_one_way(own) for a, own in attributes)
-        return self.within == "keep" and stays and one_way and not self.flips_follow
-
     @cached_property
     def instance(self) -> list[Any]:
         """The row as plain values, in the order of the columns."""
         return [plain(column, native) for column, native in zip(self.columns, self.row, strict=True)]
 
-    def realize(self, flips: np.ndarray, rng: np.random.Generator | None) -> Any:
-        """Return the neighbors; an attribute that changes takes its value from a training row of that way.
-
-        ``flips`` are draws: 0 where an attribute keeps its value, and i where it changes in way i, which are flips
-        if every attribute changes in one way.
-        """
-        draws = checked_draws(flips, len(self._breakable), needs_rng=rng is None and not self.deterministic)
-        if self.drawing.validity is None:
-            return self.pool.neighbors(self.row, len(flips), self._sources.cells(draws, RandomWords(rng)))
-        return self._chosen(draws, rng)[0]
-
-    def decide(self, draws: np.ndarray, rng: np.random.Generator | None) -> tuple[Any, np.ndarray]:
-        """Return neighbors whose drawn attributes take values of a donor, and the ways (n, d) of these changes."""
-        inputs, sources = self._chosen(checked_draws(draws, len(self._breakable), needs_rng=rng is None), rng)
-        assert isinstance(self._sources, SimilarRows)  # if `flips_follow`
-        return inputs, self._sources.ways(sources).T
-
-    def _chosen(self, draws: np.ndarray, rng: np.random.Generator | None) -> tuple[Any, np.ndarray]:
-        """Return neighbors with these draws (d, n), and the rows from which their values come."""
-        validity, names = self.drawing.validity or Validity(None), [a.name for a in self.attributes]
-        changing = [names[i] for i in self._breakable.tolist()]
-        return validity.drawn(draws, RandomWords(rng), self._sources.choose, self._neighbors, changing)
-
-    def _neighbors(self, sources: np.ndarray) -> Any:
-        """Return the neighbors whose values come from these rows of the pool, (attributes, n)."""
-        return self.pool.neighbors(self.row, sources.shape[1], Cells.from_sources(self._sources.columns, sources))
+    @property
+    def original(self) -> Any:
+        """The row as a table of one row in the training table's type; a copy, which the model may change."""
+        return self.table.schema.natives.neighbors(self.row, 1, ())
 
     @cached_property
-    def _sources(self) -> Blocks | Donors | SimilarRows:
-        """Where the values of the breakable attributes come from."""
-        members, breakable = self.members[:, self._breakable], self._breakable
-        if self.drawing.donors is not None:
-            ways = [offer.ways for offer in self._offers]
-            return self.drawing.donors.at(self.columns, breakable, ways, members, self.drawing.n_donors)
-        keeping = self._blocks[:, breakable]
-        if self.within == "keep":
-            keeping = np.zeros_like(keeping)
-        flat = isinstance(self.pool, ArrayNatives)
-        return Blocks(members, places_of(self._offers), keeping, self.n_training, flat)
+    def views(self) -> RowViews:
+        """How values are divided around the row; ``views.edges`` are the cut points of each view."""
+        return self.table.views.at(self.columns)
 
-    def _statement(self, i: int) -> Statement:
-        return self.attributes[i].statement(self._parts[i], self._codes[i])
+    @property
+    def candidates(self) -> Candidates:
+        """The facts that may be stated about the row."""
+        return self.views.candidates
+
+    def fact(self, candidate: int) -> Fact:
+        """Return a candidate as a statement."""
+        return self.views.fact(candidate)
+
+    def draw(self, n: int, random: Random, replace_probability: float, facts: Sequence[int] = ()) -> np.ndarray:
+        """Return the donors (attributes, n) of n neighbors; see `Neighborhood.draw`."""
+        if self.table.valid is None:
+            return self._draw(n, random, replace_probability, facts)
+        if not self.is_valid(self.original, 1)[0]:
+            raise InstanceError(
+                "The row breaks the rule `valid`, so that its neighbors would have nothing to do with it. Correct "
+                "the row or the rule."
+            )
+        kept: list[np.ndarray] = []
+        n_kept = n_drawn = 0
+        for _ in range(_ROUNDS):
+            donors = self._draw(n, random, replace_probability, facts)
+            step = self.rows_per_call
+            parts = [donors[:, first : first + step] for first in range(0, n, step)]
+            valid = [part[:, self.is_valid(self.realize(part), part.shape[1])] for part in parts]
+            kept += valid
+            n_kept, n_drawn = n_kept + sum(part.shape[1] for part in valid), n_drawn + n
+            if n_kept >= n:
+                return np.concatenate(kept, axis=1)[:, :n]
+        raise ParameterError(
+            f"Only {n_kept} of {n_drawn} neighbors keep the rule `valid`. If some columns are valid only "
+            "together, group them, e.g. groups=[['class', 'fare']], or type neighbors='realistic'."
+        )
+
+    def is_valid(self, inputs: Any, n: int) -> np.ndarray:
+        """Return for which rows the user's rule holds, (n,); the rule receives a copy, which it may change."""
+        if self.table.valid is None:
+            return np.ones(n, dtype=bool)
+        answers = np.asarray(self.table.valid(inputs))
+        if answers.shape != (n,) or answers.dtype != bool:
+            raise ParameterError(
+                f"valid returned {answers.dtype} of shape {answers.shape} for {n} rows; it must return one "
+                "boolean per row. Type, say, valid=lambda rows: rows['fare'] > 0."
+            )
+        return answers
+
+    def _draw(self, n: int, random: Random, replace_probability: float, facts: Sequence[int]) -> np.ndarray:
+        """Return donors without regard to a user's rule; one uniform number says whether and which."""
+        uniforms, n_pool = random.uniforms(len(self.names), n), self.table.n_pool
+        if self.table.neighbors == "realistic":
+            return self._similar(uniforms < replace_probability, random.uniforms(n), facts)
+        donors = (uniforms * (n_pool / replace_probability)).astype(np.intp)
+        donors[donors >= n_pool] = -1
+        for fact in facts:
+            view = int(self.candidates.views[fact])
+            start, stop = self.views.span(fact)
+            own = int(self.table.views.attributes[view])
+            places = start + (uniforms[own] * (stop - start)).astype(np.intp)
+            donors[own] = self.table.donors_at(view, places) if stop > start else -1
+        return donors
+
+    def _similar(self, replaced: np.ndarray, uniforms: np.ndarray, facts: Sequence[int]) -> np.ndarray:
+        """Return donors of which every neighbor has one, for which the facts are true."""
+        allowed = np.ones(self.table.n_pool, dtype=bool)
+        for fact in facts:
+            view, (start, stop) = int(self.candidates.views[fact]), self.views.span(fact)
+            true = np.zeros(self.table.n_pool, dtype=bool)
+            true[self.table.donors_at(view, np.arange(start, stop))] = True
+            allowed &= true
+        stated = self.candidates.groups[list(facts)] if len(facts) else np.zeros(0, dtype=np.intp)
+        replaced[stated] = allowed.any()  # without such a row, they keep their values
+        rows = self._similar_rows(np.flatnonzero(allowed) if allowed.any() else np.arange(len(allowed)))
+        return np.where(replaced, rows.choose(replaced, uniforms), -1)
+
+    def _similar_rows(self, allowed: np.ndarray) -> SimilarRows:
+        return SimilarRows.among(self._costs, allowed, len(self.names))
+
+    @cached_property
+    def _costs(self) -> np.ndarray:
+        """How unlike the row the donors are, per attribute and fixed column."""
+        return self.table.likeness.costs(self.columns)
+
+    def realize(self, donors: np.ndarray) -> Any:
+        """Return the neighbors with these donors (attributes, n) as a table of n rows."""
+        drawn = Cells.from_sources(self.table.members, donors) if len(donors) else ()
+        return self.table.donated.neighbors(self.row, donors.shape[1], drawn)
+
+    def cells(self, donors: np.ndarray, views: Sequence[int] | None = None) -> np.ndarray:
+        """Return the cell (views, n) of every neighbor in some views of `candidates`, or in all."""
+        attributes, places = self.table.views.attributes, self.table.places
+        chosen = range(len(places)) if views is None else views
+        cells = np.empty((len(chosen), donors.shape[1]), dtype=np.intp)
+        for row, view in zip(cells, chosen, strict=True):
+            own, place = donors[attributes[view]], places[view]
+            row[:] = self.views.cells(view, own if place is None else place[own])
+        return cells
+
+    def listed(
+        self, replace_probability: float, most: int, facts: Sequence[int] = ()
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return all neighbors and their probabilities if there are few; see `Neighborhood.listed`."""
+        if not self.is_product:
+            return None
+        least = np.ones(len(self.names), dtype=np.intp)  # values that each attribute has at least
+        np.maximum.at(least, self.table.views.attributes, [len(own.values) for own in self.table.views.sorted])
+        if math.prod(least.tolist()) > most:
+            return None
+        stated = {int(self.candidates.groups[fact]): fact for fact in facts}
+        each = [self._values(i, replace_probability, stated.get(i)) for i in range(len(least))]
+        n = math.prod(len(donors) for donors, _ in each)
+        if n > most:
+            return None
+        numbers = np.unravel_index(np.arange(n), [len(donors) for donors, _ in each]) if each else ()
+        pairs = list(zip(each, numbers, strict=True))
+        donors = np.array([donors[at] for (donors, _), at in pairs], dtype=np.intp).reshape(len(each), n)
+        weights = np.ones(n)
+        for (_, chances), at in pairs:
+            weights *= chances[at]
+        return donors, weights
+
+    def _values(self, i: int, replace_probability: float, fact: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct values of an attribute, each by one donor or -1, and their probabilities."""
+        numbers, firsts = self.table.distinct[i]
+        counts, keeps = np.bincount(numbers, minlength=len(firsts)) / len(numbers), 1 - replace_probability
+        if fact is not None:
+            start, stop = self.views.span(fact)
+            if stop == start:
+                return np.array([-1]), np.ones(1)
+            true = self.table.donors_at(int(self.candidates.views[fact]), np.arange(start, stop))
+            counts, keeps = np.bincount(numbers[true], minlength=len(firsts)) / len(true), 0.0
+        own = self._own_value(i, firsts)
+        chances = counts * (1 - keeps)
+        if own is None:
+            firsts, chances = np.append(firsts, -1), np.append(chances, keeps)
+        else:
+            firsts = firsts.copy()
+            firsts[own] = -1
+            chances[own] += keeps
+        kept = chances > 0
+        return firsts[kept], chances[kept]
+
+    def _own_value(self, i: int, firsts: np.ndarray) -> int | None:
+        """Return which of the distinct values of an attribute the model cannot tell from the row's own."""
+        same = np.ones(len(firsts), dtype=bool)
+        for j in self.table.attributes[i].positions:
+            own = identity_for_model(to_python(self.row[j][0]))
+            values = self.table.donated.pick(j, firsts)
+            same &= np.array([identity_for_model(to_python(value)) == own for value in values], dtype=bool)
+        return int(np.flatnonzero(same)[0]) if same.any() else None
+
+    @property
+    def rows_per_call(self) -> int:
+        """The most neighbors that the model is given at once, to bound memory."""
+        return min(4096, max(64, _VALUES_PER_CALL // len(self.table.names)))
+
+
+class TableRows:
+    """Rows of a table in its own types (``natives``), and as they were read (``columns``)."""
+
+    def __init__(self, table: Table, natives: Natives, columns: tuple[Column, ...]) -> None:
+        self.table, self.natives, self.columns = table, natives, columns
+
+    def __len__(self) -> int:
+        return len(self.columns[0].values)
+
+    @property
+    def inputs(self) -> Any:
+        """All rows as model inputs; a copy, which the model may change."""
+        return self.natives.rows(np.arange(len(self)))
+
+    def at(self, i: int) -> TableNeighborhood:
+        """Return the neighborhood of row i."""
+        columns = [Column(own.kind, own.values[i : i + 1], own.missing[i : i + 1]) for own in self.columns]
+        return TableNeighborhood(self.table, self.natives.row(i), tuple(columns))
+
+
+def _read_reference(schema: Schema, reference: Any) -> tuple[Natives, tuple[Column, ...]]:
+    """Read the rows from which values are drawn in the types of the table, in canonical order."""
+    part, _ = read_table(dense(reference, ParameterError), ParameterError)
+    if 0 in part.shape:
+        raise ParameterError(
+            f"reference has shape {part.shape}; it must have at least one row. Leave it out to draw "
+            "values from the whole table."
+        )
+    try:
+        read = read_rows(schema, part)
+    except InstanceError as error:
+        raise ParameterError(f"reference does not fit the table. {error}") from error
+    if read is None:
+        raise ParameterError(
+            f"reference must have the columns of the table: {listed(schema.names)}. Type, say, "
+            "reference=frame[frame['approved']]."
+        )
+    natives, columns = read
+    order = canonical_order(columns, natives, schema.types)
+    natives = natives.reordered((j, order) for j in range(len(columns)))
+    return natives, tuple(column.taken(order) for column in columns)
+
+
+def _identities(native: Any) -> np.ndarray:
+    """Return a number (n,) per value of a native column that differs for values that a model may distinguish."""
+    if isinstance(native, np.ndarray) and not native.dtype.hasobject:
+        values = np.ascontiguousarray(native).view(f"V{native.dtype.itemsize}")
+        return np.unique(values, return_inverse=True)[1]
+    numbers: dict[tuple[type, str], int] = {}
+    identities = map(identity_for_model, map(to_python, native))
+    return np.array([numbers.setdefault(each, len(numbers)) for each in identities], dtype=np.intp)
+
+
+def _is_true(fact: Fact, column: Column, labels: Mapping[str, str]) -> np.ndarray:
+    """Return of which rows of a column a fact is true, (n,), from what the fact says alone."""
+    if fact.kind == "missing":
+        return column.missing.copy()
+    values, present = column.values, ~column.missing
+    if fact.kind == "equals":
+        value = next((level for level, label in labels.items() if label == fact.value), fact.value)
+        if column.kind == CATEGORY:
+            return np.asarray((values == str(value)) & present)
+        return np.asarray((values == _number(value, column.kind)) & present)
+    true = present.copy()
+    if fact.low is not None:
+        true &= values >= _number(fact.low, column.kind)
+    if fact.high is not None:
+        true &= values < _number(fact.high, column.kind)
+    return true
+
+
+def _number(value: Any, kind: str) -> float:
+    """Return a number, boolean or date of a fact as a float."""
+    if kind == DATE:
+        parsed = read_date(value)
+        if parsed is None:
+            raise ParameterError(f"{value!r} is not a date. Type, say, '2018-03-04'.")
+        return float(parsed[0].astype("M8[us]").astype(np.int64))
+    return float({"True": True, "False": False}.get(value, value))  # texts of the levels of booleans

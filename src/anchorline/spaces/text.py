@@ -1,29 +1,31 @@
-"""Texts: a literal states that a word is there, and a flip takes the word out."""
+"""Texts: a fact states that a word is there, and a neighbor may lack it."""
 
 import copy
 import hashlib
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
 
-from anchorline.errors import InstanceError, ParameterError
-from anchorline.spaces.base import Literal
+from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
+from anchorline.facts import Fact
+from anchorline.spaces.base import Space
+from anchorline.spaces.two_valued import TwoValued
 from anchorline.spaces.units import Cut, Span, cut, is_symbol
 
-MAX_LITERALS = 4000  # the statistics of more literals take gigabytes
+MAX_UNITS = 4000  # an explanation of more says little, and takes gigabytes
 _CALL_CHARACTERS = 2**25  # of one model call
-_CALL_ROWS = 4096
 _LONGEST_QUOTE = 40  # characters of a unit in a statement
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+_REPEATED = " and its repeats"
 
 
-class Text:
-    """Texts; a literal states that a word is there, and a flip takes it out, wherever it occurs.
+class Text(Space):
+    """Texts; the pool of a word is that it is there and that it is absent, wherever it occurs.
 
     Parameters
     ----------
@@ -34,20 +36,22 @@ class Text:
         What takes the place of a unit: nothing ("delete"), a mask such as "[MASK]", or a function of the unit that
         returns its replacement.
     occurrences
-        "all" takes out a word wherever it occurs; "each" makes every occurrence a fact of its own.
+        "all" takes out a word wherever it occurs; "each" makes every occurrence an attribute of its own.
 
     Examples
     --------
-    >>> space = Text()
-    >>> neighborhood = space.at("Great food, great view!")
-    >>> [literal.text for literal in neighborhood.literals]
-    ['"Great" is there', '"food" is there', '"great" is there', '"view" is there']
-    >>> neighborhood.realize(np.array([[False, True, False, True]]))
+    >>> there = Text().at("Great food, great view!")
+    >>> there.names
+    ('Great', 'food', 'great', 'view')
+    >>> there.realize_flips(np.array([[False, True, False, True]]))
     ['Great , great !']
-    >>> Text(removed="[MASK]", occurrences="each").at("to be or not to be").literals[4].text
-    'word 5 ("to") is there'
+    >>> Text(removed="[MASK]", occurrences="each").at("to be or not to be").names[4]
+    'word 5'
     """
 
+    default_k = 8
+
+    @names_similar_keywords("Text")
     def __init__(
         self,
         unit: str | Cut = "word",
@@ -65,35 +69,32 @@ class Text:
                 "its replacement. Type removed='[MASK]'."
             )
         if occurrences not in ("all", "each"):
-            raise ParameterError(f"occurrences is {occurrences!r}, but it must be 'all' or 'each'.")
+            raise ParameterError(
+                f"occurrences is {occurrences!r}, but it must be 'all' or 'each'. Type occurrences='all'."
+            )
         self.unit, self.removed, self.occurrences = unit, removed, occurrences
+        self.singular = unit if isinstance(unit, str) else "unit"
+        self.noun = f"{self.singular}s"
         self._inside: tuple[str, tuple[Span, ...]] | None = None
 
     def within(self, explanation: Any) -> "Text":
-        """Return this space restricted to the units that an explanation of the same text names as its terms.
+        """Return this space restricted to the units that the facts of an explanation of the same text are about.
 
         So a long text is explained in two steps: first its sentences, then the words of those that matter.
-
-        Examples
-        --------
-        >>> import anchorline as al
-        >>> text = "We came late. The food was great. It rained."
-        >>> score = lambda texts: [0.5 * ("great" in text) for text in texts]
-        >>> first = al.Explainer(score, Text(unit="sentence")).explain(text, k=2)
-        >>> [literal.name for literal in Text().within(first).at(text).literals]
-        ['The', 'food', 'was', 'great']
         """
-        pieces = list(explanation.instance)
-        if not str(explanation.parameters.get("space", "")).startswith("text:") or len(pieces) % 2 == 0:
+        if not str(explanation.space.get("fingerprint", "")).startswith("text:"):
             raise ParameterError(
                 "The explanation is not one of a text. Type "
                 "`al.Text().within(al.Explainer(model, al.Text(unit='sentence')).explain(text))`."
             )
-        literals, support = literals_of(pieces, explanation.literals), {*explanation.support.tolist()}
-        starts = np.cumsum([0, *map(len, pieces)])
-        spans = [(int(starts[2 * i + 1]), int(starts[2 * i + 2])) for i, j in enumerate(literals) if j in support]
+        pieces = list(explanation.instance)
+        chosen = sorted({place for fact in explanation.facts for place in places_of(pieces, fact)})
+        starts = np.cumsum([0, *map(len, pieces)]).tolist()
         restricted = copy.copy(self)
-        restricted._inside = _digest("".join(pieces)), tuple(spans)
+        restricted._inside = (
+            _digest("".join(pieces)),
+            tuple((starts[2 * i + 1], starts[2 * i + 2]) for i in chosen),
+        )
         return restricted
 
     @property
@@ -118,7 +119,7 @@ class Text:
                 "explainer.explain(texts[0]), or explainer.explain_many(texts). If the list is from a recorded "
                 "explanation, this space cuts its text in another way; pass the same unit as its maker."
             )
-        return TextNeighborhood(tuple(pieces), self)
+        return TextNeighborhood(pieces, self)
 
     def instances(self, texts: Any) -> Sequence[Any]:
         """Return the texts of a list, an array or a column of a frame, for `Explainer.explain_many`."""
@@ -156,83 +157,80 @@ class Text:
                 for first, last in cut(text[start:stop], self.unit)
             ]
         if not spans:
-            noun = "words" if self.unit == "word" else "units"
             raise InstanceError(
-                f"The text is {text!r:.60}, which has no {noun}; it must have at least one. Pass another text, or "
-                "a function that cuts it: al.Text(unit=list) makes every character a unit."
+                f"The text is {text!r:.60}, which has no {self.noun}; it must have at least one. Pass another "
+                "text, or a function that cuts it: al.Text(unit=list) makes every character a unit."
             )
         return spans
 
 
-def literals_of(pieces: Sequence[str], literals: Sequence[Literal]) -> list[int]:
-    """Return the number of the literal that each unit belongs to; units are the pieces at odd places.
-
-    Either all occurrences of a unit belong to one literal, or each is a literal of its own, which is named by its
-    number. Further literals, such as pairs, may follow.
+def places_of(pieces: Sequence[str], fact: Fact) -> list[int]:
+    """Return which units of a recorded text a fact is about, from 0; units are the pieces at odd places.
 
     Examples
     --------
-    >>> text = "to be or not to be"
     >>> for space in (Text(), Text(occurrences="each")):
-    ...     print(literals_of(space.at(text).pieces, space.at(text).literals))
-    [0, 1, 2, 3, 0, 1]
-    [0, 1, 2, 3, 4, 5]
+    ...     there = space.at("to be or not to be")
+    ...     print(places_of(there.instance, there.fact(1)))
+    [1, 5]
+    [1]
     """
-    n_units = len(pieces) // 2
-    is_each = len(literals) >= n_units and literals[n_units - 1].name.endswith(f" {n_units}")
-    return list(range(n_units)) if is_each else _grouped(pieces)
-
-
-def _grouped(pieces: Sequence[str]) -> list[int]:
-    """Return the numbers of the different units; units that Unicode only writes differently are the same."""
     units = pieces[1::2]
-    numbers: dict[str, int] = {}
-    return [numbers.setdefault(unicodedata.normalize("NFC", unit), len(numbers)) for unit in units]
+    numbered = re.fullmatch(r"(?:word|sentence|unit) (\d+)", fact.attribute.removesuffix(_REPEATED))
+    first = int(numbered[1]) - 1 if numbered else None
+    if first is not None and not fact.attribute.endswith(_REPEATED):
+        return [first]
+    same = _normal(fact.attribute if first is None else units[first])
+    return [place for place, unit in enumerate(units) if _normal(unit) == same]
 
 
-@dataclass(frozen=True, eq=False)
-class TextNeighborhood:
+class TextNeighborhood(TwoValued):
     """A text, and the texts that remain when some of its units are taken out.
 
     ``pieces`` are the units at odd places, and what is between them at even places.
     """
 
-    pieces: tuple[str, ...]
-    space: Text
-    deterministic = True
-
-    def __post_init__(self) -> None:
-        n = len(self.literals)
-        if n > MAX_LITERALS:
-            noun = self.space.unit if isinstance(self.space.unit, str) else "unit"
+    def __init__(self, pieces: Sequence[str], space: Text) -> None:
+        self.pieces, self._space = tuple(pieces), space
+        self._attributes, first = self._numbered()
+        if len(first) > MAX_UNITS:
             raise InstanceError(
-                f"The text has {n:,} {noun}s; at most {MAX_LITERALS:,} can be explained together. Explain larger "
-                "units first, and then the words of those that matter: "
+                f"The text has {len(first):,} {space.noun}; at most {MAX_UNITS:,} can be explained together. "
+                "Explain larger units first, and then the words of those that matter: "
                 "`al.Text().within(al.Explainer(model, al.Text(unit='sentence')).explain(text))`."
             )
+        counts = np.bincount(self._attributes)
+        self._quotes = [_shortened(self.pieces[2 * place + 1]) for place in first]
+        self.names = tuple(
+            self._name(place, quote, int(count))
+            for place, quote, count in zip(first, self._quotes, counts, strict=True)
+        )
 
-    @cached_property
-    def _literal_of_unit(self) -> list[int]:
-        return list(range(len(self.pieces) // 2)) if self.space.occurrences == "each" else _grouped(self.pieces)
+    def _numbered(self) -> tuple[list[int], list[int]]:
+        """Return the attribute of every unit, and the place of the first unit of every attribute."""
+        units = self.pieces[1::2]
+        if self._space.occurrences == "each":
+            return list(range(len(units))), list(range(len(units)))
+        numbers: dict[str, int] = {}
+        attributes, first = list[int](), list[int]()
+        for place, unit in enumerate(units):
+            number = numbers.setdefault(_normal(unit), len(numbers))
+            attributes.append(number)
+            if number == len(first):
+                first.append(place)
+        return attributes, first
 
-    @cached_property
-    def literals(self) -> tuple[Literal, ...]:
-        """The statements that the units are there, in the order in which they first occur."""
-        first: dict[int, int] = {}
-        for place, number in enumerate(self._literal_of_unit):
-            first.setdefault(number, place)
-        unit, each = self.space.unit, self.space.occurrences == "each"
-        noun = unit if isinstance(unit, str) else "unit"
-        literals = []
-        for place in first.values():
-            piece = self.pieces[2 * place + 1]
-            quote = _shortened(piece)
-            if each or noun == "sentence" or quote != piece:
-                name = f"{noun} {place + 1}"
-                literals.append(Literal(name, f'{name} ("{quote}") is there'))
-            else:
-                literals.append(Literal(piece, f'"{piece}" is there'))
-        return tuple(literals)
+    def _name(self, place: int, quote: str, n_repeats: int) -> str:
+        """Return a unit itself, or its number if it is long or one of several that are alike."""
+        space = self._space
+        if space.occurrences == "all" and space.unit != "sentence" and quote == self.pieces[2 * place + 1]:
+            return quote
+        return f"{space.singular} {place + 1}" + (_REPEATED if n_repeats > 1 else "")
+
+    def fact(self, candidate: int) -> Fact:
+        """Return that a unit is there; the value is its text, if need be shortened."""
+        name = self.names[candidate]
+        return Fact(name, name, "present", value=self._quotes[candidate])
 
     @property
     def text(self) -> str:
@@ -258,19 +256,19 @@ class TextNeighborhood:
     @property
     def rows_per_call(self) -> int:
         """Number of texts in one model call: fewer for long texts, to limit the memory."""
-        return max(1, min(_CALL_ROWS, _CALL_CHARACTERS // max(1, sum(map(len, self.pieces)))))
+        return max(1, min(super().rows_per_call, _CALL_CHARACTERS // max(1, sum(map(len, self.pieces)))))
 
     @cached_property
     def _parts(self) -> tuple[list[str], np.ndarray]:
         """The parts of which neighbors are joined, and when each is there.
 
-        0 stands for always, 1 + j for as long as literal j holds, and 1 + d + j for when it is broken.
+        0 stands for always, 1 + j for as long as attribute j is there, and 1 + d + j for when it is absent.
         """
-        parts, when, n = [self.pieces[0]], [0], len(self.literals)
-        for place, number in enumerate(self._literal_of_unit):
+        parts, when, d = [self.pieces[0]], [0], len(self.names)
+        for place, number in enumerate(self._attributes):
             kept, replacement, rest = self._replaced(place)
             parts += [kept, replacement, rest]
-            when += [1 + number, 1 + n + number, 0]
+            when += [1 + number, 1 + d + number, 0]
         used = [i for i, part in enumerate(parts) if part]
         return [parts[i] for i in used], np.array(when, dtype=np.intp)[used]
 
@@ -281,7 +279,7 @@ class TextNeighborhood:
         A deleted symbol between other characters leaves a space, so that it does not join two words.
         """
         before, unit, after = self.pieces[2 * place : 2 * place + 3]
-        removed = self.space.removed
+        removed = self._space.removed
         if removed != "delete":
             return unit, removed if isinstance(removed, str) else _replacement(removed, unit), after
         starts = before[-1:].isspace() if before else place == 0
@@ -291,7 +289,7 @@ class TextNeighborhood:
         gap = " " if joins and is_symbol(unit) else ""
         return unit + after[:n_spaces], gap, after[n_spaces:]
 
-    def realize(self, flips: np.ndarray, rng: np.random.Generator | None = None) -> list[str]:
+    def realize_flips(self, flips: np.ndarray) -> list[str]:
         """Return the texts that remain, one per row of ``flips``."""
         parts, when = self._parts
         always = np.ones((len(flips), 1), dtype=bool)
@@ -319,6 +317,11 @@ def _shortened(unit: str) -> str:
     while end and unicodedata.category(line[end])[0] == "M":
         end -= 1
     return line[:end].rstrip() + _ELLIPSIS
+
+
+def _normal(unit: str) -> str:
+    """Return what is the same for units that Unicode only writes differently."""
+    return unicodedata.normalize("NFC", unit)
 
 
 def _digest(text: str) -> str:

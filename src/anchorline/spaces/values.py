@@ -26,14 +26,6 @@ def identity_for_model(value: Any) -> tuple[type, str]:
     return type(value), repr(value)
 
 
-def all_same(column: Any) -> bool:
-    """Return whether a model cannot distinguish any two values of a native column."""
-    if isinstance(column, np.ndarray) and not column.dtype.hasobject:
-        cells = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), -1)
-        return bool((cells == cells[0]).all())
-    return len({identity_for_model(value) for value in column}) == 1
-
-
 @dataclass(frozen=True, eq=False)
 class Lookup:
     """Training rows of one column by their values; ``pick`` returns the native values of given rows.

@@ -4,11 +4,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from anchorline.model.predictor import split_answer
+from anchorline.model.predictor import Scores
+from anchorline.model.target import Target
 from anchorline.render.characters import printable
 from anchorline.spaces.columns import NUMBER, text_of
 from anchorline.studio.job_queue import checkpoint
@@ -26,13 +26,15 @@ class Answers:
 
 
 class AnswerTable:
-    """The answers to all rows, as far as they are known; ``ask`` returns the model's raw answers to positions.
+    """The answers to all rows, as far as they are known; ``ask`` returns the model's answers to positions.
 
     The model is asked about ``block_rows`` rows at once. For every row the table keeps a number and the code of a
     text, not Python objects, so that memory is bounded.
     """
 
-    def __init__(self, ask: Callable[[np.ndarray], np.ndarray], target: Any, n_rows: int, block_rows: int) -> None:
+    def __init__(
+        self, ask: Callable[[np.ndarray], Scores], target: Callable[[], Target], n_rows: int, block_rows: int
+    ) -> None:
         self._ask, self._target, self.n_rows, self._block_rows = ask, target, n_rows, block_rows
         self._lock = threading.Lock()
         self._levels: dict[str, int] = {}
@@ -68,10 +70,8 @@ class AnswerTable:
         for block in np.flatnonzero(~self._known).tolist():
             checkpoint()
             positions = np.arange(block * self._block_rows, min(self.n_rows, (block + 1) * self._block_rows))
-            answer = self._ask(positions)
-            with self._lock:
-                self._store(positions, answer)
-                self._known[block] = True
+            self._store(positions, self._ask(positions))
+            self._known[block] = True
             if time.monotonic() > end:
                 return
 
@@ -80,57 +80,46 @@ class AnswerTable:
         rows = np.array(positions, dtype=np.intp)
         unknown = rows[~self._known[rows // self._block_rows]]
         if len(unknown):
-            answer = self._ask(unknown)
-            with self._lock:
-                self._store(unknown, answer)
-        return self._readable(self.codes[rows], self.values[rows])
+            self._store(unknown, self._ask(unknown))
+        levels, codes = self.levels, self.codes[rows].tolist()
+        return _readable([levels[code] for code in codes if code >= 0] or None, self.values[rows])
 
-    def readable(self, answer: np.ndarray) -> Answers:
+    def readable(self, scores: Scores) -> Answers:
         """Return the decisions and the explained numbers in the model's answer to any rows."""
-        texts, values, _ = self._read(answer)
-        if texts is None:
-            return Answers([text_of(value, NUMBER) for value in values.tolist()], values.tolist())
-        return Answers(texts, [None if np.isnan(value) else value for value in values.tolist()])
+        return _readable(*self._read(scores))
 
     def scores(self, column: int) -> np.ndarray | None:
         """Return the score of one class per row (NaN where unknown), or None if there are too many to keep."""
         return None if self._scores is None else self._scores[:, column]
 
-    def class_name(self, column: int) -> str:
-        """Return the class of a score column."""
-        return class_name(self._target(), column)
+    def _read(self, scores: Scores) -> tuple[list[str] | None, np.ndarray]:
+        """Return the texts, None for numbers; and the explained numbers, NaN for labels."""
+        target, values = self._target(), scores.values
+        if scores.named is not None and target.task != "number":
+            column = scores.named if target.column is None else target.column
+            labels = [f"class {j}" for j in range(values.shape[1])] if target.classes is None else target.classes
+            names = [printable(str(label)) for label in labels]
+            return [names[j] for j in scores.named.tolist()], values[np.arange(len(values)), column].astype(float)
+        if values.ndim == 2:
+            return None, values[:, target.column or 0].astype(float)
+        if target.task == "number" or (values.dtype.kind == "f" and target.task != "label"):
+            return None, values.astype(float)
+        return [printable(str(label)) for label in values.tolist()], np.full(len(values), np.nan)
 
-    def _read(self, answer: np.ndarray) -> tuple[list[str] | None, np.ndarray, np.ndarray | None]:
-        """Return the texts (None for numbers), the explained numbers, and the scores of all classes if any."""
-        target = self._target()
-        answer, chosen = split_answer(target, answer)
-        if chosen is not None:
-            explained = chosen if target.column is None else np.full(len(answer), target.column)
-            values = answer[np.arange(len(answer)), explained].astype(float)
-            return [printable(class_name(target, int(column))) for column in chosen], values, answer
-        if answer.dtype.kind == "f" and target.task != "label":
-            return None, answer.astype(float), None
-        return [printable(str(label)) for label in answer.tolist()], np.full(len(answer), np.nan), None
-
-    def _store(self, rows: np.ndarray, answer: np.ndarray) -> None:
-        texts, values, scores = self._read(answer)
-        self.values[rows] = values
-        if texts is not None:
-            self.codes[rows] = [self._levels.setdefault(text, len(self._levels)) for text in texts]
-        if scores is not None and self.n_rows * scores.shape[1] <= _MAX_SCORES:
-            if self._scores is None:
-                self._scores = np.full((self.n_rows, scores.shape[1]), np.nan)
-            self._scores[rows] = scores
-
-    def _readable(self, codes: np.ndarray, values: np.ndarray) -> Answers:
-        levels, numbers = self.levels, values.tolist()
-        texts = [
-            levels[code] if code >= 0 else text_of(value, NUMBER)
-            for code, value in zip(codes.tolist(), numbers, strict=True)
-        ]
-        return Answers(texts, [None if np.isnan(value) else value for value in numbers])
+    def _store(self, rows: np.ndarray, scores: Scores) -> None:
+        texts, numbers = self._read(scores)
+        with self._lock:
+            self.values[rows] = numbers
+            if texts is not None:
+                self.codes[rows] = [self._levels.setdefault(text, len(self._levels)) for text in texts]
+            if scores.named is not None and self.n_rows * scores.values.shape[1] <= _MAX_SCORES:
+                if self._scores is None:
+                    self._scores = np.full((self.n_rows, scores.values.shape[1]), np.nan)
+                self._scores[rows] = scores.values
 
 
-def class_name(target: Any, column: int) -> str:
-    """Return the class of a score column, whatever the name of the output is."""
-    return str(target.classes[column]) if target.classes is not None else f"class {column}"
+def _readable(texts: list[str] | None, values: np.ndarray) -> Answers:
+    numbers = values.tolist()
+    if texts is None:
+        return Answers([text_of(value, NUMBER) for value in numbers], numbers)
+    return Answers(texts, [None if np.isnan(value) else value for value in numbers])

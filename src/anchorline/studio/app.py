@@ -4,7 +4,6 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
@@ -19,14 +18,14 @@ from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer
 from anchorline.model.predictor import output_name
 from anchorline.render.characters import printable
+from anchorline.search.checks import ADVICE
+from anchorline.settings import MOST_QUERIES
 from anchorline.spaces.table import Table
 from anchorline.studio import schemas
 from anchorline.studio.access import Access
 from anchorline.studio.audit import AuditLog
 from anchorline.studio.cache import request_key
 from anchorline.studio.catalog import Catalog
-from anchorline.studio.cohort_routes import cohort_routes
-from anchorline.studio.cohort_service import CohortService
 from anchorline.studio.files import static_files
 from anchorline.studio.guard import INTERNAL_ERROR, App, Guard, refused_landing
 from anchorline.studio.job_queue import ClientDisconnectedError, JobQueue
@@ -34,11 +33,11 @@ from anchorline.studio.limits import MAX_ROWS, MAX_SEARCH, StudioLimits
 from anchorline.studio.locked_model import lock_model
 from anchorline.studio.metrics import MEDIA_TYPE as METRICS_TYPE
 from anchorline.studio.metrics import Metrics
-from anchorline.studio.openapi import PROBLEMS, explanation_response, openapi_document
+from anchorline.studio.openapi import PROBLEMS, openapi_document
 from anchorline.studio.problems import MEDIA_TYPE, Problem, problem_from_error
 from anchorline.studio.proxy import Proxy
 from anchorline.studio.service import ExplanationService
-from anchorline.studio.truth import checked_truth
+from anchorline.studio.truth import Truth
 
 logger = logging.getLogger("anchorline.studio")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -86,13 +85,12 @@ class Studio:
         self.proxy, self.audit = proxy or Proxy(), AuditLog(audit_log)
         self.name, self.limits, self.metrics = name, limits or StudioLimits(), Metrics()
         self.access = Access(token, hosts)
-        self.explainer, model = lock_model(explainer, self.metrics)
+        is_auto = self.limits.max_queries >= MOST_QUERIES
+        self.explainer, model = lock_model(explainer, self.metrics, ask_table=is_auto)
         self.catalog = Catalog(self.explainer)
-        known = None if truth is None else checked_truth(*truth, self.catalog.n_rows)
-        self.service = ExplanationService(
-            self.explainer, model, self.catalog, self.limits, self.name, known, fingerprint
-        )
-        self.cohorts = CohortService(self.service.explainer_for, self.catalog, known, self.limits)
+        known = None if truth is None else Truth(*truth, self.catalog.n_rows)
+        self.service = ExplanationService(self.explainer, model, self.catalog, self.limits, known)
+        self.fingerprint = fingerprint
         self.jobs = JobQueue(self.limits, self.metrics)
         self.files = static_files()
         landing = self.files["landing.html"].content
@@ -126,24 +124,23 @@ class Studio:
 
     def about(self) -> dict[str, Any]:
         """Return the description of the model and the table that the page needs at its start."""
-        target = self.explainer.target
-        is_table = isinstance(self.explainer.space, Table)
+        target, space = self.explainer.target, self.explainer.space
+        findings = [each for each in self.explainer.findings if each.code not in ADVICE]
         return {
             "name": printable(self.name),
             "version": __version__,
             "rows": self.catalog.n_rows,
-            "fingerprint": self.explainer.space.fingerprint,
-            "model_fingerprint": self.service.fingerprint,
+            "fingerprint": space.fingerprint,
+            "model_fingerprint": self.fingerprint,
             "is_ranked": target.task != "label",
             "columns": self.catalog.cases.describe(),
-            "notices": [printable(finding.text) for finding in self.explainer.setup.known],
+            "notices": [printable(finding.text) for finding in findings],
             "classes": None if target.classes is None else [printable(str(label)) for label in target.classes],
             "explains": None if target.column is None else printable(output_name(target, target.column)),
             "target": None if self.service.truth is None else printable(self.service.truth.name),
-            "groups": getattr(self.explainer.space, "groups", {}),
-            "is_table": is_table,
-            "most_k": min(10, len(self.catalog.names) + 1) if is_table else 10,
-            "most_samples": self.limits.max_samples,
+            "is_table": isinstance(space, Table),
+            "k": space.default_k,
+            "most_k": min(10, len(self.catalog.names)) if isinstance(space, Table) else 12,
         }
 
 
@@ -164,7 +161,7 @@ def build_api(studio: Studio) -> FastAPI:
     app = FastAPI(
         title="anchorline Studio",
         version=__version__,
-        summary="Explains one prediction as a short sum that adds up exactly, with proof and error bar.",
+        summary="Explains one prediction as a short sum of facts that adds up exactly.",
         docs_url=None,  # FastAPI's page loads scripts from another host
         redoc_url=None,
         lifespan=lifespan,
@@ -172,9 +169,8 @@ def build_api(studio: Studio) -> FastAPI:
     )
     app.state.studio = studio
     bearer = Security(HTTPBearer(auto_error=False, description="The token that `anchorline serve` printed."))
-    routers = [routes(studio) for routes in (_explain_routes, _overview_routes, _kserve_routes, _page_routes)]
-    for router in (*routers, cohort_routes(studio.answer, studio.cohorts)):
-        app.include_router(router, dependencies=[bearer], responses=PROBLEMS)
+    for routes in (_explain_routes, _row_routes, _overview_routes, _page_routes):
+        app.include_router(routes(studio), dependencies=[bearer], responses=PROBLEMS)
     app.include_router(_open_routes(studio), responses=PROBLEMS)
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(HTTPException, _on_http)
@@ -192,27 +188,22 @@ def _json(content: bytes) -> Response:
 def _explain_routes(studio: Studio) -> APIRouter:
     router, service = APIRouter(tags=["programs"]), studio.service
 
-    @router.post("/explain", summary="Explain one row", responses=explanation_response())
+    @router.post("/explain", summary="Explain one row")
     async def explain(request: Request, body: schemas.ExplainRequest) -> Response:
         """Return the explanation's sealed JSON, identical to `Explanation.to_json`; `/verify` accepts it."""
         return _json(await studio.answer(request, "explain", body.model_dump(), lambda: service.explain(body)))
 
-    @router.post("/frontier", summary="Find how many terms are needed", response_model=schemas.FrontierAnswer)
-    async def frontier(request: Request, body: schemas.FrontierRequest) -> Response:
-        """Return the best sum per k, found on one sample and measured on one fresh sample."""
-        return _json(await studio.answer(request, "frontier", body.model_dump(), lambda: service.frontier(body)))
-
-    @router.post("/verify", summary="Verify an explanation", response_model=schemas.VerifyAnswer)
+    @router.post("/verify", summary="Verify an explanation")
     async def verify(request: Request, body: schemas.VerifyRequest) -> Response:
-        """Recompute every number and measure again on fresh neighbors with a secret seed; never cached."""
+        """Recompute every number and measure again on fresh copies with a secret seed; never cached."""
         return _json(await studio.answer(request, "verify", None, lambda: service.verify(body)))
 
-    @router.post("/what-if", summary="Change a row", response_model=schemas.WhatIfAnswer)
+    @router.post("/what-if", summary="Change a row")
     async def what_if(request: Request, body: schemas.WhatIfRequest) -> Response:
         """Return the model's answer to the changed row, and the value that the original row's sum predicts."""
         return _json(await studio.answer(request, "what-if", body.model_dump(), lambda: service.what_if(body)))
 
-    @router.post("/changes", summary="Find what would change the decision", response_model=dict[str, Any])
+    @router.post("/changes", summary="Find what would change the decision")
     async def changes(request: Request, body: schemas.ChangesRequest) -> Response:
         """Return the sealed JSON of the fewest changes that turn the decision, identical to `Changes.to_json`."""
         return _json(await studio.answer(request, "changes", body.model_dump(), lambda: service.changes(body)))
@@ -220,10 +211,10 @@ def _explain_routes(studio: Studio) -> APIRouter:
     return router
 
 
-def _overview_routes(studio: Studio) -> APIRouter:
+def _row_routes(studio: Studio) -> APIRouter:
     router, service = APIRouter(tags=["programs"]), studio.service
 
-    @router.get("/rows", summary="Find rows", response_model=schemas.RowsAnswer)
+    @router.get("/rows", summary="Find rows")
     async def rows(
         request: Request,
         search: Annotated[
@@ -256,32 +247,26 @@ def _overview_routes(studio: Studio) -> APIRouter:
     return router
 
 
-def _kserve_routes(studio: Studio) -> APIRouter:
-    router = APIRouter(tags=["KServe v1"])
+def _overview_routes(studio: Studio) -> APIRouter:
+    router, service = APIRouter(tags=["programs"]), studio.service
 
-    @router.get("/v1/models", summary="List models")
-    async def models() -> schemas.ModelsAnswer:
-        return schemas.ModelsAnswer(models=[studio.name])
+    @router.post("/overview", summary="Summarize many cases")
+    async def overview(request: Request, body: schemas.OverviewRequest) -> Response:
+        """Go on with the summary of the cases that match a search, and return it as far as it is known.
 
-    @router.get("/v1/models/{name}", summary="Check whether a model is ready")
-    async def model(name: str) -> schemas.ModelAnswer:
-        _check_name(studio, name)
-        return schemas.ModelAnswer(name=studio.name, ready=True)
+        While `is_done` is false, send the same request again. Nothing is computed while nobody asks.
+        """
+        read = body.model_dump()
+        return _json(await studio.answer(request, "overview", None, lambda: service.overview(body), read))
 
-    @router.post("/v1/models/{name}:explain", summary="Explain", response_model=schemas.KServeAnswer)
-    async def explain(request: Request, name: str, body: schemas.KServeRequest) -> Response:
-        """Return predictions and explanations in the order of the instances."""
-        _check_name(studio, name)
-        return _json(
-            await studio.answer(request, "kserve", body.model_dump(), lambda: studio.service.kserve(body))
-        )
+    @router.post("/overview/table", summary="List the explanations of many cases", response_class=Response)
+    async def overview_table(request: Request, body: schemas.OverviewRequest) -> Response:
+        """Return CSV, one line per case that is explained so far."""
+        read = body.model_dump()
+        content = await studio.answer(request, "table", None, lambda: service.overview_table(body), read)
+        return Response(content, media_type="text/csv", headers=_attached("explanations.csv"))
 
     return router
-
-
-def _check_name(studio: Studio, name: str) -> None:
-    if name != studio.name:
-        raise Problem(404, f"The model {name!r} does not exist; this server has the model {studio.name!r}.")
 
 
 def _page_routes(studio: Studio) -> APIRouter:
@@ -295,12 +280,6 @@ def _page_routes(studio: Studio) -> APIRouter:
     async def explain(request: Request, body: schemas.ExplainRequest) -> Response:
         return _json(await studio.answer(request, "view", body.model_dump(), lambda: service.explain_view(body)))
 
-    @router.post("/frontier", summary="Find the best sum per k for the page")
-    async def frontier(request: Request, body: schemas.FrontierRequest) -> Response:
-        return _json(
-            await studio.answer(request, "sketch", body.model_dump(), lambda: service.frontier_view(body))
-        )
-
     @router.post("/changes", summary="Find what would change the decision for the page")
     async def changes(request: Request, body: schemas.ChangesRequest) -> Response:
         content = body.model_dump()
@@ -308,12 +287,14 @@ def _page_routes(studio: Studio) -> APIRouter:
 
     @router.post("/report", summary="Explain one row as an HTML report", response_class=Response)
     async def report(request: Request, body: schemas.ExplainRequest) -> Response:
-        key = body.model_dump() | {"date": f"{datetime.now(UTC):%Y-%m-%d}"}  # the report names its date
-        content = await studio.answer(request, "report", key, lambda: service.report(body))
-        headers = {"Content-Disposition": 'attachment; filename="explanation.html"'}
-        return Response(content, media_type="text/html", headers=headers)
+        content = await studio.answer(request, "report", body.model_dump(), lambda: service.report(body))
+        return Response(content, media_type="text/html", headers=_attached("explanation.html"))
 
     return router
+
+
+def _attached(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"'}
 
 
 def _dump(content: dict[str, Any]) -> bytes:
@@ -324,12 +305,7 @@ def _open_routes(studio: Studio) -> APIRouter:
     """Return the routes that need no token, or that check it themselves: static files, login and health."""
     router = APIRouter()
 
-    @router.get(
-        "/health",
-        summary="Check whether the server is alive",
-        tags=["programs"],
-        response_model=schemas.HealthAnswer,
-    )
+    @router.get("/health", summary="Check whether the server is alive", tags=["programs"])
     async def health(request: Request) -> Response:
         """Return the status; clients with the token also receive the version, the rows and the jobs."""
         content: dict[str, Any] = {"status": "ok"}
@@ -351,10 +327,6 @@ def _open_routes(studio: Studio) -> APIRouter:
     @router.get("/", include_in_schema=False)
     async def index() -> Response:
         return studio.files["index.html"].response()
-
-    @router.get("/docs", include_in_schema=False)
-    async def docs() -> Response:
-        return studio.files["docs.html"].response()
 
     @router.get("/static/{name}", include_in_schema=False)
     async def static(name: str) -> Response:

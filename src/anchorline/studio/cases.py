@@ -1,18 +1,17 @@
 """The cases that a server offers: what the catalog needs of every kind, and the rows of a table."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Protocol
 
 import numpy as np
 
-from anchorline.errors import ParameterError
-from anchorline.spaces.columns import CATEGORY, DATE, NUMBER, Column
+from anchorline.facts import Fact
+from anchorline.spaces.columns import CATEGORY, NUMBER, Column
 from anchorline.spaces.rows import plain
 from anchorline.spaces.table import Table
-from anchorline.studio.job_queue import checkpoint
 from anchorline.studio.problems import Problem
 
 _MAX_LEVELS = 50  # categories per column that the page offers for choice
@@ -23,16 +22,11 @@ Plain = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changed:
-    """A case after some changes: one model input, its values by column, and what became of the literals.
-
-    ``is_broken`` has one entry per literal of the original case. ``texts`` are the statements that are true of the
-    changed case, by attribute.
-    """
+    """A case after some changes: one model input, its values by column, and which facts it breaks."""
 
     original: Any
     values: dict[str, Plain]
     is_broken: Sequence[bool]
-    texts: Mapping[str, str]
 
 
 class Cases(Protocol):
@@ -59,8 +53,10 @@ class Cases(Protocol):
     def describe(self) -> list[dict[str, Any]]:
         """Return a description per column: its name, its kind, and the values that can be chosen for it."""
 
-    def change(self, neighborhood: Any, broken: Sequence[str], edits: Mapping[str, Any]) -> Changed:
-        """Return the case with the literals about the ``broken`` attributes broken, and with other values."""
+    def change(
+        self, neighborhood: Any, facts: Sequence[Fact], edits: Mapping[str, Any], broken: Sequence[str]
+    ) -> Changed:
+        """Return the case with other values, or without the words or regions of some attributes."""
 
 
 class TableCases:
@@ -72,19 +68,13 @@ class TableCases:
         self._space, self._natives = space, space.schema.natives
         self.names, self.columns, self.n_rows = list(space.names), space.schema.columns, space.schema.n_rows
         self.stored_at = space.schema.positions  # the schema keeps its rows in an order of its own
-        numeric = [j for j, column in enumerate(self.columns) if column.kind == NUMBER]
-        self._numeric_keys = {*numeric, *(self.names[j] for j in numeric)}
+        self._numeric = {*compress(self.names, [column.kind == NUMBER for column in self.columns])}
 
     def parse_row(self, row: Any) -> Any:
-        """Return a row from a request with the texts that `browser_value` writes for long integers parsed.
-
-        The row is a position, a dict of values by column, or a list of values in the order of the columns.
-        """
-        if isinstance(row, dict):
-            return {
-                key: _parse_integer(value) if key in self._numeric_keys else value for key, value in row.items()
-            }
-        return list(self.parse_row(dict(enumerate(row))).values()) if isinstance(row, list) else row
+        """Return a position, or values by column with the texts that `browser_value` writes parsed."""
+        if not isinstance(row, dict):
+            return row
+        return {key: _parse_integer(value) if key in self._numeric else value for key, value in row.items()}
 
     def cells(self, j: int, stored: Sequence[int]) -> list[Plain]:
         """Return values of column ``j`` at stored rows with all their digits, as types that JSON can represent."""
@@ -102,49 +92,21 @@ class TableCases:
         """Return a description per column: its name, its kind, and the values that can be chosen for it."""
         return [_describe_column(name, column) for name, column in zip(self.names, self.columns, strict=True)]
 
-    def change(self, neighborhood: Any, broken: Sequence[str], edits: Mapping[str, Any]) -> Changed:
-        """Return the row with typical training values that break literals, and then with other values."""
-        changed = dict(zip(self.names, neighborhood.instance, strict=True))
-        for name in broken:  # each once; a name that is not a fact of this case ends the loop
-            checkpoint()
-            changed |= self.breaking_values(neighborhood, name)
-        unknown = [name for name in edits if name not in changed]
+    def change(
+        self, neighborhood: Any, facts: Sequence[Fact], edits: Mapping[str, Any], broken: Sequence[str]
+    ) -> Changed:
+        """Return the row with other values."""
+        unknown = [name for name in edits if name not in self.names]
         if unknown:
             detail = f"edits contains {unknown[0]!r}, which is not a column of the table. Use the names in /rows."
             raise Problem(422, detail)
-        after = self._space.at(changed | self.parse_row(dict(edits)))
-        texts = {literal.name: literal.text for literal in reversed(after.literals)}  # the first of each name
+        if broken:
+            raise Problem(422, "broken names words or regions; a row of a table has edits instead.")
+        row = dict(zip(self.names, neighborhood.instance, strict=True))
+        after = self._space.at(row | self.parse_row(dict(edits)))
         values = dict(zip(self.names, map(browser_value, after.instance), strict=True))
-        is_broken = [not neighborhood.is_true_of(j, after) for j in range(len(neighborhood.literals))]
-        return Changed(after.original, values, is_broken, texts)
-
-    def breaking_values(self, neighborhood: Any, name: str) -> dict[str, Plain]:
-        """Return values, by column, of a typical training row that breaks the literal about attribute ``name``.
-
-        Typical means the median for numbers and dates, and the most frequent value for all other kinds.
-        """
-        for attribute in neighborhood.attributes:
-            if attribute.name == name:
-                own_codes = attribute.codes([neighborhood.columns[j] for j in attribute.positions])
-                rows = np.flatnonzero(attribute.breaks([self.columns[j] for j in attribute.positions], own_codes))
-                if len(rows):
-                    row = self._typical_row(rows, attribute.positions)
-                    return {self.names[j]: self.cells(j, [row])[0] for j in attribute.positions}
-        raise ParameterError(
-            f"broken contains {name!r}, but no training row breaks a literal about {name!r} of this case. "
-            "Use the names of this case's literals."
-        )
-
-    def _typical_row(self, rows: np.ndarray, positions: tuple[int, ...]) -> int:
-        column = self.columns[positions[0]]
-        present = rows[~column.missing[rows]]
-        if len(positions) == 1 and column.kind in (NUMBER, DATE) and len(present):
-            return int(present[np.argsort(column.values[present], kind="stable")[len(present) // 2]])
-        columns = [self.columns[j] for j in positions]
-        parts = [part[rows].tolist() for column in columns for part in (column.values, column.missing)]
-        keys = [repr(key) for key in zip(*parts, strict=True)]
-        counts = Counter(keys)
-        return int(rows[keys.index(min(counts, key=lambda key: (-counts[key], key)))])
+        is_broken = [not self._space.is_true(fact, after.columns)[0] for fact in facts]
+        return Changed(after.original, values, is_broken)
 
 
 def browser_value(value: Plain) -> Plain:
@@ -157,20 +119,9 @@ def _parse_integer(value: Any) -> Any:
 
 
 def _describe_column(name: str, column: Column) -> dict[str, Any]:
-    description: dict[str, Any] = {
-        "name": name,
-        "kind": column.kind,
-        "has_missing": bool(column.missing.any()),
-    }
-    present = column.values[~column.missing]
-    if column.kind == CATEGORY:
-        levels, counts = np.unique(present.astype(object), return_counts=True)
-        frequent = np.argsort(-counts, kind="stable")[:_MAX_LEVELS]
-        return description | {
-            "levels": [str(levels[i]) for i in frequent],
-            "has_more": len(levels) > _MAX_LEVELS,
-        }
-    if column.kind == NUMBER and np.isfinite(present.astype(float)).any():
-        finite = present[np.isfinite(present.astype(float))].astype(float)
-        return description | {"low": float(finite.min()), "high": float(finite.max())}
-    return description
+    description = {"name": name, "kind": column.kind, "has_missing": bool(column.missing.any())}
+    if column.kind != CATEGORY:
+        return description
+    levels, counts = np.unique(column.values[~column.missing].astype(object), return_counts=True)
+    frequent = np.argsort(-counts, kind="stable")[:_MAX_LEVELS]
+    return description | {"levels": [str(levels[i]) for i in frequent], "has_more": len(levels) > _MAX_LEVELS}

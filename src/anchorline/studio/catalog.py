@@ -7,7 +7,7 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.model.predictor import ask
+from anchorline.model.predictor import Questions, Scores
 from anchorline.spaces.table import Table
 from anchorline.studio.answers import AnswerTable
 from anchorline.studio.cases import Cases, Plain, TableCases, browser_value
@@ -38,14 +38,15 @@ class Catalog:
         """Return a row from a request as the space reads it."""
         return self.cases.parse_row(row)
 
-    def ask(self, inputs: Any, n_rows: int = 1) -> np.ndarray:
-        """Return the model's validated answers to model inputs."""
-        target = self._explainer.target
-        return ask(target.ask, inputs, n_rows, target.task)
+    def ask(self, inputs: Any, n_rows: int = 1) -> Scores:
+        """Return the model's checked answers to model inputs."""
+        known = self._explainer.table_answers(ask=False)
+        return Questions(self._explainer.target, None if known is None else known.rule).ask(inputs, n_rows)
 
-    def _ask_rows(self, positions: np.ndarray) -> np.ndarray:
-        stored = self._stored_at[positions]
-        return np.concatenate([self.ask(inputs, n_rows) for inputs, n_rows in self.cases.inputs(stored)])
+    def _ask_rows(self, positions: np.ndarray) -> Scores:
+        parts = [self.ask(inputs, n_rows) for inputs, n_rows in self.cases.inputs(self._stored_at[positions])]
+        named = [part.named for part in parts if part.named is not None]
+        return Scores(np.concatenate([part.values for part in parts]), np.concatenate(named) if named else None)
 
     def find(self, search: str, sort: str, output: str | None = None) -> tuple[np.ndarray, float]:
         """Return the positions of the rows that match every word of ``search``, and how far the answers are known.

@@ -6,17 +6,19 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import InstanceError, ParameterError
+from anchorline.facts import Fact
 from anchorline.render.characters import ELLIPSIS
+from anchorline.spaces.base import Neighborhood, Space
 from anchorline.spaces.columns import CATEGORY, Column
 from anchorline.spaces.image import Image
 from anchorline.spaces.text import Text
 from anchorline.studio.cases import Changed, Plain
 
 _LONGEST = 1000  # characters of a text in the list of cases
-_TEXTS_PER_CALL = 64
+_TEXTS_PER_CALL, _IMAGES_PER_BLOCK = 64, 8
 
 
-class Contents:
+class Contents(Space):
     """Texts or images, and how they are cut into facts; explanations are those of the space alone.
 
     Parameters
@@ -46,7 +48,8 @@ class Contents:
     ) -> None:
         if not len(instances):
             raise ParameterError("There are no texts or images to show; at least one is needed.")
-        self.space, self.instances = space, instances
+        self.space, self.contents = space, instances
+        self.noun, self.default_k = space.noun, space.default_k
         self.is_text = isinstance(space, Text)
         self.column = column or ("text" if self.is_text else "image")
         if titles is None:
@@ -64,16 +67,20 @@ class Contents:
         places = (i for i, title in enumerate(self.titles) if title.strip())
         return next(places, 0) if self.is_text else 0
 
-    def at(self, instance: Any) -> Any:
+    def describe(self, neighborhood: Neighborhood) -> dict[str, Any]:
+        """Return what an explanation records about the space alone."""
+        return self.space.describe(neighborhood)
+
+    def at(self, instance: Any) -> Neighborhood:
         """Return the neighborhood of a position, of a row of one column, or of a content itself."""
         if isinstance(instance, dict):
             instance = self._content(instance)
         elif isinstance(instance, int):
-            if not 0 <= instance < len(self.instances):
+            if not 0 <= instance < len(self.contents):
                 raise InstanceError(
-                    f"The position is {instance}, but there are {len(self.instances)} cases. Positions start at 0."
+                    f"The position is {instance}, but there are {len(self.contents)} cases. Positions start at 0."
                 )
-            instance = self.instances[instance]
+            instance = self.contents[instance]
         return self.space.at(instance)
 
     def _content(self, row: Mapping[str, Any]) -> Any:
@@ -90,8 +97,8 @@ class ContentCases:
     """Texts or images by position, in one column."""
 
     def __init__(self, space: Contents) -> None:
-        self._space, self.n_rows, self.names = space, len(space.instances), [space.column]
-        self.block_rows = _TEXTS_PER_CALL if space.is_text else 8
+        self._space, self.n_rows, self.names = space, len(space.contents), [space.column]
+        self.block_rows = _TEXTS_PER_CALL if space.is_text else _IMAGES_PER_BLOCK
         self.stored_at = np.arange(self.n_rows)
         values = np.empty(self.n_rows, dtype=object)
         values[:] = list(space.titles)
@@ -104,7 +111,7 @@ class ContentCases:
 
     def inputs(self, stored: np.ndarray) -> Iterator[tuple[Any, int]]:
         """Yield all texts at once, and images one by one, because they may have different sizes."""
-        contents = (self._space.instances[at] for at in stored.tolist())
+        contents = (self._space.contents[at] for at in stored.tolist())
         if self._space.is_text:
             yield list(contents), len(stored)
             return
@@ -113,28 +120,26 @@ class ContentCases:
             yield image.reshape(1, -1) if self._space.space.flatten else image, 1  # type: ignore[union-attr]
 
     def parse_row(self, row: Any) -> Any:
-        """Return a position or a row by column; a list of one value is a row too."""
-        return {self._space.column: row[0]} if isinstance(row, list) and len(row) == 1 else row
+        """Return a position or a row by column."""
+        return row
 
     def describe(self) -> list[dict[str, Any]]:
         """Return the name of the column, and whether it holds texts or images."""
         kind = "texts" if self._space.is_text else "images"
         return [{"name": self._space.column, "kind": kind, "has_missing": False}]
 
-    def change(self, neighborhood: Any, broken: Sequence[str], edits: Mapping[str, Any]) -> Changed:
+    def change(
+        self, neighborhood: Any, facts: Sequence[Fact], edits: Mapping[str, Any], broken: Sequence[str]
+    ) -> Changed:
         """Return the text, or another one in its place, without some units; or the image with hidden regions."""
-        after = self._space.at(dict(edits)) if edits else neighborhood
-        own = {literal.name for literal in neighborhood.literals}
-        unknown = [name for name in broken if name not in own]
+        unknown = [name for name in broken if name not in neighborhood.names]
         if unknown:
             raise ParameterError(
                 f"broken contains {unknown[0]!r:.60}, which is not a fact of this case. Use the names of this "
-                "case's literals."
+                "case's facts."
             )
-        flips = np.array([[literal.name in broken for literal in after.literals]])
-        realized = after.realize(flips)
-        kept = {literal.name: literal.text for literal in after.literals if literal.name not in broken}
-        is_broken = [literal.name not in kept for literal in neighborhood.literals]
-        return Changed(
-            realized, {self._space.column: realized[0] if self._space.is_text else None}, is_broken, kept
-        )
+        after: Any = self._space.at(dict(edits)) if edits else neighborhood
+        realized = after.realize_flips(np.array([[name in broken for name in after.names]]))
+        kept = {*after.names} - {*broken}
+        values = {self._space.column: realized[0] if self._space.is_text else None}
+        return Changed(realized, values, [fact.attribute not in kept for fact in facts])

@@ -17,7 +17,6 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from anchorline.optimize.exact import interruption
 from anchorline.studio.cache import AnswerCache
 from anchorline.studio.limits import StudioLimits
 from anchorline.studio.metrics import Metrics
@@ -277,7 +276,6 @@ class JobQueue:
 
     def _run_jobs(self) -> None:
         """Run one job after another, for as long as the thread lives."""
-        interruption.set(_interrupted)
         _thread_state.queue = self
         while True:
             job = self._next_job()
@@ -296,11 +294,6 @@ class JobQueue:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_settle, job, answer, error)
             del job, answer, error  # so that nothing is kept in memory while the thread waits
-
-
-def _interrupted() -> bool:
-    checkpoint()
-    return False
 
 
 def _settle(job: Job, answer: bytes, error: BaseException | None) -> None:

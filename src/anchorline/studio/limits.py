@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 
-MAX_TERMS = 20  # k; a longer sum is unreadable, and a certificate could not enumerate its flip patterns
-MAX_SIGMA = 8.0  # flips one literal in 3,000; at higher values a sample contains no neighbor except the row itself
+MAX_FACTS = 20  # k; a longer sum is unreadable
+MAX_SIGMA = 8.0  # replaces one value in 1,500; at higher values, hardly any copy differs from the row
 MAX_ALTERNATIVES = 10
 MAX_CHANGES = 10
-MAX_SAMPLES = 100_000
-MAX_INSTANCES = 32  # per KServe request
+MAX_QUERIES = 1_000_000  # that a request may name; a server allows far fewer
 MAX_ROWS = 200  # per page of the table
 MAX_COLUMNS = 4096
 MAX_CHARACTERS = 100_000  # per value; a text of 40 pages
 MAX_COHORT = 300  # cases of a summary that are explained; of larger cohorts a random sample
-MAX_ANSWERED = 5_000  # cases of a summary whose answers are compared with the truth
+MAX_ANSWERED = 5_000  # cases of a summary whose answers are counted
 MAX_SEARCH = 200  # characters per search text
 
 
@@ -22,8 +21,9 @@ class StudioLimits:
 
     Parameters
     ----------
-    max_samples
-        Maximum number of neighbors per sample, and of queries per search for changes.
+    max_queries
+        Maximum number of answers of the model per explanation, and per search for changes. Below 20,000, the model
+        is not asked about the rows of the table either.
     max_body, max_depth
         Maximum number of bytes and of nesting levels per request body.
     queue, workers
@@ -38,7 +38,7 @@ class StudioLimits:
         Maximum number of open connections or running requests; further ones receive status 503.
     """
 
-    max_samples: int = 20_000
+    max_queries: int = 20_000
     max_body: int = 1_000_000
     max_depth: int = 32
     queue: int = 64

@@ -3,7 +3,6 @@
 import copy
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from anchorline.explainer import Explainer
@@ -32,17 +31,20 @@ class LockedPredict:
         return getattr(self._predict, name)
 
 
-def lock_model(explainer: Explainer, metrics: Metrics) -> tuple[Explainer, Any]:
-    """Return copies of the explainer and of its model that share one lock; the originals do not change."""
+def lock_model(explainer: Explainer, metrics: Metrics, *, ask_table: bool) -> tuple[Explainer, Any]:
+    """Return copies of the explainer and of its model that share one lock; the model does not change.
+
+    With ``ask_table``, the model is asked about the rows of the table now, so that no explanation depends on which
+    ones came before it.
+    """
+    explainer.table_answers(ask=ask_table)
     lock = threading.Lock()
-    locked = copy.copy(explainer)
-    locked.target = replace(explainer.target, ask=LockedPredict(explainer.target.ask, lock, metrics))
-    locked.model = _lock_methods(explainer.model, lock, metrics)
-    return locked, locked.model
+    locked = explainer.asking_through(lambda ask: LockedPredict(ask, lock, metrics))
+    return locked, _lock_methods(explainer.model, lock, metrics)
 
 
 def _lock_methods(model: Any, lock: threading.Lock, metrics: Metrics) -> Any:
-    """Return a copy of the model with locked methods, for callers that query the model directly."""
+    """Return a copy of the model with locked methods, for `verify`, which queries the model directly."""
     if not callable(getattr(model, "predict", None)):
         return LockedPredict(model, lock, metrics)
     locked = copy.copy(model)

@@ -62,7 +62,7 @@ def problem_from_error(error: AnchorlineError) -> Problem:
         cause = error.__cause__
         if isinstance(cause, ModelInputError):  # raised by anchorline inside the model
             return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(cause))
-        detail = "The model failed on this row or its neighbors. The server's log contains the error."
+        detail = "The model failed on this row or its altered copies. The server's log contains the error."
         return Problem(HTTPStatus.BAD_GATEWAY, detail)
     if isinstance(error, _CLIENT_ERRORS):
         return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))

@@ -1,4 +1,4 @@
-"""The schemas of requests and answers: requests are validated by them, and /openapi.json describes both."""
+"""The schemas of requests, which are validated by them and described in /openapi.json."""
 
 from typing import Annotated, Any, Literal
 
@@ -16,6 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from anchorline.settings import FEWEST_QUERIES
 from anchorline.studio import limits
 
 _EXAMPLE_ROW: dict[str, JsonValue] = {
@@ -32,7 +33,7 @@ _EXAMPLE_ROW: dict[str, JsonValue] = {
 
 def _check_flat(row: Any) -> Any:
     """Refuse a row at its first wrong value, because listing all of them would block the server for seconds."""
-    values = row.values() if isinstance(row, dict) else row if isinstance(row, list) else ()
+    values = row.values() if isinstance(row, dict) else ()
     if len(values) > limits.MAX_COLUMNS:
         context = {"n_values": len(values), "max_values": limits.MAX_COLUMNS}
         message = "The row has {n_values} values; the maximum is {max_values}."
@@ -50,93 +51,63 @@ def _unique(values: list[Any]) -> list[Any]:
 
 Text = Annotated[StrictStr, Field(max_length=limits.MAX_CHARACTERS)]
 Value = Text | StrictBool | StrictInt | StrictFloat | None
-RowLength = Field(max_length=limits.MAX_COLUMNS)
 Values = Annotated[
-    dict[Annotated[str, Field(max_length=limits.MAX_CHARACTERS)], Value], RowLength, BeforeValidator(_check_flat)
+    dict[Annotated[str, Field(max_length=limits.MAX_CHARACTERS)], Value],
+    Field(max_length=limits.MAX_COLUMNS),
+    BeforeValidator(_check_flat),
 ]
+Names = Annotated[list[Text], Field(max_length=limits.MAX_COLUMNS), AfterValidator(_unique)]
 Position = Annotated[StrictInt, Field(ge=0, le=2**53, description="Position of a training row, starting at 0.")]
 Row = Position | Values
-K = Annotated[StrictInt, Field(ge=1, le=limits.MAX_TERMS)]
+K = Annotated[StrictInt, Field(ge=1, le=limits.MAX_FACTS)]
 Sigma = Annotated[float, Field(ge=0, le=limits.MAX_SIGMA)]
-Samples = Annotated[StrictInt, Field(ge=1, le=limits.MAX_SAMPLES)]
+Seed = Annotated[StrictInt, Field(ge=0, lt=2**53)]
+Output = Annotated[
+    Text | None, Field(description="Label of the class to explain; if null, the server's own choice.")
+]
 
 
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class _SamplingParameters(_Request):
-    """The parameters that every computation has."""
-
-    sigma: Sigma = Field(
-        default=1.0, description="Locality: a neighbor breaks each literal with probability 1 / (1 + e^sigma)."
-    )
-    n_samples: Samples | None = Field(
-        default=None, description="Number of neighbors to search with; 5,000 if null."
-    )
-    n_certify: Annotated[StrictInt, Field(ge=0, le=limits.MAX_SAMPLES)] | None = Field(
-        default=None, description="Number of fresh neighbors to measure with; 0 omits the certificate."
-    )
-    seed: Annotated[StrictInt, Field(ge=0, lt=2**53)] = Field(
-        default=0, description="Seed of the random numbers; the same seed gives the same bytes."
-    )
-    output: Text | None = Field(
-        default=None, description="Label of the class to explain; if null, the server's own choice."
-    )
-
-
-class ExplainParameters(_SamplingParameters):
-    """The parameters of an explanation."""
-
-    k: K = Field(default=5, description="Maximum number of terms, including the intercept.")
-    alternatives: Annotated[StrictInt, Field(ge=0, le=limits.MAX_ALTERNATIVES)] = Field(
-        default=0,
-        description="Maximum number of other sums to list that the evidence cannot distinguish from the best one.",
-    )
-    objective: Literal["fidelity", "relevance"] = "fidelity"
-
-
-class ExplainRequest(ExplainParameters):
+class ExplainRequest(_Request):
     """The row to explain, and the parameters of its explanation."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"row": 1, "k": 5}, {"row": _EXAMPLE_ROW, "k": 4, "sigma": 1.5}]}
+        json_schema_extra={"examples": [{"row": 1, "k": 4}, {"row": _EXAMPLE_ROW, "k": 3, "sigma": 1.5}]}
     )
 
     row: Row = Field(description="Position of a training row, or a value per column (null if missing).")
-
-
-class FrontierRequest(_SamplingParameters):
-    """The row to explain, and the maximum numbers of terms to try."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"row": 1, "ks": [1, 2, 3, 4, 5]}]})
-
-    row: Row
-    ks: Annotated[list[K], Field(min_length=1, max_length=limits.MAX_TERMS), AfterValidator(_unique)] = list(
-        range(1, 9)
+    k: K | None = Field(default=None, description="Maximum number of facts; 4 if null, 8 of words and regions.")
+    sigma: Sigma = Field(
+        default=1.0, description="A copy keeps each value with probability 1 - 2 / (1 + e^sigma)."
     )
+    queries: Annotated[StrictInt, Field(ge=FEWEST_QUERIES, le=limits.MAX_QUERIES)] | None = Field(
+        default=None, description="Maximum number of answers of the model; if null, as many as are needed."
+    )
+    seed: Seed = Field(default=0, description="Seed of the random numbers; the same seed gives the same bytes.")
+    alternatives: Annotated[StrictInt, Field(ge=0, le=limits.MAX_ALTERNATIVES)] = Field(
+        default=0, description="Maximum number of other sums to list that fit within 1%."
+    )
+    output: Output = None
+
+
+class WhatIfRequest(ExplainRequest):
+    """A row and its changes: new values by column, or words and regions that are taken out."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"row": 1, "edits": {"debt": 0}}]})
+
+    edits: Values = Field(default_factory=dict, description="New values by column.")
+    broken: Names = Field(default_factory=list, description="Words to take out, or regions to hide.")
 
 
 class VerifyRequest(_Request):
     """An explanation, either as the text that /explain returned or as the parsed object."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"explanation": '{"schema_version":1}'}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"explanation": '{"schema": 2}'}]})
 
     explanation: StrictStr | dict[str, Any]
-
-
-class WhatIfRequest(ExplainParameters):
-    """A row and its changes: new values, or literals to break by a typical value."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"row": 1, "edits": {"debt": 0}, "broken": ["income"]}]}
-    )
-
-    row: Row
-    edits: Values = Field(default_factory=dict, description="New values by column.")
-    broken: Annotated[list[Text], Field(max_length=limits.MAX_COLUMNS), AfterValidator(_unique)] = Field(
-        default_factory=list, description="Attributes whose literal is broken by a typical training value."
-    )
 
 
 class ChangesRequest(_Request):
@@ -155,20 +126,13 @@ class ChangesRequest(_Request):
     n: Annotated[StrictInt, Field(ge=1, le=limits.MAX_CHANGES)] = Field(
         default=3, description="Maximum number of changes to list."
     )
-    max_facts: Annotated[StrictInt, Field(ge=1, le=limits.MAX_TERMS)] | None = Field(
-        default=None, description="Maximum number of facts that change; 3 if null, any number for rows."
-    )
-    fixed: Annotated[list[Text], Field(max_length=limits.MAX_COLUMNS), AfterValidator(_unique)] = Field(
-        default_factory=list, description="Columns that keep their values."
-    )
-    toward: Row | None = Field(default=None, description="Another row: attributes may only take its values.")
+    k: K | None = Field(default=None, description="Maximum number of facts that change; 3 if null, any for rows.")
+    fixed: Names = Field(default_factory=list, description="Columns that keep their values.")
     examples: Literal["values", "rows"] = Field(
         default="values", description="Any training values of few columns, or whole training rows."
     )
-    seed: Annotated[StrictInt, Field(ge=0, lt=2**53)] = 0
-    output: Text | None = Field(
-        default=None, description="Label of the class to explain; if null, the server's own choice."
-    )
+    seed: Seed = 0
+    output: Output = None
 
 
 class OverviewRequest(_Request):
@@ -182,41 +146,15 @@ class OverviewRequest(_Request):
     n_rows: Annotated[StrictInt, Field(ge=1, le=limits.MAX_COHORT)] = Field(
         default=100, description="Maximum number of cases to explain; of more cases, a random sample is explained."
     )
-    k: K = Field(default=5, description="Maximum number of terms, including the intercept.")
-    sigma: Sigma = Field(default=1.0, description="Locality of the neighbors.")
+    k: K | None = None
+    sigma: Sigma = 1.0
     output: Text | None = Field(
         default=None,
         description="Label of the class to explain; if null, the second one of two classes, or the decided one.",
     )
 
 
-class CompareRequest(OverviewRequest):
-    """Two groups of cases: those that match ``search``, and those that match ``other``."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"search": "purpose=car", "other": "purpose=home", "n_rows": 50}]}
-    )
-
-    other: Annotated[StrictStr, Field(max_length=limits.MAX_SEARCH)]
-
-
-class KServeRequest(_Request):
-    """Instances in KServe's v1 protocol; ``parameters`` are those of /explain."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"instances": [_EXAMPLE_ROW]}]})
-
-    instances: Annotated[
-        list[Values | Annotated[list[Value], RowLength, BeforeValidator(_check_flat)]],
-        Field(min_length=1, max_length=limits.MAX_INSTANCES),
-    ]
-    parameters: ExplainParameters = Field(default_factory=ExplainParameters)
-
-
-class _Answer(BaseModel):
-    model_config = ConfigDict(allow_inf_nan=False)
-
-
-class ProblemAnswer(_Answer):
+class ProblemAnswer(BaseModel):
     """A problem (RFC 9457): what was wrong, and the id of the request in the server's log."""
 
     type: str = Field(examples=["about:blank"])
@@ -227,162 +165,3 @@ class ProblemAnswer(_Answer):
     errors: list[dict[str, Any]] | None = Field(
         default=None, description="The members of the request that are wrong."
     )
-
-
-class EstimateAnswer(_Answer):
-    """A measured number and its confidence interval."""
-
-    value: float
-    low: float
-    high: float
-    n_samples: int
-    confidence: float
-    exact: bool
-    method: str
-
-
-class LiteralAnswer(_Answer):
-    """A statement that is true of the row; ``held`` is true of every neighbor that does not break it."""
-
-    name: str
-    text: str
-    held: str
-
-
-class PointAnswer(_Answer):
-    """The best sum with at most k terms."""
-
-    k: int
-    contributions: list[float]
-    intercept: float
-    status: str
-    objective: float
-    lower_bound: float
-    fidelity_error: EstimateAnswer | None
-    relevance_error: EstimateAnswer | None
-
-
-class FrontierAnswer(_Answer):
-    """The error as a function of the number of terms."""
-
-    prediction: float
-    literals: list[LiteralAnswer]
-    points: list[PointAnswer]
-    n_queries: int
-    n_clipped: int = Field(
-        description="Number of outputs clipped to the range; if positive, the true errors may be larger."
-    )
-    confidence: float
-
-
-class VerifyAnswer(_Answer):
-    """Whether every number of the explanation was reproduced."""
-
-    outcome: Literal["holds", "does not hold", "cannot tell"]
-    holds: bool
-    reasons: list[str]
-    verdict: str | None = Field(description="The verdict by fresh neighbors; null if nothing was measured.")
-
-
-class RowAnswer(_Answer):
-    """One case: its values in the order of the columns, the model's decision and the explained number."""
-
-    position: int
-    values: list[str | bool | int | float | None] = Field(
-        description="Can be sent back unchanged: integers from 2^53 on are texts, infinities are 'Infinity'."
-    )
-    answer: str
-    value: float | None
-    truth: str | None = Field(default=None, description="The true outcome, if a target was given.")
-
-
-class RowsAnswer(_Answer):
-    """One page of the rows that match a search."""
-
-    total: int
-    found: int
-    offset: int
-    progress: float = Field(
-        description="Share of the rows whose answers are known; below 1, further rows may match or come first."
-    )
-    columns: list[str]
-    rows: list[RowAnswer]
-
-
-class CohortAnswer(_Answer):
-    """How far a group of cases is explained, and which part of the table it is."""
-
-    progress: float = Field(description="Below 1, send the request again.")
-    is_done: bool
-    found: int | None = Field(description="How many cases match; null while the search is not complete.")
-    n_sampled: int
-    n_explained: int
-    n_failed: int
-    failed: list[int]
-
-
-class OverviewAnswer(CohortAnswer):
-    """The summary of a group of cases, as far as it is known."""
-
-    summary: dict[str, Any] | None = Field(
-        description="Attributes with their shares and directions, verdicts, and the least trustworthy cases."
-    )
-    rules: dict[str, Any] | None = Field(description="The fewest rules that cover 80% of the decisions.")
-    outcomes: dict[str, Any] | None = Field(
-        description="Decisions and scores, and, with a target, confusion matrix and calibration."
-    )
-
-
-class CompareAnswer(_Answer):
-    """The differences of two groups, when both are explained."""
-
-    is_done: bool
-    first: CohortAnswer
-    second: CohortAnswer
-    comparison: dict[str, Any] | None
-
-
-class WhatIfAnswer(_Answer):
-    """The model's answer to the changed row, and the value that the explanation's sum predicts for it."""
-
-    row: dict[str, str | bool | int | float | None]
-    literals: list[str | None] = Field(
-        description="For each literal of the original row, the statement that is true of the changed row."
-    )
-    is_broken: list[bool]
-    answer: str
-    prediction: float | None = Field(description="The explained number in the model's answer to the changed row.")
-    expected: float = Field(description="original - 2 * (sum of the contributions of the broken literals).")
-    original: float
-    decision_stays: bool | None
-
-
-class HealthAnswer(_Answer):
-    """The server is alive; the details are sent only to clients with the token."""
-
-    status: Literal["ok"]
-    version: str | None = None
-    rows: int | None = None
-    waiting: int | None = None
-    running: int | None = None
-
-
-class ModelsAnswer(_Answer):
-    """KServe: the names of the models."""
-
-    models: list[str]
-
-
-class ModelAnswer(_Answer):
-    """KServe: whether a model is ready."""
-
-    name: str
-    ready: bool
-
-
-class KServeAnswer(_Answer):
-    """KServe: predictions and explanations, in the order of the instances, all of them about one class."""
-
-    predictions: list[float]
-    output: str | None = Field(description="The class that the predictions are about; null if they are numbers.")
-    explanations: list[dict[str, Any]]

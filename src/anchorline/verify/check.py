@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from anchorline._links import call
+from anchorline.changes.result import Changes
+from anchorline.changes.verify import verify_changes
 from anchorline.errors import (
     AnchorlineError,
+    BudgetError,
     FormatError,
-    InstanceError,
     InstanceNeededError,
     ParameterError,
     PredictorError,
@@ -18,171 +19,199 @@ from anchorline.errors import (
     TamperedError,
 )
 from anchorline.explainer import Explainer
-from anchorline.result.changes import Changes, is_changes
-from anchorline.result.explanation import Explanation
-from anchorline.result.verification import Outcome, Verification
+from anchorline.model.outputs import classes_of
+from anchorline.model.predictor import Predictor, Questions
+from anchorline.model.target import plain_label
+from anchorline.result.explanation import Explanation, Output
+from anchorline.result.verification import Outcome, Reason, Verification
 from anchorline.search.case import Case
 from anchorline.settings import Settings
 from anchorline.spaces.base import Space
 from anchorline.spaces.given import as_space
-from anchorline.spaces.hypercube import Hypercube
-from anchorline.verify.compare import changed_parameters, claims, differences
-from anchorline.verify.fresh import confirmation, contradictions, doubts, measure_afresh
-from anchorline.verify.maker import (
-    explainer_of,
-    false_range,
-    foreign,
-    given_distance,
-    given_names,
-    left_out_otherwise,
-    omitted_warnings,
-    use_trees_as_recorded,
-)
-from anchorline.verify.repeat import Repetition, confirms_search, refuted_search
+from anchorline.verify.compare import ROUNDING, differences, leaves_of
+from anchorline.verify.fresh import CONFIDENCE, doubts, figures_of, measure_afresh
 
-_BY_CLOCK = "the search was stopped by the clock, so that its bound, or what it listed, cannot be confirmed"
-_OTHER_ANSWERS = "its answers to the recorded neighbors are not the recorded ones, or the record was changed"
-_CUT_LIST = "the list of alternatives was cut, which the record does not state"
-_WHY_CONTRADICTED = (
-    "the stated sample was unlucky or selected, or the model treats neighbors differently that its maker foresaw"
-)
+_SUBJECTS = {Explanation: "explanation", Changes: "list of changes"}
 
 
-def check(
-    explanation: Explanation | Changes | str,
-    predict: Callable[[Any], Any],
-    space: Any = None,
-    *,
-    instance: Any = None,
-    seed: int | None = None,
-) -> Verification:
+def check(record: Any, model: Any, space: Any, *, instance: Any = None, seed: int | None = None) -> Verification:
     """Carry out `anchorline.verify`, whose arguments these are."""
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-        raise ParameterError(f"seed is {seed!r}; needed a whole number >= 0, or None. Type seed=0.")
-    if isinstance(explanation, Changes) or is_changes(explanation):
-        verification: Verification = call("verify.changes", explanation, predict, space, seed=seed)
-        return verification
-    _check_arguments(explanation, predict)
-    space = None if space is None else as_space(space)
+        raise ParameterError(f"seed is {seed!r}, but it must be a whole number >= 0, or None. Type seed=0.")
+    _check_arguments(record, model)
+    space = as_space(space)
     try:
-        explanation = Explanation.from_json(explanation) if isinstance(explanation, str) else explanation
+        claimed = _read(record) if isinstance(record, str) else record
+    except TamperedError as error:
+        return _refuted("tampered", detail=str(error))
     except FormatError as error:
-        is_tampered = isinstance(error, TamperedError)
-        reason = str(error) if is_tampered else f"this is not the JSON of an explanation: {error}"
-        return Verification(Outcome.DOES_NOT_HOLD if is_tampered else Outcome.CANNOT_TELL, (reason,))
-    if space is None and not str(explanation.parameters.get("space", "")).startswith("hypercube:"):
-        return Verification(Outcome.CANNOT_TELL, ("the space is needed; type verify(predict, space=...)",))
+        return _unknown("unreadable", detail=str(error))
     try:
-        given = None if instance is None else _given_instance(explanation, instance, space)
-        return _verify(explanation, predict, space, given, secrets.randbits(62) if seed is None else seed)
-    except (PredictorError, InstanceNeededError) as error:
-        why = "the model could not be queried" if isinstance(error, PredictorError) else "the instance is needed"
-        return Verification(Outcome.CANNOT_TELL, (f"{why}: {error}",))
+        answer = _verify(claimed, model, space, instance, secrets.randbits(62) if seed is None else seed)
+    except PredictorError as error:
+        answer = _unknown("model_failed", detail=str(error))
+    except InstanceNeededError as error:
+        answer = _unknown("instance_needed", detail=str(error))
     except (AnchorlineError, KeyError, TypeError, ValueError) as error:
-        return Verification(Outcome.DOES_NOT_HOLD, (f"it cannot be computed again: {error}",))
+        answer = _refuted("not_computed", detail=str(error))
+    return replace(answer, subject=_SUBJECTS[type(claimed)])
 
 
-def _check_arguments(explanation: Any, predict: Any) -> None:
-    """Raise `ParameterError` if the arguments are swapped, or if the first is not an explanation."""
-    if isinstance(explanation, Explanation | str) and not isinstance(predict, Explanation):
+def _check_arguments(record: Any, model: Any) -> None:
+    """Raise `ParameterError` if the arguments are swapped, or if the first is not a result."""
+    if isinstance(record, str | Explanation | Changes) and not isinstance(model, str | Explanation | Changes):
         return
-    kind = type(explanation).__name__
-    if isinstance(predict, Explanation | str):
-        raise ParameterError(
-            f"The first argument is of type {kind}, and the second of type {type(predict).__name__}; the "
-            "explanation must come first, and the model second. Type verify(explanation, model)."
-        )
     raise ParameterError(
-        f"explanation is a {kind}; it must be an Explanation, or its JSON as a text. For a file, type "
-        "verify(pathlib.Path(file).read_text(), model)."
+        f"The first argument is of type {type(record).__name__}, and the second of type {type(model).__name__}; "
+        "first comes an Explanation, Changes, or their JSON as a text, and then the model. Type "
+        "verify(explanation, model, table), or verify(pathlib.Path(file).read_text(), model, table)."
     )
 
 
-def _given_instance(claimed: Explanation, instance: Any, space: Space | None) -> Any:
-    """Return an instance that the verifier gave; raise `InstanceError` unless it is the recorded one."""
-    recorded = (Hypercube() if space is None else space).at(instance).instance
-    if json.dumps(recorded, default=str) != json.dumps(claimed.instance, default=str):
-        raise InstanceError("the instance that was given is not the recorded one")
-    return instance
-
-
-def _verify(
-    claimed: Explanation, predict: Callable[[Any], Any], space: Space | None, instance: Any, seed: int
-) -> Verification:
-    explainer = explainer_of(claimed, predict, space)
-    reason = foreign(claimed, predict, space)
-    if reason is not None:
-        return Verification(Outcome.DOES_NOT_HOLD, (reason,))
-    doubt = left_out_otherwise(claimed, explainer)
-    if doubt is not None:
-        return Verification(Outcome.CANNOT_TELL, (doubt,))
-    doubt = use_trees_as_recorded(claimed, explainer)
-    settings = replace(Settings.from_dict(claimed.parameters), max_queries=None, seed=seed)  # the verifier's own
+def _read(text: str) -> Explanation | Changes:
     try:
-        instance = list(claimed.instance) if instance is None else instance
-        case = explainer.prepare(instance, settings)
+        body = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(str(error)) from error
+    is_changes = isinstance(body, dict) and body.get("kind") == "changes"
+    return Changes.from_json(text) if is_changes else Explanation.from_json(text)
+
+
+def _refuted(code: str, stated: Any = None, found: Any = None, detail: str = "") -> Verification:
+    return Verification(Outcome.DOES_NOT_HOLD, (Reason(code, "", stated, found, detail),))
+
+
+def _unknown(code: str, detail: str = "") -> Verification:
+    return Verification(Outcome.CANNOT_TELL, (Reason(code, detail=detail),))
+
+
+def _verify(claimed: Explanation | Changes, model: Any, space: Space, instance: Any, seed: int) -> Verification:
+    own, stated = classes_of(model), claimed.output.choices.classes
+    if own is not None and stated is not None and [plain_label(label) for label in own] != list(stated):
+        return _refuted("other_classes", list(stated), own)
+    explainer = explainer_of(claimed.output, model, space)
+    if explainer.space.fingerprint != claimed.space["fingerprint"]:
+        return _refuted("other_space")
+    if instance is None:
+        instance = _plain(claimed.instance)
+    elif _as_json(explainer.space.at(instance).instance) != _as_json(claimed.instance):
+        return _refuted("other_instance")
+    if isinstance(claimed, Changes):
+        trees = explainer.readable_trees.of(explainer.target)
+        return verify_changes(claimed, explainer.space, explainer.predictor, seed, trees, instance=instance)
+    return _verify_explanation(claimed, explainer, instance, seed)
+
+
+def _verify_explanation(claimed: Explanation, explainer: Explainer, instance: Any, seed: int) -> Verification:
+    n_attributes = len(explainer.space.at(instance).names)
+    if not explainer.columns.ignored and claimed.space["n_attributes"] < n_attributes:
+        return _unknown("no_columns")
+    explainer.table_answers(ask=claimed.rows is not None or claimed.output.spread is not None)
+    try:
+        case = _opened(explainer, instance, replace(Settings.from_dict(claimed.settings), seed=seed))
     except (ParameterError, PredictorOutputError) as error:
-        return Verification(Outcome.DOES_NOT_HOLD, (f"the model answers differently: {error}",))
-    reason = false_range(claimed, explainer)
+        return _refuted("other_answers", detail=str(error))
+    answer = _compared(claimed, explainer, case, instance)
+    return answer if answer is not None else _audited(claimed, explainer.model, case)
+
+
+def explainer_of(output: Output, model: Any, space: Space) -> Explainer:
+    """Return the explainer that a result says it was made with; a model's own classes are never the record's."""
+    choices, has_own = output.choices, classes_of(model) is not None
+    pair = isinstance(choices.output, list | tuple)
+    return Explainer(
+        model,
+        space,
+        output=tuple(choices.output) if pair else choices.output,
+        output_scale=choices.output_scale,
+        task=choices.task,
+        classes=None if has_own else choices.classes,
+        threshold=output.threshold,
+        output_range=choices.output_range,
+        input=choices.input,
+    )
+
+
+def _opened(explainer: Explainer, instance: Any, settings: Settings) -> Case:
+    """Return the case of a verifier, who has a seed and a confidence of its own, and no limit of queries."""
+    neighborhood, answers = explainer.space.at(instance), explainer.table_answers(ask=False)
+    questions = Questions(explainer.target, None if answers is None else answers.rule)
+    predictor = Predictor(questions, explainer.threshold, explainer.output_range).open(neighborhood.original)
+    return Case(neighborhood, predictor, replace(settings, confidence=CONFIDENCE), k=len(neighborhood.names))
+
+
+def _compared(claimed: Explanation, explainer: Explainer, case: Case, instance: Any) -> Verification | None:
+    """Ask and explain again with the recorded settings; return the answer if something differs."""
+
+    def asked() -> Reason | None:
+        return _difference_at_row(claimed, explainer, case)
+
+    def explained() -> Explanation:
+        settings, is_by_leaves = Settings.from_dict(claimed.settings), claimed.queries.source == "leaves"
+        again = explainer.explain_with(instance, settings)
+        if again.queries.source != "leaves" or is_by_leaves:
+            return again
+        return explainer.without_trees().explain_with(instance, settings)  # it was made from a mere function
+
+    reason = asked()
     if reason is not None:
-        return Verification(Outcome.DOES_NOT_HOLD, (reason,))
-    repetition = Repetition(claimed, explainer, case, instance)
-    if doubt is not None and repetition.difference_at_row() is None:
-        return Verification(Outcome.CANNOT_TELL, (doubt,))
-    remarks = _recompute(repetition, with_texts=space is not None)
-    return remarks if isinstance(remarks, Verification) else _measure(claimed, explainer, case, *remarks)
+        return _if_steady(asked, reason)
+    try:
+        again = explained()
+    except (ParameterError, PredictorOutputError, BudgetError) as error:
+        return _if_steady(asked, Reason("other_answers", detail=str(error)))
+    differing = differences(claimed, again)
+    if not differing:
+        return None
+    if claimed.queries.source == "leaves" and again.queries.source != "leaves":
+        return _unknown("no_leaves")
+    if claimed.settings["time_limit"] is not None and "limit" in (claimed.proof.status, again.proof.status):
+        return _unknown("by_clock")
+    return _if_steady(lambda: explained().to_json(), *differing)
 
 
-def _measure(
-    claimed: Explanation, explainer: Explainer, case: Case, open_questions: list[str], remarks: list[str]
-) -> Verification:
-    """Measure on fresh neighbors, and return that the explanation holds unless a question is open."""
-    stated = claimed.certificate
-    notes = [*given_names(claimed, explainer.model), *omitted_warnings(claimed, explainer), *remarks]
-    if stated.relevance_error is None:
-        fresh, notes = None, ["every figure was reproduced (nothing was measured)", *notes]
-    else:
-        fresh = measure_afresh(claimed, case)
-        refuted = contradictions(stated, fresh)
-        if refuted:
-            return Verification(Outcome.DOES_NOT_HOLD, (*refuted, _WHY_CONTRADICTED), fresh)
-        questions, range_notes = given_distance(claimed, fresh, explainer, case.settings)
-        open_questions = [*open_questions, *doubts(stated, fresh), *questions]
-        notes = [*confirmation(stated, fresh), *notes, *range_notes]
-    if open_questions:
-        return Verification(Outcome.CANNOT_TELL, tuple(open_questions), fresh)
-    return Verification(Outcome.HOLDS, tuple(notes), fresh)
+def _difference_at_row(claimed: Explanation, explainer: Explainer, case: Case) -> Reason | None:
+    """Return how the model's answer about the row itself differs from the stated one."""
+    predictor = Predictor(case.predictor.questions, explainer.threshold, explainer.output_range)
+    predictor.open(case.neighborhood.original)
+    stated, found = claimed.prediction, predictor.prediction
+    if abs(stated - found) > ROUNDING * max(abs(stated), abs(found)):
+        return Reason("other_model", "prediction", stated, found)
+    if claimed.output.decision != predictor.output.decision:
+        return Reason("other_model", "output.decision", claimed.output.decision, predictor.output.decision)
+    return None
 
 
-def _answered_differently(repetition: Repetition, again: Explanation | None, how: str) -> Verification:
-    doubt = repetition.doubt_about_answers(again)
-    if doubt is not None:
-        return Verification(Outcome.CANNOT_TELL, (doubt,))
-    return Verification(Outcome.DOES_NOT_HOLD, (f"the model answers differently: {how}",))
+def _if_steady(repeat: Callable[[], Any], *reasons: Reason) -> Verification:
+    """Return that the record does not hold, unless the model answers the same questions in two ways."""
+    if repeat() != repeat():
+        return _unknown("varies")
+    return Verification(Outcome.DOES_NOT_HOLD, reasons)
 
 
-def _recompute(repetition: Repetition, *, with_texts: bool) -> Verification | tuple[list[str], list[str]]:
-    """Return the answer if something differs, otherwise what the clock left open, and what the record omits."""
-    claimed, at_row = repetition.claimed, repetition.difference_at_row()
-    if at_row is not None and not repetition.unclear:
-        return _answered_differently(repetition, None, at_row)
-    changed = changed_parameters(repetition.now, claimed.parameters, with_space=with_texts)
-    if changed:
-        return Verification(Outcome.DOES_NOT_HOLD, (f"the model and the space do not give its {changed}",))
-    again, open_questions = repetition.explained(), []
-    stated = claims(claimed, with_texts=with_texts)
-    differing = differences(stated, claims(again, with_texts=with_texts))
-    is_cut = claimed.alternatives_complete is None and again.alternatives_complete is False
-    if differing and repetition.depends_on_clock:
-        if not repetition.can_be_replayed:
-            return [_BY_CLOCK], []
-        open_questions = [] if confirms_search(claimed, again) else [_BY_CLOCK]
-        refuted = refuted_search(claimed.certificate, again.certificate)
-        again = repetition.replayed()
-        replayed = differences(stated, claims(again, with_texts=with_texts))
-        differing = refuted | {name: replayed[name] for name in replayed if not name.startswith("alternatives")}
-    if differing and not repetition.has_same_answers(again):
-        return _answered_differently(repetition, again, _OTHER_ANSWERS)
-    if differing:
-        return Verification(Outcome.DOES_NOT_HOLD, tuple(differing.values()))
-    return open_questions, [_CUT_LIST] if is_cut else []
+def _audited(claimed: Explanation, model: Any, case: Case) -> Verification:
+    """Measure what was reproduced on fresh neighbors, and return that it holds unless they raise a doubt."""
+    notes = [Reason("reproduced", stated=len(leaves_of(claimed.to_json())))]
+    choices = claimed.output.choices
+    is_named = isinstance(choices.output, str) or choices.classes is not None
+    named = [Reason("named_by_maker", stated=claimed.output.name)] if is_named and not classes_of(model) else []
+    if all(figure.is_exact for figure in figures_of(claimed).values()):
+        return Verification(Outcome.HOLDS, (*notes, Reason("listed"), *named))
+    measured = measure_afresh(claimed, case)
+    fresh = figures_of(measured)
+    doubtful = doubts(claimed, fresh)
+    if doubtful:
+        is_refuted = doubtful[0].code == "contradicted"
+        outcome = Outcome.DOES_NOT_HOLD if is_refuted else Outcome.CANNOT_TELL
+        return Verification(outcome, tuple(doubtful), fresh, measured.verdict)
+    confirmed = Reason("confirmed", found=measured.n_queries)
+    return Verification(Outcome.HOLDS, (*notes, confirmed, *named), fresh, measured.verdict)
+
+
+def _plain(value: Any) -> Any:
+    """Return an instance as JSON held it, because records freeze lists."""
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _as_json(instance: Any) -> str:
+    return json.dumps(_plain(tuple(instance) if isinstance(instance, list) else instance), default=str)

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from helpers.batch_rows import CHEAP, ROWS, explainer_of
+from helpers.many_rows import CHEAP, ROWS, explainer_of
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-import anchorline as al
 from anchorline.errors import ParameterError
+from anchorline.explainer import Explainer
+from anchorline.verify import verify
 
 RNG = np.random.default_rng(3)
 FRAME = pd.DataFrame(RNG.normal(size=(300, 3)), columns=["a", "b", "c"])
@@ -25,38 +26,40 @@ def difference(frame):
 
 
 def test_the_difference_is_explained_and_adds_up():
-    e = al.Explainer(MODEL, FRAME, output=PAIR).explain(0, n_samples=500)
-    assert e.output == "approved rather than declined"
+    e = Explainer(MODEL, FRAME, output=PAIR).explain(0, queries=400)
+    assert e.output.name == "approved rather than declined"
     assert e.prediction == pytest.approx(difference(FRAME)[0], abs=1e-12)
-    assert e.intercept + e.contributions.sum() == pytest.approx(e.prediction, abs=1e-12)
-    assert tuple(e.parameters["output_range"]) == (-1.0, 1.0)
-    assert e.certificate.stability is not None  # of the decision "at least 0"
+    assert e.base + e.contributions.sum() == pytest.approx(e.prediction, abs=1e-12)
+    assert (e.output.kind, e.output.threshold) == ("threshold", 0.0)
+    assert (e.output.low, e.output.high) == (-1.0, 1.0)
+    assert e.holds is not None  # of the decision "at least 0"
+    assert e.output.decision == ("at or above 0" if e.prediction >= 0 else "below 0")
 
 
 def test_the_other_direction_is_the_negative():
-    there = al.Explainer(MODEL, FRAME, output=PAIR).explain(5, n_samples=500)
-    back = al.Explainer(MODEL, FRAME, output=PAIR[::-1]).explain(5, n_samples=500)
+    there = Explainer(MODEL, FRAME, output=PAIR).explain(5, queries=400)
+    back = Explainer(MODEL, FRAME, output=PAIR[::-1]).explain(5, queries=400)
     np.testing.assert_allclose(there.contributions, -back.contributions, atol=1e-6)
 
 
 def test_it_is_the_same_as_the_difference_by_hand():
     options = {"output": "approved rather than declined", "task": "number", "output_range": (-1, 1)}
-    by_hand = al.Explainer(difference, FRAME, threshold=0.0, **options)
-    ours = al.Explainer(MODEL, FRAME, output=PAIR).explain(7, n_samples=500)
-    np.testing.assert_allclose(ours.contributions, by_hand.explain(7, n_samples=500).contributions, atol=1e-9)
+    by_hand = Explainer(difference, FRAME, threshold=0.0, **options)
+    ours = Explainer(MODEL, FRAME, output=PAIR).explain(7, queries=400)
+    np.testing.assert_allclose(ours.contributions, by_hand.explain(7, queries=400).contributions, atol=1e-9)
 
 
 def test_functions_need_their_classes():
-    e = al.Explainer(MODEL.predict_proba, FRAME, output=PAIR).explain(1, n_samples=200)
-    assert e.output == "approved rather than declined"
+    e = Explainer(MODEL.predict_proba, FRAME, output=PAIR).explain(1, queries=400)
+    assert e.output.name == "approved rather than declined"
 
     def ask(frame):
         return MODEL.predict_proba(frame)
 
-    given = al.Explainer(ask, FRAME, output=PAIR, classes=list(MODEL.classes_)).explain(1, n_samples=200)
+    given = Explainer(ask, FRAME, output=PAIR, classes=list(MODEL.classes_)).explain(1, queries=400)
     assert given.prediction == e.prediction
     with pytest.raises(ParameterError, match="two labels"):
-        al.Explainer(ask, FRAME, output=PAIR)
+        Explainer(ask, FRAME, output=PAIR)
 
 
 @pytest.mark.parametrize(
@@ -69,11 +72,11 @@ def test_functions_need_their_classes():
 )
 def test_wrong_pairs_are_refused(output, words):
     with pytest.raises(ParameterError, match=words):
-        al.Explainer(MODEL, FRAME, output=output)
+        Explainer(MODEL, FRAME, output=output)
 
 
 def test_it_is_verified_with_the_same_pair():
-    e = al.Explainer(MODEL, FRAME, output=PAIR).explain(0, n_samples=300)
-    assert al.verify(e.to_json(), MODEL, FRAME, seed=1).holds
-    forged = dict(e.parameters) | {"contrast": list(PAIR[::-1])}
-    assert not al.verify(replace(e, parameters=forged), MODEL, FRAME, seed=1).holds
+    e = Explainer(MODEL, FRAME, output=PAIR).explain(0, queries=400)
+    assert verify(e.to_json(), MODEL, FRAME, seed=1).holds
+    choices = replace(e.output.choices, output=PAIR[::-1])
+    assert not verify(replace(e, output=replace(e.output, choices=choices)), MODEL, FRAME, seed=1).holds

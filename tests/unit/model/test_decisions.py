@@ -16,11 +16,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils import all_estimators
 
-import anchorline as al
 from anchorline.errors import PredictorOutputError
+from anchorline.explainer import Explainer
 from anchorline.model.decisions import MOST_PROBABLE, ByPredict, Cutoff, with_own_decision
 from anchorline.model.outputs import resolve
-from anchorline.model.predictor import split_answer
+from anchorline.model.predictor import Questions
+from anchorline.spaces.table import Table
+from anchorline.verify import verify
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(RNG.normal(size=(400, 4)), columns=list("abcd"))
@@ -30,7 +32,7 @@ THREE = np.array(["high", "low", "middle"])[np.digitize(SCORE, [-0.6, 0.6]) - 1]
 
 
 class CostSensitive(ClassifierMixin, BaseEstimator):
-    """A classifier of one's own, whose `predict` weighs the classes by what a mistake costs."""
+    """A classifier of one's own, whose `predict` weighs the classes by what a mistake costs; it counts rows."""
 
     def __init__(self, costs=(1.0, 1.0, 4.0)):
         self.costs = costs
@@ -38,14 +40,25 @@ class CostSensitive(ClassifierMixin, BaseEstimator):
     def fit(self, rows, target):
         self.inner_ = LogisticRegression().fit(rows, target)
         self.classes_ = self.inner_.classes_
+        self.n_scored_ = self.n_predicted_ = 0
         return self
 
     def predict_proba(self, rows):
+        self.n_scored_ += len(rows)
         return self.inner_.predict_proba(rows)
 
     def predict(self, rows):
+        self.n_predicted_ += len(rows)
         weights = np.array(self.costs[: len(self.classes_)])
-        return self.classes_[(self.predict_proba(rows) * weights).argmax(axis=1)]
+        return self.classes_[(self.inner_.predict_proba(rows) * weights).argmax(axis=1)]
+
+
+class Whimsical(CostSensitive):
+    """Its `predict` does not follow from its scores."""
+
+    def predict(self, rows):
+        self.n_predicted_ += len(rows)
+        return np.where(np.asarray(rows)[:, 3] > 0.3, "good", "bad")
 
 
 def fixed(**choices):
@@ -65,57 +78,82 @@ MODELS = {
     "in a search": GridSearchCV(fixed(), {"threshold": [0.8]}, cv=2),
     "frozen": FrozenEstimator(fixed(threshold=0.8).fit(FRAME, TARGET)),
     "costs": CostSensitive(costs=(5.0, 1.0)),
+    "whims": Whimsical(),
     "ties": GradientBoostingClassifier(n_estimators=1, max_depth=1, init="zero"),
 }
 
 
+@pytest.mark.parametrize("queries", [400, "auto"])
 @pytest.mark.parametrize("name", MODELS)
-def test_the_explained_class_is_the_one_that_predict_names(name):
+def test_the_explained_class_is_the_one_that_predict_names(name, queries):
+    """With "auto", the table says how `predict` follows from scores; with a number it is asked as well."""
     model = MODELS[name].fit(FRAME, TARGET)
-    explainer = al.Explainer(model, al.Table(FRAME))
+    explainer = Explainer(model, Table(FRAME))
     named = model.predict(FRAME)
     unlike = np.flatnonzero(named != model.classes_[model.predict_proba(FRAME).argmax(axis=1)])
     for row in [0, 1, *unlike[:2].tolist()]:
-        e = explainer.explain(row, k=3, n_samples=300, n_certify=300)
-        assert e.output == named[row]
+        e = explainer.explain(row, k=3, queries=queries)
+        assert e.output.decision == e.output.name == named[row]
         column = model.classes_.tolist().index(named[row])
         assert e.prediction == pytest.approx(model.predict_proba(FRAME[row : row + 1])[0, column])
-        assert e.certificate.decision == "own class"
+        assert e.output.kind == "class"
 
 
-@pytest.mark.parametrize("name", ["fixed", "tuned", "costs"])
-def test_stability_counts_what_predict_says(name):
+@pytest.mark.parametrize("name", ["fixed", "tuned", "costs", "whims"])
+def test_shares_count_what_predict_says(name):
     """The share of all neighbors that keep the label is the same, whether labels or classes are explained."""
     model = MODELS[name].fit(FRAME, TARGET)
-    labels = al.Explainer(model, al.Table(FRAME), task="label").explain(3, k=3, n_certify=2000)
-    classes = al.Explainer(model, al.Table(FRAME)).explain(3, k=3, n_certify=2000)
-    assert classes.certificate.baseline_stability.value == pytest.approx(
-        labels.certificate.baseline_stability.value, abs=0.03
-    )
+    labels = Explainer(model, Table(FRAME), task="label").explain(3, k=3)
+    classes = Explainer(model, Table(FRAME)).explain(3, k=3)
+    assert max(labels.all.low, classes.all.low) <= min(labels.all.high, classes.all.high)
+    assert classes.all.value == pytest.approx(labels.all.value, abs=0.1)
 
 
-def test_a_threshold_is_read_and_recorded_and_costs_no_second_call():
+@pytest.mark.parametrize(("name", "is_once"), [("costs", True), ("whims", False)])
+def test_every_answer_is_counted_and_predict_is_asked_only_where_scores_do_not_tell(name, is_once):
+    model = MODELS[name].fit(FRAME, TARGET)
+    explainer = Explainer(model, Table(FRAME))
+    explainer.check()
+    assert (model.n_scored_, model.n_predicted_) == (len(FRAME), len(FRAME))
+    model.n_scored_ = model.n_predicted_ = 0
+    e = explainer.explain(3)
+    assert e.queries.total == model.n_scored_ + model.n_predicted_
+    assert (model.n_predicted_ == 0) is is_once
+    assert e.queries.asks_twice is not is_once
+
+
+def test_a_number_of_queries_counts_both_answers():
+    model = MODELS["costs"].fit(FRAME, TARGET)
+    e = Explainer(model, Table(FRAME)).explain(3, queries=401)
+    assert model.n_scored_ == model.n_predicted_ == e.queries.total / 2 <= 200
+    assert e.rows is None
+
+
+def test_a_threshold_is_read_and_costs_no_second_call():
     model = MODELS["fixed for the other class"].fit(FRAME, TARGET)
     target = resolve(model)
     assert isinstance(target.ask, Cutoff)
     assert target.rule == {"column": 0, "threshold": 0.9}
-    e = al.Explainer(model, al.Table(FRAME)).explain(0, k=2, n_samples=300, n_certify=300)
-    assert dict(e.parameters["rule"]) == {"column": 0, "threshold": 0.9}
-    assert e.verify(model, al.Table(FRAME), seed=1).holds
+    e = Explainer(model, Table(FRAME)).explain(0, k=2, queries=600)
+    assert not e.queries.asks_twice
+    assert verify(e, model, Table(FRAME), seed=1).holds
 
 
 def test_a_model_that_chooses_otherwise_does_not_verify():
     model = LogisticRegression().fit(FRAME, TARGET)
     strict = FixedThresholdClassifier(FrozenEstimator(model), threshold=0.95).fit(FRAME, TARGET)
-    e = al.Explainer(strict, al.Table(FRAME), output="good").explain(0, k=2, n_samples=300, n_certify=300)
-    assert not e.verify(model, al.Table(FRAME), seed=1).holds
+    e = Explainer(strict, Table(FRAME), output="good").explain(0, k=2)
+    assert not verify(e, model, Table(FRAME), seed=1).holds
 
 
 def test_a_threshold_of_the_caller_replaces_the_model_s_decision():
     model = MODELS["costs"].fit(FRAME, TARGET)
-    explainer = al.Explainer(model, al.Table(FRAME), output="good", threshold=0.3)
+    explainer = Explainer(model, Table(FRAME), output="good", threshold=0.3)
     assert explainer.target.rule is None
-    assert explainer.explain(0, k=2, n_samples=300, n_certify=300).certificate.decision == "threshold"
+    e = explainer.explain(0, k=2, queries=600)
+    assert (e.output.kind, e.output.threshold, e.output.name) == ("threshold", 0.3, "good")
+    side = "at or above 0.3" if e.prediction >= 0.3 else "below 0.3"
+    assert e.output.decision == side
 
 
 @pytest.mark.parametrize("model", [SVC(probability=True, random_state=0), CostSensitive()])
@@ -123,12 +161,13 @@ def test_three_classes_and_calibrated_margins(model):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # scikit-learn will drop probability=True
         model.fit(FRAME, THREE)
-    explainer = al.Explainer(model, al.Table(FRAME))
+    explainer = Explainer(model, Table(FRAME))
     named = model.predict(FRAME)
     unlike = np.flatnonzero(named != model.classes_[model.predict_proba(FRAME).argmax(axis=1)])
     assert len(unlike)
-    e = explainer.explain(int(unlike[0]), k=2, n_samples=200, n_certify=200)
-    assert e.output == named[unlike[0]]
+    e = explainer.explain(int(unlike[0]), k=2)
+    assert e.output.decision == named[unlike[0]]
+    assert e.queries.asks_twice
 
 
 def test_predict_replaced_on_the_object_decides():
@@ -158,15 +197,15 @@ class Bare:
 
 
 @pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")  # a model of one class
-def test_labels_without_a_list_of_classes_are_columns_or_refused():
-    table = al.Table(FRAME)
-    assert al.Explainer(Bare(1), table).explain(0, k=2, n_samples=100, n_certify=0).output == "class 1"
-    assert al.Explainer(Bare(0.25), table).explain(0, k=2, n_samples=100, n_certify=0).output == "class 0"
-    assert al.Explainer(Bare([0.7, 0.3]), table).explain(0, k=2, n_samples=100, n_certify=0).output == "class 0"
+@pytest.mark.parametrize("queries", [200, "auto"])
+def test_labels_without_a_list_of_classes_are_columns_or_refused(queries):
+    table = Table(FRAME)
+    for labels, name in ((1, "class 1"), (0.25, "class 0"), ([0.7, 0.3], "class 0")):
+        assert Explainer(Bare(labels), table).explain(0, k=2, queries=queries).output.name == name
     with pytest.raises(PredictorOutputError, match=r"`predict` returned .*'no'.*Pass classes="):
-        al.Explainer(Bare("no"), table).explain(0, k=2)
-    named = al.Explainer(Bare("no"), table, classes=["yes", "no"])
-    assert named.explain(0, k=2, n_samples=100, n_certify=0).output == "no"
+        Explainer(Bare("no"), table).explain(0, k=2, queries=queries)
+    named = Explainer(Bare("no"), table, classes=["yes", "no"])
+    assert named.explain(0, k=2, queries=queries).output.name == "no"
 
 
 def classifiers():
@@ -192,9 +231,9 @@ def test_every_classifier_of_scikit_learn_decides_as_its_predict(name, kind, n_c
         model.fit(rows, target)
         if not hasattr(model, "predict_proba"):
             pytest.skip("no probabilities with these settings")
-        scores, chosen = split_answer(resolve(model), np.asarray(resolve(model).ask(rows)))
-        np.testing.assert_array_equal(model.classes_[chosen], model.predict(rows))
-        np.testing.assert_array_equal(scores, model.predict_proba(rows))
+        scores = Questions(resolve(model)).ask(rows, len(rows))
+        np.testing.assert_array_equal(model.classes_[scores.named], model.predict(rows))
+        np.testing.assert_array_equal(scores.values, model.predict_proba(rows))
 
 
 def test_common_classifiers_are_queried_once_per_row():

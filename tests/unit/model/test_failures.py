@@ -10,8 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-import anchorline as al
 from anchorline.errors import PredictorError
+from anchorline.explainer import Explainer
+from anchorline.spaces.table import Table
 
 FRAME = pd.DataFrame({"age": np.arange(40), "job": ["a", "b"] * 20, "debt": np.arange(40) % 3})
 TARGET = FRAME["age"] > 20
@@ -36,11 +37,11 @@ def pandas_pipeline():
 def test_an_arrow_table_for_a_pipeline_that_was_fitted_on_pandas(make):
     table = pa.Table.from_pandas(FRAME)
     with pytest.raises(PredictorError, match=r"fitted on a frame.*pandas frame, but it receives Arrow") as caught:
-        al.Explainer(make(), al.Table(table)).explain(3, n_samples=100)
+        Explainer(make(), Table(table)).explain(3, queries=400)
     message = str(caught.value)
     assert "`al.Explainer(model, al.Table(table.to_pandas()))`" in message
     assert "\n" not in message
-    assert al.Explainer(make(), al.Table(table.to_pandas())).explain(3, n_samples=100).terms
+    assert Explainer(make(), Table(table.to_pandas())).explain(3, queries=400).facts
 
 
 @pytest.mark.parametrize(
@@ -50,11 +51,11 @@ def test_a_function_that_takes_pandas_frames(table, library):
     def model(frame):
         return with_age_in_months(frame)["age"] / 1000
 
-    explainer = al.Explainer(model, al.Table(table), output_range=(0, 1))
+    explainer = Explainer(model, Table(table), output_range=(0, 1))
     with pytest.raises(
         PredictorError, match=rf"receives {library}.*pandas frames, type `al.Table\(table.to_pandas"
     ):
-        explainer.explain(3, n_samples=100)
+        explainer.explain(3, queries=400)
 
 
 def test_a_pandas_frame_is_not_blamed():
@@ -62,5 +63,5 @@ def test_a_pandas_frame_is_not_blamed():
         raise ValueError("broken")
 
     with pytest.raises(PredictorError, match=r"ValueError: broken \(queried") as caught:
-        al.Explainer(model, al.Table(FRAME), output_range=(0, 1)).explain(3)
+        Explainer(model, Table(FRAME), output_range=(0, 1)).explain(3)
     assert "to_pandas" not in str(caught.value)

@@ -15,10 +15,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import anchorline as al
 from anchorline.errors import SetupWarning
+from anchorline.explainer import Explainer
 from anchorline.model.features import DROPPED, NOT_FITTED, OfColumns, match_columns
 from anchorline.model.loaders import load_model
+from anchorline.result.verification import Outcome
+from anchorline.spaces.table import Table
 from anchorline.verify import verify
 
 RNG = np.random.default_rng(0)
@@ -26,7 +28,7 @@ ROWS = pd.DataFrame(RNG.normal(size=(200, 3)), columns=["income", "total debt", 
 SCORE = ROWS["income"] - ROWS["total debt"]
 TARGET = np.where(SCORE > 0, "good", "bad")
 FULL = ROWS.assign(id=np.arange(200), target=TARGET)[["target", "age", "income", "id", "total debt"]]
-FEW = {"k": 3, "n_samples": 300, "n_certify": 300}
+FEW = {"k": 3, "queries": 600}
 
 
 def cat_boost():
@@ -48,11 +50,12 @@ ESTIMATORS = {
 def test_extra_and_reordered_columns_change_nothing_but_what_is_fixed(name):
     model = ESTIMATORS[name].fit(ROWS, (TARGET == "good").astype(int))
     for frame in (FULL, FULL[["age", "income", "total debt"]]):
-        e = al.Explainer(model, al.Table(frame)).explain(0, **FEW)
-        assert e.prediction == model.predict_proba(ROWS[:1])[0, int(e.output)]
-        assert {literal.name for literal in e.literals} == {*ROWS}
+        explainer = Explainer(model, Table(frame))
+        e = explainer.explain(0, **FEW)
+        assert e.prediction == model.predict_proba(ROWS[:1])[0, int(e.output.name)]
+        assert {*explainer.space.at(0).names} == {*ROWS}
         extra = [column for column in frame if column not in ROWS]
-        assert dict(e.fixed) == dict.fromkeys(extra, NOT_FITTED)
+        assert dict(explainer.space.at(0).held) == dict.fromkeys(extra, NOT_FITTED)
 
 
 def boosters():
@@ -69,8 +72,9 @@ def test_boosters_and_their_files_know_their_columns(booster, tmp_path):
     booster.save_model(path)
     for model in (booster, load_model(path)):
         assert match_columns(model, list(FULL)).positions == (2, 4, 1)
-        e = al.Explainer(model, al.Table(FULL)).explain(0, **FEW)
-        assert dict(e.fixed) == {"target": NOT_FITTED, "id": NOT_FITTED}
+        explainer = Explainer(model, Table(FULL))
+        explainer.explain(0, **FEW)
+        assert dict(explainer.space.at(0).held) == {"target": NOT_FITTED, "id": NOT_FITTED}
 
 
 @pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas, lambda frame: frame])
@@ -86,9 +90,9 @@ def test_columns_are_selected_from_every_kind_of_frame(convert):
 def test_the_columns_that_a_column_transformer_drops_are_held_fixed():
     dropping = make_column_transformer((StandardScaler(), ["income", "total debt"]))
     model = make_pipeline(dropping, LogisticRegression()).fit(FULL, TARGET)
-    explainer = al.Explainer(model, al.Table(FULL))
-    e = explainer.explain(0, **FEW)
-    assert dict(e.fixed) == dict.fromkeys(["target", "age", "id"], DROPPED)
+    explainer = Explainer(model, Table(FULL))
+    explainer.explain(0, **FEW)
+    assert dict(explainer.space.at(0).held) == dict.fromkeys(["target", "age", "id"], DROPPED)
     assert explainer.check() == ()  # it is the model's own choice, so nobody is warned
 
 
@@ -122,17 +126,17 @@ def test_names_that_are_not_the_table_s_say_nothing():
 
 def test_a_group_with_a_column_of_the_model_stays_together():
     model = LogisticRegression().fit(ROWS, TARGET)
-    table = al.Table(FULL, groups={"person": ["age", "id"]}, fixed=["target"])
-    e = al.Explainer(model, table).explain_with(0, al.settings.Settings.from_keywords(**FEW))
-    assert "person" in {literal.name for literal in e.literals}
-    assert dict(e.fixed) == {"target": "held fixed as asked"}
+    table = Table(FULL, groups={"person": ["age", "id"]}, fixed=["target"])
+    explainer = Explainer(model, table)
+    assert "person" in explainer.space.at(0).names
+    assert dict(explainer.space.at(0).held) == {"target": NOT_FITTED}
 
 
 def test_an_explanation_with_left_out_columns_verifies_with_its_model_only():
-    model, table = LogisticRegression().fit(ROWS, TARGET), al.Table(FULL[["target", *ROWS, "id"]])
+    model, table = LogisticRegression().fit(ROWS, TARGET), Table(FULL[["target", *ROWS, "id"]])
     with pytest.warns(SetupWarning, match="not fitted on 'target', 'id'"):
-        e = al.Explainer(model, table).explain(0, **FEW)
+        e = Explainer(model, table).explain(0, **FEW)
     assert verify(e, model, table, seed=1).holds
     nameless = verify(e, lambda rows: model.predict_proba(rows[list(ROWS)]), table, seed=1)
-    assert nameless.outcome.value == "cannot tell"
-    assert "'id', 'target'" in nameless.reasons[0]
+    assert nameless.outcome is Outcome.CANNOT_TELL
+    assert nameless.codes == ("no_columns",)

@@ -5,9 +5,11 @@ import types
 import numpy as np
 import pytest
 
-import anchorline as al
 from anchorline.errors import ParameterError, PredictorError, PredictorOutputError
+from anchorline.explainer import Explainer
 from anchorline.model import LabelScores
+from anchorline.spaces.text import Text
+from anchorline.verify import verify
 
 
 class Pipeline:
@@ -28,11 +30,11 @@ class Pipeline:
 
 def test_a_pipeline_of_transformers_is_wrapped_by_itself():
     kind = type("TextClassificationPipeline", (Pipeline,), {"__module__": "transformers.pipelines.text"})
-    e = al.Explainer(kind(), al.Text()).explain("a great day", k=2)
-    assert (e.output, e.prediction) == ("POSITIVE", pytest.approx(0.9))
-    assert [term.literal.name for term in e.terms] == ["great"]
-    assert al.verify(e.to_json(), kind(), al.Text()).holds
-    assert al.Explainer(kind(), al.Text(), output="NEGATIVE").explain("a great day", k=2).prediction < 0.5
+    e = Explainer(kind(), Text()).explain("a great day", k=2)
+    assert (e.output.name, e.prediction) == ("POSITIVE", pytest.approx(0.9))
+    assert [fact.attribute for fact in e.facts] == ["great"]
+    assert verify(e.to_json(), kind(), Text()).holds
+    assert Explainer(kind(), Text(), output="NEGATIVE").explain("a great day", k=2).prediction < 0.5
 
 
 def test_any_pipeline_of_this_form_is_wrapped_with_its_labels():
@@ -54,7 +56,7 @@ def test_an_error_of_the_pipeline_is_reported_with_its_input():
         raise RuntimeError("no memory")
 
     with pytest.raises(PredictorError, match="no memory"):
-        al.Explainer(LabelScores(broken, classes=["a", "b"]), al.Text()).explain("x y")
+        Explainer(LabelScores(broken, classes=["a", "b"]), Text()).explain("x y")
 
 
 def test_columns_follow_the_numbers_of_the_labels():

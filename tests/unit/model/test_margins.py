@@ -19,13 +19,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-import anchorline as al
 from anchorline.cli.app import app
 from anchorline.errors import ParameterError
+from anchorline.explainer import Explainer
 from anchorline.model.loaders import load_model
 from anchorline.model.margins import margins_of
 from anchorline.model.outputs import resolve
-from anchorline.verify import Outcome
+from anchorline.result.explanation import Explanation
+from anchorline.result.verification import Outcome
+from anchorline.spaces.table import Table
+from anchorline.verify import verify
 
 ROWS = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 3)).round(3), columns=["income", "debt", "age"])
 SCORE = ROWS.income - ROWS.debt
@@ -33,7 +36,7 @@ TWO, THREE = (SCORE > 0).astype(int).to_numpy(), np.digitize(SCORE, [-1, 1])
 SMALL = {"n_estimators": 5, "random_state": 0}
 QUIET = {"n_estimators": 5, "verbose": -1, "n_jobs": 1}
 CAT = {"iterations": 5, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
-CHEAP = {"k": 3, "n_samples": 200, "n_certify": 200}
+CHEAP = {"k": 3, "queries": 600}
 
 
 def sigmoid(margins):
@@ -103,7 +106,7 @@ def test_files_and_boosters_have_the_margins_of_their_estimators(tmp_path):
 
 
 def explained(model, **choices):
-    explainer = al.Explainer(model, al.Table(ROWS), output_scale="margin", **choices)
+    explainer = Explainer(model, Table(ROWS), output_scale="margin", **choices)
     return explainer, explainer.explain(0, **CHEAP)
 
 
@@ -112,14 +115,17 @@ def test_explanations_add_up_in_log_odds_and_verify():
     explainer, e = explained(model, output="declined")
     margin = model.decision_function(ROWS[:1])[0]
     assert e.prediction == pytest.approx(-margin)
-    assert e.intercept + e.contributions.sum() == pytest.approx(-margin)
-    assert (e.output, e.parameters["output_scale"], e.parameters["probability"]) == ("declined", "log-odds", False)
+    assert e.base + e.contributions.sum() == pytest.approx(-margin)
+    assert (e.output.name, e.output.scale, e.output.is_probability) == ("declined", "log-odds", False)
     assert "log-odds of declined = " in str(e)
-    assert e.parameters["learned_range"]
-    assert e.verify(model, explainer.space).outcome is Outcome.HOLDS
+    assert e.output.choices.output_scale == "margin"
+    on_table = Explainer(model, explainer.space, output="declined", output_scale="margin").explain(0).output
+    margins = -model.decision_function(ROWS)  # "auto" asks about the table
+    assert (on_table.low, on_table.high) == (margins.min(), margins.max())
+    assert verify(e, model, explainer.space).outcome is Outcome.HOLDS
     other = HistGradientBoostingClassifier(max_iter=4).fit(ROWS, np.where(TWO, "paid", "declined"))
-    assert e.verify(other, explainer.space).outcome is not Outcome.HOLDS
-    assert al.Explanation.from_json(e.to_json()) == e
+    assert verify(e, other, explainer.space).outcome is not Outcome.HOLDS
+    assert Explanation.from_json(e.to_json()) == e
     many = explainer.explain_many(ROWS[:2], **CHEAP)
     assert many[0].to_json() == e.to_json()
 
@@ -127,9 +133,9 @@ def test_explanations_add_up_in_log_odds_and_verify():
 def test_the_scale_is_recorded_only_where_it_is_set():
     model = HistGradientBoostingClassifier(max_iter=5).fit(ROWS, TWO)
     for scale in (None, "probability"):
-        e = al.Explainer(model, al.Table(ROWS), output_scale=scale).explain(0, **CHEAP)
-        assert "output_scale" not in e.parameters
-        assert e.parameters["probability"]
+        e = Explainer(model, Table(ROWS), output_scale=scale).explain(0, **CHEAP)
+        assert e.output.scale is None
+        assert e.output.is_probability
 
 
 def test_the_decision_is_the_one_of_the_model():
@@ -146,8 +152,8 @@ def test_the_difference_of_two_margins():
     explainer, e = explained(model, output=(2, 0))
     margins = model.decision_function(ROWS[:1])[0]
     assert e.prediction == pytest.approx(margins[2] - margins[0])
-    assert "margin of 2 rather than 0 = " in str(e)
-    assert e.verify(model, explainer.space).outcome is Outcome.HOLDS
+    assert "margin of class 2 minus that of class 0 = " in str(e)
+    assert verify(e, model, explainer.space).outcome is Outcome.HOLDS
 
 
 @pytest.mark.parametrize(
@@ -157,17 +163,17 @@ def test_the_difference_of_two_margins():
 )
 def test_models_without_margins_are_refused(model):
     with pytest.raises(ParameterError, match=f"a {type(model).__name__} has no margins of classes"):
-        al.Explainer(model.fit(ROWS, TWO), al.Table(ROWS), output_scale="margin")
+        Explainer(model.fit(ROWS, TWO), Table(ROWS), output_scale="margin")
 
 
 def test_wrong_scales_are_refused():
     model = LogisticRegression().fit(ROWS, TWO)
     with pytest.raises(ParameterError, match="'logit', but it must be 'margin'"):
-        al.Explainer(model, al.Table(ROWS), output_scale="logit")
+        Explainer(model, Table(ROWS), output_scale="logit")
     with pytest.raises(ParameterError, match="margins need no task"):
-        al.Explainer(model, al.Table(ROWS), output_scale="margin", task="label")
+        Explainer(model, Table(ROWS), output_scale="margin", task="label")
     with pytest.raises(ParameterError, match="has no margins"):
-        al.Explainer(model.predict_proba, al.Table(ROWS), output_scale="margin")
+        Explainer(model.predict_proba, Table(ROWS), output_scale="margin")
 
 
 def test_the_command_line_explains_margins(tmp_path, capsys):

@@ -11,10 +11,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-import anchorline as al
 from anchorline.errors import ParameterError
+from anchorline.explainer import Explainer
 from anchorline.model.outputs import as_array, classes_of, resolve
 from anchorline.model.predictor import output_name
+from anchorline.spaces.table import Table
 
 ROWS = np.arange(24.0).reshape(12, 2) % 7
 TARGET = np.array(["no", "yes"])[(ROWS[:, 0] > 3).astype(int)]
@@ -168,14 +169,60 @@ def test_frames_as_arrays():
 def test_what_the_user_says_are_labels_are_labels():
     rows = np.random.default_rng(0).normal(size=(60, 2))
     tree = DecisionTreeClassifier(max_depth=2).fit(rows, np.where(rows[:, 0] > 0, "yes", "no"))
-    leaf = al.Explainer(tree.apply, al.Table(rows), task="label").explain(0, n_samples=100, n_certify=0)
-    assert leaf.label == int(tree.apply(rows[:1])[0])
+    leaf = Explainer(tree.apply, Table(rows), task="label").explain(0, queries=400)
+    assert leaf.output.decision == int(tree.apply(rows[:1])[0])
 
 
 def test_the_decision_at_the_row_is_taken_as_that_of_its_neighbors():
     def certain(rows):
         return np.column_stack([np.full(len(rows), -1e-5), np.full(len(rows), 1.00001)])
 
-    space = al.Table(np.arange(20.0).reshape(10, 2))
-    e = al.Explainer(certain, space, column=0, threshold=0.0, classes=["a", "b"]).explain(0, k=2, n_samples=100)
-    assert e.certificate.stability.value == 1.0
+    space = Table(np.arange(20.0).reshape(10, 2))
+    explainer = Explainer(certain, space, output="a", threshold=0.0, classes=["a", "b"])
+    assert explainer.explain(0, k=2, queries=100).all.value == 1.0
+
+
+def scores(rows):
+    high = 1 / (1 + np.exp(-rows[:, 0]))
+    return np.column_stack([high / 2, high / 2, 1 - high])
+
+
+@pytest.mark.parametrize("output", [1, np.int64(1)])
+def test_an_output_by_number_is_a_column_and_a_label_where_labels_are_numbers(output):
+    space = Table(np.random.default_rng(0).normal(size=(60, 2)))
+    e = Explainer(scores, space, output=output).explain(0, queries=100)
+    assert e.output.name == "class 1"
+    assert e.prediction == pytest.approx(scores(space.at(0).original)[0, 1])
+    labeled = Explainer(scores, space, output=output, classes=[3, 2, 1]).explain(0, queries=100)
+    assert labeled.output.name == "1"
+    assert labeled.prediction == pytest.approx(scores(space.at(0).original)[0, 2])
+    named = Explainer(scores, space, output="b", classes=list("abc")).explain(0, queries=100)
+    assert named.prediction == e.prediction
+
+
+@pytest.mark.parametrize(
+    ("model", "choices", "words"),
+    [
+        (scores, {"output": 3}, "output is 3, but the model returns 3 columns, counted from 0"),
+        (lambda rows: rows[:, 0], {"output": 1}, "output is 1, but the model returns one value per row. Leave"),
+        (scores, {"task": "number"}, "returns 3 numbers per row, but one is explained. Type output=0"),
+        (scores, {"output": "a"}, r"output is 'a', but the model returns 3 columns without names.*classes=\["),
+        (scores, {"classes": ["a", "b"]}, "2 classes were given, but the model returns 3 columns"),
+    ],
+)
+def test_an_output_that_is_not_there_is_named(model, choices, words):
+    explainer = Explainer(model, Table(np.random.default_rng(0).normal(size=(60, 2))), **choices)
+    with pytest.raises(ParameterError, match=words) as caught:
+        explainer.explain(0, queries=100)
+    assert "column=" not in str(caught.value)
+    with pytest.raises(ParameterError, match=words):
+        explainer.explain(0)
+
+
+@pytest.mark.parametrize("output", [0, 1])
+def test_one_of_several_numbers(output):
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    e = Explainer(lambda rows: 3 * rows, Table(rows), output=output, task="number").explain(5)
+    assert (e.output.kind, e.output.name) == ("number", f"output {output}")
+    assert e.prediction == 3 * rows[5, output]
+    assert {fact.attribute for fact in e.facts} == {f"x{output}"}

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-import anchorline as al
 from anchorline.errors import ParameterError, PredictorOutputError
+from anchorline.explainer import Explainer
 from anchorline.model import Repeated, SimilarTo, word_overlap
+from anchorline.spaces.text import Text
+from anchorline.verify import verify
 
 
 def test_numbers_and_scores_are_averaged():
@@ -38,11 +40,11 @@ def test_labels_become_shares_and_are_explained():
         return ["good" if rng.random() < 0.2 + 0.6 * ("great" in text) else "bad" for text in texts]
 
     model = Repeated(vote, 100, classes=["bad", "good"])
-    explainer = al.Explainer(model, al.Text(), output="good")
-    e = explainer.explain("A great place, but a bit far from the old station in town", k=2, budget=400)
-    assert [term.literal.name for term in e.terms] == ["great"]
-    assert e.terms[0].contribution == pytest.approx(0.3, abs=0.05)
-    assert e.certificate.n_queries <= 400
+    explainer = Explainer(model, Text(), output="good")
+    e = explainer.explain("A great place, but a bit far from the old station in town", k=2, queries=400)
+    assert [fact.attribute for fact in e.facts] == ["great"]
+    assert e.effects[0] == pytest.approx(0.6, abs=0.1)
+    assert e.queries.total <= 400
 
 
 @pytest.mark.parametrize(
@@ -86,10 +88,10 @@ def test_a_question_is_explained_by_its_answer():
 
     question = "What is the capital of France today?"
     model = SimilarTo(ask, ask([question])[0])
-    e = al.Explainer(model, al.Text(), output="similarity", output_range=(0, 1)).explain(question, k=2)
+    e = Explainer(model, Text(), output="similarity", output_range=(0, 1)).explain(question, k=2)
     assert e.prediction == 1.0
-    assert [term.literal.name for term in e.terms] == ["France"]
-    assert al.verify(e.to_json(), model, al.Text()).holds
+    assert [fact.attribute for fact in e.facts] == ["France"]
+    assert verify(e.to_json(), model, Text()).holds
 
 
 def test_words_in_common():

@@ -7,7 +7,7 @@ export class ServerError extends Error {
   }
 }
 
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 async function call(path, options, tries = 3) {
   let response;
@@ -39,33 +39,15 @@ export async function post(path, body, signal) {
   return call(path, { method: "POST", headers, body: JSON.stringify(body), signal });
 }
 
-const postJson = async (path, body, signal) => (await post(path, body, signal)).json();
+export const postJson = async (path, body, signal) => (await post(path, body, signal)).json();
 
-// Caches the last answers and the pending requests, because sliders move back and forth.
-export class AnswerCache {
-  constructor(maxEntries = 200) {
-    this.maxEntries = maxEntries;
-    this.answers = new Map();
-  }
-
-  // Returns the answer if it has arrived, else null.
-  peek(path, body) {
-    return this.answers.get(path + JSON.stringify(body))?.answer ?? null;
-  }
-
-  async post(path, body, signal) {
-    const key = path + JSON.stringify(body);
-    const stored = this.answers.get(key);
-    if (stored) return stored.answer ?? stored.promise;
-    const entry = { promise: postJson(path, body, signal), answer: null };
-    this.answers.set(key, entry);
-    if (this.answers.size > this.maxEntries) this.answers.delete(this.answers.keys().next().value);
-    try {
-      entry.answer = await entry.promise;
-    } catch (error) {
-      this.answers.delete(key);
-      throw error;
-    }
-    return entry.answer;
-  }
+export function save(content, name) {
+  const address = URL.createObjectURL(content);
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

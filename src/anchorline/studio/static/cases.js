@@ -1,7 +1,7 @@
 // The list of cases, which the server searches and sorts; usable by mouse or keyboard.
 
 import { announce, byId, fill, h, isolate } from "./dom.js";
-import { dateText, percent, shortNumber, truthText, valueText } from "./format.js";
+import { percent, shortNumber, truthText, valueText } from "./format.js";
 import { get } from "./api.js";
 
 const PAGE_SIZE = 50;
@@ -98,7 +98,7 @@ export class Cases {
   row(row, columns) {
     const { position } = row;
     const values = row.values.map((value, i) => {
-      const pair = h("span", null, isolate(columns[i]), " ", h("b", null, isolate(dateText(valueText(value)))));
+      const pair = h("span", null, isolate(columns[i]), " ", h("b", null, isolate(valueText(value))));
       return [i ? " \u00b7 " : "", pair];
     });
     const number = row.value === null ? "" : this.about.classes ? percent(row.value, 0) : shortNumber(row.value);

@@ -1,8 +1,8 @@
-// Formats numbers, dates and lists for people.
+// Formats numbers and dates for people. The numbers of an explanation come printed from the server.
 
 export const withMinusSign = (number) => String(number).replace("-", "\u2212");
-export const withSign = (number) => (String(number).startsWith("-") ? withMinusSign(number) : `+${number}`);
 export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)}%`;
+export const count = (number) => number.toLocaleString("en");
 
 export function shortNumber(value, digits = 4) {
   if (!Number.isFinite(value)) return "";
@@ -11,22 +11,12 @@ export function shortNumber(value, digits = 4) {
   return withMinusSign(String(Number(value.toPrecision(digits))));
 }
 
-export const valueText = (value) => (value === null ? "missing" : String(value));
-
 // A true outcome; of a number, as many digits as a reader compares.
 export const truthText = (text, about) => (about.classes || text.trim() === "" || !Number.isFinite(Number(text)) ? text : shortNumber(Number(text), 6));
 
 // Shortens a timestamp: a time of midnight, zero seconds and zero microseconds are omitted, as in the facts.
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/;
-export const dateText = (text) =>
+const dateText = (text) =>
   TIMESTAMP.test(text) ? text.replace(".000000", "").replace(/:00$/, "").replace(/T00:00$/, "").replace("T", " ") : text;
 
-export function joinWithAnd(parts) {
-  // The nodes [a, b, c] become the list: a, b and c.
-  const nodes = [];
-  parts.forEach((part, i) => {
-    if (i > 0) nodes.push(i === parts.length - 1 ? " and " : ", ");
-    nodes.push(part);
-  });
-  return nodes;
-}
+export const valueText = (value) => (value === null ? "missing" : dateText(String(value)));

@@ -1,14 +1,12 @@
 // The state of the page, stored in the address, so that a link reproduces the view.
 
-const DEFAULTS = { case: 0, k: 5, sigma: 1 };
-
 const parseWhole = (text, fallback) => (/^\d{1,15}$/.test(text ?? "") ? Number(text) : fallback);
 
-function parseJson(text, fallback) {
+function parseJson(text) {
   try {
     return JSON.parse(text);
   } catch {
-    return fallback;
+    return null;
   }
 }
 
@@ -17,14 +15,11 @@ const isValues = (content) => content !== null && typeof content === "object" &&
 export function read() {
   const query = new URLSearchParams(location.search);
   const sigma = Number(query.get("sigma") ?? NaN);
-  const edits = parseJson(query.get("edits"), null);
-  const broken = parseJson(query.get("broken"), null);
-  const ownRow = parseJson(query.get("row"), null);
+  const [edits, broken, ownRow] = ["edits", "broken", "row"].map((name) => parseJson(query.get(name)));
   return {
-    case: parseWhole(query.get("case"), DEFAULTS.case),
-    k: Math.max(1, parseWhole(query.get("k"), DEFAULTS.k)),
-    sigma: Number.isFinite(sigma) && sigma >= 0 && sigma <= 4 && query.has("sigma") ? sigma : DEFAULTS.sigma,
-    measure: query.get("measure") === "more",
+    case: parseWhole(query.get("case"), 0),
+    k: parseWhole(query.get("k"), null),
+    sigma: Number.isFinite(sigma) && sigma >= 0 && sigma <= 4 ? sigma : 1,
     view: query.get("view") === "all" ? "all" : "case",
     compare: parseWhole(query.get("compare"), null),
     output: query.get("output"),
@@ -42,7 +37,6 @@ export const isTooLong = (state) => state.row !== null && encodeURIComponent(JSO
 
 export function address(state) {
   const query = new URLSearchParams({ case: state.case, k: state.k, sigma: state.sigma });
-  if (state.measure) query.set("measure", "more");
   if (state.view === "all") query.set("view", "all");
   if (state.compare !== null) query.set("compare", state.compare);
   if (state.output !== null) query.set("output", state.output);

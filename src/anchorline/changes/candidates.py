@@ -1,0 +1,554 @@
+"""The values that an instance's attributes may be changed to: those of training rows, or the other of two.
+
+The distance between two values of a number or date is measured in training quantiles: the share of training rows
+between them, where rows that have one of the two values count half. Two categories are half apart, which is also
+the distance between the two values of a number that has only two. A missing value is half apart from all others.
+"""
+
+import difflib
+import itertools
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from anchorline.errors import ParameterError
+from anchorline.facts import Fact
+from anchorline.spaces.base import Neighborhood
+from anchorline.spaces.columns import (
+    CATEGORY,
+    DATE,
+    NUMBER,
+    Column,
+    kind_of,
+    level_of,
+    listed,
+    shortest_number,
+)
+from anchorline.spaces.hypercube import HypercubeNeighborhood
+from anchorline.spaces.natives import Cells
+from anchorline.spaces.rows import Schema, plain, read_date
+from anchorline.spaces.table import TableNeighborhood
+from anchorline.spaces.two_valued import OTHER, TwoValued
+from anchorline.spaces.views import date_text
+
+APART = 0.5  # the distance between two categories
+_DIRECTIONS = {"up": 1, "down": -1}
+
+Change = tuple[int, ...]
+"""Numbers of candidates, at most one per attribute."""
+Price = Callable[[Mapping[str, tuple[Any, Any]]], float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Values:
+    """The distinct values of one or more columns in the training table, without missing ones.
+
+    ``rows`` (m,) are training rows that have the values, ``counts`` (m,) the numbers of rows that have them, and
+    ``ids`` (n,) the value of every training row, -1 where it is missing. Numbers and dates are sorted: ``numbers``
+    (m,) are the values, and ``places`` (m,) their places among the rows, from 0 to 1. Others have neither.
+    """
+
+    rows: np.ndarray
+    counts: np.ndarray
+    ids: np.ndarray
+    numbers: np.ndarray | None = None
+    places: np.ndarray | None = None
+
+    def place(self, number: float) -> float:
+        """Return the place of any number among the training rows, from 0 to 1."""
+        assert self.numbers is not None  # only these have places
+        below = self.counts[: self.numbers.searchsorted(number, side="left")].sum()
+        until = self.counts[: self.numbers.searchsorted(number, side="right")].sum()
+        return float(below + until) / (2 * max(1, int(self.counts.sum())))
+
+
+_Known = dict[tuple[tuple[int, ...], int | None], Values]
+_VALUES: weakref.WeakKeyDictionary[Schema, _Known] = weakref.WeakKeyDictionary()
+
+
+def distinct_values(schema: Schema, positions: tuple[int, ...], view: int | None = None) -> Values:
+    """Return the distinct values of columns that change together; they are computed once per table.
+
+    They are ordered by the column ``view`` if it holds numbers or dates, each of which belongs to one value.
+    """
+    known = _VALUES.setdefault(schema, {})
+    if (positions, view) in known:
+        return known[positions, view]
+    codes = [_codes(schema.columns[j]) for j in positions]
+    present = np.flatnonzero(np.all([each >= 0 for each in codes], axis=0))
+    joined = codes[0][present]
+    for each in codes[1:]:  # one number per combination
+        joined = np.unique(joined * (each.max() + 1) + each[present], return_inverse=True)[1].reshape(-1)
+    _, first, inverse, counts = np.unique(joined, return_index=True, return_inverse=True, return_counts=True)
+    ids, rows = np.full(schema.n_rows, -1, dtype=np.intp), present[first]
+    ids[present] = inverse
+    found = Values(rows, counts, ids)
+    if view is not None and schema.columns[view].kind in (NUMBER, DATE):
+        numbers = schema.columns[view].values[rows] + 0.0
+        order = np.argsort(numbers, kind="stable")
+        rows, counts, numbers = rows[order], counts[order], numbers[order]
+        if (numbers[1:] > numbers[:-1]).all():
+            ids[present] = np.argsort(order)[inverse]
+            found = Values(rows, counts, ids, numbers, (np.cumsum(counts) - counts / 2) / max(1, len(present)))
+    known[positions, view] = found
+    return found
+
+
+def _codes(column: Column) -> np.ndarray:
+    """Return a number per value in the order of the values' texts or numbers, and -1 if it is missing, (n,)."""
+    if column.ranks is not None:
+        return np.where(column.missing, -1, column.ranks.places.astype(np.intp))  # they are unsigned
+    values = np.where(column.missing, "" if column.kind == CATEGORY else 0.0, column.values)
+    values = values if column.kind == CATEGORY else values + 0.0  # -0.0 is 0.0
+    return np.where(column.missing, -1, np.unique(values, return_inverse=True)[1].reshape(-1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """One attribute of an instance, and all values that it may be changed to.
+
+    ``rows``, ``counts``, ``distances`` and ``sides`` are (m,): training rows that have the values, the numbers of
+    rows that have them, distances from the instance's own value, and -1 or +1 for values below or above it, 0
+    where there is no order. Ordered values are sorted. ``numbers`` (m,) are the values of numbers and dates; None
+    for others. ``kind`` says what the columns hold.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    kind: str
+    rows: np.ndarray
+    counts: np.ndarray
+    distances: np.ndarray
+    sides: np.ndarray
+    numbers: np.ndarray | None = None
+
+
+class Case(ABC):
+    """An instance whose attributes may change; a value is given by its attribute and its index in the choice."""
+
+    choices: tuple[Choice, ...]
+    columns: tuple[str, ...]  # of a row; the attributes where there are none
+    held: Mapping[str, str]
+    labels: Mapping[str, Mapping[str, str]] = MappingProxyType({})  # names of values by column and text
+    is_realistic: bool = False  # whether changes near to training rows come first
+    has_rule: bool = False  # whether `is_valid` may be false
+
+    @abstractmethod
+    def realize(self, attributes: np.ndarray, values: np.ndarray) -> Any:
+        """Return model inputs, one per row of ``attributes`` and ``values`` (n, s); -1 changes nothing."""
+
+    @abstractmethod
+    def before(self, attribute: int) -> Any:
+        """Return the instance's own value as JSON holds it; a tuple for several columns."""
+
+    @abstractmethod
+    def after(self, attribute: int, value: int) -> Any:
+        """Return a value as JSON holds it; a tuple for several columns, None if the attribute is then absent."""
+
+    def bound(self, attribute: int, value: int) -> Fact | None:
+        """Return a fact that is true of a value and of exactly the values beyond it; None without an order."""
+        return None
+
+    def is_valid(self, attributes: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return which changed instances, given as to `realize`, the user's own rule allows, (n,)."""
+        return np.ones(len(attributes), dtype=bool)
+
+    @abstractmethod
+    def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
+        """Return which values are those of another instance of the same space, (m,)."""
+
+
+class TwoValuedCase(Case):
+    """An instance whose attributes have one other value each."""
+
+    def __init__(self, neighborhood: TwoValued) -> None:
+        one, side, apart = np.ones(1, dtype=np.intp), np.zeros(1, dtype=np.int8), np.full(1, APART)
+        names = neighborhood.names
+        self.neighborhood, self.columns, self.held = neighborhood, names, neighborhood.held
+        self.choices = tuple(Choice(name, (name,), "two values", one * 0, one, apart, side) for name in names)
+
+    def realize(self, attributes: np.ndarray, values: np.ndarray) -> Any:
+        """Return the neighbors in which these attributes have their other values."""
+        donors = np.full((1 + len(self.choices), len(attributes)), -1, dtype=np.int8)
+        donors[attributes, np.arange(len(attributes))[:, None]] = OTHER  # -1 is the last row, which is cut off
+        return self.neighborhood.realize(donors[:-1])
+
+    def before(self, attribute: int) -> Any:
+        """Return the own value as facts state it."""
+        return self.neighborhood.fact(attribute).value
+
+    def after(self, attribute: int, value: int) -> Any:
+        """Return the other value as facts state it, or None if it is that the attribute is absent."""
+        return self.neighborhood.other(attribute)
+
+    def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
+        """Return whether the other instance has the other value."""
+        if not isinstance(other, HypercubeNeighborhood):
+            raise ParameterError("toward needs a Table or a Hypercube, where instances have values to take.")
+        return np.array([other.fact(attribute).value != self.before(attribute)])
+
+
+class TableCase(Case):
+    """A row of a table, whose attributes may take the values of training rows.
+
+    ``positions`` are those of the columns of each attribute, and ``views`` the column by which it is ordered, or
+    None. ``cells`` is the row as columns of one value each, and ``instance`` in plain values.
+    """
+
+    def __init__(self, neighborhood: TableNeighborhood) -> None:
+        self.neighborhood, table = neighborhood, neighborhood.table
+        self.schema, self.cells, self.instance = table.schema, neighborhood.columns, neighborhood.instance
+        self.columns, self.held = self.schema.names, neighborhood.held
+        self.labels = {self.columns[j]: names for j, names in table.labels.items() if names}
+        self.named = frozenset(table.labels)  # positions of numbers that are read as categories
+        self.is_realistic, self.has_rule = table.neighbors == "realistic", table.valid is not None
+        self.positions = tuple(attribute.positions for attribute in table.attributes)
+        ordered = [[j for j in attribute.views if j not in self.named] for attribute in table.attributes]
+        self.views = tuple(own[0] if len(own) == 1 else None for own in ordered)
+        self.values = tuple(map(distinct_values, itertools.repeat(self.schema), self.positions, self.views))
+        self.choices = tuple(self._choice(a, attribute.name) for a, attribute in enumerate(table.attributes))
+
+    def _choice(self, a: int, name: str) -> Choice:
+        """Return an attribute's values other than the row's own."""
+        positions, values = self.positions[a], self.values[a]
+        columns = tuple(self.schema.names[j] for j in positions)
+        kind = self.schema.columns[positions[0]].kind if len(positions) == 1 else "groups"
+        kind = CATEGORY if len(positions) == 1 and positions[0] in self.named else kind
+        own = self._number(a)
+        if own is not None and values.numbers is not None and values.places is not None:
+            other = np.flatnonzero(values.numbers != own)
+            distances = np.abs(values.places[other] - values.place(own))
+            sides = np.sign(values.numbers[other] - own).astype(np.int8)
+        else:
+            other = np.flatnonzero(~self._same(a, values.rows, self.cells))
+            distances, sides = np.full(len(other), APART), np.zeros(len(other), dtype=np.int8)
+        numbers = None if values.numbers is None else values.numbers[other]
+        return Choice(name, columns, kind, values.rows[other], values.counts[other], distances, sides, numbers)
+
+    def _number(self, a: int) -> float | None:
+        """Return the row's own number or date of an ordered attribute; None if it has none, or is not in order."""
+        view, missing = self.views[a], any(bool(self.cells[j].missing[0]) for j in self.positions[a])
+        if view is None or self.values[a].numbers is None or missing:
+            return None
+        if len(self.positions[a]) > 1 and not self._same(a, self.values[a].rows, self.cells).any():
+            return None  # a combination that no training row has is not between others
+        return float(self.cells[view].values[0])
+
+    def _same(self, a: int, rows: np.ndarray, cells: Sequence[Column]) -> np.ndarray:
+        """Return which training rows have the values of some cells in an attribute."""
+        same = np.ones(len(rows), dtype=bool)
+        for j in self.positions[a]:
+            column, missing = self.schema.columns[j], self.schema.columns[j].missing[rows]
+            if cells[j].missing[0]:
+                same &= missing
+            else:
+                same &= ~missing & (column.values[rows] == cells[j].values[0])
+        return same
+
+    def is_missing(self, attribute: int) -> bool:
+        """Return whether the row's own value is missing; several columns are never missing as a whole."""
+        positions = self.positions[attribute]
+        return len(positions) == 1 and bool(self.cells[positions[0]].missing[0])
+
+    def realize(self, attributes: np.ndarray, values: np.ndarray) -> Any:
+        """Return copies of the row in which these attributes have the values of training rows."""
+        n, columns, counts = len(attributes), list[int](), list[int]()
+        at, rows = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
+        for a in np.unique(attributes[attributes >= 0]).tolist():
+            changed, place = np.nonzero(attributes == a)
+            sources = self.choices[a].rows[values[changed, place]]
+            for j in self.positions[a]:
+                at.append(changed + len(columns) * n)
+                columns.append(j)
+                counts.append(len(changed))
+                rows.append(sources)
+        where = np.array(columns, dtype=np.intp), np.array(counts, dtype=np.intp)
+        cells = [Cells(*where, np.concatenate(at), np.concatenate(rows))] if columns else []
+        return self.schema.natives.neighbors(self.neighborhood.row, n, cells)
+
+    def is_valid(self, attributes: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return which changed rows the rule of the table allows, (n,)."""
+        return self.neighborhood.is_valid(self.realize(attributes, values), len(attributes))
+
+    def before(self, attribute: int) -> Any:
+        """Return the row's own value; a tuple for several columns."""
+        values = [self.instance[j] for j in self.positions[attribute]]
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def after(self, attribute: int, value: int) -> Any:
+        """Return a training value; a tuple for several columns."""
+        row = self.choices[attribute].rows[value : value + 1]
+        pick = self.schema.natives.pick
+        values = [plain(self.schema.columns[j].taken(row), pick(j, row)) for j in self.positions[attribute]]
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def bound(self, attribute: int, value: int) -> Fact | None:
+        """Return the shortest bound that exactly this training value and those beyond it meet."""
+        choice, own, training = self.choices[attribute], self._number(attribute), self.values[attribute].numbers
+        view = self.views[attribute]
+        if own is None or view is None or training is None or choice.numbers is None:
+            return None
+        # The cut is between the value and the nearest one towards the row's own, which does not meet the bound.
+        column, limit = self.schema.columns[view], float(choice.numbers[value])
+        row = choice.rows[value : value + 1]
+        shown, name = plain(column.taken(row), self.schema.natives.pick(view, row)), self.schema.names[view]
+        if choice.sides[value] < 0:
+            above = training.searchsorted(limit, side="right")
+            nearest = min(float(training[above]), own) if above < len(training) else own
+            high = self._cut(view, limit, nearest, nearest)
+            return Fact(choice.name, name, "below", high=high, value=shown)
+        below = training.searchsorted(limit, side="left") - 1
+        nearest = max(float(training[below]), own) if below >= 0 else own
+        return Fact(choice.name, name, "at_least", low=self._cut(view, nearest, limit, limit), value=shown)
+
+    def _cut(self, view: int, low: float, high: float, near: float) -> Any:
+        """Return the shortest number above ``low`` and at most ``high``; of dates, ``high`` as an ISO text."""
+        if self.schema.columns[view].kind == DATE:
+            return date_text(high, self.schema.types[view].zoned)
+        if not np.isfinite([low, high]).all():
+            return plain(Column(NUMBER, np.array([high]), np.zeros(1, dtype=bool)), [high])
+        number = shortest_number(low, high, near)
+        return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+    def like(self, attribute: int, other: Neighborhood) -> np.ndarray:
+        """Return which values are those of another row; none if that row's value is missing."""
+        cells = self.schema.read(other.instance)[1]
+        missing = any(bool(cells[j].missing[0]) for j in self.positions[attribute])
+        return self._same(attribute, self.choices[attribute].rows, cells) & (not missing)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a change may do.
+
+    ``fixed`` are attributes or columns that keep their values. ``allowed`` maps names to allowed values: a tuple
+    of two ends, each a number, a date or None, or a collection of values. ``direction`` maps names to "up" or
+    "down". ``toward`` is another instance: attributes may only take its values. ``cost`` maps names to weights of
+    their distances, 1 without it, or is a function of the moves.
+    """
+
+    fixed: tuple[str, ...] = ()
+    allowed: Mapping[str, Any] | None = None
+    direction: Mapping[str, str] | None = None
+    toward: Neighborhood | None = None
+    cost: Mapping[str, float] | Price | None = None
+
+    def check(self, case: Case) -> None:
+        """Raise `ParameterError` for a name that is neither an attribute nor one of its columns, nor held."""
+        known = {*case.held, *(name for choice in case.choices for name in (choice.name, *choice.columns))}
+        given = {"fixed": self.fixed, "allowed": self.allowed or (), "direction": self.direction or ()}
+        given |= {} if callable(self.cost) else {"cost": self.cost or ()}
+        for option, names in given.items():
+            for name in names:
+                if name not in known:
+                    near = difflib.get_close_matches(str(name), list(known)[:1000], 1)
+                    hint = f"Did you mean {near[0]!r}?" if near else f"The columns are {listed(sorted(known))}."
+                    raise ParameterError(f"{option} has {name!r}, which is not a column of the table. {hint}")
+        for name, way in (self.direction or {}).items():
+            if way not in _DIRECTIONS:
+                raise ParameterError(
+                    f"direction of {name!r} is {way!r}, but it must be 'up' or 'down'. Type "
+                    f"direction={{{name!r}: 'up'}}."
+                )
+
+    def kept(self, case: Case, attribute: int) -> np.ndarray:
+        """Return the indices of the values of an attribute that are allowed."""
+        choice = case.choices[attribute]
+        own = {choice.name, *choice.columns}
+        if own & {*self.fixed}:
+            return np.zeros(0, dtype=np.intp)
+        kept = np.ones(len(choice.rows), dtype=bool)
+        for name, way in (self.direction or {}).items():
+            if name in own:
+                kept &= _in_direction(choice, name, way)
+        if self.toward is not None:
+            kept &= case.like(attribute, self.toward)
+        for name, limits in (self.allowed or {}).items():
+            if name in own:
+                kept &= _allowed(case, attribute, name, limits)
+        return np.flatnonzero(kept)
+
+    def weight(self, choice: Choice) -> float:
+        """Return the weight of an attribute's distances."""
+        if self.cost is None or callable(self.cost):
+            return 1.0
+        names = {choice.name, *choice.columns} & {*self.cost}
+        return max((float(self.cost[name]) for name in names), default=1.0)
+
+
+def _in_direction(choice: Choice, name: str, way: str) -> np.ndarray:
+    if choice.numbers is None:
+        raise ParameterError(
+            f"direction has {name!r}, which holds {choice.kind}; only numbers and dates go up or down. Remove "
+            f"{name!r}, or list its allowed values in allowed."
+        )
+    return np.asarray(choice.sides == _DIRECTIONS[way])
+
+
+def _allowed(case: Case, attribute: int, name: str, limits: Any) -> np.ndarray:
+    choice = case.choices[attribute]
+    if len(choice.columns) > 1:
+        raise ParameterError(
+            f"allowed has {name!r}, which is in the group {choice.name!r}; groups change as a whole. Remove it, "
+            "or hold the group fixed."
+        )
+    if isinstance(limits, tuple) and choice.numbers is not None:
+        if len(limits) != 2:
+            raise ParameterError(
+                f"allowed has {limits!r} for {name!r}, but a range must be a tuple of two ends, lowest first. "
+                f"Type, say, allowed={{{name!r}: (0, 100)}}, or a list of the allowed values."
+            )
+        low, high = (_number(end, choice.kind, name) for end in limits)
+        low, high = -np.inf if low is None else low, np.inf if high is None else high
+        return np.asarray((choice.numbers >= low) & (choice.numbers <= high))
+    if isinstance(limits, str | bytes) or not isinstance(limits, Iterable):
+        raise ParameterError(
+            f"allowed has {limits!r} for {name!r}, but it must be a range or a list of values. Type, say, "
+            f"allowed={{{name!r}: [{limits!r}]}}."
+        )
+    if choice.numbers is not None:
+        numbers = [_number(value, choice.kind, name) for value in limits]
+        return np.isin(choice.numbers, [value for value in numbers if value is not None])
+    wanted = {level_text(value) for value in limits}
+    texts, named = (
+        [level_text(case.after(attribute, i)) for i in range(len(choice.rows))],
+        case.labels.get(name, {}),
+    )
+    return np.array([text in wanted or named.get(text) in wanted for text in texts], dtype=bool)
+
+
+def level_text(value: Any) -> str:
+    """Return the text of a value as a category, which is the same for 1, 1.0 and "1"."""
+    return level_of(value, kind_of(value) or CATEGORY)
+
+
+def _number(value: Any, kind: str, name: str) -> float | None:
+    """Return the end of a range as a number; dates count microseconds."""
+    if value is None:
+        return None
+    if kind == DATE:
+        parsed = read_date(value)
+        if parsed is not None:
+            return float(parsed[0].astype("M8[us]").astype(np.int64))
+    elif kind_of(value) == NUMBER:
+        return float(value)
+    raise ParameterError(
+        f"allowed has {value!r} for {name!r}, which holds {kind}. Type a {'date' if kind == DATE else 'number'}, "
+        "or None for no limit."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """All allowed values of all attributes in one list; those of an ordered attribute are sorted.
+
+    ``owner`` (m,) is the attribute of every candidate, ``value`` (m,) its index among the attribute's values, and
+    ``cell`` (m,) a number that candidates share if the model cannot distinguish them. ``weights`` (attributes,)
+    multiply distances; ``price`` replaces the weighted sum if it is given.
+    """
+
+    case: Case
+    owner: np.ndarray
+    value: np.ndarray
+    cell: np.ndarray
+    weights: np.ndarray
+    price: Price | None = None
+
+    @classmethod
+    def of(cls, case: Case, wishes: Wishes) -> "Candidates":
+        """Return the candidates that the wishes allow; raise `ParameterError` if there are none."""
+        wishes.check(case)
+        kept = [wishes.kept(case, a) for a in range(len(case.choices))]
+        owner = np.repeat(np.arange(len(kept)), [len(values) for values in kept])
+        if not len(owner):
+            raise ParameterError(
+                "No attribute may change: all are held fixed, or no training row has another allowed value. "
+                "Shorten fixed, or widen allowed and direction."
+            )
+        weights = np.array([wishes.weight(choice) for choice in case.choices])
+        price = wishes.cost if callable(wishes.cost) else None
+        return cls(case, owner, np.concatenate(kept).astype(np.intp), np.arange(len(owner)), weights, price)
+
+    @cached_property
+    def distances(self) -> np.ndarray:
+        """Distance of every candidate from the instance's own value, (m,)."""
+        return self._of_choices([choice.distances for choice in self.case.choices])
+
+    @cached_property
+    def sides(self) -> np.ndarray:
+        """-1 below the instance's own value, +1 above, 0 without an order, (m,)."""
+        return self._of_choices([choice.sides for choice in self.case.choices])
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Number of training rows that have the value, (m,)."""
+        return self._of_choices([choice.counts for choice in self.case.choices])
+
+    def _of_choices(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        return np.concatenate([array[self.value[self.owner == a]] for a, array in enumerate(arrays)])
+
+    @cached_property
+    def attributes(self) -> np.ndarray:
+        """The attributes that have a candidate."""
+        return np.unique(self.owner)
+
+    def of_side(self, attribute: int, side: int) -> np.ndarray:
+        """Return the candidates of an attribute on one side, nearest first; without an order, by frequency."""
+        own = np.flatnonzero((self.owner == attribute) & (self.sides == side))
+        if side == 0:
+            return own[np.argsort(-self.counts[own], kind="stable")]
+        return own[::-1] if side < 0 else own
+
+    def split(self, candidate: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the candidates between the own value and this one, and this one with all beyond; nearest first.
+
+        Without an order, nothing is between, and only the candidate itself is beyond.
+        """
+        side = int(self.sides[candidate])
+        if side == 0:
+            return np.zeros(0, dtype=np.intp), np.array([candidate])
+        own = self.of_side(int(self.owner[candidate]), side)
+        at = int(np.flatnonzero(own == candidate)[0])
+        return own[:at], own[at:]
+
+    def distinct(self, candidates: np.ndarray) -> np.ndarray:
+        """Return the first candidate of every cell, in the order given."""
+        _, first = np.unique(self.cell[candidates], return_index=True)
+        return np.asarray(candidates[np.sort(first)])
+
+    def spread(self, candidates: np.ndarray, most: int) -> np.ndarray:
+        """Return at most ``most`` of the candidates: the first, the last, and quantiles of the training rows."""
+        if len(candidates) <= most:
+            return candidates
+        if most < 2 or self.sides[candidates[0]] == 0:
+            return candidates[:most]
+        reached = np.cumsum(self.counts[candidates])
+        at = np.searchsorted(reached, np.linspace(reached[0], reached[-1], most))
+        return np.asarray(candidates[np.unique(np.r_[0, at, len(candidates) - 1])[:most]])
+
+    def cost(self, chosen: np.ndarray) -> np.ndarray:
+        """Return the cost of changes (n, s), given as candidates; -1 changes nothing."""
+        if self.price is None:
+            weighted = np.append(self.weights[self.owner] * self.distances, 0.0)  # the last one is that of -1
+            return np.asarray(weighted[chosen].sum(axis=1))
+        return np.array([self._priced(self.price, row[row >= 0].tolist()) for row in chosen], dtype=np.float64)
+
+    def _priced(self, price: Price, chosen: Sequence[int]) -> float:
+        moves = {}
+        for candidate in chosen:
+            a, value = int(self.owner[candidate]), int(self.value[candidate])
+            moves[self.case.choices[a].name] = self.case.before(a), self.case.after(a, value)
+        cost = float(price(moves))
+        if not np.isfinite(cost):
+            raise ParameterError(f"cost returned {cost!r} for {moves!r:.200}, but it must return a finite number.")
+        return cost
+
+    def attributes_of(self, change: Iterable[int]) -> frozenset[int]:
+        """Return the attributes that a change is about."""
+        return frozenset(self.owner[list(change)].tolist())

@@ -1,0 +1,534 @@
+"""Changes: what would turn a decision, as figures and codes, their JSON, and the sentences derived from them."""
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from types import MappingProxyType
+from typing import Any
+
+from anchorline.changes.candidates import level_text
+from anchorline.changes.realism import Realism
+from anchorline.changes.search import Level
+from anchorline.errors import CertificateError, FormatError, ParameterError, TamperedError
+from anchorline.facts import Fact
+from anchorline.render.digits import exact_number
+from anchorline.render.drawings import style_sheet
+from anchorline.render.statements import CAPTIONS, class_text, fact_text, shown, value_text
+from anchorline.result.explanation import Output, Share
+from anchorline.result.frames import frame_in
+from anchorline.result.json_format import read_record, write_record
+
+_LIMITS = (">=", ">", "<=", "<")
+_DATE = re.compile(r"\d{4,}-\d\d-\d\dT[\d:.]+")
+_EXACT = 6  # significant digits that are printed as they are
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+Escape = Callable[[str], str]
+"""Makes text from data safe to print or to show on a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One attribute of an example: its values before and after.
+
+    ``after`` is None if the attribute, such as a word, is then absent. Several columns that change together have
+    tuples of values. ``bound`` is a fact such as ``debt < 6,500`` that is true of the new value and of exactly the
+    allowed training values beyond it; None if there are none beyond. ``distance`` is the share of training rows
+    between the two values; see docs/changes.md.
+    """
+
+    attribute: str
+    columns: tuple[str, ...]
+    before: Any
+    after: Any
+    bound: Fact | None
+    distance: float
+
+    def __post_init__(self) -> None:
+        for name in ("before", "after"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counterfactual:
+    """A change that turns the decision.
+
+    ``moves`` are the values of the example, which was asked of the model. ``output`` and ``decision`` are what the
+    model answers to it. ``share`` is the share of all training values that meet the bounds with which the decision
+    turns; None if too few queries were left to measure it, or if the examples are whole rows. ``realism`` compares
+    the example's distance from the nearest training row with that of real rows; None without a training table.
+    """
+
+    moves: tuple[Move, ...]
+    cost: float
+    output: float | None
+    decision: Any
+    share: Share | None
+    realism: Realism | None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The example's new values by column."""
+        pairs: dict[str, Any] = {}
+        for move in self.moves:
+            after = move.after if len(move.columns) > 1 else (move.after,)
+            pairs |= dict(zip(move.columns, after, strict=True))
+        return pairs
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Changes:
+    """What would change a decision, fewest changes first.
+
+    ``prediction`` is the explained output at the instance, None if the model answers labels, and ``output`` says
+    what it is and what the model decides. ``goal`` holds what counts as turned: its ``kind`` and what is
+    ``wanted``. ``levels`` state what was tried of changes of one fact, of two facts, and so on; ``n_attributes``
+    attributes have an allowed value other than the instance's own. ``held`` maps columns that never change to the
+    reasons, and ``labels`` columns whose values have names to these, by the texts of the values.
+    """
+
+    options: tuple[Counterfactual, ...]
+    prediction: float | None
+    output: Output
+    goal: Mapping[str, Any]
+    columns: tuple[str, ...]
+    labels: Mapping[str, Mapping[str, str]]
+    instance: Any
+    held: Mapping[str, str]
+    levels: tuple[Level, ...]
+    n_attributes: int
+    n_queries: int
+    settings: Mapping[str, Any]
+    space: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        for name in ("goal", "labels", "instance", "held", "settings", "space", "versions"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)))
+        for contradiction in _contradictions(self):
+            raise CertificateError(contradiction)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Changes.from_json, (self.to_json(),)  # exact, and frozen when read
+
+    def __len__(self) -> int:
+        return len(self.options)
+
+    def __iter__(self) -> Iterator[Counterfactual]:
+        return iter(self.options)
+
+    def __getitem__(self, place: int) -> Counterfactual:
+        return self.options[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Changes) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    @property
+    def fewest(self) -> int | None:
+        """The smallest number of facts of a change that was found, or None if nothing turns."""
+        return min((len(option.moves) for option in self.options), default=None)
+
+    @property
+    def n_ruled_out(self) -> int:
+        """The largest number s for which no change of at most s facts turns, among the values tried."""
+        return self._ruled_out([level.is_complete for level in self.levels])
+
+    @property
+    def n_proved(self) -> int:
+        """The largest number s for which no change of at most s facts turns, among all allowed training values."""
+        return self._ruled_out([level.is_exhaustive for level in self.levels])
+
+    def _ruled_out(self, claims: list[bool]) -> int:
+        ruled_out = 0
+        for level, holds in zip(self.levels, claims, strict=True):
+            if not holds or self.fewest == level.n_facts:
+                break
+            ruled_out = level.n_facts
+        return ruled_out
+
+    def changed(self, place: int = 0) -> dict[str, Any]:
+        """Return the example of an option as a whole row: the instance's values by column, with the changes."""
+        if self.space["kind"] not in ("table", "hypercube"):
+            raise ParameterError(
+                "The instance is not a row of columns, so its example has no values by column. Use the moves of "
+                "the option."
+            )
+        row, values = dict(zip(self.columns, self.instance, strict=True)), self.options[place].values
+        if self.space["kind"] == "hypercube":
+            return row | {name: -row[name] for name in values}
+        return row | values
+
+    @property
+    def are_rows(self) -> bool:
+        """Whether the examples are whole training rows."""
+        return bool(self.settings["examples"] == "rows")
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self, shown))
+
+    def __repr__(self) -> str:
+        return f"Changes({len(self.options)} found, fewest facts: {self.fewest}, {self.n_queries:,} queries)"
+
+    def details(self) -> str:
+        """Return how surely the facts turn the decision, how real the examples are, and what was tried."""
+        return "\n".join(_details(self, shown))
+
+    def _repr_html_(self) -> str:
+        return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{_section(self)}</div>'
+
+    def to_html(self) -> str:
+        """Return one self-contained page without script or network; its policy allows its own style sheet only."""
+        style = style_sheet("sum.css", "page.css")
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        return (
+            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            '<meta name="generator" content="anchorline"><meta name="referrer" content="no-referrer">'
+            f"<title>What would change it</title><style>{style}</style></head>"
+            f'<body><main class="anchorline"><header><h1>What would change it?</h1></header>{_section(self)}'
+            f"<footer>{CAPTIONS['footer']}</footer></main></body></html>\n"
+        )
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """Return one row per move, as a frame of the given backend."""
+        rows = [(place, option, move) for place, option in enumerate(self.options) for move in option.moves]
+        shares = [option.share for _, option, _ in rows]
+        columns: dict[str, list[Any]] = {
+            "option": [place for place, _, _ in rows],
+            "attribute": [move.attribute for _, _, move in rows],
+            "before": [_ends(self, move, move.before) for _, _, move in rows],
+            "after": [_ends(self, move, move.after) for _, _, move in rows],
+            "distance": [move.distance for _, _, move in rows],
+            "cost": [option.cost for _, option, _ in rows],
+            "output": [option.output for _, option, _ in rows],
+            "decision": [None if option.decision is None else str(option.decision) for _, option, _ in rows],
+            "share": [None if each is None else each.value for each in shares],
+            "share_low": [None if each is None else each.low for each in shares],
+            "share_high": [None if each is None else each.high for each in shares],
+        }
+        texts = {"attribute", "before", "after", "decision"}
+        kinds = {name: "text" if name in texts else "number" for name in columns} | {"option": "place"}
+        return frame_in(backend, columns, kinds)
+
+    def to_json(self) -> str:
+        """Return sealed JSON with sorted keys, of figures and codes; floats round-trip exactly."""
+        return write_record("changes", self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Changes":
+        """Read what `to_json` wrote; `FormatError` if it is anything else, `TamperedError` if it was changed."""
+        try:
+            return read_record("changes", cls, text)
+        except CertificateError as error:
+            raise TamperedError(f"The changes contradict themselves: {error}") from error
+        except (KeyError, TypeError, AttributeError) as error:
+            raise FormatError(f"Not the JSON of changes: {error!r}") from error
+
+
+def _frozen(value: Any) -> Any:
+    """Return a value that is read-only all the way down."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: _frozen(below) for key, below in value.items()})
+    return tuple(_frozen(below) for below in value) if isinstance(value, list | tuple) else value
+
+
+def _contradictions(changes: Changes) -> Iterator[str]:
+    """Yield what contradicts itself: sizes, order, columns that exist and may change, and the goal."""
+    used = [[column for move in option.moves for column in move.columns] for option in changes]
+    sizes = [len(option.moves) for option in changes]
+    most = changes.settings["k"] or len(changes.columns)
+    held = {*changes.held, *changes.settings["fixed"]}
+    if changes.space["kind"] in ("table", "hypercube") and len(changes.columns) != len(changes.instance):
+        yield "The instance has another number of values than there are columns."
+    if sizes != sorted(sizes) or not all(0 < size <= most for size in sizes):
+        yield "A change has more facts than allowed, or than one that comes after it."
+    if not all(len(each) == len({*each}) and {*each} <= {*changes.columns} for each in used):
+        yield "A change moves a column twice, or one that does not exist."
+    if held & {column for each in used for column in each}:
+        yield "A change moves a column that is held."
+    if not all(_is_reached(changes, option) for option in changes):
+        yield "The answer to an example does not reach the goal."
+    if [level.n_facts for level in changes.levels] != list(range(1, len(changes.levels) + 1)):
+        yield "The levels are not in order."
+
+
+def _is_reached(changes: Changes, option: Counterfactual) -> bool:
+    """Return whether an example's answer, as stated, reaches the goal, as stated."""
+    kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], option.output
+    if kind not in _LIMITS:
+        return bool((option.decision == wanted) == (kind in ("class", "label")))
+    if output is None:
+        return False
+    return bool({">=": output >= wanted, ">": output > wanted, "<=": output <= wanted, "<": output < wanted}[kind])
+
+
+# Sentences
+
+
+def _lines(changes: Changes, escape: Escape) -> list[str]:
+    """Return what would turn the decision: one sentence for one change, a line per change for several."""
+    options, turned = changes.options, _turned(changes, escape)
+    if not options:
+        most = changes.settings["k"] or len(changes.columns)
+        if changes.are_rows:
+            return [f"None of the {'allowed ' * _is_restricted(changes)}table rows tried {turned[1]}."]
+        if changes.n_proved >= min(most, changes.n_attributes):
+            return [f"{_no_change(changes)} of {_up_to(changes, most)}{_to_values(changes, most)} {turned[1]}."]
+        return [f"None of the {'allowed ' * _is_restricted(changes)}changes tried {turned[1]}."]
+    if len(options) == 1:
+        count = _counted(len(options[0].moves), "changes")
+        lines = [f"{turned[0]} with {count}: {_option_text(changes, options[0], escape)}."]
+    else:
+        lines = [f"{turned[0]} with any of these changes:"]
+        lines += [f"  {_option_text(changes, option, escape)}" for option in options]
+    if changes.are_rows:
+        lines.append("With these values, it is a row of the table.")
+    elif (changes.fewest or 0) > 1 and changes.n_proved >= (changes.fewest or 0) - 1:
+        size, less = ("single", 1) if changes.fewest == 2 else ("smaller", 2)
+        change = _no_change(changes).replace("change", f"{size} change")
+        lines.append(f"{change}{_to_values(changes, less)} does it.")
+    return lines
+
+
+def _no_change(changes: Changes) -> str:
+    """Return the beginning of a denial; it is about allowed changes only if the user has forbidden others."""
+    return "No allowed change" if _is_restricted(changes) else "No change"
+
+
+def _is_restricted(changes: Changes) -> bool:
+    settings = changes.settings
+    return any(settings[name] for name in ("fixed", "allowed", "direction")) or settings["toward"] is not None
+
+
+def _to_values(changes: Changes, n: int) -> str:
+    """Return which values a denial is about: those of the table, because no others are tried."""
+    if changes.space["kind"] != "table":
+        return ""
+    return " to a value in the table" if n == 1 else " to values in the table"
+
+
+def _turned(changes: Changes, escape: Escape) -> tuple[str, str]:
+    """Return what happens, as the beginning of a sentence and as the end of one that denies it."""
+    kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], changes.output
+    label = _new_decision(changes)
+    if label is not None:
+        return f"The model's decision becomes {escape(label)}", f"makes the model's decision {escape(label)}"
+    if kind not in _LIMITS:
+        return "The model's decision becomes another", "changes the model's decision"
+    does, do = {
+        ">=": ("reaches", "reach"),
+        ">": ("rises above", "rise above"),
+        "<=": ("falls to", "fall to"),
+        "<": ("falls below", "fall below"),
+    }[kind]
+    limit = f"{exact_number(_cut(wanted, changes.prediction or 0.0, ROUND_HALF_EVEN))}{_unit(output)}"
+    subject = _name(output, escape) if output.is_probability else f"the model's {_name(output, escape)}"
+    return f"{subject[0].upper()}{subject[1:]} {does} {limit}", f"makes {subject} {do} {limit}"
+
+
+def _new_decision(changes: Changes) -> str | None:
+    """Return the decision that all changes lead to; None if they lead to several, or to none that has a name."""
+    kind, wanted, output = changes.goal["kind"], changes.goal["wanted"], changes.output
+    if kind in ("class", "label"):
+        return class_text(wanted)
+    if kind in _LIMITS:
+        others = [str(label) for label in output.classes or () if str(label) != output.name]
+        is_decision = kind in (">=", "<") and wanted == output.threshold  # at the threshold, it is decided already
+        if not is_decision or not output.is_probability or len(others) != 1:
+            return None
+        return class_text(output.name if kind == ">=" else others[0])
+    decisions = {class_text(option.decision) for option in changes}
+    return next(iter(decisions)) if len(decisions) == 1 else None
+
+
+def _option_text(changes: Changes, option: Counterfactual, escape: Escape) -> str:
+    """Return what changes, and what the model then answers."""
+    moves = _moves_text(changes, option.moves, escape)
+    several = changes.goal["kind"] not in _LIMITS and len({each.decision for each in changes}) > 1
+    answers = [escape(class_text(option.decision))] if several else []
+    if option.output is not None:
+        number = f"{_answer(changes, option.output)}{_unit(changes.output)}"
+        answers.append(f"{_name(changes.output, escape)} = {number}")
+    return f"{moves} (then {'; '.join(answers)})" if answers else moves
+
+
+def _moves_text(changes: Changes, moves: Sequence[Move], escape: Escape) -> str:
+    """Return all changes: ``debt 6,480 instead of 9,000 and age 41 instead of 40``, or ``without "a" and "b"``."""
+    if changes.space["kind"] in ("table", "hypercube"):
+        return _joined([text for move in moves for text in _move_texts(changes, move, escape)])
+    mark = '"' if changes.space["kind"] == "text" else ""
+    return f"without {_joined([f'{mark}{escape(str(move.before))}{mark}' for move in moves])}"
+
+
+def _joined(texts: Sequence[str]) -> str:
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _move_texts(changes: Changes, move: Move, escape: Escape) -> list[str]:
+    """Return the changes of one attribute's columns: ``debt 6,480 instead of 9,000``."""
+    if changes.space["kind"] == "hypercube":  # signs, or statements of their own
+        if isinstance(move.after, str):
+            return [f"{escape(move.after)} instead of {escape(str(move.before))}"]
+        return [f"{escape(move.attribute)} = {move.after:+d} instead of {move.before:+d}"]
+    ends = [(name, *_ends_text(changes, before, after, name)) for name, before, after in _moved(move)]
+    return [f"{escape(name)} {escape(after)} instead of {escape(before)}" for name, before, after in ends]
+
+
+def _ends_text(changes: Changes, before: Any, after: Any, name: str) -> tuple[str, str]:
+    """Return the values before and after; long decimals are cut, the new value away from the old one."""
+    if name not in changes.labels and isinstance(after, int | float):
+        if isinstance(before, int | float):
+            before, after = _cut(before, after, ROUND_HALF_EVEN), _cut(after, before)
+        else:
+            after = _cut(after, 0.0, ROUND_HALF_EVEN)
+    return _value(changes, before, name), _value(changes, after, name)
+
+
+def _cut(number: float, other: float, rounding: str = "") -> float:
+    """Return a number of more than six digits with as many as four digits of its distance from another one need.
+
+    By default, it is rounded away from the other one.
+    """
+    exact, apart = Decimal(repr(float(number))), Decimal(repr(abs(float(number) - float(other))))
+    if isinstance(number, int) or not apart or len(exact.normalize().as_tuple().digits) <= _EXACT:
+        return number
+    away = ROUND_CEILING if number > other else ROUND_FLOOR
+    return float(exact.quantize(Decimal(1).scaleb(apart.adjusted() - 3), rounding=rounding or away))
+
+
+def _moved(move: Move) -> list[tuple[str, Any, Any]]:
+    """Return the columns whose values differ, with the values before and after."""
+    ends = (move.before, move.after) if len(move.columns) > 1 else ((move.before,), (move.after,))
+    return [each for each in zip(move.columns, *ends, strict=True) if each[1] != each[2]]
+
+
+def _value(changes: Changes, value: Any, column: str) -> str:
+    """Return a value as a person would write it: by its name if it has one; dates without a time at midnight."""
+    named = changes.labels.get(column, {}).get(level_text(value)) if value is not None else None
+    if named is not None:
+        return shown(named)
+    is_date = isinstance(value, str) and _DATE.fullmatch(value) is not None
+    return value_text(value, column, is_bound=is_date)
+
+
+def _details(changes: Changes, escape: Escape) -> list[str]:
+    lines = []
+    for place, option in enumerate(changes, start=1):
+        bounds = [move.bound for move in option.moves if move.bound is not None]
+        if option.share is not None and bounds:
+            names = {name for move in option.moves for name in (move.attribute, *move.columns)}
+            value = "allowed training value" if names & {*changes.settings["allowed"]} else "training value"
+            facts = " and ".join(_bound_text(changes, move, escape) for move in option.moves)
+            lines.append(f"Change {place}, with bounds: {facts} {_share_text(option.share, value)}.")
+        if option.realism is not None and not changes.are_rows:
+            real = option.realism
+            lines.append(
+                f"Change {place}: distance from the nearest training row {real.distance:.3f}; of real rows, the "
+                f"median is {real.typical:.3f}, and {real.share:.0%} are at least as far from theirs."
+            )
+    if changes.settings["toward"] is not None:
+        lines.append("Only values of the other case were allowed.")
+    return [*lines, *_tried(changes)]
+
+
+def _share_text(share: Share, value: str) -> str:
+    """Return with which share of the training values that meet the bounds the decision turns."""
+    if share.is_exact and share.value == 1:
+        return f"turns it with every {value} ({share.n:,} tried)"
+    if share.is_exact:
+        return f"turns it with {share.value:.1%} of the {value}s (all {share.n:,} tried)"
+    return f"turns it with {share.low:.1%} to {share.high:.1%} of the {value}s ({share.n:,} drawn)"
+
+
+def _tried(changes: Changes) -> list[str]:
+    """Return what is proven about smaller changes, what was left untried, and the number of queries."""
+    lines, n, proven = [], changes.n_attributes, changes.n_proved
+    if changes.are_rows:
+        tried, total = (sum(each) for each in zip(*[(e.n_tried, e.n_total) for e in changes.levels], strict=True))
+        if proven:
+            lines.append(f"Proven: no allowed row of the table that differs in {_up_to(changes, proven)} does it.")
+        return [*lines, f"Tried: {tried:,} of {total:,} rows of the table; {changes.n_queries:,} queries."]
+    if proven:
+        by = " by the leaves of the trees" if changes.levels[proven - 1].by_leaves else ""
+        change = f"{_no_change(changes)[1:]} of {_up_to(changes, proven)}{_to_values(changes, proven)}"
+        lines.append(f"Proven{by}: n{change} does it.")
+    if changes.n_ruled_out > proven:
+        ruled_out = _up_to(changes, changes.n_ruled_out)
+        lines.append(f"{_no_change(changes)} of {ruled_out} does it among the values tried.")
+    nouns, all_ = str(changes.space["noun"]), _counted(n, "attributes")
+    parts = [f"{e.n_tried:,} of {e.n_total:,} changes of {_counted(e.n_facts, nouns)}" for e in changes.levels]
+    return [*lines, f"Tried: {', '.join(parts)}, of {all_}; {changes.n_queries:,} queries."]
+
+
+def _ends(changes: Changes, move: Move, values: Any) -> str:
+    parts = values if isinstance(values, tuple) else (values,)
+    return ", ".join(_value(changes, value, name) for name, value in zip(move.columns, parts, strict=True))
+
+
+def _bound_text(changes: Changes, move: Move, escape: Escape) -> str:
+    if move.bound is not None:
+        return escape(fact_text(move.bound))
+    return " and ".join(
+        f"{escape(name)} = {escape(_value(changes, after, name))}" for name, _, after in _moved(move)
+    )
+
+
+def _section(changes: Changes) -> str:
+    def escape(text: str) -> str:
+        return f"<bdi>{html.escape(shown(text), quote=True)}</bdi>"
+
+    first, *others = _lines(changes, escape)
+    items = "".join(f"<li>{line.strip()}</li>" for line in others if line.startswith("  "))
+    notes = "".join(f"<p>{line}</p>" for line in others if not line.startswith("  "))
+    details = "".join(f"<p>{line}</p>" for line in _details(changes, escape))
+    listed = f"<ul>{items}</ul>" if items else ""
+    folded = f"<details><summary>Details</summary>{details}</details>"
+    return f"<section><p>{first}</p>{listed}{notes}{folded}</section>"
+
+
+def _name(output: Output, escape: Escape) -> str:
+    """Return the name of the output for readers, such as ``P(declined)`` if it is the probability of a class."""
+    name = escape(output.name if output.kind == "number" else class_text(output.name))
+    name = "output" if output.name == "f(x)" else name
+    if output.is_probability:
+        return f"P({name})"
+    if output.scale is not None:
+        return f"{output.scale} of {name}"
+    return f"score of {name}" if output.kind == "class" else str(name)
+
+
+def _unit(output: Output) -> str:
+    return f" {shown(output.unit)}" if output.unit else ""
+
+
+def _answer(changes: Changes, output: float) -> str:
+    """Return an output with two decimals if it is a probability, and more if these would hide that it turned."""
+    if not changes.output.is_probability:
+        return exact_number(_cut(output, changes.prediction or 0.0))
+    limit = changes.goal["wanted"] if changes.goal["kind"] in _LIMITS else 0.5
+    texts = [f"{output:.{digits}f}" for digits in (2, 3, 4)]
+    text = next((text for text in texts if 0 < float(text) < 1), texts[0 if output in (0, 1) else -1])
+    is_shown = (float(text) > limit) == (output > limit) and (float(text) < limit) == (output < limit)
+    return text if is_shown else exact_number(_cut(output, limit))
+
+
+def _counted(n: int, nouns: str) -> str:
+    """Return a number with its noun, given in the plural."""
+    number = _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
+    one = {"stretches": "stretch"}.get(nouns, nouns.removesuffix("s"))
+    return f"{number} {one if n == 1 else nouns}"
+
+
+def _up_to(changes: Changes, n: int) -> str:
+    """Return a number of facts, words, regions or stretches."""
+    return f"{'' if n == 1 else 'up to '}{_counted(n, str(changes.space['noun']))}"

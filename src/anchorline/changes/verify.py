@@ -1,0 +1,123 @@
+"""Verification of changes: examples are asked again, the search is repeated, and shares are measured afresh."""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from anchorline.changes.find import ChangeSettings, find_changes
+from anchorline.changes.result import Changes
+from anchorline.model.predictor import Predictor
+from anchorline.model.trees import Reading
+from anchorline.result.verification import Outcome, Reason, Verification
+from anchorline.spaces.base import Space
+
+_SUBJECT = "list of changes"
+_ROUNDING = 1e-9  # of figures that are computed again
+
+Opening = Callable[[float], Predictor]
+"""Returns the model, not opened yet, with a limit of answers, which may be infinite."""
+
+
+def verify_changes(
+    changes: Changes,
+    space: Space,
+    opening: Opening,
+    seed: int,
+    reading: Reading | None = None,
+    check: Callable[[], object] | None = None,
+    instance: Any = None,
+) -> Verification:
+    """Return whether stated changes hold for this space and model.
+
+    The model is asked about every example. Then the search is repeated with the recorded settings, and every
+    figure is compared. A cost function is not recorded, so that the search cannot be repeated where one was used;
+    nor can it if leaves of trees decided that ``reading`` does not have. Shares that were estimated from draws are
+    measured on fresh draws, from ``seed``. ``instance`` is needed if the changes record only a part of it.
+    """
+    instance = changes.instance if instance is None else instance
+    wrong = list(_wrong_answers(changes, space, opening, instance))
+    if wrong:
+        return _answer(Outcome.DOES_NOT_HOLD, *wrong)
+    if changes.settings["cost"] == "function":
+        return _answer(Outcome.CANNOT_TELL, Reason("cost_function"))
+    settings = ChangeSettings.from_dict(changes.settings)
+
+    def again(settings: ChangeSettings) -> Changes:
+        return find_changes(space, opening(settings.queries), instance, settings, reading, check)
+
+    found = again(settings)
+    if any(level.by_leaves for level in changes.levels) and not any(level.by_leaves for level in found.levels):
+        return _answer(Outcome.CANNOT_TELL, Reason("no_trees"))
+    wrong = list(_differences(changes, found))
+    if not wrong and any(option.share is not None and not option.share.is_exact for option in changes):
+        wrong = list(_contradicted(changes, again(replace(settings, seed=seed))))
+    if wrong:
+        return _answer(Outcome.DOES_NOT_HOLD, *wrong)
+    turned = Reason("turned", stated=len(changes)) if len(changes) else Reason("nothing_turns")
+    return _answer(Outcome.HOLDS, Reason("repeated"), turned)
+
+
+def _answer(outcome: Outcome, *reasons: Reason) -> Verification:
+    return Verification(outcome, reasons, subject=_SUBJECT)
+
+
+def _wrong_answers(changes: Changes, space: Space, opening: Opening, instance: Any) -> Iterator[Reason]:
+    """Yield what is not as stated when the model is asked about the instance and its examples, one by one."""
+    if space.fingerprint != changes.space["fingerprint"]:
+        yield Reason("other_space")
+        return
+    predictor = opening(math.inf).open(space.at(instance).original)
+    asked = None if predictor.is_label else predictor.prediction, predictor.output.decision
+    stated = changes.prediction, changes.output.decision
+    for where, ours, own in zip(("prediction", "output.decision"), stated, asked, strict=True):
+        if not _same(ours, own):
+            yield Reason("other_model", where, ours, own)
+            return
+    if changes.space["kind"] not in ("table", "hypercube"):
+        return  # an example is not an instance of its own; the search asks again
+    for place, option in enumerate(changes):
+        row = changes.changed(place)
+        example = space.at([row[name] for name in changes.columns])
+        # The output is that of the instance's class, the decision is the example's own.
+        output = None if predictor.is_label else float(predictor.answer(example.original, 1).outputs[0])
+        decision = opening(math.inf).open(example.original).output.decision
+        is_decided = option.decision is not None and changes.output.threshold is None
+        if not _same(option.output, output) or (is_decided and decision != option.decision):
+            yield Reason("other_example", str(place + 1))
+
+
+def _differences(changes: Changes, again: Changes) -> Iterator[Reason]:
+    stated, found = json.loads(changes.to_json()), json.loads(again.to_json())
+    for name in sorted(stated.keys() - {"sha256", "versions"}):
+        for reason in _differing(stated[name], found[name], name):
+            if not reason.where.startswith("output.choices"):  # they are repeated, not computed
+                yield reason
+
+
+def _contradicted(changes: Changes, fresh: Changes) -> Iterator[Reason]:
+    """Yield which shares the verifier's own draws contradict: their intervals have no common point."""
+    for place, (stated, found) in enumerate(zip(changes, fresh, strict=True)):
+        ours, own = stated.share, found.share
+        if ours is not None and own is not None and (own.low > ours.high or own.high < ours.low):
+            yield Reason("contradicted", f"options[{place}].share", ours, own)
+
+
+def _differing(stated: Any, found: Any, where: str) -> Iterator[Reason]:
+    """Yield the places in which two values of JSON differ, numbers by more than rounding."""
+    if isinstance(stated, dict) and isinstance(found, dict) and stated.keys() == found.keys():
+        for name in stated:
+            yield from _differing(stated[name], found[name], f"{where}.{name}")
+    elif isinstance(stated, list) and isinstance(found, list) and len(stated) == len(found):
+        for place, (ours, own) in enumerate(zip(stated, found, strict=True)):
+            yield from _differing(ours, own, f"{where}[{place}]")
+    elif not _same(stated, found):
+        yield Reason("differs", where, stated, found)
+
+
+def _same(stated: Any, found: Any) -> bool:
+    """Return whether two values are equal, floats up to rounding."""
+    if isinstance(stated, float) and isinstance(found, float):
+        return math.isclose(stated, found, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+    return type(stated) is type(found) and bool(stated == found)

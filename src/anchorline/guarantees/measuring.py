@@ -1,0 +1,375 @@
+r"""Measuring: what is counted over fresh neighbors, and how many of them are asked about.
+
+Three streams of neighbors are asked about, in rounds, until the verdict is decided or the budget ends:
+
+- ``law``: neighbors of the law, for the share of ``all`` that keep the decision, and for the fit of the sum;
+- ``facts``: neighbors with these facts, whose share that keeps the decision is ``holds_drawn``;
+- ``unbroken``: neighbors of the law that break no fact, whose share is ``holds_law``. Those among ``law`` count,
+  and more are drawn by rejection. A neighbor shows whether it breaks a fact before the model is asked, so that a
+  further one costs one query, and not one for every neighbor of the law that has to be drawn.
+
+All limits hold together and at every look. The failure probability 1 - confidence is split over them: lower limits
+of the two shares of `holds`, on which most verdicts rest, count three times, every other limit once.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from anchorline.errors import ParameterError
+from anchorline.guarantees._checks import checked_confidence
+from anchorline.guarantees.limits import Squares, share_limits
+from anchorline.guarantees.verdicts import DECISIONS, NUMBERS, SAME_WITHIN, Condition, Limits, decide
+from anchorline.result.explanation import Fit, Share, Verdict
+
+FEWEST_UNBROKEN = 0.05
+"""`holds_law` is asked only if at least this share of the law's neighbors breaks no fact."""
+
+FIRST_LAW, FEWEST = 500, 300
+"""Neighbors of the law in the first round, and the fewest by which a stream grows."""
+
+_LUCK = 2.0
+"""Standard errors by which further neighbors may be better than those so far; else a verdict is out of reach."""
+
+_HOPES = {
+    Verdict.ROBUST: (1, 0),
+    Verdict.EXPLAINED: (0, 1),
+    Verdict.PARTLY_EXPLAINED: (-1, 1),
+    Verdict.NOT_EXPLAINED: (1, -1),
+}
+"""In which direction a verdict wants the share of all neighbors, and what the facts achieve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """How many neighbors of each stream to ask about next; no neighbors if nothing is left to decide."""
+
+    law: int = 0
+    facts: int = 0
+    unbroken: int = 0
+
+    @property
+    def total(self) -> int:
+        """The number of queries."""
+        return self.law + self.facts + self.unbroken
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many of n neighbors keep the decision, or the probability that they do if all are listed."""
+
+    kept: float = 0.0
+    n: int = 0
+    is_exact: bool = False
+
+    def added(self, stays: np.ndarray) -> "Count":
+        """Return the count with more neighbors."""
+        if self.is_exact:
+            raise ParameterError(
+                "All neighbors of this stream were listed, so no more can be drawn. "
+                "Type Measurement(...) to start again."
+            )
+        return Count(self.kept + int(np.count_nonzero(stays)), self.n + stays.size)
+
+    @classmethod
+    def listed(cls, stays: np.ndarray, weights: np.ndarray) -> "Count":
+        """Return the exact share over all neighbors with their probabilities, which may be unscaled."""
+        return cls(float(weights[stays].sum() / weights.sum()), stays.size, is_exact=True)
+
+    @property
+    def value(self) -> float:
+        """The share that keeps the decision."""
+        return self.kept if self.is_exact or self.n == 0 else self.kept / self.n
+
+    def limits(self, failures: Limits, more: float = 0.0, luck: float = 0.0) -> Limits:
+        """Return the limits, or those after ``more`` neighbors that are by ``luck`` standard errors better."""
+        if self.is_exact:
+            return self.kept, self.kept
+        kept, n = self.kept, self.n + more
+        if more:
+            smoothed = (self.kept + 2) / (self.n + 4)
+            rate = self.value + luck * math.sqrt(smoothed * (1 - smoothed) / (self.n + 4))
+            kept += more * min(max(rate, 0.0), 1.0)
+        return share_limits(kept, n, *failures)
+
+    def share(self, failures: Limits) -> Share | None:
+        """Return the share with its limits, or None if nothing was asked."""
+        if self.n == 0:
+            return None
+        low, high = self.limits(failures)
+        return Share(self.value, low, high, self.n, self.is_exact)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measurement:
+    r"""What was measured about a sum so far. Adding answers returns a new measurement and mutates nothing.
+
+    Parameters
+    ----------
+    prediction : float
+        The output f(x) of the instance.
+    effects : array of shape (facts,)
+        The effects v of the sum, which says :math:`t \approx \sum_j v_j F_j`. Empty if there are no facts; then
+        neighbors with the facts are those of the law, and are not asked about.
+    is_number : bool
+        Whether a number is explained, without a decision: then R2 decides, and there is no share `holds`.
+    unbroken : float or None
+        The probability that a neighbor of the law breaks no fact, :math:`\prod_j (1 - b_j)` for a product law;
+        None takes it from the sample.
+    output_range : tuple of float or None
+        Bounds that no output leaves, (0, 1) for probabilities. Without them the limits of R2 are approximate.
+    spread : float or None
+        Distance of the 5% and 95% quantiles of outputs on the table; without it no number is called robust.
+    confidence : float
+        With which all limits and the verdict hold together.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> measured = Measurement(prediction=0.9, effects=np.array([0.4]), unbroken=0.5, output_range=(0, 1))
+    >>> while (asked := measured.next_round(left=20_000 - measured.n_queries)).total:
+    ...     broken = rng.random(asked.law) < 0.5
+    ...     drops = 0.4 * broken + rng.uniform(-0.1, 0.1, asked.law)
+    ...     measured = measured.with_law(~broken, ~broken, drops, 0.4 * broken)
+    ...     measured = measured.with_facts(np.ones(asked.facts, bool))
+    ...     measured = measured.with_unbroken(np.ones(asked.unbroken, bool))
+    >>> measured.verdict, measured.n_queries, round(measured.holds.low, 3)
+    (<Verdict.EXPLAINED: 'explained'>, 750, 0.977)
+    """
+
+    prediction: float
+    effects: np.ndarray
+    is_number: bool = False
+    unbroken: float | None = None
+    output_range: tuple[float, float] | None = None
+    spread: float | None = None
+    confidence: float = 0.95
+    n_queries: int = 0
+    _all: Count = Count()
+    _drawn: Count = Count()
+    _law: Count = Count()
+    _n_unbroken: int = 0  # among the neighbors of the law
+    _squares: Squares = field(default=Squares(), repr=False)
+
+    def __post_init__(self) -> None:
+        checked_confidence(self.confidence)
+        if self.output_range is not None and self._squares.n == 0:
+            low, high = self.output_range
+            squares = Squares.bounded((self.prediction - high, self.prediction - low), np.asarray(self.effects))
+            object.__setattr__(self, "_squares", squares)
+
+    # Answers
+
+    def with_law(
+        self,
+        stays: np.ndarray | None,
+        unbroken: np.ndarray,
+        drops: np.ndarray,
+        sums: np.ndarray,
+        weights: np.ndarray | None = None,
+    ) -> "Measurement":
+        """Return the measurement with answers about neighbors of the law, all arrays (n,).
+
+        ``stays`` says whether the decision is that of x (None for numbers), ``unbroken`` whether no fact is
+        broken, ``drops`` are t = f(x) - f(z), and ``sums`` what the sum says. With ``weights`` these are all
+        neighbors with their probabilities, and everything that follows from them is exact.
+        """
+        if self.is_number:
+            stays = np.abs(drops) <= SAME_WITHIN * (self.spread or 0.0)
+        elif stays is None:
+            raise ParameterError("stays is None, but a decision is explained. Type is_number=True, or give stays.")
+        if weights is not None:
+            weights = weights / weights.sum()
+            return replace(
+                self,
+                n_queries=self.n_queries + drops.size,
+                unbroken=float(weights[unbroken].sum()),
+                _all=Count.listed(stays, weights),
+                _law=Count.listed(stays[unbroken], weights[unbroken]),  # x itself breaks no fact
+                _squares=Squares().added(drops, sums, weights),
+            )
+        return replace(
+            self,
+            n_queries=self.n_queries + drops.size,
+            _all=self._all.added(stays),
+            _law=self._law.added(stays[unbroken]),
+            _n_unbroken=self._n_unbroken + int(np.count_nonzero(unbroken)),
+            _squares=self._squares.added(drops, sums),
+        )
+
+    def with_facts(self, stays: np.ndarray, weights: np.ndarray | None = None) -> "Measurement":
+        """Return the measurement with decisions of neighbors with these facts; of all, with ``weights``."""
+        drawn = self._drawn.added(stays) if weights is None else Count.listed(stays, weights)
+        return replace(self, n_queries=self.n_queries + stays.size, _drawn=drawn)
+
+    def with_unbroken(self, stays: np.ndarray) -> "Measurement":
+        """Return the measurement with decisions of further neighbors of the law that break no fact."""
+        return replace(self, n_queries=self.n_queries + stays.size, _law=self._law.added(stays))
+
+    # Figures
+
+    @property
+    def all(self) -> Share | None:
+        """The share of all neighbors that keep the decision; for numbers, those within 2% of the spread.
+
+        If the spread is not known, those with exactly the same number.
+        """
+        return self._all.share(self._failures["all"])
+
+    @property
+    def holds_drawn(self) -> Share | None:
+        """The share of neighbors with these facts that keep the decision."""
+        return self._drawn.share(self._failures["drawn"]) if "drawn" in self._held else None
+
+    @property
+    def holds_law(self) -> Share | None:
+        """The share of the law's neighbors without a broken fact that keep the decision; None if they are rare.
+
+        Without facts, these are all neighbors.
+        """
+        if "all" in self._held:
+            return self.all
+        return self._law.share(self._failures["law"]) if "law" in self._held else None
+
+    @property
+    def holds(self) -> Share | None:
+        """The smaller of `holds_drawn` and `holds_law`, with limits for the smaller of both true shares."""
+        counts = list(self._held.values())
+        if self.is_number or min(count.n for count in counts) == 0:
+            return None
+        smallest = min(counts, key=lambda count: count.value)
+        is_exact = all(count.is_exact for count in counts)
+        return Share(smallest.value, *self._facts_limits(), smallest.n, is_exact)
+
+    @property
+    def fit(self) -> Fit | None:
+        """How well the sum follows the model over neighbors of the law."""
+        squares, is_exact = self._squares, self._all.is_exact
+        if squares.n == 0:
+            return None
+        weight = 1.0 if is_exact else 1.0 / squares.n
+        low, high = self._fit_limits()
+        return Fit(
+            r2=squares.r2,
+            low=low,
+            high=high,
+            error=math.sqrt(squares.error * weight),
+            baseline=math.sqrt(squares.base * weight),
+            mean_output=self.prediction - squares.drops * weight,
+            n=squares.n,
+            is_exact=is_exact,
+            is_approximate=not is_exact and squares.largest_error is None,
+        )
+
+    @property
+    def verdict(self) -> Verdict:
+        """The best verdict that the limits establish; see `verdicts`."""
+        return decide(self._conditions, self._all_limits(), self._facts_limits())
+
+    # What to ask next
+
+    def is_decided(self, left: int) -> bool:
+        """Return whether no better verdict is in reach with as many queries as are left."""
+        return self._all.n > 0 and not self._wanted(left)
+
+    def next_round(self, left: int) -> Round:
+        """Return how many neighbors to ask about next, at most ``left`` in all; none if the verdict is decided.
+
+        The first round asks about 500 neighbors of the law and 300 with the facts, and completes 300 without a
+        broken fact. Then every stream that can still improve the verdict grows by half, by 300 at least. A verdict
+        is in reach if its limits would establish it after all queries that are left, were the answers better by
+        two standard errors than those so far. To look at answers is what limits that hold at every look allow.
+        """
+        wanted = self._wanted(left) if self._all.n else {"all", *self._held}
+        sizes = dict.fromkeys(("law", "facts", "unbroken"), 0)
+        if "all" in wanted:
+            sizes["law"] = max(FEWEST, self._all.n // 2) if self._all.n else FIRST_LAW
+        if "drawn" in wanted:
+            sizes["facts"] = max(FEWEST, self._drawn.n // 2)
+        if "law" in wanted and (share := self._unbroken_share) is not None:
+            sizes["unbroken"] = max(0, max(FEWEST, self._law.n // 2) - int(sizes["law"] * share))
+        total = sum(sizes.values())
+        if total > left:
+            sizes = {stream: size * max(left, 0) // total for stream, size in sizes.items()}
+        return Round(**sizes)
+
+    def _wanted(self, left: int) -> set[str]:
+        """Return the counts whose streams can improve the verdict."""
+        wanted: set[str] = set()
+        established = self.verdict
+        for verdict, condition in self._conditions.items():
+            if verdict is established:
+                break
+            streams = self._open_streams(verdict, condition)
+            more = left / max(len(streams), 1)
+            of_all, of_facts = (_LUCK * hope for hope in _HOPES[verdict])
+            if streams and condition(self._all_limits(more, of_all), self._facts_limits(more, of_facts)):
+                wanted |= streams
+        return wanted
+
+    def _open_streams(self, verdict: Verdict, condition: Condition) -> set[str]:
+        """Return the counts that keep a verdict from being established."""
+        if self.is_number or verdict is Verdict.ROBUST:
+            names = {"all"}
+        elif verdict is Verdict.NOT_EXPLAINED:  # the smaller share decides
+            names = {"all", min(self._held, key=lambda name: self._held[name].value)}
+        else:
+            limits = {name: count.limits(self._failures[name]) for name, count in self._held.items()}
+            names = {name for name in limits if not condition(self._all_limits(), limits[name])}
+            if verdict is Verdict.PARTLY_EXPLAINED:
+                names.add("all")
+        counts = {"all": self._all, **self._held}
+        return {name for name in names if not counts[name].is_exact}
+
+    # Parts
+
+    @property
+    def _conditions(self) -> Mapping[Verdict, Condition]:
+        return NUMBERS if self.is_number else DECISIONS
+
+    @property
+    def _unbroken_share(self) -> float | None:
+        """The share of the law's neighbors that break no fact, or None if nothing is known about it."""
+        if self.unbroken is not None:
+            return self.unbroken
+        return self._n_unbroken / self._all.n if self._all.n else None
+
+    @property
+    def _held(self) -> dict[str, Count]:
+        """What `holds` is the smallest of; without facts, the share of all neighbors."""
+        if self.is_number:
+            return {}
+        if not self.effects.size:
+            return {"all": self._all}
+        share = self._unbroken_share
+        if share is not None and share < FEWEST_UNBROKEN:
+            return {"drawn": self._drawn}
+        return {"drawn": self._drawn, "law": self._law}
+
+    @property
+    def _failures(self) -> dict[str, Limits]:
+        """How probable it may be that the lower and the upper limit of each figure ever fail."""
+        parts = {"fit": (1, 1), "all": (1, 1)}
+        if self.effects.size and not self.is_number:
+            parts["drawn"] = (3, 1)
+            if self.unbroken is None or self.unbroken >= FEWEST_UNBROKEN:
+                parts["law"] = (3, 1)
+        unit = (1.0 - self.confidence) / sum(map(sum, parts.values()))
+        return {name: (low * unit, high * unit) for name, (low, high) in parts.items()}
+
+    def _all_limits(self, more: float = 0.0, luck: float = 0.0) -> Limits:
+        return self._all.limits(self._failures["all"], more, luck)
+
+    def _facts_limits(self, more: float = 0.0, luck: float = 0.0) -> Limits:
+        """Return the limits of `holds`, or of R2 for numbers."""
+        if self.is_number:
+            return self._fit_limits(more, luck)
+        limits = [count.limits(self._failures[name], more, luck) for name, count in self._held.items()]
+        return min(low for low, _ in limits), min(high for _, high in limits)
+
+    def _fit_limits(self, more: float = 0.0, luck: float = 0.0) -> Limits:
+        if self._all.is_exact:
+            return self._squares.r2, self._squares.r2
+        return self._squares.limits(*self._failures["fit"], more, luck)

@@ -1,4 +1,0 @@
-"""Results: explanations, frontiers and collections as passive figures, and their JSON.
-
-May import: errors, facts.
-"""

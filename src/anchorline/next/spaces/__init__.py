@@ -1,4 +1,0 @@
-"""What an instance is, and what its neighbors are: tables, texts, images, signals and the hypercube.
-
-May import: errors, facts, laws.
-"""

@@ -1,0 +1,346 @@
+r"""What the search needs to know about facts and drops: their first and second moments.
+
+Fact j is broken by a neighbor if :math:`F_j = 1`, and :math:`t = f(x) - f(z)` is the drop of its output. A sum
+:math:`\sum_j v_j F_j` then has the mean squared error
+
+.. math:: \operatorname{Var} t + v^\top S v - 2 c^\top v + (\bar t - b^\top v)^2, \qquad
+          b = \mathbb E F,\ S = \operatorname{Cov} F,\ c = \operatorname{Cov}(F, t),\ \bar t = \mathbb E t
+
+A fact is broken outside a range of cells, so that b and c of all facts are prefix sums of the probabilities
+:math:`P_c` of cells and of the *cell drops* :math:`T_c = \mathbb E[t\,1_c]`. Within an attribute S follows from b,
+and a sum takes at most one fact per attribute. If attributes are independent, nothing else is needed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from anchorline.errors import SampleError
+from anchorline.facts import Candidates
+
+_RIDGE = 0.03  # of the mean variance of a bound: nearly least squares would follow the noise of rare cells
+_PILOT_VIEWS = 64  # more attributes hardly sharpen the moments of the few that are stated
+_ROWS_PER_VIEW = 40  # rows that a view of the pilot needs, so that the pilot does not follow the noise
+_BEYOND = 2.0  # standard deviations by which a view of the pilot must exceed chance, or it would follow the noise
+_PASSES = 12
+_SETTLED = 1e-3  # a pass that changes the pilot by less than this share of the drops' size ends it
+_BLOCK = 2**18  # numbers that are summed at once, to bound memory
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The neighbors of a sample, from which the covariances of facts about different attributes are counted.
+
+    ``cells`` (views, n) and ``weights`` (n,), which add up to 1, or None if all are 1 / n.
+    """
+
+    candidates: Candidates
+    cells: np.ndarray
+    weights: np.ndarray | None
+    chances: np.ndarray
+    _rows: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def covariances(self, fact: int) -> np.ndarray:
+        """Return the covariance of one fact's flips with those of every fact, (facts,). Cost O(views n), kept."""
+        row = self._rows.get(fact)
+        if row is None:
+            broken = self.candidates.flips(self.cells, [fact])[0]
+            weights = None if self.weights is None else self.weights[broken]
+            sums = cell_sums(self.candidates, self.cells[:, broken], weights)
+            if weights is None:
+                sums /= self.cells.shape[1]
+            share = float(broken.mean() if weights is None else weights.sum())
+            row = range_sums(self.candidates, sums)[1] - share * range_sums(self.candidates, self.chances)[1]
+            self._rows[fact] = row
+        return row
+
+    def matrix(self, facts: np.ndarray) -> np.ndarray:
+        """Return the covariances (m, m) of m facts, of any attributes. Cost O(cells^2 n + m^2)."""
+        candidates = self.candidates
+        views, place = np.unique(candidates.views[facts], return_inverse=True)
+        sizes = np.diff(candidates.starts)[views]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        n = self.cells.shape[1]
+        # Counts are exact in single precision.
+        ones = np.zeros((starts[-1], n), dtype=np.float32 if self.weights is None else np.float64)
+        local = self.cells[views] + (starts[:-1] - candidates.starts[views])[:, None]
+        ones[local, np.arange(n)] = 1
+        both = (ones @ ones.T).astype(float) / n if self.weights is None else (ones * self.weights) @ ones.T
+        for _ in range(2):  # rows, then columns: from cells to the facts that are broken outside a range of them
+            ends = np.zeros((len(both) + 1, both.shape[1]))
+            np.cumsum(both, axis=0, out=ends[1:])
+            shift = starts[:-1][place] - candidates.starts[views][place]
+            low, high = candidates.first[facts] + shift, candidates.last[facts] + shift
+            both = (ends[low] - ends[starts[:-1][place]] + (ends[starts[1:][place]] - ends[high])).T
+        broken = range_sums(candidates, self.chances)[1][facts]
+        return np.asarray(both - np.outer(broken, broken))
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    r"""The moments of facts and drops; build them with `adjusted`, `exact` or `sampled`.
+
+    ``chances`` (cells,): :math:`P_c`. ``cell_drops`` (cells,): :math:`T_c = \mathbb E[t\,1_c]`. ``mean`` and
+    ``variance``: of t. ``n_rows``: how many drawn neighbors they rest on; 0 if they are exact. ``noise``: the
+    variance of the drops that is left to chance, so that c of a fact errs by about
+    :math:`\sqrt{S_{jj}\,\text{noise} / n}`. ``pairs``: None if facts about different attributes are uncorrelated,
+    or where to count their covariances.
+    """
+
+    candidates: Candidates
+    chances: np.ndarray
+    cell_drops: np.ndarray
+    mean: float
+    variance: float
+    n_rows: int = 0
+    noise: float = 0.0
+    pairs: Pairs | None = None
+
+    @cached_property
+    def _chances(self) -> tuple[np.ndarray, np.ndarray]:
+        return range_sums(self.candidates, self.chances)
+
+    @property
+    def holds(self) -> np.ndarray:
+        """The probability that each fact holds, (facts,)."""
+        return self._chances[0]
+
+    @property
+    def b(self) -> np.ndarray:
+        """The probability that each fact is broken, (facts,)."""
+        return self._chances[1]
+
+    @cached_property
+    def c(self) -> np.ndarray:
+        """The covariance of each fact's flips with the drops, (facts,); from what is rarer, to keep its digits."""
+        inside, outside = range_sums(self.candidates, self.cell_drops)
+        return np.where(self.b < self.holds, outside - self.b * self.mean, self.holds * self.mean - inside)
+
+    @cached_property
+    def S(self) -> np.ndarray:
+        """The variance of each fact's flips, (facts,)."""
+        return np.asarray(self.b * self.holds)
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of t^2, which is the error of a sum of no facts."""
+        return self.variance + self.mean**2
+
+
+def exact(
+    candidates: Candidates, chances: np.ndarray, cell_drops: np.ndarray, mean: float, variance: float
+) -> Moments:
+    """Return moments that hold without error and in which attributes are independent.
+
+    They come from the leaves of trees, or from all neighbors with their probabilities under the independent law.
+    """
+    chances, cell_drops = np.asarray(chances, dtype=float), np.asarray(cell_drops, dtype=float)
+    return Moments(candidates, chances, cell_drops, float(mean), float(variance))
+
+
+def sampled(
+    candidates: Candidates, cells: np.ndarray, drops: np.ndarray, weights: np.ndarray | None = None
+) -> Moments:
+    """Return the moments of a sample, for laws under which attributes depend on each other.
+
+    Of rows with weights, ``n_rows`` is the number of equally weighted rows that are as informative.
+    """
+    drops = _checked(candidates, cells, drops)
+    n = len(drops)
+    if weights is None:
+        mean, variance = float(drops.mean()), float(drops.var())
+        chances = cell_sums(candidates, cells) / n
+        cell_drops = cell_sums(candidates, cells, drops) / n
+        return Moments(
+            candidates, chances, cell_drops, mean, variance, n, variance, Pairs(candidates, cells, None, chances)
+        )
+    weights = np.asarray(weights, dtype=float)
+    if weights.shape != drops.shape or not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any():
+        raise SampleError(
+            f"The weights have shape {weights.shape} and the smallest is {weights.min(initial=0.0)!r}; needed are "
+            f"{n} finite numbers >= 0, not all 0. Pass one weight per neighbor."
+        )
+    weights = weights / weights.sum()
+    mean = float(weights @ drops)
+    variance = float(weights @ (drops - mean) ** 2)
+    chances = cell_sums(candidates, cells, weights)
+    cell_drops = cell_sums(candidates, cells, weights * drops)
+    n_rows = max(1, round(1 / float(weights @ weights)))
+    pairs = Pairs(candidates, cells, weights, chances)
+    return Moments(candidates, chances, cell_drops, mean, variance, n_rows, variance, pairs)
+
+
+def adjusted(candidates: Candidates, cells: np.ndarray, drops: np.ndarray, replace_probability: float) -> Moments:
+    r"""Return the moments of the independent law, of which only those with the drops are estimated.
+
+    The probabilities of cells are known. A *pilot* :math:`g = \text{const} + \sum_v h_v(\text{cell}_v)`, fitted to
+    the same drops, has known moments, too. So its deviation between sample and law is known, and is subtracted:
+
+    .. math:: T_c = \operatorname{mean}(t\,1_c) - \bigl(\operatorname{mean}(g\,1_c) - \mathbb E[g\,1_c]\bigr),
+              \quad \bar t = \operatorname{mean} t - (\operatorname{mean} g - \mathbb E g)
+
+    Only the noise of t - g remains. With the ridge pilot w on bounds this is :math:`c = (S + \lambda I) w` and
+    :math:`\bar t = \operatorname{mean} t - (\operatorname{mean} F - b)^\top w`; but it holds for every g, so that
+    the pilot may leave out attributes that hardly matter, and need not have converged.
+    """
+    drops = _checked(candidates, cells, drops)
+    n = len(drops)
+    chances = candidates.chances(replace_probability)
+    pilot = _Pilot(candidates, cells, drops, chances)
+    cell_drops = cell_sums(candidates, cells, pilot.residuals) / n + chances * (pilot.mean + pilot.heights)
+    for view, heights in pilot.fitted.items():  # what g says about other views of the same attribute is not known
+        attribute = candidates.attributes[view]
+        others = np.flatnonzero(candidates.attributes == attribute)
+        if len(others) > 1:
+            own = heights[cells[view] - candidates.starts[view]]
+            sums = cell_sums(candidates, cells, own - own.mean(), others) / n
+            sums[candidates.starts[view] : candidates.starts[view + 1]] = 0
+            cell_drops += sums
+    return Moments(candidates, chances, cell_drops, pilot.mean, pilot.variance, n, pilot.noise)
+
+
+class _Pilot:
+    r"""Ridge of the drops on the bounds of the attributes that matter, by backfitting view by view.
+
+    .. math:: \min_h \tfrac1n \sum_i \bigl(t_i - \text{const} - \sum_v h_v(\text{cell}_{vi})\bigr)^2
+              + \lambda \sum_v \sum_c \bigl(h_v(c + 1) - h_v(c)\bigr)^2
+
+    Each pass costs O(n) per view. ``fitted``: the heights of the cells per view of the pilot, of mean 0 under the
+    law; ``heights`` (cells,): the same, 0 for other views. ``residuals`` (n,): t - g, of mean 0.
+    """
+
+    def __init__(self, candidates: Candidates, cells: np.ndarray, drops: np.ndarray, chances: np.ndarray) -> None:
+        n = len(drops)
+        starts = candidates.starts
+        mean = float(drops.mean())
+        self.residuals = drops - mean
+        self.fitted: dict[int, np.ndarray] = {}
+        places, smoothers, freedom = [], [], 1.0
+        for view in _views_that_matter(candidates, cells, self.residuals):
+            place = cells[view] - starts[view]
+            size = int(starts[view + 1] - starts[view])
+            shares = np.bincount(place, minlength=size) / n
+            smoother, degrees = _smoother(shares, chances[starts[view] : starts[view + 1]])
+            places.append(place)
+            smoothers.append(smoother)
+            freedom += degrees
+            self.fitted[view] = np.zeros(size)
+        scale = float(np.abs(self.residuals).max(initial=0.0))
+        for _ in range(_PASSES if scale > 0 else 0):
+            change = 0.0
+            for (view, heights), place, smoother in zip(self.fitted.items(), places, smoothers, strict=True):
+                sums = np.bincount(place, self.residuals, minlength=len(heights)) / n
+                step = smoother @ (sums + np.bincount(place, minlength=len(heights)) / n * heights) - heights
+                self.fitted[view] = heights + step
+                self.residuals -= step[place]
+                change = max(change, float(np.abs(step).max()))
+            if change <= _SETTLED * scale:
+                break
+        self.heights = np.zeros(candidates.n_cells)
+        self.mean, explained, in_sample = mean, 0.0, np.zeros(n)
+        for view, place in zip(self.fitted, places, strict=True):
+            own = chances[starts[view] : starts[view + 1]]
+            heights = self.fitted[view] - own @ self.fitted[view]
+            self.fitted[view] = heights
+            self.heights[starts[view] : starts[view + 1]] = heights
+            self.mean -= float(heights[place].mean())
+            explained += float(own @ heights**2)
+            in_sample += heights[place]
+        self.residuals -= self.residuals.mean()
+        self.variance = float(drops.var() - in_sample.var() + explained)
+        self.noise = float(self.residuals @ self.residuals) / max(n - freedom, 1.0)
+
+
+def _views_that_matter(candidates: Candidates, cells: np.ndarray, centered: np.ndarray) -> list[int]:
+    """Return the views whose cells explain most of the drops, beyond chance: the best one of each attribute."""
+    n = len(centered)
+    counts = cell_sums(candidates, cells)
+    sums = cell_sums(candidates, cells, centered)
+    squares = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0)
+    view_of = np.repeat(np.arange(len(candidates.attributes)), np.diff(candidates.starts))
+    explained = np.bincount(view_of, squares, minlength=len(candidates.attributes))
+    degrees = np.bincount(view_of, counts > 0, minlength=len(candidates.attributes)) - 1.0
+    by_chance = degrees + _BEYOND * np.sqrt(2.0 * degrees)  # chi square: mean and deviations
+    beyond = explained - by_chance * float(centered @ centered) / max(n - 1, 1)
+    most = min(_PILOT_VIEWS, n // _ROWS_PER_VIEW)
+    taken: dict[int, int] = {}
+    for view in np.argsort(-beyond, kind="stable")[: 4 * most].tolist():
+        if len(taken) < most and beyond[view] > 0:
+            taken.setdefault(int(candidates.attributes[view]), view)
+    return sorted(taken.values())
+
+
+def _smoother(shares: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the matrix from sums per cell to ridge heights of one view, and its degrees of freedom."""
+    broken = np.cumsum(chances)[:-1]  # of the cut behind each cell but the last
+    penalty = _RIDGE * float(np.mean(broken * (1 - broken))) if len(broken) else 1.0
+    steps = np.diff(np.eye(len(shares)), axis=0)
+    smoother = np.linalg.inv(np.diag(shares) + max(penalty, 1e-9) * steps.T @ steps)  # some share is positive
+    return smoother, float(np.sum(np.diagonal(smoother) * shares)) - 1.0
+
+
+def cell_sums(
+    candidates: Candidates,
+    cells: np.ndarray,
+    weights: np.ndarray | None = None,
+    views: Sequence[int] | np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the sum of the weights (n,) of the neighbors in each cell, (cells,); of some views, or of all.
+
+    Cost O(views n), in blocks of bounded memory.
+    """
+    sums = np.zeros(candidates.n_cells)
+    starts, n = candidates.starts, cells.shape[1]
+    which = np.arange(len(cells)) if views is None else np.asarray(views, dtype=np.intp)
+    if not n or not len(which):
+        return sums
+    step = max(1, _BLOCK // n)
+    repeated = None if weights is None else np.tile(weights, min(step, len(which)))
+    for begin in range(0, len(which), step):
+        block = which[begin : begin + step]
+        low, high = starts[block[0]], starts[block[-1] + 1]
+        own = None if repeated is None else repeated[: len(block) * n]
+        sums[low:high] += np.bincount((cells[block] - low).ravel(), own, minlength=high - low)
+    return sums
+
+
+def range_sums(candidates: Candidates, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return, per fact, the sums of the values (cells,) of the cells in its range, and of the others of its view.
+
+    Sums run from the instance's own cell outward, and from the ends of the view inward, so that nothing is
+    subtracted: the sum of few small values keeps its digits. Cost O(cells + facts).
+    """
+    sizes = np.diff(candidates.starts)
+    if not len(sizes):
+        return np.zeros(0), np.zeros(0)
+    place = np.arange(candidates.n_cells) - np.repeat(candidates.starts[:-1], sizes)
+    view = np.repeat(np.arange(len(sizes)), sizes)
+    table = np.zeros((len(sizes), int(sizes.max())))
+    table[view, place] = values
+    is_up = np.arange(table.shape[1]) >= (candidates.own - candidates.starts[:-1])[:, None]
+    views, start = candidates.views, candidates.starts[candidates.views]
+    first, last = candidates.first - start, candidates.last - start
+    inside = _after(table * ~is_up)[views, first] + _before(table * is_up)[views, last]
+    return inside, _before(table)[views, first] + _after(table)[views, last]
+
+
+def _before(table: np.ndarray) -> np.ndarray:
+    """Return the sum of what is before each place of a row, and behind its end: (views, size + 1)."""
+    return np.concatenate([np.zeros((len(table), 1)), np.cumsum(table, axis=1)], axis=1)
+
+
+def _after(table: np.ndarray) -> np.ndarray:
+    return _before(table[:, ::-1])[:, ::-1]
+
+
+def _checked(candidates: Candidates, cells: np.ndarray, drops: np.ndarray) -> np.ndarray:
+    drops = np.asarray(drops, dtype=float)
+    shape = (len(candidates.attributes), len(drops))
+    if drops.ndim != 1 or not len(drops) or cells.shape != shape or not np.isfinite(drops).all():
+        raise SampleError(
+            f"Cells of shape {cells.shape} came with drops of shape {drops.shape}; needed are cells {shape}, a "
+            "column per neighbor, and as many finite drops, at least one. Pass the cells and drops of one sample."
+        )
+    return drops

@@ -1,0 +1,270 @@
+"""Pieces of a page: escaped text, and drawings in SVG without styles of their own, so that a strict policy holds.
+
+Blue and solid adds, orange and dashed (or hatched) subtracts, everywhere.
+"""
+
+import base64
+import html
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+from importlib import resources
+
+import numpy as np
+
+from anchorline.render.characters import printable
+from anchorline.render.digits import PrintedSum
+from anchorline.render.instances import Curve, Picture, Run, outline, runs_in
+from anchorline.render.statements import shown
+from anchorline.result.explanation import Explanation, Share
+from anchorline.result.frontier import Frontier
+from anchorline.spaces.picture import png_file
+
+_LONGEST_WHOLE = 24  # characters of a word that stays on one line with its number
+_PIXELATED = 128  # images with a longer side below this are enlarged without smoothing
+_WIDTH, _HEIGHT = 720, 230  # of drawn curves
+_LEFT, _RIGHT, _TOP, _BOTTOM = 48, 12, 24, 26
+
+
+def escape(text: str) -> str:
+    r"""Return text from data as HTML, with visible control codes; it cannot become markup.
+
+    >>> escape('<b title="\x1b">')
+    '&lt;b title=&quot;\\x1b&quot;&gt;'
+    """
+    return html.escape(printable(text), quote=True)
+
+
+def minus(number: str) -> str:
+    """Return a printed number with a minus sign, which is as wide as a plus sign."""
+    return escape(number.replace("-", "\N{MINUS SIGN}"))
+
+
+class Sentences:
+    """Sentences about one explanation as HTML; names in them that run from right to left are isolated."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        output, facts = explanation.output, explanation.facts
+        named = [output.name, output.unit, output.decision, *(output.classes or ()), *(output.runner_up or ())]
+        named += [part for fact in facts for part in (fact.column, fact.value)]
+        named += explanation.space.get("names", ())
+        names = {shown(name) for name in named if isinstance(name, str) and _runs_right_to_left(name)}
+        longest_first = sorted(names, key=lambda name: (-len(name), name))
+        self._names = re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
+
+    def __call__(self, text: str) -> str:
+        """Return a sentence as HTML."""
+        parts = self._names.split(text)
+        return "".join(f"<bdi>{escape(part)}</bdi>" if i % 2 else escape(part) for i, part in enumerate(parts))
+
+
+def _runs_right_to_left(text: str) -> bool:
+    return any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
+
+
+def style_sheet(*names: str) -> str:
+    """Return the style sheets of these names, which are files beside this module."""
+    room = resources.files(__package__)
+    return "".join(room.joinpath(name).read_text(encoding="utf-8") for name in names)
+
+
+def sign_of(contribution: float) -> str:
+    """Return the class of what adds or subtracts."""
+    return "al-plus" if contribution > 0 else "al-minus"
+
+
+# The sum.
+
+
+class Scale:
+    """The map from values to percentages of a width, with a small margin on both sides."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        low, high = min(values), max(values)
+        # Halve before subtracting, because the difference of two numbers near the largest float overflows.
+        half = (high / 2 - low / 2) or abs(high) / 2 or 0.5
+        self._low, self._half = low - 0.06 * half, half * 1.06
+
+    def __call__(self, value: float) -> str:
+        """Return the place of a value."""
+        return f"{100 * (value / 2 - self._low / 2) / self._half:.2f}%"
+
+    def width(self, start: float, end: float) -> str:
+        """Return the distance between two values."""
+        return f"{abs(100 * (end / 2 - start / 2) / self._half):.2f}%"
+
+
+def sum_track(scale: Scale, before: float | None, after: float | None) -> str:
+    """Return one row of a waterfall: a bar from a level to the next, or a dot at the first or the last level."""
+    parts = ""
+    for level, y1, y2 in ((before, "0", "50%"), (after, "50%", "100%")):
+        if level is not None:
+            parts += f'<line x1="{scale(level)}" x2="{scale(level)}" y1="{y1}" y2="{y2}"/>'
+    if before is not None and after is not None:
+        parts += (
+            f'<rect class="{sign_of(after - before)}" x="{scale(min(before, after))}" y="50%" '
+            f'width="{scale.width(before, after)}" height="16" transform="translate(0 -8)"/>'
+        )
+    else:
+        level = before if after is None else after
+        assert level is not None
+        parts += f'<circle cx="{scale(level)}" cy="50%" r="5"/>'
+    return f'<svg width="100%" height="100%" aria-hidden="true">{parts}</svg>'
+
+
+def meters(bars: Sequence[tuple[str, Share | float]], largest: float) -> str:
+    """Return labeled bars from 0 to ``largest``; the limits of a share are drawn as a line across its end.
+
+    They repeat numbers of the sentence above them, and are hidden from screen readers. Labels are HTML.
+    """
+    rows = ""
+    for number, (label, bar) in enumerate(bars):
+        value = bar.value if isinstance(bar, Share) else bar
+        parts = f'<rect class="al-share{number}" width="{100 * value / largest:.2f}%" height="100%"/>'
+        if isinstance(bar, Share) and bar.high > bar.low:
+            low, high = (f"{100 * limit / largest:.2f}%" for limit in (bar.low, bar.high))
+            parts += f'<line x1="{low}" x2="{high}" y1="50%" y2="50%"/>'
+        rows += f"<div>{label}</div><svg>{parts}</svg>"
+    return f'<div class="al-meters" aria-hidden="true">{rows}</div>'
+
+
+# What was explained.
+
+
+def text_markup(runs: Sequence[Run], contributions: Sequence[float], digits: PrintedSum) -> str:
+    """Return a text with its words marked: straight underlines add, wavy ones subtract."""
+    body = ""
+    for run in runs:
+        # Line ends and tabs stay; all other control codes become visible.
+        parts = re.split("([\n\t])", run.text.replace("\r\n", "\n"))
+        text = "".join(part if part in ("\n", "\t") else escape(part) for part in parts)
+        if run.fact is None:
+            body += text
+            continue
+        is_whole = len(run.text) <= _LONGEST_WHOLE and len(run.text.split()) == 1
+        number = minus(digits.contributions[run.fact])
+        body += (
+            f'<mark class="{sign_of(contributions[run.fact])}{" al-whole" * is_whole}"><bdi>{text}</bdi>'
+            f"<sup>{number}</sup></mark>"
+        )
+    return f'<div class="al-text" dir="auto" tabindex="0" role="region" aria-label="The text">{body}</div>'
+
+
+def picture_markup(picture: Picture, contributions: Sequence[float], labels: Sequence[str]) -> str:
+    """Return an image with its regions outlined, and beside it these regions alone; labels say what each adds."""
+    height, width, _ = picture.rgb.shape
+    size = max(height, width)
+    source = base64.b64encode(png_file(picture.rgb)).decode()
+    image = (
+        f'<image class="al-photo{" al-pixels" * (size < _PIXELATED)}" width="{width}" height="{height}" '
+        f'href="data:image/png;base64,{source}"/>'
+    )
+    step = f"{size / 48:.3g}"
+    hatch = (
+        f'<defs><pattern id="al-hatch-{size}" width="{step}" height="{step}" patternUnits="userSpaceOnUse" '
+        f'patternTransform="rotate(45)"><rect class="al-line" width="{size / 144:.3g}" height="{step}"/>'
+        "</pattern></defs>"
+    )
+    rest = np.ones((height, width), dtype=bool)
+    areas = numbers = ""
+    for region in picture.regions:
+        rest &= ~region.mask
+        adds = contributions[region.fact] > 0
+        edges = edge_path(region.mask)
+        fill = "" if adds else f' fill="url(#al-hatch-{size})"'
+        areas += (
+            f'<g class="{sign_of(contributions[region.fact])}"><title>{escape(labels[region.fact])}</title>'
+            f'<path class="al-area"{fill} d="{area_path(region.mask)}"/><path class="al-halo" d="{edges}"/>'
+            f'<path class="al-edge" d="{edges}"/></g>'
+        )
+        y, x = region.middle
+        place = f'x="{x + 0.5}" y="{y + 0.5}" dy="0.35em" font-size="{size / 18:.3g}"'
+        numbers += f"<text {place}>{escape(region.name)}</text>"
+    box = f'viewBox="0 0 {width} {height}" role="img"'
+    return (
+        f'<div class="al-pictures"><svg {box} aria-label="The image, with the regions of the sum outlined">{image}'
+        f'{hatch}{areas}{numbers}</svg><svg {box} aria-label="The regions of the sum alone">{image}'
+        f'<path class="al-rest" d="{area_path(rest)}"/></svg></div>'
+    )
+
+
+def area_path(mask: np.ndarray) -> str:
+    """Return the pixels of a mask as the data of an SVG path, one rectangle per run."""
+    return "".join(f"M{x} {y}h{end - x}v1h{x - end}z" for y, row in enumerate(mask) for x, end in runs_in(row))
+
+
+def edge_path(mask: np.ndarray) -> str:
+    """Return the border of a mask as the data of an SVG path."""
+    return "".join(f"M{x0} {y0}L{x1} {y1}" for x0, y0, x1, y1 in outline(mask))
+
+
+def curve_markup(curve: Curve, contributions: Sequence[float], digits: PrintedSum) -> str:
+    """Return a signal with the stretches of its facts shaded; the number of each is above it."""
+    last = max(1, int(curve.points[-1]))
+    frame = _Frame((0, last), (float(curve.values.min()), float(curve.values.max())))
+    body = frame.axes([tick for tick in _ticks(0, last) if tick == round(tick)])
+    for first, end, fact in curve.stretches:
+        x0, x1 = frame.x(max(0, first - 0.5)), frame.x(min(last, end + 0.5))
+        body += (
+            f'<g class="{sign_of(contributions[fact])}"><rect class="al-area" x="{x0:.1f}" y="{_TOP}" '
+            f'width="{x1 - x0:.1f}" height="{_HEIGHT - _TOP - _BOTTOM}"/></g>'
+        )
+    for channel in curve.values.T:
+        points = (f"{frame.x(x):.1f},{frame.y(y):.1f}" for x, y in zip(curve.points, channel, strict=True))
+        body += f'<polyline class="al-curve" points="{" ".join(points)}"/>'
+    for middle, fact, row in curve.labels():
+        place = f'x="{frame.x(middle):.1f}" y="{_TOP - 8 + 20 * row}"'
+        body += f'<text class="al-middle" {place}>{minus(digits.contributions[fact])}</text>'
+    label = "The signal, with the stretches of the sum shaded"
+    return f'<svg class="al-chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">{body}</svg>'
+
+
+def frontier_markup(frontier: Frontier, label: str) -> str:
+    """Return R2 over the number of facts; hollow points are not proven best."""
+    points = [(0, 0.0, "proven")]
+    for point, r2 in zip(frontier.points, frontier.r2, strict=True):
+        points.append((point.k, max(0.0, r2), point.status))
+    frame = _Frame((-0.3, points[-1][0] + 0.3), (0.0, 1.0))
+    body = frame.axes([k for k, *_ in points])
+    line = " ".join(f"{frame.x(k):.1f},{frame.y(r2):.1f}" for k, r2, _ in points)
+    body += f'<polyline class="al-curve" points="{line}"/>'
+    for k, r2, status in points:
+        mark = "" if status == "proven" else ' class="al-open"'
+        body += f'<circle{mark} cx="{frame.x(k):.1f}" cy="{frame.y(r2):.1f}" r="4"/>'
+    box = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}"'
+    return f'<svg class="al-chart al-frontier" {box}>{body}</svg>'
+
+
+class _Frame:
+    """The coordinates of a chart, and the axes around it."""
+
+    def __init__(self, x: tuple[float, float], y: tuple[float, float]) -> None:
+        self._x, (low, high) = x, y
+        self._y = (low, high) if high > low else (low - 0.5, high + 0.5)
+
+    def x(self, value: float) -> float:
+        low, high = self._x
+        return _LEFT + (value - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT)
+
+    def y(self, value: float) -> float:
+        low, high = self._y
+        return _TOP + (high - value) / (high - low) * (_HEIGHT - _TOP - _BOTTOM)
+
+    def axes(self, x_ticks: Sequence[float]) -> str:
+        """Return faint lines with their values, and the values below."""
+        parts = ""
+        for value in _ticks(*self._y):
+            y = self.y(value)
+            parts += f'<path class="al-grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>'
+            parts += f'<text class="al-end" x="{_LEFT - 8}" y="{y + 4:.1f}">{minus(f"{value:.6g}")}</text>'
+        for value in x_ticks:
+            parts += f'<text class="al-middle" x="{self.x(value):.1f}" y="{_HEIGHT - 8}">{value:g}</text>'
+        return parts
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round numbers between two values, in steps of 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(high - low))
+    step = next(unit * power for unit in (0.2, 0.5, 1, 2) if (high - low) / (unit * power) <= 6)
+    return [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]

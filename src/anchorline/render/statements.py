@@ -1,0 +1,631 @@
+"""Every sentence about an explanation, as typed statements that are derived from its figures.
+
+`statements_of` is what `print(e)` says, `details_of` is how we know it. Text, notebook view, terminal table,
+report and summaries are made from them, so that no reader is shown a sentence that no figure supports.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from anchorline.facts import Fact
+from anchorline.render.characters import ELLIPSIS, printable
+from anchorline.render.digits import (
+    PrintedSum,
+    amount,
+    at_least,
+    between,
+    date_text,
+    exact_number,
+    finer,
+    own_number,
+    percent,
+    printed_sum,
+)
+from anchorline.result.explanation import Explanation, Share, Verdict
+
+LONGEST = 60  # characters of a category or a name; longer ones are cut in the middle
+ROUGH = 0.5  # R2 below which the amounts of a decision's sum are called rough
+_FAR = 0.02  # of the range, by which base and mean output of copies may differ without a word
+_SAME = 0.02  # of the spread, within which numbers count as the same
+_NUMBER = re.compile(r"[-+]?\d[\d.]*")
+_FRACTIONS = {
+    1 / 10: "a tenth",
+    1 / 5: "a fifth",
+    1 / 4: "a quarter",
+    1 / 3: "a third",
+    1 / 2: "half",
+    2 / 3: "two thirds",
+    3 / 4: "three quarters",
+    9 / 10: "nine tenths",
+}
+_SINGULAR = {
+    "facts": "fact",
+    "words": "word",
+    "sentences": "sentence",
+    "units": "unit",
+    "regions": "region",
+    "stretches": "stretch",
+}
+_LACKS = {"text": ("lacks", "absent"), "image": ("hides", "hidden"), "signal": ("hides", "hidden")}
+_NOUNS = {"text": "words", "image": "regions", "signal": "stretches"}
+_VERDICTS = {
+    Verdict.EXPLAINED: "These {facts} explain it",
+    Verdict.PARTLY_EXPLAINED: "These {facts} explain it in part",
+    Verdict.NOT_EXPLAINED: "These {facts} do not explain it",
+    Verdict.ROBUST: "Hardly anything changes it",
+    Verdict.UNDECIDED: "Whether these {facts} explain it is undecided",
+}
+_OF_ONE = {
+    Verdict.EXPLAINED: "This {fact} explains it",
+    Verdict.PARTLY_EXPLAINED: "This {fact} explains it in part",
+    Verdict.NOT_EXPLAINED: "This {fact} does not explain it",
+    Verdict.ROBUST: "Hardly anything changes it",
+    Verdict.UNDECIDED: "Whether this {fact} explains it is undecided",
+}
+_NOTES = {  # by code of a finding, the gravest first; about one column, and about several
+    "target": ("{0} may be the outcome.", "{0} may be the outcome."),
+    "target-copy": ("{0} determines the outcome.", "{0} determine the outcome."),
+    "target-leak": ("{0} may follow the outcome.", "{0} may follow the outcome."),
+    "id": ("{0} may only identify rows.", "{0} may only identify rows."),
+    "scale": ("{0} may have another scale.", "{0} may have other scales."),
+    "lost-missing": ("{0} may code missing values.", "{0} may code missing values."),
+    "lost-type": ("{0} holds numbers or dates as texts.", "{0} hold numbers or dates as texts."),
+    "indicators": ("{0} may be one part of a category.", "{0} may be parts of a category."),
+    "dependent-columns": (
+        "{0} is closely related to other columns, but altered separately.",
+        "{0} are closely related to other columns, but altered separately.",
+    ),
+}
+_GRAVE = ("target", "target-copy", "target-leak", "id", "scale", "lost-missing")  # not only in the details
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A claim: its kind, its text, the figures behind it, and the printed amount if it is a line of the sum.
+
+    Kinds of `statements_of`: "decision", "verdict", "start", "fact", "holds", "same", "rows", "fit", "advice" and
+    "note"; of `details_of`: "legend", "law", "effect", "share", "rows", "fit", "limits", "proof", "queries",
+    "alternative", "note" and "settings".
+    """
+
+    kind: str
+    text: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    amount: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement in plain values, for summaries in JSON."""
+        return asdict(self)
+
+
+def statements_of(explanation: Explanation) -> tuple[Statement, ...]:
+    """Return what is said of an explanation: decision, verdict, sum, evidence, notes, in this order."""
+    words, digits = Words(explanation), digits_of(explanation)
+    is_robust = explanation.verdict is Verdict.ROBUST
+    evidence = _same(explanation, words) if is_robust else _evidence(explanation, words)
+    return (
+        _decision(explanation, words, digits),
+        _verdict(explanation, words),
+        *(evidence if is_robust else ()),
+        *(_sum(explanation, digits) if explanation.facts else ()),
+        *(() if is_robust else evidence),
+        *[note for note in _notes(explanation) if note.figures["code"] in _GRAVE][:1],
+    )
+
+
+def summary_of(explanation: Explanation) -> dict[str, Any]:
+    """Return everything that is said, and how we know it, in plain values: the summary for JSON."""
+    said, known = statements_of(explanation), details_of(explanation)
+    return {"statements": [each.to_dict() for each in said], "details": [each.to_dict() for each in known]}
+
+
+def digits_of(explanation: Explanation) -> PrintedSum:
+    """Return the sum as it is printed everywhere."""
+    output = explanation.output
+    return printed_sum(
+        explanation.contributions.tolist(),
+        explanation.base,
+        explanation.prediction,
+        is_probability=output.is_probability or output.kind == "label",
+        line=output.threshold,
+    )
+
+
+class Words:
+    """The words for what an explanation is about: its output, its decision, and what its facts are called."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        output, space = explanation.output, explanation.space
+        self.facts = shown(space.get("noun") or _NOUNS.get(space.get("kind", ""), "facts"))
+        self.fact = _SINGULAR.get(self.facts, self.facts)
+        self.is_one = len(explanation.facts) == 1
+        self.unit = f" {shown(output.unit)}" if output.unit else ""
+        self.is_number = output.kind == "number"
+        self.decision = _decided(explanation)
+        name = "output" if output.name == "f(x)" else shown(output.name)
+        name = name if self.is_number else class_text(name)
+        is_score = output.kind == "class" and not output.is_probability
+        contrast = _contrast(explanation)
+        if contrast is not None:
+            of, that = (f"{output.scale} of ", "that of ") if output.scale else ("", "")
+            self.output, self.noun = f"{of}{contrast[0]} minus {that}{contrast[1]}", "difference"
+        elif output.is_probability:
+            self.output, self.noun = f"P({name})", "probability"
+        elif output.kind == "label":
+            self.output, self.noun = name, "answer (1 or 0)"
+        elif output.scale:
+            self.output, self.noun = f"{output.scale} of {name}", output.scale
+        else:
+            self.output, self.noun = f"score of {name}" if is_score else name, "score" if is_score else name
+
+    @property
+    def these(self) -> str:
+        """These facts, or this fact."""
+        return f"this {self.fact}" if self.is_one else f"these {self.facts}"
+
+    @property
+    def them(self) -> str:
+        """A pronoun for the facts."""
+        return "it" if self.is_one else "them"
+
+
+def shown(value: Any) -> str:
+    """Return a text from data for readers: on one line, without control codes, cut in the middle if it is long.
+
+    >>> shown("a" * 40 + "b" * 40)
+    'aaaaaaaaaaaaaaaaaaaaaaaaaaaaa…bbbbbbbbbbbbbbbbbbbbbbbbbbbbbb'
+    """
+    text = printable(" ".join(str(value).split()) if isinstance(value, str) else str(value))
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2 - 1]}{ELLIPSIS}{text[-LONGEST // 2 :]}"
+
+
+def class_text(label: Any) -> str:
+    """Return the label of a class for readers; a number is called a class.
+
+    >>> class_text("declined"), class_text(1)
+    ('declined', 'class 1')
+    """
+    text = shown(label)
+    return f"class {text}" if _NUMBER.fullmatch(text) else text
+
+
+def fact_text(fact: Fact, space: Mapping[str, Any] | str = "table", *, here: bool = False) -> str:
+    """Return a fact in words; with ``here``, the instance's own value stands beside a bound.
+
+    ``space`` is `Explanation.space`, or the kind of space.
+
+    Examples
+    --------
+    >>> fact_text(Fact("income", "income", "below", high=39000.0, value=32000.0), here=True)
+    'income < 39,000 (here 32,000)'
+    >>> fact_text(Fact("age", "age", "between", low=13, high=40, value=15)), fact_text(Fact("a", "a", "missing"))
+    ('13 <= age < 40', 'a is missing')
+    >>> fact_text(Fact("free", "free", "present", value="free"), "text")
+    '"free"'
+    >>> fact_text(Fact("paid", "paid", "equals", value=1), "hypercube")
+    'paid = +1'
+    """
+    kind = space if isinstance(space, str) else space.get("kind", "table")
+    name = shown(fact.column)
+    if fact.kind == "missing":
+        return f"{name} is missing"
+    if fact.kind == "present":
+        return f'"{shown(fact.value)}"' if kind == "text" else shown(fact.value)
+    if fact.kind == "equals":
+        if kind == "hypercube":  # a sign, or a statement of its own
+            return shown(fact.value) if isinstance(fact.value, str) else f"{name} = {fact.value:+d}"
+        value = value_text(fact.value, fact.column)
+        return f"{name} = {value.replace(',', '') if isinstance(fact.value, (int, float)) else value}"  # a code
+    low, high = (
+        None if bound is None else value_text(bound, fact.column, is_bound=True) for bound in (fact.low, fact.high)
+    )
+    text = (
+        f"{name} >= {low}" if high is None else f"{name} < {high}" if low is None else f"{low} <= {name} < {high}"
+    )
+    return f"{text} (here {_own(fact)})" if here and fact.value is not None else text
+
+
+def value_text(value: Any, column: str = "", *, is_bound: bool = False) -> str:
+    """Return one value of a case, or (``is_bound``) a bound, whose texts are dates."""
+    if isinstance(value, str):
+        return date_text(shown(value)) if is_bound else shown(value) if value.strip() else f'"{printable(value)}"'
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return exact_number(value, column) if math.isfinite(value) else str(value)
+    return "missing" if value is None else shown(value)
+
+
+def _own(fact: Fact) -> str:
+    """Return the instance's own value as it stands beside a bound."""
+    if isinstance(fact.value, str):
+        return date_text(shown(fact.value), shown(fact.low or fact.high or ""))
+    return own_number(fact.value, fact.low, fact.high, fact.column)
+
+
+def _decided(explanation: Explanation) -> str:
+    """Return the model's decision in words; of the probability of one of two classes, the name of a class."""
+    output, contrast = explanation.output, _contrast(explanation)
+    if output.kind != "threshold" or output.threshold is None:
+        return class_text(output.decision)
+    is_above = explanation.prediction >= output.threshold
+    if contrast is not None:
+        return f"{contrast[not is_above]} rather than {contrast[is_above]}"
+    if output.is_probability:
+        others = [label for label in output.classes or () if str(label) != output.name]
+        not_named = class_text(others[0]) if len(others) == 1 else f"not {class_text(output.name)}"
+        return class_text(output.name) if is_above else not_named
+    unit = f" {shown(output.unit)}" if output.unit else ""
+    return f"{'at least' if is_above else 'below'} {exact_number(output.threshold)}{unit}"
+
+
+def _contrast(explanation: Explanation) -> tuple[str, str] | None:
+    """Return the two classes whose difference of scores is explained, or None."""
+    pair = explanation.output.choices.output
+    return (class_text(pair[0]), class_text(pair[1])) if isinstance(pair, (list, tuple)) else None
+
+
+def _decision(explanation: Explanation, words: Words, digits: PrintedSum) -> Statement:
+    output = explanation.output
+    figures = {"prediction": explanation.prediction, "decision": output.decision}
+    if words.is_number:
+        return Statement("decision", f"Model's {words.output}: {digits.total}{words.unit}.", figures)
+    if output.kind == "label":
+        text = f"Model's decision: {words.decision} (1; others 0)."
+        return Statement("decision", text, figures)
+    text = f"Model's decision: {words.decision}, {words.output} = {digits.total}{words.unit}"
+    if output.is_probability and output.threshold is not None and output.threshold != 0.5:
+        printed = digits.number(output.threshold)
+        is_exact = float(printed) == output.threshold
+        text += f" (threshold {printed if is_exact else exact_number(output.threshold)})"
+    if output.runner_up is not None:
+        label, score = output.runner_up
+        figures["runner_up"] = output.runner_up
+        if any(digit in "123456789" for digit in digits.number(score)):  # 0.00 is not worth a name
+            at = " at" if class_text(label) != shown(label) else ""
+            text += f", next: {class_text(label)}{at} {digits.number(score)}"
+    return Statement("decision", f"{text}.", figures)
+
+
+def _verdict(explanation: Explanation, words: Words) -> Statement:
+    verdict, fit = explanation.verdict, explanation.fit
+    figures: dict[str, Any] = {"verdict": verdict.value}
+    if not explanation.facts and verdict is not Verdict.ROBUST:
+        return Statement("verdict", f"No {words.facts} were found that explain it", figures)
+    text = (_OF_ONE if words.is_one else _VERDICTS)[verdict].format(facts=words.facts, fact=words.fact)
+    if verdict is not Verdict.ROBUST:
+        text += rough(explanation)
+    if fit is not None:
+        figures["r2"] = fit.r2
+    return Statement("verdict", text, figures)
+
+
+def rough(explanation: Explanation) -> str:
+    """Return a word of warning if the amounts of a decision's sum are rough."""
+    fit = explanation.fit
+    is_rough = explanation.output.kind != "number" and fit is not None and fit.r2 < ROUGH
+    return " (rough amounts)" if is_rough else ""
+
+
+def _sum(explanation: Explanation, digits: PrintedSum) -> Iterator[Statement]:
+    fit, output = explanation.fit, explanation.output
+    text, mean = "start: about the average altered copy", None if fit is None else fit.mean_output
+    if not _starts_at_average(explanation):
+        text = "start" if mean is None else f"start (average copy: {digits.number(mean)})"
+    yield Statement("start", text, {"base": explanation.base, "mean_output": mean}, digits.base)
+    parts = zip(explanation.facts, explanation.contributions.tolist(), digits.contributions, strict=True)
+    for fact, contribution, printed in parts:
+        figures = {"column": fact.column, "contribution": contribution, "unit": output.unit}
+        yield Statement("fact", fact_text(fact, explanation.space, here=True), figures, printed)
+
+
+def _starts_at_average(explanation: Explanation) -> bool:
+    """Return whether the base is about the mean output of copies."""
+    fit = explanation.fit
+    return fit is not None and abs(fit.mean_output - explanation.base) <= _FAR * _range(explanation)
+
+
+def _range(explanation: Explanation) -> float:
+    """Return the range of the output: known, or on the table, or how much copies differ from the case."""
+    output, fit = explanation.output, explanation.fit
+    if output.is_probability or output.kind == "label":
+        return 1.0
+    if output.low is not None and output.high is not None:
+        return output.high - output.low
+    return output.spread or (0.0 if fit is None else fit.baseline)
+
+
+def _same(explanation: Explanation, words: Words) -> tuple[Statement, ...]:
+    """Return the share of all copies that get the same answer, where hardly anything changes it."""
+    share, what = explanation.all, f"What moves the {words.noun} most{rough(explanation)}"
+    if share is None:
+        return ()
+    text = f"{_of_copies(share, 'altered copies')} get {_same_answer(explanation, words)}."
+    moves = explanation.facts and explanation.output.kind != "label"
+    return (Statement("same", f"{text} {what}" if moves else text, asdict(share)),)
+
+
+def _same_answer(explanation: Explanation, words: Words) -> str:
+    if not words.is_number:
+        return "this decision"
+    spread = explanation.output.spread
+    return f"this {words.noun}" + (f" to within {amount(_SAME * spread)}{words.unit}" if spread else "")
+
+
+def _of_copies(share: Share, copies: str, *, is_bound: bool = True) -> str:
+    """Return how many copies a share is, in words: exactly, by its lower limit, or as a range."""
+    if not share.is_exact:
+        return f"{at_least(share.low) if is_bound else between(share.low, share.high)} of {copies}"
+    exactly = f"{math.floor(100 * share.value + 1e-9)}% of {copies}"  # 94.9% is not 95%
+    return {1.0: f"all {copies}", 0.0: f"no {copies}"}.get(share.value, exactly)
+
+
+def _evidence(explanation: Explanation, words: Words) -> tuple[Statement, ...]:
+    measured = _fits(explanation, words) if words.is_number else _holds(explanation, words)
+    if not explanation.facts:
+        return tuple(measured)
+    if explanation.verdict is Verdict.NOT_EXPLAINED:
+        rule = "" if words.is_number or words.facts != "facts" else " or a rule"
+        return (*measured, Statement("advice", f"More {words.facts}{rule} may explain it."))
+    return (*measured, *_rows(explanation, words))
+
+
+def _holds(explanation: Explanation, words: Words) -> Iterator[Statement]:
+    holds, all_, figures = explanation.holds, explanation.all, dict[str, Any]()
+    if not explanation.facts:
+        if all_ is not None:
+            yield Statement(
+                "holds", f"{percent(all_.value)} of altered copies get this decision.", {"all": all_.value}
+            )
+    elif holds is not None:
+        is_bound = explanation.verdict is Verdict.EXPLAINED
+        copies = "copies" if _starts_at_average(explanation) else "altered copies"  # as in the line of the start
+        text = f"With {words.these}, {_of_copies(holds, copies, is_bound=is_bound)} get this decision"
+        figures |= {f"holds_{name}": value for name, value in asdict(holds).items()}
+        if all_ is not None:
+            text += f"; with or without {words.them}, {percent(all_.value)}"
+            figures["all"] = all_.value
+        yield Statement("holds", f"{text}.", figures)
+
+
+def _rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
+    rows, n_rows = explanation.rows, explanation.space.get("n_rows")
+    if rows is None or rows.alike is None or words.is_number:
+        return
+    row = "sampled row" if isinstance(n_rows, int) and rows.looked_at < n_rows else "table row"
+    it = "this decision" if words.is_one else "it"
+    if rows.with_facts == 0:
+        text = f"No {row} has {words.them}."
+    elif rows.with_facts == 1:
+        text = f"The one {row} with {words.them} {'gets' if rows.alike else 'does not get'} {it} from the model."
+    else:
+        alike = "all" if rows.alike == rows.with_facts else "none" if not rows.alike else f"{rows.alike:,}"
+        text = f"Of {rows.with_facts:,} {row}s with {words.them}, {alike} get {it} from the model."
+    yield Statement("rows", text, asdict(rows))
+
+
+def _fits(explanation: Explanation, words: Words) -> Iterator[Statement]:
+    fit = explanation.fit
+    if fit is None:
+        return
+    error, baseline = f"{amount(fit.error)}{words.unit}", f"{amount(fit.baseline)}{words.unit}"
+    if explanation.facts:
+        copies = "copies" if _starts_at_average(explanation) else "altered copies"
+        without = "facts" if words.facts == "facts" else words.them
+        text = f"this sum is typically {error} off the model's {words.noun}; without {without}, {baseline}"
+        yield Statement("fit", f"For {copies}, {text}.", asdict(fit))
+    else:
+        text = f"For altered copies, the model's {words.noun} typically differs from this by {baseline}."
+        yield Statement("fit", text, asdict(fit))
+
+
+def _notes(explanation: Explanation) -> Iterator[Statement]:
+    """Yield a short note per finding about columns in the facts, the gravest first; none takes back a verdict."""
+    stated, order = {fact.column for fact in explanation.facts}, [*_NOTES]
+    findings = [each for each in explanation.findings if each[0] in _NOTES]
+    for code, columns in sorted(findings, key=lambda each: order.index(each[0])):
+        named = [column for column in columns if column in stated]
+        if named:
+            text = _NOTES[code][len(named) > 1].format(_listed([shown(column) for column in named]))
+            yield Statement("note", text, {"code": code, "columns": named})
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# How we know.
+
+
+def legend(explanation: Explanation) -> str:
+    """Return what an altered copy is, in one sentence."""
+    space, q = explanation.space, 2 / (1 + math.exp(explanation.settings.get("sigma", 1.0)))
+    kind, words = space.get("kind"), Words(explanation)
+    if kind in _LACKS:
+        return f"An altered copy is this {kind}, but {_LACKS[kind][0]} {_about(q / 2)} of the {words.facts}."
+    if kind == "hypercube":
+        return f"An altered copy is this case with {_about(q / 2)} of its values reversed."
+    source = "the reference" if space.get("reference") else "the table"
+    rows = f"random rows of {source}"
+    if space.get("neighbors") == "realistic":
+        rows = f"one row of {source} that is like the rest of it"
+    return f"An altered copy is this case with {_about(q)} of its values replaced by those of {rows}."
+
+
+def _about(share: float) -> str:
+    """Return a share in words."""
+    if share > 0.97:
+        return "all"
+    if share < 0.07:
+        return f"about {amount(100 * share, 1)}%"
+    return f"about {_FRACTIONS[min(_FRACTIONS, key=lambda each: abs(math.log(each / share)))]}"
+
+
+def details_of(explanation: Explanation) -> tuple[Statement, ...]:
+    """Return how we know: what a copy is, effects; what was measured; what is proven; and how it was asked."""
+    words = Words(explanation)
+    return (
+        Statement("legend", legend(explanation)),
+        _law(explanation, words),
+        *_effects(explanation, words),
+        *_shares(explanation, words),
+        *_fit_details(explanation, words),
+        *_limits(explanation),
+        *_table_rows(explanation, words),
+        _proof(explanation, words),
+        *_alternatives(explanation),
+        _queries(explanation, words),
+        *_notes(explanation),
+        *_settings(explanation),
+    )
+
+
+def _law(explanation: Explanation, words: Words) -> Statement:
+    """Return how copies are drawn, with the probability that a value is replaced."""
+    space, sigma = explanation.space, explanation.settings.get("sigma", 1.0)
+    q = 2 / (1 + math.exp(sigma))
+    kind = space.get("kind")
+    text = f"Each value is replaced with probability {q:.2g}"
+    if kind in _LACKS:
+        text = f"Each {words.fact} is {_LACKS[kind][1]} with probability {q / 2:.2g}"
+    elif kind == "hypercube":
+        text = f"Each value is reversed with probability {q / 2:.2g}"
+    text += ", independently of the others" if space.get("neighbors", "independent") == "independent" else ""
+    return Statement("law", f"{text} (sigma {sigma:g}).", {"sigma": sigma, "replace_probability": q})
+
+
+def _effects(explanation: Explanation, words: Words) -> Iterator[Statement]:
+    digits, effects = digits_of(explanation), explanation.effects.tolist()
+    lacking = _LACKS.get(explanation.space.get("kind", ""))
+    if_broken = "if it did not hold" if lacking is None else f"if it were {lacking[1]}"
+    in_copies = "does not hold in" if lacking is None else f"is {lacking[1]} in"
+    parts = zip(explanation.facts, explanation.contributions.tolist(), effects, digits.contributions, strict=True)
+    for fact, contribution, effect, printed in parts:
+        number = digits.number(-effect)
+        change = number if effect > 0 or number.startswith("-") else f"+{number}"
+        broken = contribution / effect if effect else 0.0
+        text = f"{fact_text(fact, explanation.space)}: {printed}{words.unit}; {if_broken}: {change}{words.unit}."
+        text += f" It {in_copies} {percent(broken)} of copies."
+        figures = {"column": fact.column, "contribution": contribution, "effect": effect, "broken": broken}
+        yield Statement("effect", text, figures)
+
+
+def _shares(explanation: Explanation, words: Words) -> Iterator[Statement]:
+    keep, is_table = f"get {_same_answer(explanation, words)}", explanation.space.get("kind") == "table"
+    rows = f" by values of random rows with {words.them}" if is_table else ""
+    for share, who in (
+        (explanation.holds_drawn, f"Of copies made to have {words.these}{rows}"),
+        (explanation.holds_law, f"Of copies that happen to have {words.these}"),
+        (explanation.all, "Of all copies"),
+    ):
+        if share is not None:
+            limits = (
+                "exact: all were listed"
+                if share.is_exact
+                else f"limits {finer(share.low, share.high)}; {share.n:,} copies"
+            )
+            yield Statement("share", f"{who}, {100 * share.value:.1f}% {keep} ({limits}).", asdict(share))
+    if explanation.holds_drawn is not None and explanation.facts:
+        text = f"Fewer than 5% of copies happen to have {words.these}, so their share was not measured."
+        if explanation.holds_law is not None:
+            text = "The smaller of the first two shares counts."
+        yield Statement("share", text)
+
+
+def _fit_details(explanation: Explanation, words: Words) -> Iterator[Statement]:
+    fit = explanation.fit
+    if fit is None:
+        return
+    error, baseline = f"{amount(fit.error)}{words.unit}", f"{amount(fit.baseline)}{words.unit}"
+    mean = f"{amount(fit.mean_output, 3)}{words.unit}"
+    text = f"Copies typically differ from this {words.noun} by {baseline}; their average is {mean}."
+    if explanation.facts:
+        limits = "exact" if fit.is_exact else f"limits {fit.low:.2f} to {fit.high:.2f}"
+        text += (
+            f" The sum is typically {error} off, and explains R2 = {fit.r2:.2f} of the squared differences "
+            f"({limits}{', which are approximate' * fit.is_approximate}; {fit.n:,} copies)."
+        )
+    yield Statement("fit", text, asdict(fit))
+
+
+def _limits(explanation: Explanation) -> Iterator[Statement]:
+    confidence = explanation.settings.get("confidence")
+    measured = (explanation.all, explanation.holds, explanation.fit)
+    if confidence is not None and any(each is not None and not each.is_exact for each in measured):
+        yield Statement("limits", f"All limits hold together with {100 * confidence:g}% confidence.")
+
+
+def _table_rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
+    rows = explanation.rows
+    if rows is not None and explanation.facts:
+        alike = "" if rows.alike is None else f"; {rows.alike:,} of them get this decision"
+        text = f"{rows.with_facts:,} of {rows.looked_at:,} table rows have {words.these}{alike}."
+        yield Statement("rows", text, asdict(rows))
+
+
+def _proof(explanation: Explanation, words: Words) -> Statement:
+    """Return what is proven about the choice of facts: a claim about the moments of the search only."""
+    proof, source = explanation.proof, explanation.queries.source
+    among = f"among {proof.n_candidates:,} that are related to the output"
+    where = {"leaves": "for the model's trees", "listed": "for all possible copies"}
+    if not explanation.facts:
+        text = f"No {words.facts} are stated: none explains 1% of the differences and more than chance."
+    elif proof.status == "proven":
+        text = (
+            f"Proven {where.get(source, 'for the copies of the search')}: {among}, no sum of as many "
+            f"{words.facts} fits better by more than 1% of the variance."
+        )
+    else:
+        gap = (proof.objective - proof.lower_bound) / proof.variance if proof.variance > 0 else 0.0
+        why = "the search reached its limit" if proof.status == "limit" else "rounding errors are too large"
+        better = f"by at most {math.ceil(100 * max(gap, 0.0) - 1e-9)}% of the variance"
+        text = f"Not proven, because {why}: {among}, a sum of as many {words.facts} may fit better {better}."
+    return Statement("proof", text, asdict(proof))
+
+
+def _queries(explanation: Explanation, words: Words) -> Statement:
+    queries = explanation.queries
+    measure = f"{queries.measured:,} to measure them"
+    text = f"Copies shown to the model: {'all ' * (queries.source == 'listed')}{queries.searched:,} to find the "
+    text += f"{words.facts}" + (f", {measure}" if queries.measured else "")
+    if queries.source == "leaves":
+        text = f"The {words.facts} were found from the leaves of the model's trees, without asking it. "
+        text += f"Copies shown to the model: {measure}"
+    text += f"; {queries.total:,} answers with the case itself."
+    if queries.asks_twice:
+        text += " Its scores do not determine its decisions, so both were asked, and both count."
+    return Statement("queries", text, asdict(queries))
+
+
+def _alternatives(explanation: Explanation) -> Iterator[Statement]:
+    for other in explanation.alternatives:
+        base = explanation.prediction - sum(other.contributions)
+        is_probability = explanation.output.is_probability
+        digits = printed_sum(other.contributions, base, explanation.prediction, is_probability=is_probability)
+        facts = [
+            f"{printed} {fact_text(fact, explanation.space)}"
+            for fact, printed in zip(other.facts, digits.contributions, strict=True)
+        ]
+        text = f"As good within 1%: {digits.base} start, {', '.join(facts)}."
+        yield Statement("alternative", text, {"objective": other.objective})
+
+
+def _settings(explanation: Explanation) -> Iterator[Statement]:
+    # Sorted, because a record that was read back has its keys in that order.
+    settings = {name: value for name, value in sorted(explanation.settings.items()) if value is not None}
+    for name, values in (("Settings", settings), ("Versions", dict(sorted(explanation.versions.items())))):
+        if values:
+            text = ", ".join(f"{shown(key)} {shown(value)}" for key, value in values.items())
+            yield Statement("settings", f"{name}: {text}.", dict(values))
+
+
+CAPTIONS = {  # of pictures, by the kind of space
+    "sum": "The numbers add up exactly. Solid bars add; hollow bars subtract.",
+    "text": "A straight underline adds; a wavy one subtracts. Small numbers are contributions.",
+    "long": "The text is shortened to the surroundings of its marked words.",
+    "image": "Shaded regions add; hatched ones with a dashed outline subtract. The second picture has only these.",
+    "signal": "Shaded stretches add; those with a dashed outline subtract. Numbers are contributions.",
+    "frontier": "How much of the differences a sum explains (R2), in the search; hollow: not proven best.",
+    "footer": "Made by anchorline. This page is self-contained: it loads nothing and runs no scripts.",
+}

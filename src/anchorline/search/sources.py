@@ -1,0 +1,103 @@
+"""Where the moments of the search come from: neighbors that are drawn, all of them listed, or the leaves of trees.
+
+All three end in a choice of facts. Measuring is a page of its own: its neighbors are never those of the search.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from anchorline.optimize.choose import best_sum
+from anchorline.optimize.moments import Moments, adjusted, exact, sampled
+from anchorline.optimize.sums import Limits, Solution
+from anchorline.search.case import Asked, Case
+
+MOST_LISTED = 4096  # neighbors that are listed rather than drawn
+FIRST_SEARCH = 2000  # then the winner's curse of contributions is below 1%
+MOST_SEARCH = 8000
+_STEP = 1000
+
+LeafMoments = Callable[[], tuple[np.ndarray, float, float]]  # cell drops, mean and variance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """What the search found: the sum, its moments, and where these come from."""
+
+    solution: Solution
+    moments: Moments
+    source: str
+    n_asked: int
+    listed: Asked | None = None
+
+
+def find_sum(case: Case, leaves: LeafMoments | None = None) -> Search:
+    """Search the facts of a case by leaves if the model has them, otherwise by listing or drawing neighbors."""
+    if leaves is not None:
+        return _by_leaves(case, leaves)
+    listed = _listed(case)
+    return _by_drawing(case) if listed is None else _by_listing(case, *listed)
+
+
+def most_queries(case: Case) -> int:
+    """Return the most answers that the model will be asked for; 1 is about the instance."""
+    listed = _listed(case)
+    return case.settings.most_queries if listed is None else 1 + 2 * len(listed[1])
+
+
+def _listed(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return all neighbors, if they are few; those with the facts are listed, too, and are no more."""
+    most = min(MOST_LISTED, case.n_left // 2)
+    return case.neighborhood.listed(case.settings.replace_probability, most)
+
+
+def _limits(case: Case) -> Limits:
+    return Limits(time_limit=case.settings.time_limit, check=case.check)
+
+
+def _by_leaves(case: Case, leaves: LeafMoments) -> Search:
+    candidates = case.neighborhood.candidates
+    moments = exact(candidates, candidates.chances(case.settings.replace_probability), *leaves())
+    return Search(best_sum(moments, case.k, _limits(case)), moments, "leaves", case.n_asked)
+
+
+def _by_listing(case: Case, donors: np.ndarray, weights: np.ndarray) -> Search:
+    asked = case.ask(donors, weights)
+    candidates = case.neighborhood.candidates
+    mean = float(weights @ asked.drops)
+    cell_drops = np.zeros(candidates.n_cells)
+    for cells in case.neighborhood.cells(donors):
+        np.add.at(cell_drops, cells, weights * asked.drops)
+    chances = candidates.chances(case.settings.replace_probability)
+    moments = exact(candidates, chances, cell_drops, mean, float(weights @ (asked.drops - mean) ** 2))
+    return Search(best_sum(moments, case.k, _limits(case)), moments, "listed", len(weights), asked)
+
+
+def _by_drawing(case: Case) -> Search:
+    """Draw until two choices in a row are about the same attributes, or half of the queries are used.
+
+    The first choice is that of 1,000 neighbors, the second has 1,000 more; 8,000 at most are drawn.
+    """
+    most = min(MOST_SEARCH, case.n_left // 2)  # the other half measures
+    first = min(FIRST_SEARCH, most)
+    asked, n, batch = case.ask(case.draw("search", 0, first)), min(_STEP, first), 1
+    cells, attributes = case.neighborhood.cells(asked.donors), None
+    while True:
+        moments = _moments(case, cells[:, :n], asked.drops[:n])
+        solution = best_sum(moments, case.k, _limits(case))
+        previous, attributes = attributes, {*moments.candidates.groups[list(solution.facts)].tolist()}
+        if n >= most or attributes == previous:
+            return Search(solution, moments, "drawn", n)
+        n = min(n + _STEP, most)
+        if n > len(asked.drops):
+            more = case.ask(case.draw("search", batch, n - len(asked.drops)))
+            asked, cells = asked.joined(more), np.hstack([cells, case.neighborhood.cells(more.donors)])
+            batch += 1
+
+
+def _moments(case: Case, cells: np.ndarray, drops: np.ndarray) -> Moments:
+    candidates = case.neighborhood.candidates
+    if case.neighborhood.is_product:
+        return adjusted(candidates, cells, drops, case.settings.replace_probability)
+    return sampled(candidates, cells, drops)

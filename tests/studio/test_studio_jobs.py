@@ -1,0 +1,257 @@
+"""The job queue, the caches, the metrics, and the end of the process."""
+
+import asyncio
+import concurrent.futures
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import anchorline
+from anchorline.studio.app import Studio
+from anchorline.studio.cache import AnswerCache, ObjectCache, request_key
+from anchorline.studio.job_queue import JobQueue, checkpoint, running_seconds
+from anchorline.studio.limits import StudioLimits
+from anchorline.studio.metrics import Metrics
+from helpers.studio_next import SlowModel, client_of, live, slow_explainer
+
+
+def test_a_full_queue_says_when_to_come_again():
+    limits = StudioLimits(queue=1, workers=1)
+    with live(slow_explainer(SlowModel(0.4)), limits=limits) as server, client_of(server, timeout=30) as client:
+
+        def ask(seed):
+            return client.post("/explain", json={"row": 1, "seed": seed, "queries": 200})
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(ask, range(8)))
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert refused
+        assert all(1 <= int(answer.headers["retry-after"]) <= 60 for answer in refused)
+        assert {answer.status_code for answer in answers} == {200, 429}
+        assert ask(99).status_code == 200
+
+
+def test_equal_requests_are_computed_once():
+    model = SlowModel(0.3)
+    explainer = slow_explainer(model)
+    with live(explainer) as server, client_of(server, timeout=30) as client:
+        model.calls = 0  # without those about the table
+        body = {"row": 1, "queries": 60}
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(lambda _: client.post("/explain", json=body).content, range(6)))
+        assert len(set(answers)) == 1
+        together = model.calls
+        assert client.post("/explain", json=body | {"seed": 1}).status_code == 200
+        assert model.calls == 2 * together
+
+
+def test_time_is_limited_and_the_work_stops():
+    model = SlowModel(0.3)
+    limits = StudioLimits(timeout=0.5, max_queries=50_000, workers=1)
+    with live(slow_explainer(model), limits=limits) as server, client_of(server, timeout=30) as client:
+        start = time.perf_counter()
+        got = client.post("/explain", json={"row": 1, "queries": 50_000})  # 13 batches
+        assert (got.status_code, got.json()["status"]) == (503, 503)
+        assert time.perf_counter() - start < 2
+        time.sleep(0.7)
+        assert model.calls < 5
+        assert server.studio.metrics.value("anchorline_jobs_total", outcome="timed out") == 1
+        assert client.get("/rows").status_code == 200
+
+
+def test_work_stops_when_the_client_leaves():
+    model = SlowModel(0.3)
+    limits = StudioLimits(max_queries=50_000, workers=1)
+    with live(slow_explainer(model), limits=limits) as server:
+        body = json.dumps({"row": 1, "queries": 50_000})
+        head = f"POST /explain HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        with socket.create_connection(("127.0.0.1", int(server.base.rpartition(":")[2]))) as caller:
+            caller.sendall(head.encode())
+            time.sleep(0.5)
+        time.sleep(0.9)
+        assert 1 <= model.calls < 5
+        assert server.studio.metrics.value("anchorline_jobs_total", outcome="left") == 1
+        assert server.studio.jobs.n_running == 0
+
+
+def test_a_request_after_one_that_left_is_computed_anew():
+    """This holds even immediately after: a request never joins a canceled job."""
+
+    async def run():
+        jobs = JobQueue(StudioLimits(workers=1), Metrics())
+        jobs.start()
+        begun, release = threading.Event(), threading.Event()
+
+        def slow():
+            begun.set()
+            release.wait(5)
+            return b"first"
+
+        first = asyncio.ensure_future(jobs.run("key", slow, lambda: asyncio.sleep(60)))
+        await asyncio.to_thread(begun.wait, 5)
+        first.cancel()
+        second = asyncio.ensure_future(jobs.run("key", lambda: b"second", lambda: asyncio.sleep(60)))
+        await asyncio.sleep(0.05)
+        release.set()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert await second == b"second"
+        assert jobs.cache.get("key") == b"second"
+
+    asyncio.run(run())
+
+
+def test_cheap_requests_that_keep_arriving_do_not_starve_a_longer_one():
+    """One worker that is never idle: a job of half a second ends soon, and the cheap ones go on meanwhile."""
+    jobs, ended = JobQueue(StudioLimits(workers=1), Metrics()), []
+
+    def work(name, seconds):
+        start = time.perf_counter()
+        while running_seconds() < seconds:
+            checkpoint()
+            time.sleep(0.002)
+        ended.append((name, time.perf_counter() - start))
+        return b""
+
+    async def run():
+        jobs.start()
+        stays = lambda: asyncio.sleep(60)  # noqa: E731
+        ask = lambda name, seconds: jobs.run(None, lambda: work(name, seconds), stays)  # noqa: E731
+
+        async def cheap():
+            while not longer.done():
+                await ask("cheap", 0.05)
+
+        longer = asyncio.ensure_future(ask("longer", 0.5))
+        await asyncio.sleep(0.05)
+        await asyncio.wait_for(asyncio.gather(longer, *(cheap() for _ in range(4))), 20)
+
+    asyncio.run(run())
+    before = [name for name, _ in ended[: [name for name, _ in ended].index("longer")]]
+    assert 2 <= len(before) <= 200
+
+
+def test_the_cache_lets_the_oldest_go():
+    cache = AnswerCache(max_entries=2, max_bytes=10)
+    cache.put("a", b"1234")
+    cache.put("b", b"1234")
+    assert cache.get("a") == b"1234"
+    cache.put("c", b"12")
+    assert (cache.get("b"), len(cache), cache.n_bytes) == (None, 2, 6)
+    cache.put("d", b"x" * 11)
+    assert cache.get("d") is None
+    cache.put("a", b"123456789")
+    assert (len(cache), cache.n_bytes) == (1, 9)
+
+
+def test_the_cache_bounds_the_number_of_small_answers():
+    cache = AnswerCache(max_entries=3, max_bytes=1000)
+    for number in range(10):
+        cache.put(str(number), b"x")
+    assert [cache.get(str(number)) for number in range(6, 10)] == [None, b"x", b"x", b"x"]
+    assert (len(cache), cache.n_bytes) == (3, 3)
+
+
+def test_a_cache_without_room_stores_nothing():
+    for cache in (AnswerCache(max_entries=0, max_bytes=10), AnswerCache(max_entries=10, max_bytes=0)):
+        cache.put("a", b"1")
+        assert (cache.get("a"), len(cache), cache.n_bytes) == (None, 0, 0)
+
+
+def test_objects_are_built_once_while_they_are_stored():
+    cache, built = ObjectCache(2), []
+    for key in ("a", "b", "a", "c", "a", "b"):
+        assert cache.get_or_build(key, lambda key=key: built.append(key) or key.upper()) == key.upper()
+    assert built == ["a", "b", "c", "b"]
+
+
+def test_the_key_of_a_request_ignores_the_order_of_its_members():
+    key = request_key("explain", {"a": 1, "b": 2})
+    assert key == request_key("explain", {"b": 2, "a": 1})
+    assert key not in (request_key("rows", {"a": 1, "b": 2}), request_key("explain", {"a": 1}))
+
+
+EXPORTED = {
+    "anchorline_requests": "counter",
+    "anchorline_request_seconds": "histogram",
+    "anchorline_jobs": "counter",
+    "anchorline_cache": "counter",
+    "anchorline_model_rows": "counter",
+    "anchorline_jobs_waiting": "gauge",
+    "anchorline_jobs_running": "gauge",
+    "anchorline_cache_entries": "gauge",
+    "anchorline_cache_bytes": "gauge",
+    "process_resident_memory_bytes": "gauge",
+}
+
+
+def test_every_metric_is_valid_and_has_a_help_text():
+    metrics = Metrics()
+    metrics.requests.labels(route="/rows", method="GET", status="200").inc()
+    metrics.request_seconds.labels(route="/rows").observe(0.2)
+    text = metrics.text().decode()
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert {name: family.type for name, family in families.items()} == EXPORTED
+    assert all(family.documentation for family in families.values())
+    assert text.count("# HELP ") == text.count("# TYPE ") == len(EXPORTED)
+    for name in ("anchorline_requests_total", "anchorline_jobs_total", "anchorline_cache_total"):
+        assert f"# HELP {name} " in text
+
+
+def test_two_studios_in_one_process_count_separately():
+    first, second = (Studio(slow_explainer(SlowModel(0)), token=None) for _ in range(2))
+    first.service.rows("", "position", 0, 5)
+    assert first.metrics.value("anchorline_model_rows_total") == 5  # the rows of the page, and no others
+    assert second.metrics.value("anchorline_model_rows_total") == 0
+    first.jobs.cache.put("key", b"1234")
+    assert b"anchorline_cache_bytes 4.0" in first.metrics.text()
+    assert b"anchorline_cache_bytes 0.0" in second.metrics.text()
+
+
+def test_a_signal_ends_the_process_after_what_runs():
+    """The command prints the link, answers, finishes the running job, and exits with code 0 within 5 seconds."""
+    command = [sys.executable, "-m", "anchorline.cli", "serve", "--demo", "--port", "0"]
+    environment = os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(pathlib.Path(anchorline.__file__).parents[1]),
+    }
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    )
+    try:
+        start, before = time.perf_counter(), []
+        while (line := process.stdout.readline()) and not line.startswith("Open "):
+            before.append((line.strip().removeprefix("anchorline: "), time.perf_counter() - start))
+        steps = [
+            "Starting the studio.",
+            "Loading the model and the table.",
+            "Asking the model for its first answers.",
+        ]
+        assert [text for text, _ in before] == steps
+        assert before[0][1] < 0.6 * (time.perf_counter() - start)  # progress long before the link
+        base, _, token = line.removeprefix("Open ").strip().partition("?token=")
+        assert len(token) > 40, line
+        with concurrent.futures.ThreadPoolExecutor(1) as pool, httpx.Client(base_url=base, timeout=30) as client:
+            headers = {"Authorization": f"Bearer {token}"}
+            under_way = pool.submit(client.post, "/explain", json={"row": 1, "queries": 20_000}, headers=headers)
+            time.sleep(0.4)
+            start = time.perf_counter()
+            process.send_signal(signal.SIGTERM)
+            assert under_way.result().status_code == 200
+        assert process.wait(8) == 0
+        assert time.perf_counter() - start < 5
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.wait()
