@@ -61,6 +61,7 @@ _links.link(
         "parquet.write": "anchorline.batch.parquet:write_parquet",
         "plot": "anchorline.render.pictures:plot_explanation",
         "plot_frontier": "anchorline.render.pictures:plot_frontier",
+        "printable": "anchorline.render.characters:printable",
         "text": "anchorline.render.text:text_of",
         "to_shap": "anchorline.compat.shap:to_shap",
         "to_shap_many": "anchorline.compat.shap:many_to_shap",
