@@ -5,6 +5,7 @@ limit is true. By Ville's inequality it ever reaches 1 / failure with a probabil
 whenever one looks and for whatever reason one stops. A mixture of bets is a bet.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -38,6 +39,7 @@ _FEWEST = 100
 """With fewer neighbors, a mean of squares is not yet normal enough for an approximate limit."""
 
 
+@functools.lru_cache(maxsize=4096)  # rounds ask for the same limits again and again
 def share_limits(kept: float, n: float, fail_low: float, fail_high: float) -> tuple[float, float]:
     r"""Return the limits of a share, of which ``kept`` of ``n`` draws are examples.
 

@@ -217,12 +217,12 @@ class _Pilot:
         mean = float(drops.mean())
         self.residuals = drops - mean
         self.fitted: dict[int, np.ndarray] = {}
-        places, smoothers, freedom = [], [], 1.0
+        places, shares, smoothers, freedom = [], [], [], 1.0
         for view in _views_that_matter(candidates, cells, self.residuals):
             place = cells[view] - starts[view]
             size = int(starts[view + 1] - starts[view])
-            shares = np.bincount(place, minlength=size) / n
-            smoother, degrees = _smoother(shares, chances[starts[view] : starts[view + 1]])
+            shares.append(np.bincount(place, minlength=size) / n)
+            smoother, degrees = _smoother(shares[-1], chances[starts[view] : starts[view + 1]])
             places.append(place)
             smoothers.append(smoother)
             freedom += degrees
@@ -230,9 +230,10 @@ class _Pilot:
         scale = float(np.abs(self.residuals).max(initial=0.0))
         for _ in range(_PASSES if scale > 0 else 0):
             change = 0.0
-            for (view, heights), place, smoother in zip(self.fitted.items(), places, smoothers, strict=True):
+            parts = zip(self.fitted.items(), places, shares, smoothers, strict=True)
+            for (view, heights), place, share, smoother in parts:
                 sums = np.bincount(place, self.residuals, minlength=len(heights)) / n
-                step = smoother @ (sums + np.bincount(place, minlength=len(heights)) / n * heights) - heights
+                step = smoother @ (sums + share * heights) - heights
                 self.fitted[view] = heights + step
                 self.residuals -= step[place]
                 change = max(change, float(np.abs(step).max()))
