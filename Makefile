@@ -43,7 +43,7 @@ demo: $(VENV)/.demo  ## train a model, explain one of its answers, write report.
 # The fast tests: no browser, cluster, child processes, experiments, or proofs on thousands of generated problems.
 SLOW := contract/test_site.py contract/test_documents.py contract/test_examples.py unit/batch unit/benchmarks \
 	unit/test_verify.py unit/model/loaders unit/compat
-QUICK := tests/contract tests/unit tests/agreement/test_projection.py $(SLOW:%=--ignore=tests/%)
+QUICK := tests/contract tests/unit tests/paper/test_paper_iht.py $(SLOW:%=--ignore=tests/%)
 
 quick: $(VENV)/.dev  ## lint, contract tests and fast unit tests, for every commit: under 2 minutes
 	$(BIN)/ruff check .

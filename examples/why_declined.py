@@ -1,4 +1,4 @@
-"""Explain a declined loan, show how many reasons are needed, and verify the explanation as somebody else would."""
+"""Explain a declined loan, show how many facts are needed, and verify the explanation as somebody else would."""
 
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -15,10 +15,10 @@ model = make_pipeline(encode, HistGradientBoostingClassifier(random_state=0)).fi
 
 table = al.Table(frame)
 explainer = al.Explainer(model, table)
-explanation = explainer.explain(1, k=5)
+explanation = explainer.explain(1)
 print(explanation, end="\n\n")
 
-print("How many reasons are needed?")
+print("How many facts are needed?")
 print(explainer.frontier(1, ks=range(1, 7)), end="\n\n")
 
 print("Somebody else checks the explanation from its JSON, the model and the training table:")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import anchorline as al
-from anchorline.model.predictor import Predictor
+from anchorline.model.predictor import Predictor, Questions
 from anchorline.model.target import Target
 from anchorline.search.case import Case
 from anchorline.settings import Settings
@@ -18,7 +18,7 @@ ROOT = pathlib.Path(al.__file__).parent
 TESTS = pathlib.Path(__file__).parents[1]
 ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
 # Rooms whose tests start processes, browsers or servers, and lie in folders of their own.
-ELSEWHERE = {"cli": "process", "next": "next", "paper": "paper", "studio": "studio"}
+ELSEWHERE = {"cli": "process", "paper": "paper", "studio": "studio"}
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -60,11 +60,12 @@ def test_constructors_query_nothing():
     explainer = al.Explainer(model, table, output="yes")
     with pytest.raises(al.AnchorlineError, match="task is 'lable'"):
         al.Explainer(model, table, task="lable")
-    case = Case(table.at(3), Predictor(Target(model)), Settings(), table.fingerprint)
+    case = Case(table.at(3), Predictor(Questions(Target(model))), Settings(), k=4)
     assert sizes == []
-    case.open()
+    case.predictor.open(case.neighborhood.original)
     assert sizes == [1]
-    assert explainer.target.column == 1
-    assert explainer.open(3, Settings()).predictor.column == 1
-    assert sizes == [1, 1, 1]
+    assert explainer.target.column == 1  # asks about one row for the labels
+    assert sizes == [1, 1]
+    assert explainer.case(3, Settings(queries=100)).k == 4
+    assert sizes == [1, 1]
     assert vars(model) == before

@@ -23,7 +23,7 @@ def loan_explainer(**options):
     model = make_pipeline(encode, HistGradientBoostingClassifier(max_iter=20, random_state=0)).fit(frame, decision)
     explainer = al.Explainer(model, al.Table(frame, **options))
     explainer.check()  # the checks of the setup are made once per explainer, not once per explanation
-    explainer.setup.trees.joined(explainer.target)  # and so are the trees of the model read
+    explainer.explain(0, queries=100)  # and so are the trees of the model read
     return explainer, frame.iloc[1]
 
 

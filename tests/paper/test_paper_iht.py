@@ -300,7 +300,7 @@ def test_the_papers_iteration_count_falls_short_where_the_constant_never_flips()
 def test_property_two_is_not_needed(sigma, shift):
     """Flips drawn slightly off p shift the means but hardly the curvature. The rate without (ii) still holds."""
     sample, traces = genuine_traces(sigma, 3, seed=0, shift=shift)
-    assert sample.centring == "refuted"
+    assert sample.centering == "refuted"
     assert sample.smoothness == "certified"
     assert sample.rho < 51 / 152
     for trace in traces:

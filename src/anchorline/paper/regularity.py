@@ -76,14 +76,14 @@ class Regularity:
         return _verdict(self.certified_high <= self.beta, self.highest > self.beta * (1 + _ROUNDING))
 
     @property
-    def centring(self) -> Verdict:
+    def centering(self) -> Verdict:
         """Whether property (ii) holds at the tolerance of Assumption 1; the answer is never undecided."""
         return "certified" if self.mean_norm <= self.mean_tolerance else "refuted"
 
     @property
     def verdict(self) -> Verdict:
         """Whether Assumption 1 holds: certified if all three parts are, refuted if one part is."""
-        parts = (self.convexity, self.smoothness, self.centring)
+        parts = (self.convexity, self.smoothness, self.centering)
         return _verdict(all(part == "certified" for part in parts), "refuted" in parts)
 
     @property

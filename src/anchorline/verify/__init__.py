@@ -1,6 +1,6 @@
 """Check somebody else's result: compute every figure again, and measure it once more on fresh neighbors.
 
-May import: explainer, result, search, settings, guarantees, changes, model, spaces, errors.
+May import: changes, errors, explainer, facts, guarantees, model, result, search, settings, spaces.
 """
 
 from typing import TYPE_CHECKING, Any
