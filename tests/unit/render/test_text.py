@@ -410,8 +410,8 @@ Copies typically differ from this probability by 0.20; their average is 0.610. T
 and explains R2 = 0.63 of the squared differences (limits 0.60 to 0.66; 2,000 copies).
 All limits hold together with 95% confidence.
 214 of 1,000 table rows have these facts; 212 of them get this decision.
-Proven for the copies of the search: among 412 that are related to the output, no sum of as many facts fits better by more than 1% of \
-the variance.
+Proven for the copies of the search: among 412 that are related to the output, no sum of as many facts \
+fits better by more than 1% of the variance.
   As good within 1%: 0.62 start, +0.20 income < 39,000, +0.15 debt >= 7,000.
 Copies shown to the model: 2,000 to find the facts, 3,000 to measure them; 5,001 answers with the case itself.
 income is closely related to other columns, but altered separately.
