@@ -1,4 +1,4 @@
-"""All limits of an explanation together contain the truth as often as they claim: `Explainer.explain` by simulation.
+"""All limits of an explanation together contain the truth as often as they claim, by simulation of `explain`.
 
 On small laws every neighbor is listed by this test, which shares no code with the library's law. A run is one
 explanation with a seed of its own; it misses if any limit of any figure excludes the truth about the facts that it
@@ -20,6 +20,7 @@ from anchorline.explainer import Explainer
 from anchorline.guarantees.verdicts import DECISIONS, NUMBERS
 from anchorline.laws import Random
 from anchorline.result.explanation import Verdict
+from anchorline.settings import Settings
 from anchorline.spaces.hypercube import Hypercube
 from anchorline.spaces.table import Table
 
@@ -54,9 +55,6 @@ def encoded(rows):
     )
 
 
-TREE = DecisionTreeRegressor(max_depth=5, random_state=0).fit(encoded(FRAME), score(FRAME))
-
-
 def is_true(fact, values):
     """Whether a statement is true of values of its column, by its definition."""
     if fact.kind == "missing":
@@ -80,9 +78,9 @@ class Product:
         values, chances = [], []
         for name, pool in self.pools.items():
             kept = pool[is_true(stated[name], pool)] if name in stated else pool
-            chance = [(1.0 if name in stated else Q) / len(kept)] * len(kept)
-            values.append([*kept, self.own[name]])
-            chances.append([*chance, 0.0 if name in stated else 1 - Q])
+            shares = pd.Series(kept).value_counts(normalize=True, dropna=False)
+            values.append([*shares.index, self.own[name]])
+            chances.append([*shares, 0.0] if name in stated else [*(Q * shares), 1 - Q])
         weights = np.array([math.prod(each) for each in itertools.product(*chances)])
         rows = itertools.product(*values)
         return weights, dict(zip(self.pools, zip(*rows, strict=True), strict=True))
@@ -145,10 +143,10 @@ def is_wrong(e, true):
     return not DECISIONS[e.verdict]((true["all"],) * 2, (holds,) * 2)
 
 
-def check(explainer, row, figures, source="drawn", slack=1e-9, **keywords):
+def check(explainer, row, figures, source="drawn", slack=1e-9):
     missed, wrong, verdicts = 0, 0, set()
     for seed in range(N_RUNS):
-        e = explainer.explain_with(row, SETTINGS(seed=seed, **keywords))
+        e = explainer.explain_with(row, Settings(k=2, queries=400, seed=seed))
         assert e.queries.source == source
         true = figures(e)
         missed += not all(is_within(getattr(e, name), truth, slack) for name, truth in true.items())
@@ -157,12 +155,6 @@ def check(explainer, row, figures, source="drawn", slack=1e-9, **keywords):
     assert missed <= ALLOWED
     assert wrong <= ALLOWED
     return verdicts
-
-
-def SETTINGS(**keywords):
-    from anchorline.settings import Settings
-
-    return Settings(**{"k": 2, "queries": 400, **keywords})
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.9, None])
@@ -179,14 +171,9 @@ def test_on_the_hypercube(threshold):
 def test_on_a_table(row, threshold):
     own = FRAME.iloc[row]
     pools = {name: FRAME[name].to_numpy() for name in FRAME}
-    law = Product(*merged(pools, own), lambda columns: score(pd.DataFrame(columns)))
+    law = Product(pools, dict(own), lambda columns: score(pd.DataFrame(columns)))
     explainer = Explainer(score, Table(FRAME), threshold=threshold, output_range=(-1, 1))
     check(explainer, row, truths(law, score(FRAME.iloc[[row]])[0], threshold))
-
-
-def merged(pools, own):
-    """Equal values of a pool stay apart: the enumeration is of rows, 41 per column, so fewer columns vary."""
-    return pools, dict(own)
 
 
 def test_with_leaves_of_a_tree():
