@@ -31,7 +31,7 @@ from anchorline.search.measure import measure
 from anchorline.search.sources import Search, find_sum
 from anchorline.search.table_answers import TableAnswers
 from anchorline.search.trees import ModelTrees
-from anchorline.settings import FEWEST_QUERIES, Settings, checked_count, checked_ks
+from anchorline.settings import FEWEST_QUERIES, Settings, checked_count, checked_ks, plain_number
 from anchorline.spaces.base import Finding, Space
 from anchorline.spaces.given import as_space, check_order
 
@@ -196,6 +196,7 @@ class Explainer:
 
         ``sigma`` and ``seed`` are those of `explain`.
         """
+        n = plain_number(n)
         checked_count("n", n, 1, "n=1000")
         settings = Settings.from_keywords("copies", **keywords)
         case = self.case(instance, replace(settings, queries=max(FEWEST_QUERIES, 2 * (n + 1))))

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from anchorline.errors import ParameterError, unknown_keyword
 from anchorline.laws import replace_probability
 
@@ -50,6 +52,8 @@ class Settings:
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, plain_number(getattr(self, field.name)))
         replace_probability(self.sigma)
         if self.k is not None:
             checked_count("k", self.k, 1, "k=4")
@@ -103,7 +107,7 @@ class Settings:
 def checked_ks(ks: Any) -> tuple[int, ...]:
     """Return numbers of facts, in increasing order."""
     try:
-        numbers = sorted({*ks})
+        numbers = sorted({plain_number(k) for k in ks})
     except TypeError:
         raise ParameterError(
             f"ks is {ks!r}, but it must be several numbers of facts. Type ks=[2, 4, 6]."
@@ -113,6 +117,11 @@ def checked_ks(ks: Any) -> tuple[int, ...]:
     for k in numbers:
         checked_count("k", k, 1, "ks=[2, 4, 6]")
     return tuple(numbers)
+
+
+def plain_number(value: Any) -> Any:
+    """Return a number of NumPy as one of Python, which JSON can hold; anything else stays."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def checked_count(name: str, value: Any, least: int, example: str) -> None:

@@ -1,0 +1,104 @@
+"""Arguments in the wrong order, of the wrong kind or with a misspelled name: the message says what to type."""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anchorline as al
+from anchorline.errors import ParameterError
+from anchorline.result.verification import Outcome
+
+FRAME = pd.DataFrame({"age": np.arange(20, 60), "debt": np.arange(40) % 7})
+CHEAP = {"k": 2, "queries": 400}
+
+
+def model(frame):
+    return np.tanh((np.asarray(frame["age"]) - 40) / 10 - np.asarray(frame["debt"]) / 7)
+
+
+class Fitted:
+    def predict(self, frame):
+        return model(frame)
+
+
+def explainer():
+    return al.Explainer(model, al.Table(FRAME), output_range=(-1, 1))
+
+
+# --- the order of arguments --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("space", [al.Table(FRAME), FRAME, FRAME.to_numpy(), al.Hypercube()])
+@pytest.mark.parametrize("predict", [model, Fitted()])
+def test_a_table_before_the_model_is_named(space, predict):
+    with pytest.raises(
+        ParameterError, match=r"first argument is of type (Table|DataFrame|ndarray|Hypercube).*"
+    ) as caught:
+        al.Explainer(space, predict)
+    assert "the model must come first" in str(caught.value)
+    assert "Type Explainer(model, table)." in str(caught.value)
+
+
+def test_a_model_that_has_a_shape_is_a_model():
+    predict = Fitted()
+    predict.shape = (3, 1)
+    assert al.Explainer(predict, FRAME).model is predict
+
+
+def test_verify_names_the_order_of_its_arguments():
+    e = explainer().explain(3, **CHEAP)
+    for swapped in (e, e.to_json()):
+        with pytest.raises(ParameterError, match=r"first comes an Explanation.*verify\(explanation, model, table"):
+            al.verify(model, swapped, FRAME)
+    with pytest.raises(ParameterError, match=r"first argument is of type dict.*first comes an Explanation"):
+        al.verify({}, model, FRAME)
+    with pytest.raises(ParameterError, match="second of type Explanation"):
+        al.verify(e.to_json(), e, FRAME)
+
+
+def test_verify_takes_a_bare_frame_as_a_table():
+    e = explainer().explain(3, **CHEAP)
+    assert al.verify(e, model, FRAME, seed=0).outcome is Outcome.HOLDS
+    assert al.verify(e, model, FRAME[:30], seed=0).outcome is Outcome.DOES_NOT_HOLD
+    with pytest.raises(ParameterError, match=r"anchorline.io.read_table"):
+        al.verify(e, model, "train.csv")
+
+
+# --- misspelled keywords -----------------------------------------------------------------------------
+
+MISSPELLED = [
+    (lambda: al.Table(FRAME, group={}), r"Table\(\) got an unexpected keyword 'group'. Did you mean 'groups'\?"),
+    (lambda: al.Table(FRAME, Fixed=["age"]), r"'Fixed'. Did you mean 'fixed'\?"),
+    (
+        lambda: al.Table(FRAME, zzz=1),
+        r"'zzz'. The keywords are categorical, cuts, fixed, frame, groups, names, neighbors, reference, valid",
+    ),
+    (
+        lambda: al.Explainer(model, FRAME, outputs="a"),
+        r"Explainer\(\) got an .* 'outputs'. Did you mean 'output'\?",
+    ),
+    (lambda: al.Explainer(model, FRAME, Threshold=0.5), r"Did you mean 'threshold'\?"),
+    (lambda: explainer().explain(3, K=4), r"explain\(\) got an unexpected keyword 'K'. Did you mean 'k'\?"),
+    (lambda: explainer().explain(3, Query=4), r"Did you mean 'queries'\?"),
+    (lambda: explainer().explain_many(FRAME[:2], K=4), r"Did you mean 'k'\?"),
+    (lambda: explainer().explain(3, Seed=1), r"Did you mean 'seed'\?"),
+    (lambda: explainer().frontier(3, Seed=1), r"Did you mean 'seed'\?"),
+    (lambda: explainer().copies(3, Seed=1), r"Did you mean 'seed'\?"),
+    (lambda: explainer().cost(3, Seed=1), r"Did you mean 'seed'\?"),
+    (lambda: explainer().changes(3, Seed=1), r"Did you mean 'seed'\?"),
+    (lambda: al.Explainer(model, FRAME, treshold=1), r"Did you mean 'threshold'\?"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), MISSPELLED)
+def test_a_misspelled_keyword_is_a_type_error_that_names_the_right_one(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_signatures_show_the_keywords():
+    assert "groups" in inspect.signature(al.Table).parameters
+    assert "threshold" in inspect.signature(al.Explainer).parameters
+    assert not [p for p in inspect.signature(al.Explainer).parameters.values() if p.kind is p.VAR_KEYWORD]
