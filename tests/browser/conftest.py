@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from anchorline.studio.demo import demo_explainer
-from helpers.pages_next import ARGUMENTS, CHROMIUM, TIMEOUT
-from helpers.studio_next import live
+from helpers.pages import ARGUMENTS, CHROMIUM, TIMEOUT
+from helpers.studio import live
 
 
 @pytest.fixture(scope="module")

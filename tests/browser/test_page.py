@@ -13,8 +13,8 @@ from anchorline.render.statements import statements_of
 from anchorline.spaces.table import Table
 from anchorline.studio.proxy import Proxy
 from anchorline.verify import verify
-from helpers.pages_next import facts, ready, wait_until
-from helpers.studio_next import HOSTILE, hostile_explainer, live
+from helpers.pages import facts, ready, wait_until
+from helpers.studio import HOSTILE, hostile_explainer, live
 
 
 def shown_facts(e):

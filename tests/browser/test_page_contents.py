@@ -8,8 +8,8 @@ from anchorline.explainer import Explainer
 from anchorline.spaces.image import Image
 from anchorline.spaces.text import Text
 from anchorline.studio.contents import Contents
-from helpers.pages_next import ready, wait_until
-from helpers.studio_next import HOSTILE, live
+from helpers.pages import ready, wait_until
+from helpers.studio import HOSTILE, live
 
 TEXTS = [
     "Great food, great view, but slow.",

@@ -5,8 +5,8 @@ import re
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from helpers.pages_next import TIMEOUT, ready, wait_until
-from helpers.studio_next import SlowModel, cohort_explainer, cohort_table, live, slow_explainer
+from helpers.pages import TIMEOUT, ready, wait_until
+from helpers.studio import SlowModel, cohort_explainer, cohort_table, live, slow_explainer
 
 
 @pytest.fixture(scope="module")

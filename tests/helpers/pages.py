@@ -25,13 +25,11 @@ def wait_until(page, expression):
 
 
 def ready(page):
-    """Wait until everything is drawn and certified, and return the page."""
-    page.wait_for_selector("#main:not([aria-busy]) #others li")
-    page.wait_for_selector("#trust:not(.stale) .verdict")
-    page.wait_for_selector("#what-if .outcome:not(:has-text('Querying'))")
-    page.wait_for_selector("#frontier svg")
+    """Wait until everything is drawn, and return the page."""
+    page.wait_for_selector("#main:not([aria-busy]) #answer:not(.stale) .verdict:not(:empty)")
+    page.wait_for_selector("#what-if .outcome:not(:has-text('Asking'))")
     return page
 
 
-def terms(page):
-    return page.locator("#waterfall tr.term th").all_inner_texts()
+def facts(page):
+    return page.locator("#waterfall tr.fact th").all_inner_texts()

@@ -8,7 +8,8 @@ import httpx
 import numpy as np
 import pandas as pd
 
-import anchorline as al
+from anchorline.explainer import Explainer
+from anchorline.spaces.table import Table
 from anchorline.studio.server import prepare
 
 HOSTILE = '"><script>document.title="broken"</script><img src=x onerror="document.title=1">\u202e\x1b[2J'
@@ -56,7 +57,7 @@ def hostile_explainer():
         high = 1 / (1 + np.exp(-frame.iloc[:, 0] - 0.3 * frame.iloc[:, 2] + (frame["cell"] == "plain")))
         return np.column_stack([1 - high, high])
 
-    return al.Explainer(score, al.Table(hostile_frame()), classes=["<b>no</b>", HOSTILE])
+    return Explainer(score, Table(hostile_frame()), classes=["<b>no</b>", HOSTILE])
 
 
 class SlowModel:
@@ -74,7 +75,7 @@ class SlowModel:
 
 def slow_explainer(model):
     rng = np.random.default_rng(0)
-    return al.Explainer(model, al.Table(rng.normal(size=(50, 3))), output="score", output_range=(-1, 1))
+    return Explainer(model, Table(rng.normal(size=(50, 3))), output="score", output_range=(-1, 1))
 
 
 def becomes_true(condition, seconds=3.0):
@@ -106,4 +107,4 @@ def loan_scores(frame):
 
 def cohort_explainer(n_rows=120):
     """Return an explainer of two classes that answers at once."""
-    return al.Explainer(loan_scores, al.Table(cohort_table(n_rows)[0]), classes=["declined", "approved"])
+    return Explainer(loan_scores, Table(cohort_table(n_rows)[0]), classes=["declined", "approved"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.studio_next import client_of
+from helpers.studio import client_of
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from anchorline.studio.app import Studio
 from anchorline.studio.demo import demo_explainer
 from anchorline.studio.limits import StudioLimits
 from anchorline.studio.schemas import ExplainRequest, WhatIfRequest
-from helpers.studio_next import becomes_true, client_of, live
+from helpers.studio import becomes_true, client_of, live
 
 QUICK = {"queries": 400}
 

@@ -22,7 +22,7 @@ from anchorline.studio.metrics import Metrics
 from anchorline.studio.problems import Problem
 from anchorline.studio.proxy import Proxy
 from anchorline.studio.schemas import ChangesRequest, WhatIfRequest
-from helpers.studio_next import becomes_true, client_of, live
+from helpers.studio import becomes_true, client_of, live
 
 TIMEOUT = 6.0
 EXPENSIVE = {"k": 20, "alternatives": 10}

@@ -10,7 +10,7 @@ from anchorline.spaces.text import Text
 from anchorline.studio.app import Studio
 from anchorline.studio.contents import Contents
 from anchorline.verify import verify
-from helpers.studio_next import HOSTILE, client_of, live
+from helpers.studio import HOSTILE, client_of, live
 
 TEXTS = ["Great food, but slow.", "", f"Great {HOSTILE} text", "slow " * 400 + "great"]
 SIZES = [(12, 10, 3), (12, 10, 3), (8, 20), (1, 1, 3)]

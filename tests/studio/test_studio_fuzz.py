@@ -11,7 +11,7 @@ from schemathesis.specs.openapi import checks
 from anchorline.studio.app import Studio, build_api
 from anchorline.studio.demo import demo_explainer
 from anchorline.studio.limits import StudioLimits
-from helpers.studio_next import SlowModel, client_of, live, slow_explainer
+from helpers.studio import SlowModel, client_of, live, slow_explainer
 
 CHECKS = [
     not_a_server_error,

@@ -22,7 +22,7 @@ from anchorline.studio.cache import AnswerCache, ObjectCache, request_key
 from anchorline.studio.job_queue import JobQueue, checkpoint, running_seconds
 from anchorline.studio.limits import StudioLimits
 from anchorline.studio.metrics import Metrics
-from helpers.studio_next import SlowModel, client_of, live, slow_explainer
+from helpers.studio import SlowModel, client_of, live, slow_explainer
 
 
 def test_a_full_queue_says_when_to_come_again():
@@ -221,7 +221,7 @@ def test_two_studios_in_one_process_count_separately():
 
 def test_a_signal_ends_the_process_after_what_runs():
     """The command prints the link, answers, finishes the running job, and exits with code 0 within 5 seconds."""
-    command = [sys.executable, "-m", "anchorline.cli", "serve", "--demo", "--port", "0"]
+    command = [sys.executable, "-m", "anchorline", "serve", "--demo", "--port", "0"]
     environment = os.environ | {
         "OMP_NUM_THREADS": "1",
         "PYTHONPATH": str(pathlib.Path(anchorline.__file__).parents[1]),

@@ -20,7 +20,7 @@ from anchorline.studio.cohort import Cohort, CohortCache, progress_of
 from anchorline.studio.job_queue import JobCanceledError
 from anchorline.studio.problems import Problem
 from anchorline.studio.truth import Truth
-from helpers.studio_next import (
+from helpers.studio import (
     HOSTILE,
     SlowModel,
     client_of,

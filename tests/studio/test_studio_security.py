@@ -22,7 +22,7 @@ from anchorline.studio.bodies import check_json
 from anchorline.studio.limits import StudioLimits
 from anchorline.studio.problems import Problem
 from anchorline.studio.schemas import ExplainRequest
-from helpers.studio_next import HOSTILE, becomes_true, hostile_explainer, live
+from helpers.studio import HOSTILE, becomes_true, hostile_explainer, live
 
 OPEN = {"/health", "/login", "/static/style.css", "/static/landing.js"}
 QUICK = {"queries": 200}
