@@ -188,9 +188,9 @@ def screenshots(pages: dict[str, str]) -> None:
 
 
 @contextlib.contextmanager
-def studio(explainer: al.Explainer, name: str, max_samples: int, truth: Any = None) -> Iterator[str]:
+def studio(explainer: al.Explainer, name: str, max_queries: int, truth: Any = None) -> Iterator[str]:
     """Serve an explainer while the block runs; yield the link."""
-    ready, limits = threading.Event(), StudioLimits(max_samples=max_samples)
+    ready, limits = threading.Event(), StudioLimits(max_queries=max_queries)
     server = prepare(explainer, on_ready=lambda link: ready.set(), name=name, port=0, limits=limits, truth=truth)
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -212,14 +212,17 @@ def studio_screenshots(text: al.Explainer, image: al.Explainer) -> None:
     ]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        for explainer, name, max_samples, views in pages:
+        for explainer, name, max_queries, views in pages:
             truth = demo_truth() if views is demo else None
-            with studio(explainer, name, max_samples, truth) as link:
+            with studio(explainer, name, max_queries, truth) as link:
                 for view, (size, scheme) in views.items():
                     page = browser.new_page(viewport=size, color_scheme=scheme)
                     page.set_default_timeout(120_000)  # images take their time
                     page.goto(f"{link}&case={0 if explainer is text else 1}{'&view=all' * (view == 'all')}")
-                    page.wait_for_selector("#rules" if view == "all" else "#main:not([aria-busy]) #others li")
+                    whole = "#overview-head:not(:has(progress)) .downloads"
+                    page.wait_for_selector(
+                        whole if view == "all" else "#main:not([aria-busy]) .verdict:not(:empty)"
+                    )
                     page.screenshot(path=FOLDER / f"studio-{view}.png")
         browser.close()
 
