@@ -183,12 +183,14 @@ def shown(value: Any) -> str:
 
 
 def class_text(label: Any) -> str:
-    """Return the label of a class for readers; a number is called a class.
+    """Return the label of a class for readers; a number is called a class, and a mere sign is quoted.
 
-    >>> class_text("declined"), class_text(1)
-    ('declined', 'class 1')
+    >>> class_text("declined"), class_text(1), class_text("-")
+    ('declined', 'class 1', '"-"')
     """
     text = shown(label)
+    if not any(map(str.isalnum, text)):
+        return f'"{text}"'
     return f"class {text}" if _NUMBER.fullmatch(text) else text
 
 
