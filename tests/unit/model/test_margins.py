@@ -181,5 +181,5 @@ def test_the_command_line_explains_margins(tmp_path, capsys):
     model.save_model(tmp_path / "model.json")
     ROWS.to_csv(tmp_path / "train.csv", index=False)
     command = ["explain", str(tmp_path / "model.json"), "--data", str(tmp_path / "train.csv"), "--row", "4"]
-    app([*command, "--output-scale", "margin", "-k", "3", "--samples", "300"], standalone_mode=False)
+    app([*command, "--output-scale", "margin", "-k", "3", "--queries", "300"], standalone_mode=False)
     assert "log-odds of " in capsys.readouterr().out

@@ -80,12 +80,13 @@ def test_explanations_are_named_after_the_labels_of_an_mlflow_model(server, load
     model = load(f"{server.address}/invocations", http=patient)
     assert model.classes_for(table.at(0).original) == ["no", "yes"]
     explainers = [Explainer(model, table, output=output) for output in (None, "yes")]
-    explanations = [explainer.explain(3, k=2, n_samples=200) for explainer in explainers]
-    assert [explanation.output for explanation in explanations] == ["no", "yes"]
+    explanations = [explainer.explain(3, k=2, queries=200) for explainer in explainers]
+    assert [explanation.output.name for explanation in explanations] == ["no", "yes"]
     for explanation in explanations:
         for same_model in (model, load(f"{server.address}/invocations", http=patient)):
             assert verify(explanation.to_json(), same_model, table).holds
-    wrong = Explainer(partial(model), table, output="yes", column=0).explain(3, k=2, n_samples=200)
+    swapped = Explainer(partial(model), table, output="yes", classes=["yes", "no"])
+    wrong = swapped.explain(3, k=2, queries=200)
     assert not verify(wrong, model, table).holds
 
 
@@ -189,8 +190,8 @@ def test_class_names_come_from_the_metadata(server, load, member):
     server.answer = mlserver([PREDICT, PROBABILITIES | {member: NAMES}])
     table = Table(pd.DataFrame({"a": np.linspace(0, 10, 40), "n": np.arange(40.0) % 3}))
     model = load(f"{server.address}/v2/models/m/infer")
-    explanation = Explainer(model, table, output="yes").explain(3, k=2, n_samples=200)
-    assert (explanation.output, model.classes_) == ("yes", ["no", "yes"])
+    explanation = Explainer(model, table, output="yes").explain(3, k=2, queries=200)
+    assert (explanation.output.name, model.classes_) == ("yes", ["no", "yes"])
     assert [method for method, *_ in server.requests].count("GET") == 1
     again = load(f"{server.address}/v2/models/m/infer")
     again(table.at(0).original)
