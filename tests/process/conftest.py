@@ -78,7 +78,7 @@ def run(place, environment):
 
     def command(*arguments, env=(), cwd=place, **keywords):
         return subprocess.run(
-            [sys.executable, "-m", "anchorline.cli", *map(str, arguments)],
+            [sys.executable, "-m", "anchorline", *map(str, arguments)],
             capture_output="stdout" not in keywords,
             env={**environment, **dict(env)},
             cwd=cwd,

@@ -40,7 +40,7 @@ def tables(tmp_path_factory):
 
 def command(tables, out, *more, rows="rows.parquet", model="score", data="train.csv"):
     return [
-        *(sys.executable, "-m", "anchorline.cli", "batch", str(tables / rows), "--data", str(tables / data)),
+        *(sys.executable, "-m", "anchorline", "batch", str(tables / rows), "--data", str(tables / data)),
         *("--model", f"helpers.batch_models:{model}", "--out", str(out), "--queries", "60", "-k", "3", *more),
     ]
 

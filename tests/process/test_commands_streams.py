@@ -56,7 +56,7 @@ def test_hostile_file_names(run, place, tmp_path, name):
 def test_a_reader_that_goes_away(environment, place):
     read, write = os.pipe()
     os.close(read)
-    command = [sys.executable, "-m", "anchorline.cli", *map(str, explain("scorer:score", "--row", 0))]
+    command = [sys.executable, "-m", "anchorline", *map(str, explain("scorer:score", "--row", 0))]
     done = subprocess.run(
         command, stdout=write, stderr=subprocess.PIPE, env=environment, cwd=place, timeout=60, check=False
     )
@@ -67,7 +67,7 @@ def test_a_reader_that_goes_away(environment, place):
 def test_head(environment, place):
     rows = " ".join(f"--row {i}" for i in range(40))
     words = " ".join(f"'{word}'" for word in explain("scorer:score"))
-    script = f"set -o pipefail; {sys.executable} -m anchorline.cli {words} {rows} --format json | head -c 10"
+    script = f"set -o pipefail; {sys.executable} -m anchorline {words} {rows} --format json | head -c 10"
     done = subprocess.run(
         ["bash", "-c", script], capture_output=True, env=environment, cwd=place, timeout=60, check=False
     )
@@ -82,7 +82,7 @@ def test_signals_leave_nothing_half_written(environment, place, tmp_path, starte
     out = tmp_path / "out"
     out.mkdir()
     (out / "why.html").write_text("old")
-    command = [sys.executable, "-m", "anchorline.cli", *map(str, explain("scorer:crawling", "--row", 0))]
+    command = [sys.executable, "-m", "anchorline", *map(str, explain("scorer:crawling", "--row", 0))]
     process = subprocess.Popen(
         [*command, "--out", str(out / "why.html")],
         stdout=subprocess.PIPE,
@@ -137,7 +137,7 @@ def test_help_that_cannot_be_written(run, arguments):
 
 def test_streams_that_are_closed(environment, place, tmp_path):
     """With ``>&-`` a result raises an error, a file is still written, and messages are discarded."""
-    command = f"{sys.executable} -m anchorline.cli"
+    command = f"{sys.executable} -m anchorline"
     words = " ".join(f"'{word}'" for word in explain("scorer:printing", "--row", 0))
     refused = (Code.OUTPUT, "anchorline: Standard output cannot be written: it is closed.\n")
     for script, expected in [
@@ -177,7 +177,7 @@ def test_a_disk_that_is_full_or_read_only(environment, place, tmp_path, options,
     unshare = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
     if subprocess.run([*unshare, mount], cwd=tmp_path, capture_output=True, check=False).returncode:
         pytest.skip("no mount namespaces here")
-    script = f"{mount} && {sys.executable} -m anchorline.cli {words}; echo $? $(ls -A disk)"
+    script = f"{mount} && {sys.executable} -m anchorline {words}; echo $? $(ls -A disk)"
     done = subprocess.run(
         [*unshare, script.replace("train.csv", str(place / "train.csv"))],
         cwd=tmp_path,
@@ -216,7 +216,7 @@ def test_progress_and_colors_on_a_terminal(environment, place):
     settings = environment | {"TERM": "xterm-256color", "COLUMNS": "100"}
     settings.pop("NO_COLOR", None)
     rows = [word for i in range(3) for word in ("--row", str(i))]
-    command = [sys.executable, "-m", "anchorline.cli", *map(str, explain("scorer:slow", *rows))]
+    command = [sys.executable, "-m", "anchorline", *map(str, explain("scorer:slow", *rows))]
     output, code = run_on_terminal(command, settings, place)
     assert code == 0, output
     assert "Explaining row" in output

@@ -14,7 +14,7 @@ from anchorline.io import files, read_explanation, write_atomically
 
 
 def test_an_explanation_is_read(tmp_path):
-    e = al.explain(lambda z: z[:, 0] / 2, [1, -1], k=2)
+    e = al.Explainer(lambda z: z[:, 0] / 2, al.Hypercube()).explain([1, -1])
     (tmp_path / "e.json").write_text("\ufeff" + e.to_json(), encoding="utf-8")
     assert al.Explanation.from_json(read_explanation(tmp_path / "e.json")).to_json() == e.to_json()
 
