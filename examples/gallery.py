@@ -17,7 +17,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 from skimage import data
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.datasets import load_diabetes, load_wine
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -25,7 +25,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import anchorline as al
-from anchorline.render import html, plot
 from anchorline.studio.contents import Contents
 from anchorline.studio.demo import demo_explainer, demo_truth
 from anchorline.studio.limits import StudioLimits
@@ -65,35 +64,15 @@ def loans(n: int = 4000) -> tuple[pd.DataFrame, np.ndarray]:
     return frame, np.where(score + rng.normal(0, 0.5, n) > 0, "approved", "declined")
 
 
-def classification() -> dict[str, object]:
+def classification() -> tuple[al.Explanation, al.Frontier]:
     """Explain a probability: a random forest behind an encoder, on a table of mixed types."""
     frame, outcome = loans()
     encoder = make_column_transformer((OneHotEncoder(), ["purpose"]), remainder="passthrough")
     forest = RandomForestClassifier(100, min_samples_leaf=5, random_state=0)
     model = make_pipeline(encoder, forest).fit(frame, outcome)
-    space = al.Table(frame)
-    explainer = al.Explainer(model, space, output="approved")
+    explainer = al.Explainer(model, frame, output="approved")
     row = frame.iloc[[19]]
-    explanation = explainer.explain(row, k=5, alternatives=3)
-    return {
-        "model": model,
-        "space": space,
-        "row": row,
-        "explainer": explainer,
-        "training mean": explainer.training_mean(explanation),
-        "explanation": explanation,
-        "frontier": explainer.frontier(row, ks=range(1, 7)),
-        "many": [explainer.explain(frame.iloc[[i]], k=4, n_samples=1000, n_certify=0) for i in range(40)],
-    }
-
-
-def many_sums() -> al.Explanation:
-    """Explain a model of thirty correlated measurements, for which several sums fit a sample equally well."""
-    bunch = load_breast_cancer(as_frame=True)
-    model = RandomForestClassifier(60, random_state=0).fit(bunch.data, bunch.target_names[bunch.target])
-    return al.Explainer(model, al.Table(bunch.data), output="malignant").explain(
-        bunch.data.iloc[[0]], k=5, alternatives=3, sampling="draw"
-    )
+    return explainer.explain(row), explainer.frontier(row, ks=range(1, 7))
 
 
 def regression() -> al.Explanation:
@@ -101,16 +80,16 @@ def regression() -> al.Explanation:
     bunch = load_diabetes(as_frame=True, scaled=False)
     frame = bunch.data.rename(columns={"bp": "blood pressure", "s5": "log triglycerides", "s3": "HDL"})
     model = RandomForestRegressor(60, random_state=0).fit(frame, bunch.target)
-    return al.Explainer(model, al.Table(frame), output="progression").explain(frame.iloc[[23]], k=5)
+    return al.Explainer(model, frame, output="progression").explain(frame.iloc[[23]])
 
 
 def multi_class() -> al.Explanation:
-    """Explain a label: one of three kinds of wine."""
+    """Explain the probability of one of three kinds of wine."""
     bunch = load_wine(as_frame=True)
     kinds = np.array(["Barolo", "Grignolino", "Barbera"])[bunch.target]
     frame = bunch.data.rename(columns=lambda name: name.replace("_", " "))
     model = RandomForestClassifier(60, random_state=0).fit(frame, kinds)
-    return al.Explainer(model.predict, al.Table(frame), output="wine", task="label").explain(frame.iloc[[70]], k=5)
+    return al.Explainer(model, frame).explain(frame.iloc[[70]])
 
 
 def reviews() -> al.Explainer:
@@ -181,7 +160,7 @@ def screenshots(pages: dict[str, str]) -> None:
                     media="print" if view == "paper" else "screen", color_scheme=options["color_scheme"]
                 )
                 if view == "paper":
-                    page.add_style_tag(content="body { padding: 15mm }")  # the margin of @page
+                    page.evaluate('document.body.style.padding = "15mm"')  # the margin of @page
                     page.evaluate(HIDE_BELOW, 1123 - 57)  # printing moves these parts to the second sheet
                 page.screenshot(path=FOLDER / f"report-{name}-{view}.png", full_page=view != "paper")
         browser.close()
@@ -230,29 +209,26 @@ def studio_screenshots(text: al.Explainer, image: al.Explainer) -> None:
 def main() -> None:
     """Draw all pictures, compress them and print their sizes."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    loan, diabetes, wine = classification(), regression(), multi_class()
+    (loan, frontier), diabetes, wine = classification(), regression(), multi_class()
     text, image = reviews(), photos()
-    review, coffee = text.explain(0, k=6), image.explain(1, k=6, n_samples=3000)
+    review, coffee = text.explain(0), image.explain(1, queries=6000)
     pictures = {
-        "waterfall-classification": plot.waterfall(loan["explanation"]),
-        "waterfall-regression": plot.waterfall(diabetes),
-        "waterfall-multi-class": plot.waterfall(wine),
-        "bars-classification": plot.bars(loan["explanation"]),
-        "frontier": plot.frontier(loan["frontier"]),
-        "alternatives": plot.alternatives(many_sums()),
-        "neighborhood": plot.neighborhood(loan["explainer"].neighbors(loan["explanation"], 1500)),
-        "summary": plot.summary(loan["many"]),
-        "regions-photo": plot.regions(coffee),
+        "waterfall-classification": loan.plot(),
+        "waterfall-regression": diabetes.plot(),
+        "waterfall-multi-class": wine.plot(),
+        "bars-classification": loan.plot("bars"),
+        "frontier": frontier.plot(),
+        "regions-photo": coffee.plot(),
     }
     for name, ax in pictures.items():
         ax.figure.savefig(FOLDER / f"{name}.png", dpi=110)
     screenshots(
         {
-            "classification": html.page(loan["explanation"], loan["frontier"], loan["training mean"]),
-            "regression": html.page(diabetes),
-            "multi-class": html.page(wine),
-            "text": html.page(review),
-            "image": html.page(coffee),
+            "classification": loan.to_html(frontier),
+            "regression": diabetes.to_html(),
+            "multi-class": wine.to_html(),
+            "text": review.to_html(),
+            "image": coffee.to_html(),
         }
     )
     studio_screenshots(text, image)
