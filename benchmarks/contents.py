@@ -13,14 +13,15 @@ import numpy as np
 from anchorline.compat.lime_text import LimeTextExplainer as OurTextExplainer
 from anchorline.explainer import Explainer
 from anchorline.spaces.image import Image
-from benchmarks.tasks import Stopwatch
+from benchmarks.tasks import SEED, Stopwatch
 
-K = 5  # terms; of LIME, 4 features and an intercept
+K = 8  # words or regions of each
+FLIPS = 1 / (1 + np.e)  # the probability with which a word or region is taken out at sigma = 1
 N_TEXTS, N_PIECES = 30, 24  # per size
 TEXT_SIZES = ((50, 100), (100, 250), (250, 500))  # words
 IMAGE_SIZES = (50, 100, 200)  # regions
 TEXT_QUERIES, IMAGE_QUERIES, N_FRESH = 5000, 1000, 4000
-PAIRED = ("relevance_error", "fidelity_error", "share_of_decisions_kept", "same_facts_with_another_seed")
+PAIRED = ("share_kept", "r2", "same_with_another_seed")
 MODULES = (
     *("numpy", "numpy.linalg", "numpy.fft", "numpy.polynomial", "pandas", "pandas.api.types", "scipy.stats"),
     *(
@@ -65,7 +66,7 @@ def compare_text() -> Iterator[dict[str, Any]]:
         def lime(predict: Callable[[Any], np.ndarray], column: int, seed: int) -> Any:
             explainer = LimeTextExplainer(random_state=seed)
             found = explainer.explain_instance(
-                text, predict, labels=(column,), num_features=K - 1, num_samples=TEXT_QUERIES
+                text, predict, labels=(column,), num_features=K, num_samples=TEXT_QUERIES
             )
             return found.local_exp[column], found.intercept[column]
 
@@ -99,7 +100,7 @@ def compare_images() -> Iterator[dict[str, Any]]:
                 labels=(column,),
                 top_labels=None,
                 hide_color=0,
-                num_features=K - 1,
+                num_features=K,
                 num_samples=IMAGE_QUERIES,
                 batch_size=100,
                 segmentation_fn=lambda image: segments,
@@ -152,22 +153,19 @@ def _of_size(texts: list[str], size: tuple[int, int]) -> list[int]:
 def _compare(size: str, subjects: list[Subject]) -> Iterator[dict[str, Any]]:
     measured: dict[str, list[dict[str, float]]] = {"anchorline": [], "LIME": []}
     for subject in subjects:
-        explainer = Explainer(subject.model, subject.space)
-        e = explainer.explain(subject.instance, k=2, n_samples=2, n_certify=0, keep_noise=True)
-        column = int(e.parameters["column"])
+        column = int(np.asarray(subject.model(subject.space.at(subject.instance).original))[0].argmax())
         for name, method in (("anchorline", _ours), ("LIME", _limes)):
             measured[name].append(_measured(subject, column, method))
+    times = {name: statistics.median(row["overhead_seconds"] for row in rows) for name, rows in measured.items()}
     for name, rows in measured.items():
-        times = {name: [row["overhead_seconds"] for row in each] for name, each in measured.items()}
-        ratio = statistics.median(times["LIME"]) / statistics.median(times["anchorline"])
         yield {
             "size": size,
             "method": name,
             "instances": len(rows),
             **{key: statistics.mean(row[key] for row in rows) for key in rows[0] if key != "overhead_seconds"},
             **_differences(rows, measured["LIME"]),
-            "median_overhead_seconds": statistics.median(times[name]),
-            "lime_overhead_ratio": ratio if name == "anchorline" else 1.0,
+            "median_overhead_seconds": times[name],
+            "lime_overhead_ratio": times["LIME"] / times[name],
         }
 
 
@@ -182,39 +180,47 @@ def _differences(rows: list[dict[str, float]], others: list[dict[str, float]]) -
 
 
 def _ours(subject: Subject, model: Stopwatch, column: int, seed: int) -> tuple[np.ndarray, float]:
-    explainer = Explainer(model, subject.space, column=column)
-    size: dict[str, Any] = {"n_samples": subject.n_queries - 1, "n_certify": 0, "sampling": "draw"}
-    e = explainer.explain(subject.instance, k=K, seed=seed, moments="known", keep_noise=True, **size)
-    return e.contributions, e.intercept
+    e = Explainer(model, subject.space, output=column).explain(
+        subject.instance, k=K, queries=subject.n_queries, seed=seed
+    )
+    names = subject.space.at(subject.instance).names
+    effects = np.zeros(len(names))
+    effects[[names.index(fact.attribute) for fact in e.facts]] = e.effects
+    return effects, e.prediction
 
 
 def _limes(subject: Subject, model: Stopwatch, column: int, seed: int) -> tuple[np.ndarray, float]:
-    """Return LIME's sum in anchorline's form: a broken fact counts with the opposite sign, so half the weights."""
+    """Return how much LIME's sum falls without each unit, and its value with all of them."""
     pairs, intercept = subject.lime(model, column, seed)
-    contributions = np.zeros(len(subject.space.at(subject.instance).literals))
+    effects = np.zeros(len(subject.space.at(subject.instance).names))
     for number, weight in pairs:
-        contributions[number] = weight / 2
-    return contributions, float(intercept + contributions.sum())
+        effects[number] = weight
+    return effects, float(intercept + effects.sum())
 
 
 def _measured(subject: Subject, column: int, method: Callable[..., tuple[np.ndarray, float]]) -> dict[str, float]:
-    """Return errors on fresh neighbors, agreement of two seeds, anchoring gap, and time outside the model."""
+    """Return what fresh copies say, the agreement of two seeds, the anchoring gap, and time outside the model.
+
+    ``share_kept`` is the share of copies with the chosen units that keep the decision, ``share_of_all`` that of
+    copies in which any unit may be missing. ``r2`` is that of the sum over the latter.
+    """
     model, start = Stopwatch(subject.model, time.process_time), time.process_time()
-    contributions, intercept = method(subject, model, column, 0)
-    seconds, n_queries = time.process_time() - start - model.seconds, model.n_rows
+    effects, value = method(subject, model, column, 0)
+    seconds = time.process_time() - start - model.seconds
     other, _ = method(subject, Stopwatch(subject.model), column, 1)
-    explainer = Explainer(subject.model, subject.space, column=column)
-    assessed = explainer.assess(subject.instance, contributions, intercept, n_fresh=N_FRESH, seed=99)
-    prediction = float(np.asarray(subject.model(subject.space.at(subject.instance).original))[0, column])
-    supports = [set(np.flatnonzero(each).tolist()) for each in (contributions, other)]
-    stays = assessed.stability
+    there = subject.space.at(subject.instance)
+    flips = np.random.default_rng(SEED).random((N_FRESH, len(effects))) < FLIPS
+    scores = np.asarray(subject.model(there.realize_flips(flips)))
+    kept = np.asarray(subject.model(there.realize_flips(flips & (effects == 0))))
+    outputs, units = scores[:, column], [set(np.flatnonzero(each).tolist()) for each in (effects, other)]
     return {
-        "facts": len(contributions),
-        "queries": n_queries,
-        "relevance_error": assessed.relevance_error.value,
-        "fidelity_error": assessed.fidelity_error.value,
-        "share_of_decisions_kept": 1.0 if stays is None else stays.value,
-        "same_facts_with_another_seed": len(supports[0] & supports[1]) / max(1, len(supports[0] | supports[1])),
-        "anchoring_gap": abs(intercept + float(contributions.sum()) - prediction),
+        "units": len(effects),
+        "chosen": len(units[0]),
+        "queries": model.n_rows,
+        "share_kept": float((kept.argmax(axis=1) == column).mean()),
+        "share_of_all": float((scores.argmax(axis=1) == column).mean()),
+        "r2": float(1 - np.mean((value - flips @ effects - outputs) ** 2) / outputs.var()),
+        "same_with_another_seed": len(units[0] & units[1]) / max(1, len(units[0] | units[1])),
+        "anchoring_gap": abs(value - float(np.asarray(subject.model(there.original))[0, column])),
         "overhead_seconds": seconds,
     }
