@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from anchorline.explainer import Explainer
-from anchorline.spaces.choices import APART, column_values
 from anchorline.spaces.table import Table
 from benchmarks.changes_peers import DICE, PACKAGES, CountingModel, Finder, peer
 from benchmarks.datasets import available, published, read_dataset
-from benchmarks.tables import _number_columns, _pipeline
+from benchmarks.raw import boosting_pipeline, number_columns
 from benchmarks.tasks import SEED
 
+APART = 0.5  # the distance between two categories
 TABLES = (29, 42192, 43672, 179)  # credit approval, COMPAS, heart disease, adult
 N_ROWS = 10
 N_ALIBI = 2  # rows; its search takes minutes per row, and is stopped after one
@@ -48,12 +48,12 @@ def _compare(data: Path, dataset_id: int, n_rows: int, peers: Sequence[str]) -> 
     dataset = read_dataset(data, dataset_id)
     complete = ~dataset.frame.isna().any(axis=1).to_numpy()  # DiCE takes no missing values
     frame = dataset.frame[complete].reset_index(drop=True)
-    numbers = _number_columns(frame)
+    numbers = number_columns(frame)
     frame = frame.astype(dict.fromkeys(numbers, "float64")).astype(
         {name: object for name in frame.columns if name not in numbers}
     )
     labels = (dataset.target[complete] == np.unique(dataset.target)[0]).astype(int)
-    model = CountingModel(_pipeline(frame, True).fit(frame, labels))
+    model = CountingModel(boosting_pipeline(frame, True).fit(frame, labels))
     rows = np.random.default_rng(SEED).choice(len(frame), size=n_rows, replace=False).tolist()
     finders: dict[str, Finder | None] = {
         "anchorline": _ours(model, frame, n=1),
@@ -143,23 +143,28 @@ class Metric:
     """Distances in training quantiles, as anchorline defines them, for rows of any values."""
 
     def __init__(self, frame: Any) -> None:
-        self._table, self._names = Table(frame), [str(name) for name in frame.columns]
-        self._values = {name: column_values(self._table.schema, j) for j, name in enumerate(self._names)}
+        numbers = number_columns(frame)
+        self._sorted = {str(name): np.sort(frame[name].to_numpy(dtype=float)) for name in numbers}
         self._rows = {
-            name: np.array([self._number(name, value) for value in frame[name].tolist()])
-            if values.places is not None
-            else frame[name].astype(str).to_numpy()
-            for name, values in self._values.items()
+            str(name): self._places(name, column.to_numpy(dtype=float))
+            if name in self._sorted
+            else column.astype(str).to_numpy()
+            for name, column in frame.items()
         }
 
+    def _places(self, name: str, values: np.ndarray) -> np.ndarray:
+        """Return the places of numbers among the training rows, from 0 to 1."""
+        known = self._sorted[name]
+        return (known.searchsorted(values) + known.searchsorted(values, side="right")) / (2 * len(known))
+
     def _number(self, name: str, value: Any) -> float:
-        return self._values[name].place(float(value))
+        return float(self._places(name, np.array([float(value)]))[0])
 
     def apart(self, row: dict[str, Any], other: dict[str, Any]) -> dict[str, float]:
         """Return the distances of two rows by column."""
         distances = {}
-        for name, values in self._values.items():
-            if values.places is None:
+        for name in self._rows:
+            if name not in self._sorted:
                 distances[name] = 0.0 if str(row[name]) == str(other[name]) else APART
             else:
                 same = abs(float(row[name]) - float(other[name])) <= 1e-6 * max(1.0, abs(float(row[name])))
@@ -172,8 +177,8 @@ class Metric:
     def nearest(self, row: dict[str, Any], leaving_out: int) -> float:
         """Return the mean distance over the columns to the nearest training row other than the case itself."""
         total = np.zeros(len(next(iter(self._rows.values()))))
-        for name, values in self._values.items():
-            if values.places is None:
+        for name in self._rows:
+            if name not in self._sorted:
                 total += np.where(self._rows[name] == str(row[name]), 0.0, APART)
             else:
                 total += np.abs(self._rows[name] - self._number(name, row[name]))

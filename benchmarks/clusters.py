@@ -12,7 +12,7 @@ from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table
 from benchmarks.speed import credit_pipeline
 
-_SETTINGS: dict[str, Any] = {"k": 5, "n_samples": 300, "n_certify": 300, "sampling": "draw"}
+_SETTINGS: dict[str, Any] = {"k": 4, "queries": 601}
 _N_CORES = 2
 
 

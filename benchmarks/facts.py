@@ -119,7 +119,8 @@ def _add_row(errors: Errors, task: Task, methods: Mapping[str, Method], row: int
         for (name, k), held in named.items():
             error = remaining(task, row, held, donors)
             figures = {name: error / baseline, f"{name}_facts": len(held), f"{name}_error": error}
-            for figure, value in (figures | {"baseline": baseline}).items():
+            figures |= {"baseline": baseline} if name == "ours" else {}
+            for figure, value in figures.items():
                 errors.setdefault((law, k, figure), []).append(value)
 
 

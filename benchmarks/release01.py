@@ -94,8 +94,11 @@ def rows_with(column: str, text: str, values: Any) -> np.ndarray:
     """
     before, _, after = text.partition(column)
     after = after.strip()
-    if after == "is missing":
-        return np.asarray(values.isna())
+    if after in ("is missing", "is not missing"):
+        return np.asarray(values.isna() == (after == "is missing"))
+    if after.endswith("rare values"):  # "is one of 3 rare values"
+        rare = values.astype(object).value_counts().index[-int(after.split()[3]) :]
+        return np.asarray(values.astype(object).isin(rare))
     sign, _, right = after.partition(" ")
     if sign == "=":
         if values.dtype == "category" or values.dtype.kind not in "biuf":

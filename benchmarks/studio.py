@@ -24,8 +24,8 @@ import numpy as np
 
 from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table
+from benchmarks.raw import load_task
 from benchmarks.report import write_json, write_page
-from benchmarks.tables import load_task
 
 ADULT = 179  # 14 attributes, 48,842 rows
 TOKEN = "a-token-of-the-benchmark-alone"
@@ -34,12 +34,11 @@ COMPUTED = {
     1: 16,
     8: 48,
     64: 96,
-}  # requests by number of clients; each is computed from 5,000 samples and 5,000 to certify
+}  # requests by number of clients; each is computed with the default settings
 CACHED = {1: 1000, 8: 4000, 64: 8000}  # requests by number of clients; each is answered from the cache
 ENDURANCE = 10_000
 SMALL = {
-    "n_samples": 50,
-    "n_certify": 0,
+    "queries": 100,
     "k": 4,
 }  # settings of the endurance run, which measures the server and not the search
 N_SMALL = 240  # more different requests than the cache holds, so that some are always computed
@@ -271,12 +270,12 @@ async def attack(port: int, number: int) -> None:
         connection = Connection(port)
         try:
             if number % 4 == 0:
-                body = {"row": count, "k": 20, "objective": "relevance", "seed": seed}
+                body = {"row": count, "k": 20, "queries": 20_000, "seed": seed}
                 await connection.ask("/explain", body)
             elif number % 4 == 1 and count % 2:
                 await connection.ask("/explain", LARGE_BODY)
             elif number % 4 == 1:
-                body = {"row": count, "broken": ["x1"] * 4096, "seed": seed, "n_samples": 20_000}
+                body = {"row": count, "broken": ["x1"] * 4096, "seed": seed}
                 await connection.ask("/what-if", body)
             elif number % 4 == 2:
                 await connection.ask(f"/rows?search=word{seed}+{seed}.5&sort=high&limit=200")
@@ -294,7 +293,7 @@ async def attack(port: int, number: int) -> None:
 def beside_hostile_clients(data: Path) -> Iterator[dict[str, Any]]:
     """Measure 8 honest clients alone and beside 8 hostile ones, in turns on one server."""
     explainer = wide_explainer()
-    bodies = [{"row": row, "n_samples": 500, "n_certify": 500, "k": 4} for row in range(2 * ROUNDS * PER_ROUND)]
+    bodies = [{"row": row, "queries": 1000, "k": 4} for row in range(2 * ROUNDS * PER_ROUND)]
     requests = expected_answers(explainer, bodies)
     parts = [requests[i : i + PER_ROUND] for i in range(0, len(requests), PER_ROUND)]
 

@@ -102,6 +102,7 @@ def test_a_printed_fact_is_true_of_values(fact, expected):
         ("age < 15", [True, False, False, False]),
         ("15 <= age < 40", [False, True, False, False]),
         ("age is missing", [False, False, False, True]),
+        ("age is not missing", [True, True, True, False]),
         ("age = 40", [False, False, True, False]),
     ],
 )
@@ -112,6 +113,9 @@ def test_a_fact_of_01_is_read_from_its_text(text, expected):
 def test_categories_of_01_are_read_from_their_text():
     colors = pd.Series(["red", "dark blue", None], dtype="category")
     assert release01.rows_with("color", "color = dark blue", colors).tolist() == [False, True, False]
+    many = pd.Series(["red", "red", "blue", "green", None], dtype="category")
+    found = release01.rows_with("color", "color is one of 2 rare values", many)
+    assert found.tolist() == [False, False, True, True, False]
 
 
 def test_quartile_bins_are_those_of_lime(task):
