@@ -134,7 +134,7 @@ def test_every_public_name_has_an_entry(pages):
     assert not missing, "docs/api/ has no entry for these names"
 
 
-@pytest.mark.parametrize("module", ["plot", "html"])
+@pytest.mark.parametrize("module", ["pictures", "report"])
 def test_every_drawing_has_an_entry(pages, module):
     drawings = importlib.import_module(f"anchorline.render.{module}")
     entries = set().union(*(page.ids for path, page in pages.items() if path.name == "render.html"))
