@@ -102,9 +102,9 @@ NOTES = {
     "default settings; one thread per process. Rates are measured in "
     'worker processes from the first row to the last, as medians of three rounds. "Two apart" means two '
     "separate batches, each in one process, at the same time, which shows the limit of the machine. Seconds "
-    "per row are processor time, as medians of 100 rows, with intervals and, in the last column, with bounds.",
+    "per row are processor time, as medians of 100 rows.",
     "batch_memory": "A whole batch, including checkpoints and the file, with 2 worker processes; d = 4, a "
-    "fast model, 32 samples per row.",
+    "fast model, at most 64 queries per row.",
 }
 
 
@@ -137,16 +137,17 @@ def write_page(directory: Path) -> Path:
     for name, title in TITLES.items():
         if (directory / f"{name}.json").exists():
             rows = read_rows(directory, name)
-            parts.append(f"## {title}\n\n{NOTES[name]}{_share_proven(rows)}\n\n{markdown_table(rows)}\n")
+            measured = f"Measured with version {_version_of(directory, name)}."
+            parts.append(f"## {title}\n\n{NOTES[name]} {measured}\n\n{markdown_table(rows)}\n")
     page = directory / "README.md"
     page.write_text("\n".join(parts), encoding="utf-8")
     return page
 
 
-def _share_proven(rows: Sequence[dict[str, Any]]) -> str:
-    if not rows or "tasks" not in rows[0]:
-        return ""
-    return f" Proven: {sum(row['proven'] for row in rows):,} of {sum(row['tasks'] for row in rows):,} tasks."
+def _version_of(directory: Path, name: str) -> str:
+    """Return the version of the library that a section was measured with."""
+    found = json.loads((directory / f"{name}.json").read_text(encoding="utf-8"))
+    return str(found["made_on"]["anchorline"])
 
 
 def markdown_table(rows: Sequence[dict[str, Any]]) -> str:

@@ -270,7 +270,7 @@ async def attack(port: int, number: int) -> None:
         connection = Connection(port)
         try:
             if number % 4 == 0:
-                body = {"row": count, "k": 20, "queries": 20_000, "seed": seed}
+                body: dict[str, Any] = {"row": count, "k": 20, "queries": 20_000, "seed": seed}
                 await connection.ask("/explain", body)
             elif number % 4 == 1 and count % 2:
                 await connection.ask("/explain", LARGE_BODY)
