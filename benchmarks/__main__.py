@@ -10,7 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from anchorline.errors import TableFileError
-from benchmarks import batch, changes, engine, facts, fit, proofs, seeds, speed, studio, tree_support, truth
+from benchmarks import (
+    batch,
+    changes,
+    contents,
+    engine,
+    facts,
+    fit,
+    proofs,
+    seeds,
+    speed,
+    studio,
+    tree_support,
+    truth,
+)
 from benchmarks.datasets import PUBLISHED, require_any
 from benchmarks.report import write_json, write_page
 
@@ -27,6 +40,8 @@ def sections(data: Path) -> dict[str, Callable[[], Rows]]:
         "proofs_wide": proofs.wide_proofs,
         "speed": lambda: speed.speed(data),
         "seeds": lambda: seeds.seeds(data),
+        "text": contents.compare_text,
+        "images": contents.compare_images,
         "changes": lambda: changes.compare_changes(data),
         "changes_alibi": lambda: changes.compare_with_alibi(data),
         "tree_support": tree_support.tree_support,

@@ -101,7 +101,7 @@ def _rates(rows: Any, model: Any, frame: Any) -> list[float]:
 
 def _rate(rows: Any, model: Any, frame: Any, n_jobs: int) -> float:
     """Return the rows per second of ``n_jobs`` worker processes, measured from the first row to the last."""
-    explainer = Explainer(model, frame)
+    explainer = Explainer(model, frame).without_trees()
     work, plan = Work.from_keywords(explainer), ExecutionPlan(n_jobs=n_jobs, isolate=True)
     with contextlib.closing(stream(rows_of(rows, explainer), work, plan, RunEvents())) as records:
         next(records)

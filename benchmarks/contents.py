@@ -17,7 +17,7 @@ from benchmarks.tasks import SEED, Stopwatch
 
 K = 8  # words or regions of each
 FLIPS = 1 / (1 + np.e)  # the probability with which a word or region is taken out at sigma = 1
-N_TEXTS, N_PIECES = 30, 24  # per size
+N_TEXTS, N_PIECES = 12, 12  # per size
 TEXT_SIZES = ((50, 100), (100, 250), (250, 500))  # words
 IMAGE_SIZES = (50, 100, 200)  # regions
 TEXT_QUERIES, IMAGE_QUERIES, N_FRESH = 5000, 1000, 4000

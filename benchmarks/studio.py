@@ -10,7 +10,6 @@ import json
 import os
 import re
 import signal
-import statistics
 import subprocess
 import sys
 import time
@@ -29,18 +28,10 @@ from benchmarks.report import write_json, write_page
 
 ADULT = 179  # 14 attributes, 48,842 rows
 TOKEN = "a-token-of-the-benchmark-alone"
-CHROMIUM = Path("/usr/bin/chromium")
-COMPUTED = {
-    1: 16,
-    8: 48,
-    64: 96,
-}  # requests by number of clients; each is computed with the default settings
+COMPUTED = {1: 16, 8: 48, 64: 96}  # requests by number of clients; each is computed with the default settings
 CACHED = {1: 1000, 8: 4000, 64: 8000}  # requests by number of clients; each is answered from the cache
 ENDURANCE = 10_000
-SMALL = {
-    "queries": 100,
-    "k": 4,
-}  # settings of the endurance run, which measures the server and not the search
+SMALL = {"queries": 100, "k": 4}  # of the endurance run, which measures the server and not the search
 N_SMALL = 240  # more different requests than the cache holds, so that some are always computed
 CACHE_ENTRIES = 200
 MAX_SECONDS = 600  # per measurement
@@ -57,7 +48,7 @@ def load_explainer(data: Path) -> Explainer:
 
 
 def wide_explainer() -> Explainer:
-    """Return an explainer of a synthetic model on 57 columns, on which a search for 20 terms takes minutes."""
+    """Return an explainer of a synthetic model on 57 columns, for searches of 20 facts."""
     rng = np.random.default_rng(0)
     weights = rng.normal(size=WIDE)
 
@@ -350,7 +341,6 @@ def measure(data: Path) -> Iterator[dict[str, Any]]:
         yield shut_down(process, port, explainer)
     yield from beside_hostile_clients(data)
     yield start_of_demo()
-    yield from sliders()
 
 
 @contextmanager
@@ -378,46 +368,6 @@ def start_of_demo() -> dict[str, Any]:
     del tally.seconds[0]
     duration = time.perf_counter() - began
     return tally.row("anchorline serve --demo to its link", 1, duration, per_second=None)
-
-
-def sliders() -> Iterator[dict[str, Any]]:
-    """Measure the time from a slider's event to the picture; yield nothing if there is no browser."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ModuleNotFoundError:
-        return
-    if not CHROMIUM.exists():
-        return
-    with demonstration() as link, sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=options)
-        page = browser.new_page()
-        page.goto(f"{link}&case=1")
-        page.wait_for_selector("#others li", timeout=60_000)
-        yield _move_slider(page, "k", [str(1 + i % 9) for i in range(4, 40)])
-        yield _move_slider(page, "sigma", [str(0.25 * i) for i in (*range(5, 17), *range(3, -1, -1))])
-        browser.close()
-
-
-def _move_slider(page: Any, name: str, values: Sequence[str]) -> dict[str, Any]:
-    """Move one slider to new positions, and wait after each until the picture is drawn."""
-    tally, start = Tally(), time.perf_counter()
-    count = "performance.getEntriesByName('slider-to-picture').length"
-    page.evaluate("performance.clearMeasures()")
-    for n_measured, value in enumerate(values):
-        page.evaluate(
-            "([name, value]) => { const slider = document.getElementById(name); slider.value = value; "
-            "slider.dispatchEvent(new Event('input', { bubbles: true })); }",
-            [name, value],
-        )
-        while page.evaluate(count) <= n_measured:
-            page.wait_for_timeout(5)
-    durations = page.evaluate("performance.getEntriesByName('slider-to-picture').map((entry) => entry.duration)")
-    tally.seconds = [milliseconds / 1000 for milliseconds in durations]
-    page.wait_for_selector("#trust:not(.stale)", timeout=60_000)
-    duration = time.perf_counter() - start
-    median = statistics.median(durations)
-    return tally.row(f"slider {name} to picture", 1, duration, per_second=None, p50_ms=median)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

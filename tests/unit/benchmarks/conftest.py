@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.paper_tasks import write_table
+from helpers.paper_tasks import bent, task_of, write_table
 
 
 @pytest.fixture(scope="package")
@@ -18,6 +18,12 @@ def data(tmp_path_factory):
     write_table(directory, "42192-tiny.csv.gz", frame.assign(target=np.where(target > 1.5, "yes", "no")))
     write_table(directory, "44024-tiny.csv.gz", frame.assign(target=target))
     return directory
+
+
+@pytest.fixture(scope="module")
+def task():
+    """A task of the paper's experiments."""
+    return task_of(bent)
 
 
 @pytest.fixture(autouse=True)
