@@ -33,9 +33,9 @@ TITLES = {
 NOTES = {
     "peers": "Measured by `anchorline bench peers`, with the same model, the same number of queries, sigma = 1, "
     "4 facts at most (KernelSHAP: 20 background rows) and one thread, in processor seconds. Ours also measures "
-    "its facts with these queries. The overhead is the time minus the time inside the model. Relevance errors are mean "
-    "squared drops of 50,000 neighbors with these facts. Ratios are the peer's value divided by ours: of median "
-    "times, and of mean relevance errors.",
+    "its facts with these queries. The overhead is the time minus the time inside the model. Relevance errors "
+    "are mean squared drops of 50,000 neighbors with these facts. Ratios are the peer's value divided by ours: "
+    "of median times, and of mean relevance errors.",
     "text": "Docstrings of NumPy, pandas, SciPy, scikit-learn and matplotlib, classified by their package (TF-IDF "
     "and logistic regression). The same words, the same model and as many queries, 8 words at most, LIME's other "
     "settings at their defaults; ours also measures its words with these queries. Means over texts. Share kept: "
@@ -111,9 +111,9 @@ NOTES = {
     "import_time": "Medians over new processes.",
     "batch": "Gradient boosting (scikit-learn's histogram regressor, 100 trees) on a pandas frame, with the "
     "default settings, as a mere function, so that neighbors are drawn; one thread per process. Rates are "
-    'measured in worker processes from the first row to the last, as medians of three rounds. "Two apart" means two '
-    "separate batches, each in one process, at the same time, which shows the limit of the machine. Seconds "
-    "per row are processor time, as medians of 100 rows.",
+    'measured in worker processes from the first row to the last, as medians of three rounds. "Two apart" means '
+    "two separate batches, each in one process, at the same time, which shows the limit of the machine. "
+    "Seconds per row are processor time, as medians of 100 rows.",
     "batch_memory": "A whole batch, including checkpoints and the file, with 2 worker processes; d = 4, a "
     "fast model, at most 64 queries per row.",
 }
