@@ -69,7 +69,7 @@ def _compare(data: Path, dataset_id: int, n_rows: int, peers: Sequence[str]) -> 
     for name, finder in finders.items():
         result: dict[str, Any] = {"table": published(dataset_id).name, "method": name, "rows": n_rows}
         if finder is None:
-            yield result | {"note": f"{PACKAGES[name]} is not installed"}
+            yield result | {"method": f"{name} ({PACKAGES[name]} is not installed)"}
             continue
         yield result | _summary(answers[name], answers["anchorline"], answers["anchorline, rows"])
 

@@ -162,7 +162,7 @@ def _version_of(directory: Path, name: str) -> str:
 
 
 def markdown_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return a Markdown table of rows that have the same keys."""
+    """Return a Markdown table of rows, with the keys of the first one as columns."""
     if not rows:
         return "(not measured)"
     columns = list(rows[0])
@@ -170,7 +170,7 @@ def markdown_table(rows: Sequence[dict[str, Any]]) -> str:
         "| " + " | ".join(_heading(column) for column in columns) + " |",
         "|---" * len(columns) + "|",
     ]
-    lines += ["| " + " | ".join(_cell(row[column]) for column in columns) + " |" for row in rows]
+    lines += ["| " + " | ".join(_cell(row.get(column)) for column in columns) + " |" for row in rows]
     return "\n".join(lines)
 
 
