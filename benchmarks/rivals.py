@@ -5,7 +5,6 @@ LIME states its own quartile bins. SHAP names columns, which are given the same 
 
 import re
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -115,7 +114,7 @@ class Old:
 
     def facts(self, row: int, k: int) -> list[Held]:
         """Return at most k facts about a row."""
-        found: Sequence[tuple[str, str]] = self._release.explain(row, k=k + 1, n_certify=0).facts
+        found = self._release.explain(row, k=k + 1, n_certify=0).facts[:k]  # it may do without an intercept
         return [Held(self._places[name], rows_with(name, text, self.task.frame[name])) for name, text in found]
 
 
