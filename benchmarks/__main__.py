@@ -43,7 +43,6 @@ def sections(data: Path) -> dict[str, Callable[[], Rows]]:
         "text": contents.compare_text,
         "images": contents.compare_images,
         "changes": lambda: changes.compare_changes(data),
-        "changes_alibi": lambda: changes.compare_with_alibi(data),
         "tree_support": tree_support.tree_support,
         "batch": batch.speed,
         "batch_memory": batch.memory,

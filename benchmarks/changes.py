@@ -1,8 +1,4 @@
-"""Changes of few facts that turn a decision: anchorline beside DiCE and alibi, on raw tables.
-
-Peers that are not installed are marked. DiCE: ``pip install dice-ml``. alibi: ``pip install 'alibi[tensorflow]'``,
-which needs NumPy 1 and therefore an environment of its own; its rows are added by ``--only changes_alibi``.
-"""
+"""Changes of few facts that turn a decision: anchorline beside DiCE (``pip install dice-ml``), on raw tables."""
 
 import statistics
 import time
@@ -16,7 +12,7 @@ import numpy as np
 
 from anchorline.explainer import Explainer
 from anchorline.spaces.table import Table
-from benchmarks.changes_peers import DICE, PACKAGES, CountingModel, Finder, peer
+from benchmarks.changes_peers import DICE, CountingModel, Finder, peer
 from benchmarks.datasets import available, published, read_dataset
 from benchmarks.raw import boosting_pipeline, number_columns
 from benchmarks.tasks import SEED
@@ -24,27 +20,19 @@ from benchmarks.tasks import SEED
 APART = 0.5  # the distance between two categories
 TABLES = (29, 42192, 43672, 179)  # credit approval, COMPAS, heart disease, adult
 N_ROWS = 10
-N_ALIBI = 2  # rows; its search takes minutes per row, and is stopped after one
 
 
-def compare_with_alibi(data: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of `compare_changes` for alibi, on two tables and few rows."""
-    yield from compare_changes(data, TABLES[:3:2], N_ALIBI, ("alibi prototypes",))
-
-
-def compare_changes(
-    data: Path, ids: Sequence[int] = TABLES, n_rows: int = N_ROWS, peers: Sequence[str] = DICE
-) -> Iterator[dict[str, Any]]:
+def compare_changes(data: Path, ids: Sequence[int] = TABLES, n_rows: int = N_ROWS) -> Iterator[dict[str, Any]]:
     """Yield one row per table and method: validity, changed attributes, distance, realism, queries and seconds."""
     present = {row.id for row in available(data)}
     for dataset_id in ids:
         if dataset_id in present:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                yield from _compare(data, dataset_id, n_rows, peers)
+                yield from _compare(data, dataset_id, n_rows)
 
 
-def _compare(data: Path, dataset_id: int, n_rows: int, peers: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _compare(data: Path, dataset_id: int, n_rows: int) -> Iterator[dict[str, Any]]:
     dataset = read_dataset(data, dataset_id)
     complete = ~dataset.frame.isna().any(axis=1).to_numpy()  # DiCE takes no missing values
     frame = dataset.frame[complete].reset_index(drop=True)
@@ -60,7 +48,7 @@ def _compare(data: Path, dataset_id: int, n_rows: int, peers: Sequence[str]) -> 
         "anchorline, rows": _ours(model, frame, n=1, examples="rows"),
         "anchorline, 3 changes": _ours(model, frame, n=3),
     }
-    finders |= {name: peer(name, model, frame, labels, numbers) for name in peers}
+    finders |= {name: peer(name, model, frame, labels, numbers) for name in DICE}
     metric, answers = Metric(frame), {name: list[Answer]() for name in finders}
     for row in rows:  # the methods take turns, so that all have the same share of the machine
         for name, finder in finders.items():
@@ -69,7 +57,7 @@ def _compare(data: Path, dataset_id: int, n_rows: int, peers: Sequence[str]) -> 
     for name, finder in finders.items():
         result: dict[str, Any] = {"table": published(dataset_id).name, "method": name, "rows": n_rows}
         if finder is None:
-            yield result | {"method": f"{name} ({PACKAGES[name]} is not installed)"}
+            yield result | {"method": f"{name} (not installed)"}
             continue
         yield result | _summary(answers[name], answers["anchorline"], answers["anchorline, rows"])
 

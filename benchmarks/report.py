@@ -17,7 +17,6 @@ TITLES = {
     "images": "Images compared with LIME",
     "tree_support": "What explainers of trees can explain",
     "changes": "Changes that turn a decision",
-    "changes_alibi": "Changes that turn a decision, beside alibi",
     "truth": "Is it true as it is read?",
     "facts": "Do the facts hold the output?",
     "fit": "How well the facts fit",
@@ -61,9 +60,6 @@ NOTES = {
     "from training rows. Queries of anchorline include the measurement of its bounds. Seconds are processor time; "
     "preparing the tables is not timed. Times anchorline: the median over the rows of the time relative to the "
     "first line.",
-    "changes_alibi": "As above, beside alibi's counterfactuals guided by prototypes (default settings, k-d trees, "
-    "categories by their distances), in an environment with NumPy 1, which alibi needs. Its search is stopped "
-    "after 60 s of processor time per row, which then counts as not found.",
     "truth": "Gradient boosting and random forests on raw tables (at most 3,000 training rows), 20 rows "
     "each, explained with the default settings. For every explanation with the verdict 'explained' or 'robust', "
     "20,000 copies are drawn by pandas alone: the columns of facts take values of random rows for which the "
