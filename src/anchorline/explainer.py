@@ -142,23 +142,30 @@ class Explainer:
     def explain_with(self, instance: Any, settings: Settings, check: Check = None) -> Explanation:
         """Explain one prediction with given settings, without warnings."""
         case, search = self._searched(instance, settings, check)
-        answers = self._answers
+        answers = self._answers_for(settings)
         measured = measure(case, search, None if answers is None else answers.extent(case.predictor)[2])
         return assemble(case, self.space, search, measured, answers, self.findings)
 
     def _searched(self, instance: Any, settings: Settings, check: Check = None) -> tuple[Case, Search]:
         case = self.case(instance, settings, check)
         case.predictor.open(case.neighborhood.original)
-        return case, find_sum(case, self._leaves.at(case, self._answers))
+        return case, find_sum(case, self._leaves.at(case, self._answers_for(settings)))
 
     def case(self, instance: Any, settings: Settings, check: Check = None) -> Case:
         """Return the case of an instance, which is not asked about yet."""
-        neighborhood, answers = self.space.at(instance), self.table_answers(ask=settings.is_auto)
+        neighborhood, answers = self.space.at(instance), self._answers_for(settings)
         rule = None if answers is None else answers.rule
         questions = Questions(self.target, rule, settings.most_queries)
         predictor = Predictor(questions, self.threshold, self.output_range)
         k = self.space.default_k if settings.k is None else settings.k
         return Case(neighborhood, predictor, settings, k, check)
+
+    def _answers_for(self, settings: Settings) -> TableAnswers | None:
+        """Return the answers about the table; with a number of queries none, even if they are known.
+
+        Otherwise the bytes of an explanation would depend on what was explained before.
+        """
+        return self.table_answers() if settings.is_auto else None
 
     def table_answers(self, *, ask: bool = True) -> TableAnswers | None:
         """Return the model's answers about the table, which are asked for once; None if they are not there."""

@@ -24,7 +24,7 @@ from anchorline.render.digits import (
     percent,
     printed_sum,
 )
-from anchorline.result.explanation import Explanation, Share, Verdict
+from anchorline.result.explanation import Explanation, Fit, Share, Verdict
 
 LONGEST = 60  # characters of a category or a name; longer ones are cut in the middle
 ROUGH = 0.5  # R2 below which the amounts of a decision's sum are called rough
@@ -50,6 +50,7 @@ _SINGULAR = {
     "stretches": "stretch",
 }
 _LACKS = {"text": ("lacks", "absent"), "image": ("hides", "hidden"), "signal": ("hides", "hidden")}
+_ROUNDING = 1e-12  # of typical differences
 _NOUNS = {"text": "words", "image": "regions", "signal": "stretches"}
 _VERDICTS = {
     Verdict.EXPLAINED: "These {facts} explain it",
@@ -407,11 +408,16 @@ def _rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
     yield Statement("rows", text, asdict(rows))
 
 
+def _typical(fit: Fit) -> tuple[float, float]:
+    """Return the typical error and baseline; an error that is mere rounding is 0."""
+    return fit.error if fit.error > _ROUNDING * fit.baseline else 0.0, fit.baseline
+
+
 def _fits(explanation: Explanation, words: Words) -> Iterator[Statement]:
     fit = explanation.fit
     if fit is None:
         return
-    error, baseline = f"{amount(fit.error)}{words.unit}", f"{amount(fit.baseline)}{words.unit}"
+    error, baseline = (f"{amount(each)}{words.unit}" for each in _typical(fit))
     if explanation.facts:
         copies = "copies" if _starts_at_average(explanation) else "altered copies"
         without = "facts" if words.facts == "facts" else words.them
@@ -539,7 +545,7 @@ def _fit_details(explanation: Explanation, words: Words) -> Iterator[Statement]:
     fit = explanation.fit
     if fit is None:
         return
-    error, baseline = f"{amount(fit.error)}{words.unit}", f"{amount(fit.baseline)}{words.unit}"
+    error, baseline = (f"{amount(each)}{words.unit}" for each in _typical(fit))
     mean = f"{amount(fit.mean_output, 3)}{words.unit}"
     text = f"Copies typically differ from this {words.noun} by {baseline}; their average is {mean}."
     if explanation.facts:
