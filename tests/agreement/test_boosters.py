@@ -51,10 +51,7 @@ def test_every_form_gives_the_same_explanation(folder, make_forms, kind):
     model, booster, files = make_forms(folder, frame, targets(frame)[kind], kind)
     others = [booster, *(load_model(file) for file in files)]
     for row in (0, 1, 2):
-        e, *again = (
-            al.Explainer(form, al.Table(frame)).explain(row, k=3)
-            for form in (model, *others)
-        )
+        e, *again = (al.Explainer(form, al.Table(frame)).explain(row, k=3) for form in (model, *others))
         if kind == "number":  # only the recorded task differs, because a booster does not say that it regresses
             assert {(other.output.name, other.prediction, *other.contributions) for other in again} == {
                 (e.output.name, e.prediction, *e.contributions)
