@@ -53,8 +53,8 @@ class AnswerCache:
     >>> for _ in range(2):
     ...     cache = AnswerCache(path, key="score, version 1")
     ...     explainer = al.Explainer(lambda z: 0.5 * z[:, 0], al.Hypercube(), cache=cache)
-    ...     e = explainer.explain([1] * 20, budget=300)
-    ...     print(e.certificate.n_queries, cache.n_asked, cache.n_found)
+    ...     e = explainer.explain([1] * 20, queries=300)
+    ...     print(e.queries.total, cache.n_asked, cache.n_found)
     300 300 0
     300 0 300
     """
