@@ -39,9 +39,9 @@ NOTES = {
     "and logistic regression). The same words, the same model and as many queries, 8 words at most, LIME's other "
     "settings at their defaults; ours also measures its words with these queries. Means over texts. Share kept: "
     "of 4,000 fresh copies with the chosen words, in which every other word is missing with the law's "
-    "probability; of all: without chosen words. R2 is that of the sum on the latter. Differences to LIME on the "
-    "same texts, with their standard errors. The overhead is the processor time outside the model; the ratio is "
-    "LIME's median overhead divided by ours.",
+    "probability; of all: without chosen words. R2 is that of the sum on the latter; LIME fits copies that "
+    "lack half of the words on average. Differences to LIME on the same texts, with their standard errors. The "
+    "overhead is the processor time outside the model; the ratio is LIME's median overhead divided by ours.",
     "images": "Pieces of 128 x 128 pixels of four photos of scikit-image, classified by their colors (logistic "
     "regression). The same regions, hidden by black, the same model and as many queries, 8 regions at most. "
     "Otherwise as for texts.",
