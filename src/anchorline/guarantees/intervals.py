@@ -19,14 +19,13 @@ capital. The data enter only through :math:`\sum \ln(1 + \lambda_i X_i)`, which 
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anchorline.errors import ParameterError
-from anchorline.guarantees._checks import checked_confidence, checked_count, checked_delta, checked_positive
-from anchorline.guarantees.rounding import rounded_down, rounded_up
+from anchorline.guarantees._checks import checked_confidence, checked_count, checked_positive
 
 Floats = NDArray[np.float64]
 
@@ -42,122 +41,19 @@ class Interval:
     """Two limits that contain an unknown number with at least the given confidence.
 
     Each single limit fails with probability at most (1 - confidence) / 2.
-
-    >>> interval = Interval(0.1, 0.3, confidence=0.95)
-    >>> 0.2 in interval, round(interval.width, 3)
-    (True, 0.2)
     """
 
     low: float
     high: float
     confidence: float
 
-    def __post_init__(self) -> None:
-        _check_limits(self.low, self.high, self.confidence)
 
-    @property
-    def width(self) -> float:
-        """Distance between the limits."""
-        return self.high - self.low
-
-    def __contains__(self, number: float) -> bool:
-        return self.low <= number <= self.high
-
-
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
-    """A measured number with its finite-sample interval.
-
-    ``exact`` is True if the number was computed over every case and not estimated. Then both limits equal the
-    number, and the confidence is 1. ``method`` names the construction of the interval: "binomial", "betting",
-    "sequence", "enumeration" or "leaves".
-
-    >>> print(Estimate(value=0.9, low=0.8, high=1.0, n_samples=50, confidence=0.95, method="binomial"))
-    0.9 (95% interval 0.8 to 1)
-    """
+@dataclass(frozen=True)
+class Estimate(Interval):
+    """A number that was measured on ``n_samples`` samples, with its interval."""
 
     value: float
-    low: float
-    high: float
     n_samples: int
-    confidence: float
-    exact: bool = False
-    method: str
-
-    def __post_init__(self) -> None:
-        _check_limits(self.low, self.high, self.confidence)
-        checked_count("n_samples", self.n_samples)
-        if not self.low <= self.value <= self.high:  # also catches NaN
-            raise ParameterError(
-                f"value is {self.value!r}, but it must be between low={self.low!r} and high={self.high!r}. "
-                "Type the mean of the sample that gave the limits."
-            )
-        if self.exact and not (self.low == self.high and self.confidence == 1.0):
-            raise ParameterError(
-                f"exact is True with limits {self.low!r} to {self.high!r} at confidence {self.confidence!r}. "
-                "It must have low = value = high and confidence 1. Type exact_estimate(value, n_samples)."
-            )
-
-    @property
-    def interval(self) -> Interval:
-        """The limits without the value."""
-        return Interval(self.low, self.high, self.confidence)
-
-    @property
-    def width(self) -> float:
-        """Distance between the limits."""
-        return self.high - self.low
-
-    def map(self, function: Callable[[float], float]) -> "Estimate":
-        """Return the estimate of a monotone function of the number, for example its root or its complement.
-
-        >>> error = Estimate(value=0.04, low=0.01, high=0.09, n_samples=9, confidence=0.95, method="betting")
-        >>> root = error.map(math.sqrt)
-        >>> root.value, root.low, root.high
-        (0.2, 0.1, 0.3)
-        """
-        low, high = sorted((float(function(self.low)), float(function(self.high))))
-        return replace(self, value=float(function(self.value)), low=low, high=high)
-
-    def __str__(self) -> str:
-        if self.exact:
-            return f"{self.value:.3g} (exact)"
-        limits = f"{rounded_down(self.low)} to {rounded_up(self.high)}"
-        return f"{self.value:.3g} ({100 * self.confidence:.4g}% interval {limits})"
-
-
-def exact_estimate(value: float, n_samples: int, method: str = "enumeration") -> Estimate:
-    r"""Return the estimate of a number that was computed over all ``n_samples`` weighted cases, without chance.
-
-    With the method "leaves", ``n_samples`` are the leaves of trees that were summed over instead.
-
-    .. math:: \text{low} = \text{value} = \text{high}
-
-    >>> print(exact_estimate(0.25, n_samples=1024))
-    0.25 (exact)
-    """
-    value = float(value)
-    return Estimate(
-        value=value,
-        low=value,
-        high=value,
-        n_samples=n_samples,
-        confidence=1.0,
-        exact=True,
-        method=method,
-    )
-
-
-def estimate_share(n_events: int, n_samples: int, confidence: float = 0.95) -> Estimate:
-    r"""Estimate a probability from a count, with :func:`binomial_interval`.
-
-    .. math:: \text{value} = x / n
-
-    >>> print(estimate_share(979, 1000))
-    0.979 (95% interval 0.968 to 0.987)
-    """
-    interval = binomial_interval(n_events, n_samples, confidence)
-    return estimate_from(n_events / n_samples, interval, n_samples, "binomial")
 
 
 def estimate_mean(losses: ArrayLike, loss_range: float = 1.0, confidence: float = 0.95) -> Estimate:
@@ -165,12 +61,13 @@ def estimate_mean(losses: ArrayLike, loss_range: float = 1.0, confidence: float 
 
     .. math:: \text{value} = \frac1n \sum_i X_i
 
-    >>> print(estimate_mean(np.full(1000, 0.5), loss_range=4.0))
-    0.5 (95% interval 0.494 to 0.516)
+    >>> estimate = estimate_mean(np.full(1000, 0.5), loss_range=4.0)
+    >>> estimate.value, round(estimate.low, 3), round(estimate.high, 3)
+    (0.5, 0.495, 0.515)
     """
     checked = checked_losses(losses, loss_range)
     interval = betting_interval(checked, loss_range, confidence)
-    return estimate_from(float(checked.mean()), interval, checked.size, "betting")
+    return Estimate(interval.low, interval.high, interval.confidence, float(checked.mean()), checked.size)
 
 
 def binomial_interval(n_events: int, n_samples: int, confidence: float = 0.95) -> Interval:
@@ -213,8 +110,8 @@ def betting_interval(losses: ArrayLike, loss_range: float = 1.0, confidence: flo
     for losses scaled to [0, 1]; the upper limit follows from their complements. Mean and variance are those of the
     losses before i and of one imaginary loss, half 0 and half 1. Losses are read in the given order, which must
     not depend on their values. Their number must be fixed in advance; to stop by looking at the interval, use
-    :class:`BettingSequence`. The bet is renewed whenever the number of losses has grown by 1/16. The cost is
-    O(n) once, then O(log n) per Newton step.
+    `limits`. The bet is renewed whenever the number of losses has grown by 1/16. The cost is O(n) once, then
+    O(log n) per Newton step.
 
     >>> losses = np.random.default_rng(0).beta(0.5, 5.0, size=5000)
     >>> interval = betting_interval(losses)
@@ -230,46 +127,6 @@ def betting_interval(losses: ArrayLike, loss_range: float = 1.0, confidence: flo
     low = loss_range * _betting_limit(shares, threshold)
     high = loss_range * (1.0 - _betting_limit(1.0 - shares, threshold))
     return interval_around(float(checked.mean()), low, high, confidence)
-
-
-def split_delta(delta: float, look: int) -> float:
-    r"""Return the share of a failure probability for the ``look``-th look, counted from 1.
-
-    .. math:: \delta_j = \frac{\delta}{j (j + 1)}, \qquad \sum_{j \ge 1} \delta_j = \delta
-
-    Plan the looks in advance (100, 200, 400, ... samples) and compute the j-th fixed-size interval at confidence
-    :math:`1 - \delta_j`. All intervals together hold with confidence :math:`1 - \delta`, so the sampling may stop
-    at any of them.
-
-    >>> [round(split_delta(0.06, look), 4) for look in (1, 2, 3)]
-    [0.03, 0.01, 0.005]
-    """
-    look = checked_count("look", look)
-    return checked_delta(delta) / (look * (look + 1))
-
-
-def flip_sum_limit(flip_probability: float, square_sum: float, largest: float, delta: float) -> float:
-    r"""Return a limit for a weighted sum of independent flips, centered at its mean.
-
-    .. math:: \Pr\Bigl[\bigl|\textstyle\sum_i (F_i - p)\, r_i\bigr| > x\Bigr] \le \delta \quad\text{for}\quad
-              x = \min\Bigl(\sqrt{2 \kappa Q L},\ \tfrac{M L}{3} + \sqrt{\tfrac{M^2 L^2}{9} + 2 p (1-p) Q L}\Bigr)
-
-    with flips of probability p, weights r that do not depend on them, :math:`Q = \sum_i r_i^2` (``square_sum``),
-    :math:`M = \max_i |r_i|` (``largest``) and :math:`L = \ln(2/\delta)`. The first limit is that of Kearns and
-    Saul, whose factor :math:`\kappa = (1 - 2p) / (2 \ln\frac{1-p}{p})` is close to the variance of a flip unless p
-    is small; the second is Bernstein's. Both hold for every number of samples.
-
-    >>> round(flip_sum_limit(0.27, square_sum=50.0, largest=1.0, delta=0.05), 2)
-    9.24
-    """
-    p, log = float(flip_probability), math.log(2.0 / checked_delta(delta))
-    if not 0 < p < 1:
-        return 0.0  # such flips are not random
-    odds = math.log((1 - p) / p)
-    factor = 0.25 if abs(odds) < 1e-6 else (1 - 2 * p) / (2 * odds)
-    third = largest * log / 3
-    bernstein = third + math.sqrt(third**2 + 2 * p * (1 - p) * square_sum * log)
-    return min(math.sqrt(2 * factor * square_sum * log), bernstein)
 
 
 def checked_losses(losses: ArrayLike, loss_range: float) -> Floats:
@@ -314,30 +171,6 @@ def largest_refuted(log_capital: Callable[[float], tuple[float, float]], thresho
 def interval_around(mean: float, low: float, high: float, confidence: float) -> Interval:
     """Return the interval, extended to the sample mean if an unlucky order of losses excluded the mean."""
     return Interval(min(low, mean), max(high, mean), confidence)
-
-
-def estimate_from(value: float, interval: Interval, n_samples: int, method: str) -> Estimate:
-    """Return the estimate with this value and interval."""
-    return Estimate(
-        value=value,
-        low=interval.low,
-        high=interval.high,
-        n_samples=n_samples,
-        confidence=interval.confidence,
-        method=method,
-    )
-
-
-def _check_limits(low: float, high: float, confidence: float) -> None:
-    if not (low <= high and math.isfinite(low) and math.isfinite(high)):
-        raise ParameterError(
-            f"The limits are {low!r} and {high!r}, but they must be two finite numbers with the lower one first. "
-            "Type Interval(low, high, confidence)."
-        )
-    if not 0.0 < confidence <= 1.0:
-        raise ParameterError(
-            f"confidence is {confidence!r}, but it must be a number in (0, 1]. Type confidence=0.95."
-        )
 
 
 @functools.lru_cache(maxsize=64)
