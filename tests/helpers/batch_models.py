@@ -99,13 +99,6 @@ def rate(z):
     return np.tanh(0.4 * z[:, 0] - 0.3 * z[:, 1] * z[:, 2] + 0.2 * z[:, -1])
 
 
-def ends_its_process(z):
-    """`rate`, which ends its process if it gets more than one corner."""
-    if len(z) > 1:
-        os._exit(1)
-    return rate(z)
-
-
 class Unpackable:
     """`score`, as a model that cannot be packed."""
 

@@ -20,8 +20,3 @@ def columns(path, **keywords):
     contents = [columns_of(read_table(path, backend=backend, **keywords)) for backend in BACKENDS]
     assert contents[0] == contents[1] == contents[2]
     return contents[0]
-
-
-def broken_by(own, other):
-    """Return which literals of a row's neighborhood are not true of another row."""
-    return [not own.is_true_of(literal, other) for literal in range(len(own.literals))]

@@ -100,23 +100,6 @@ def wrap(text: str, width: int, *, max_lines: int | None = None, ellipsis: str =
     return [*lines[: max_lines - 1], truncate(rest, width, ellipsis=ellipsis)]
 
 
-def wrap_statement(text: str, name: str, width: int, max_lines: int, *, ellipsis: str = ELLIPSIS) -> list[str]:
-    """Return a statement about ``name`` as at most ``max_lines`` lines; the name is shortened, not the condition.
-
-    The end of the text is truncated only if it does not contain the name, or if shortening the name is not enough.
-
-    >>> wrap_statement("mean of all monthly incomes < 40000", "mean of all monthly incomes", 12, 2)
-    ['mean of all', 'mon… < 40000']
-    """
-    short, room = text, min(cell_width(name), max_lines * width)
-    while len(wrap(short, width)) > max_lines and name in text and room > cell_width(ellipsis) + 1:
-        room -= 1
-        short = text.replace(name, truncate(name, room, ellipsis=ellipsis), 1)
-    if len(wrap(short, width)) > max_lines:
-        short = text
-    return wrap(short, width, max_lines=max_lines, ellipsis=ellipsis)
-
-
 def _pieces(text: str, width: int) -> Iterator[str]:
     """Yield the words, each with the spaces after it, and words longer than a line in parts that fit."""
     word = ""

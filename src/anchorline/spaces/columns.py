@@ -19,9 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 
-# Steps tried when the edge of a date is rounded up, in microseconds: a day, a second, a microsecond.
-_DATE_STEPS = (86_400_000_000, 1_000_000, 1)
-
 EXACT = 2.0**53  # at and above this, different whole numbers may be the same float
 MAX_DENSE_CELLS = 50_000_000  # cells of a sparse matrix that are expanded without asking: 400 MB of float64
 _MAX_WHOLE = 2.0**64  # above this, no column type holds whole numbers, and floats are written as 2e+20
