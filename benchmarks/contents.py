@@ -1,6 +1,7 @@
 """Texts and images against LIME's own explainers, with the same units, the same model and as many queries."""
 
 import importlib
+import math
 import re
 import statistics
 import time
@@ -16,7 +17,7 @@ from anchorline.spaces.image import Image
 from benchmarks.tasks import SEED, Stopwatch
 
 K = 8  # words or regions of each
-FLIPS = 1 / (1 + np.e)  # the probability with which a word or region is taken out at sigma = 1
+FLIPS = 1 / (1 + math.e)  # the probability with which a word or region is taken out at sigma = 1
 N_TEXTS, N_PIECES = 12, 12  # per size
 TEXT_SIZES = ((50, 100), (100, 250), (250, 500))  # words
 IMAGE_SIZES = (50, 100, 200)  # regions

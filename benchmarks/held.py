@@ -4,6 +4,7 @@ Facts of all methods are compared as sets of rows: a fact is a column and the ro
 true. Nothing here uses code of the library's laws.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from anchorline.facts import Fact
 from benchmarks.codes import codes_of
 from benchmarks.tasks import SEED
 
-REPLACE = 2 / (1 + np.e)  # the law's q at sigma = 1
+REPLACE = 2 / (1 + math.e)  # the law's q at sigma = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

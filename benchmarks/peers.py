@@ -1,5 +1,6 @@
 """``anchorline bench peers``: compares anchorline with LIME and KernelSHAP at equal numbers of queries."""
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +26,7 @@ from benchmarks.report import write_json, write_page
 from benchmarks.tasks import CACHE, SEED, Benchmark, Stopwatch, load_benchmarks
 
 K = 5  # the terms of a sum, its intercept among them
-FLIPS = 1 / (1 + np.e)  # the probability with which a coordinate differs at sigma = 1
+FLIPS = 1 / (1 + math.e)  # the probability with which a coordinate differs at sigma = 1
 N_MEASURED = 50_000
 Competitor = Callable[[Callable[[np.ndarray], np.ndarray]], np.ndarray]  # from a model to contributions (d,)
 

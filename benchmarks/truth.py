@@ -5,6 +5,7 @@ columns of every fact take the values of a random row for which the fact is true
 value or takes that of a random row. The share that keeps the decision must not be below 95%.
 """
 
+import math
 import statistics
 import time
 import warnings
@@ -113,7 +114,7 @@ def audit(
 
     ``together`` are the columns of every attribute, which take their values from one row.
     """
-    replace = 2 / (1 + np.e)
+    replace = 2 / (1 + math.e)
     stated = {fact.attribute: fact for fact in facts}
     donors = np.full((len(together), N_AUDIT), row)
     for j, columns in enumerate(together):
