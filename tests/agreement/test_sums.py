@@ -70,6 +70,16 @@ def test_a_search_that_ends_at_a_limit_keeps_a_valid_bound(make, moments_of, lim
     assert Status.LIMIT in statuses or limits.node_limit == 4
 
 
+@pytest.mark.parametrize("most", [1, 4, 8])
+def test_a_sample_whose_correlations_do_not_fit_keeps_a_valid_bound(most, monkeypatch):
+    monkeypatch.setattr(sums, "_MOST_DENSE", most)
+    for seed in range(5_000, 5_200):
+        rows = make_sample(seed)
+        for k in (2, 4):
+            moments = sample_moments(rows)
+            check(rows, moments, k, solve(moments, k), seed)
+
+
 @pytest.mark.parametrize(("make", "moments_of"), [(make_product, known_moments), (make_sample, sample_moments)])
 def test_the_error_of_given_facts_is_that_of_least_squares(make, moments_of):
     for seed in range(4_000, 4_200):

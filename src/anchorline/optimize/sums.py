@@ -473,6 +473,8 @@ class _Search:
                     return
                 others = tuple(j for j in self.best if j not in pair)
                 free = facts[~np.isin(self.table.groups[facts], self.table.groups[list(others)])]
+                if not len(free):  # all that are left are about attributes of the others
+                    continue
                 values = self.table.state(others, free).with_one()
                 free = np.sort(free[np.argsort(values, kind="stable")[:_MOST_EXCHANGED]])
                 state = self.table.state(others, free)
