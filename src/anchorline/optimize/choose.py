@@ -90,33 +90,33 @@ def evident(moments: Moments) -> np.ndarray:
     r"""Return which facts may be stated: booleans (facts,).
 
     A fact that is unrelated to the drops is not offered, because it could still be of use to fit their mean. Its
-    :math:`c_j^2 / S_{jj}` is noise / n times the square of a normal variable, or 0 without error: a fact that is
+    :math:`c_j^2 / S_{jj}` is its noise / n times the square of a normal variable, or 0 without error: one that is
     offered exceeds what the largest of all facts' is by chance.
     """
-    least = max(_chance(moments, moments.noise), _ROUNDING * moments.variance)
+    least = np.maximum(_chance(moments), _ROUNDING * moments.variance)
     return np.asarray((moments.b > 0) & (moments.c**2 > moments.S * least))
 
 
-def _chance(moments: Moments, noise: float) -> float:
-    """What the best of all candidates gains by chance."""
-    if moments.n_rows == 0:
-        return 0.0
+def _chance(moments: Moments) -> np.ndarray:
+    """What each fact gains by chance if it is the best of all candidates, (facts,)."""
     n_facts = max(1, moments.candidates.n_facts)
-    return NormalDist().inv_cdf(1 - _CHANCE / (2 * n_facts)) ** 2 * noise / moments.n_rows
+    return NormalDist().inv_cdf(1 - _CHANCE / (2 * n_facts)) ** 2 * moments.noise / max(1, moments.n_rows)
 
 
 def _that_matter(moments: Moments, solution: Solution) -> tuple[int, ...]:
     """Return the facts that are left if those that gain too little are left out, the weakest first."""
-    facts = solution.facts
+    facts, chance = solution.facts, _chance(moments)
     while facts:
         _, objective = fit(moments, facts)
         without = [tuple(j for j in facts if j != fact) for fact in facts]
-        gains = [fit(moments, others)[1] - objective for others in without]
-        weakest = int(np.argmin(gains))
-        noise = moments.noise
-        if moments.pairs is not None:
-            noise = min(noise, max(objective, 0.0) * moments.n_rows / max(moments.n_rows - len(facts), 1))
-        if gains[weakest] >= max(TIE * moments.variance, _chance(moments, noise)):
+        left = 1.0  # of the noise, which is all of the variance in a sample: what the sum does not explain
+        if moments.pairs is not None and moments.variance > 0:
+            unexplained = max(objective, 0.0) * moments.n_rows / max(moments.n_rows - len(facts), 1)
+            left = min(1.0, unexplained / moments.variance)
+        least = np.maximum(TIE * moments.variance, left * chance[list(facts)])
+        beyond = [fit(moments, others)[1] - objective for others in without] - least
+        weakest = int(np.argmin(beyond))
+        if beyond[weakest] >= 0:
             break
         facts = without[weakest]
     return facts

@@ -83,10 +83,9 @@ class Moments:
     r"""The moments of facts and drops; build them with `adjusted`, `exact` or `sampled`.
 
     ``chances`` (cells,): :math:`P_c`. ``cell_drops`` (cells,): :math:`T_c = \mathbb E[t\,1_c]`. ``mean`` and
-    ``variance``: of t. ``n_rows``: how many drawn neighbors they rest on; 0 if they are exact. ``noise``: the
-    variance of the drops that is left to chance, so that c of a fact errs by about
-    :math:`\sqrt{S_{jj}\,\text{noise} / n}`. ``pairs``: None if facts about different attributes are uncorrelated,
-    or where to count their covariances.
+    ``variance``: of t. ``n_rows``: how many drawn neighbors they rest on; 0 if they are exact. ``cell_noise``
+    (cells,): the mean of :math:`e^2 1_c`, where e is what is left of the drops to chance. ``pairs``: None if facts
+    about different attributes are uncorrelated, or where to count their covariances.
     """
 
     candidates: Candidates
@@ -95,7 +94,7 @@ class Moments:
     mean: float
     variance: float
     n_rows: int = 0
-    noise: float = 0.0
+    cell_noise: np.ndarray | None = None
     pairs: Pairs | None = None
 
     @cached_property
@@ -122,6 +121,21 @@ class Moments:
     def S(self) -> np.ndarray:
         """The variance of each fact's flips, (facts,)."""
         return np.asarray(self.b * self.holds)
+
+    @cached_property
+    def noise(self) -> np.ndarray:
+        r"""The variance of chance for each fact, (facts,): its c errs by about sqrt(S noise / n).
+
+        The larger of :math:`\mathbb E e^2` and :math:`\mathbb E[(F_j - b_j)^2 e^2] / S_{jj}`. The second is right
+        for each fact, and much larger if few large outputs decide; but too few neighbors break a rare fact to
+        rely on it alone.
+        """
+        if self.cell_noise is None:
+            return np.zeros(self.candidates.n_facts)
+        inside, outside = range_sums(self.candidates, self.cell_noise)
+        odds = np.divide(self.b, self.holds, out=np.zeros_like(self.b), where=self.S > 0)
+        own = odds * inside + np.divide(outside, odds, out=np.zeros_like(odds), where=odds > 0)
+        return np.asarray(np.maximum(inside + outside, own))
 
     @property
     def mean_square(self) -> float:
@@ -151,11 +165,11 @@ def sampled(
     n = len(drops)
     if weights is None:
         mean, variance = float(drops.mean()), float(drops.var())
-        chances = cell_sums(candidates, cells) / n
-        cell_drops = cell_sums(candidates, cells, drops) / n
-        return Moments(
-            candidates, chances, cell_drops, mean, variance, n, variance, Pairs(candidates, cells, None, chances)
+        chances, cell_drops, noise = (
+            cell_sums(candidates, cells, each) / n for each in (None, drops, (drops - mean) ** 2)
         )
+        pairs = Pairs(candidates, cells, None, chances)
+        return Moments(candidates, chances, cell_drops, mean, variance, n, noise, pairs)
     weights = np.asarray(weights, dtype=float)
     if weights.shape != drops.shape or not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any():
         raise SampleError(
@@ -167,9 +181,10 @@ def sampled(
     variance = float(weights @ (drops - mean) ** 2)
     chances = cell_sums(candidates, cells, weights)
     cell_drops = cell_sums(candidates, cells, weights * drops)
+    noise = cell_sums(candidates, cells, weights * (drops - mean) ** 2)
     n_rows = max(1, round(1 / float(weights @ weights)))
     pairs = Pairs(candidates, cells, weights, chances)
-    return Moments(candidates, chances, cell_drops, mean, variance, n_rows, variance, pairs)
+    return Moments(candidates, chances, cell_drops, mean, variance, n_rows, noise, pairs)
 
 
 def adjusted(candidates: Candidates, cells: np.ndarray, drops: np.ndarray, replace_probability: float) -> Moments:
@@ -198,7 +213,8 @@ def adjusted(candidates: Candidates, cells: np.ndarray, drops: np.ndarray, repla
             sums = cell_sums(candidates, cells, own - own.mean(), others) / n
             sums[candidates.starts[view] : candidates.starts[view + 1]] = 0
             cell_drops += sums
-    return Moments(candidates, chances, cell_drops, pilot.mean, pilot.variance, n, pilot.noise)
+    noise = cell_sums(candidates, cells, pilot.residuals**2) / max(n - pilot.freedom, 1.0)
+    return Moments(candidates, chances, cell_drops, pilot.mean, pilot.variance, n, noise)
 
 
 class _Pilot:
@@ -208,7 +224,8 @@ class _Pilot:
               + \lambda \sum_v \sum_c \bigl(h_v(c + 1) - h_v(c)\bigr)^2
 
     Each pass costs O(n) per view. ``fitted``: the heights of the cells per view of the pilot, of mean 0 under the
-    law; ``heights`` (cells,): the same, 0 for other views. ``residuals`` (n,): t - g, of mean 0.
+    law; ``heights`` (cells,): the same, 0 for other views. ``residuals`` (n,): t - g, of mean 0. ``freedom``: how
+    many degrees of freedom were fitted.
     """
 
     def __init__(self, candidates: Candidates, cells: np.ndarray, drops: np.ndarray, chances: np.ndarray) -> None:
@@ -217,15 +234,15 @@ class _Pilot:
         mean = float(drops.mean())
         self.residuals = drops - mean
         self.fitted: dict[int, np.ndarray] = {}
-        places, shares, smoothers, freedom = [], [], [], 1.0
-        for view in _views_that_matter(candidates, cells, self.residuals):
+        places, shares, smoothers, self.freedom = [], [], [], 1.0
+        for view in _views_that_matter(candidates, cells, self.residuals, chances):
             place = cells[view] - starts[view]
             size = int(starts[view + 1] - starts[view])
             shares.append(np.bincount(place, minlength=size) / n)
             smoother, degrees = _smoother(shares[-1], chances[starts[view] : starts[view + 1]])
             places.append(place)
             smoothers.append(smoother)
-            freedom += degrees
+            self.freedom += degrees
             self.fitted[view] = np.zeros(size)
         scale = float(np.abs(self.residuals).max(initial=0.0))
         for _ in range(_PASSES if scale > 0 else 0):
@@ -251,13 +268,14 @@ class _Pilot:
             in_sample += heights[place]
         self.residuals -= self.residuals.mean()
         self.variance = float(drops.var() - in_sample.var() + explained)
-        self.noise = float(self.residuals @ self.residuals) / max(n - freedom, 1.0)
 
 
-def _views_that_matter(candidates: Candidates, cells: np.ndarray, centered: np.ndarray) -> list[int]:
+def _views_that_matter(
+    candidates: Candidates, cells: np.ndarray, centered: np.ndarray, chances: np.ndarray
+) -> list[int]:
     """Return the views whose cells explain most of the drops, beyond chance: the best one of each attribute."""
     n = len(centered)
-    counts = cell_sums(candidates, cells)
+    counts = n * chances
     sums = cell_sums(candidates, cells, centered)
     squares = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0)
     view_of = np.repeat(np.arange(len(candidates.attributes)), np.diff(candidates.starts))

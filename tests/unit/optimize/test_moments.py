@@ -5,6 +5,7 @@ import pytest
 
 from anchorline.errors import SampleError
 from anchorline.facts import Candidates
+from anchorline.optimize.choose import evident
 from anchorline.optimize.moments import Moments, adjusted, cell_sums, exact, range_sums, sampled
 from anchorline.optimize.sums import fit, solve
 from helpers.sums import Q, Rows, drawn, drops_of, make_product, make_sample, numbers, true_moments
@@ -105,6 +106,17 @@ def test_noise_is_what_is_left_to_chance():
     assert abs(np.mean(scores)) < 0.1
 
 
+@pytest.mark.parametrize("heavy", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("moments_of", [lambda *each: adjusted(*each, Q), sampled])
+def test_facts_without_effect_are_hardly_ever_offered(heavy, moments_of):
+    """However heavy the tails of the outputs are: a few very large ones are not a reason to state a fact."""
+    candidates, rng, n_wrong = numbers(20, 10), np.random.default_rng(12), 0
+    for _ in range(100):
+        drops = np.exp(heavy * rng.normal(size=1000)) * rng.normal(size=1000)
+        n_wrong += evident(moments_of(candidates, drawn(candidates, rng, 1000), drops)).any()
+    assert n_wrong <= 10  # 5 are expected at most, and more than 10 with a probability of 1%
+
+
 def test_a_model_without_any_change_has_no_variance():
     candidates = numbers(3, 4)
     cells = drawn(candidates, np.random.default_rng(0), 50)
@@ -123,7 +135,7 @@ def test_few_neighbors_have_finite_moments(n):
     cells = drawn(candidates, rng, n)
     moments = adjusted(candidates, cells, rng.normal(size=n), Q)
     assert np.isfinite(moments.c).all()
-    assert np.isfinite([moments.mean, moments.variance, moments.noise]).all()
+    assert np.isfinite([moments.mean, moments.variance, *moments.noise]).all()
 
 
 def test_no_facts_have_no_moments():
