@@ -65,7 +65,14 @@ def made_explanation(**changes: Any) -> Explanation:
         "queries": Queries(2000, 3000, 5001, False, "drawn"),
         "alternatives": (),
         "findings": (),
-        "settings": {"k": 4, "sigma": 1.0, "queries": "auto", "seed": 0, "alternatives": 0, "confidence": 0.95},
+        "settings": {
+            "k": len(changes.get("facts", "four")),
+            "sigma": 1.0,
+            "queries": "auto",
+            "seed": 0,
+            "alternatives": 0,
+            "confidence": 0.95,
+        },
         "space": TABLE,
         "versions": {"anchorline": "0.2.0"},
     } | changes

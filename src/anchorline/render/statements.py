@@ -330,12 +330,10 @@ def _starts_at_average(explanation: Explanation) -> bool:
 
 
 def _range(explanation: Explanation) -> float:
-    """Return the range of the output: known, or on the table, or how much copies differ from the case."""
+    """Return 1 for probabilities, otherwise the spread on the table, or how much copies differ from the case."""
     output, fit = explanation.output, explanation.fit
     if output.is_probability or output.kind == "label":
         return 1.0
-    if output.low is not None and output.high is not None:
-        return output.high - output.low
     return output.spread or (0.0 if fit is None else fit.baseline)
 
 
@@ -369,8 +367,9 @@ def _evidence(explanation: Explanation, words: Words) -> tuple[Statement, ...]:
     if not explanation.facts:
         return tuple(measured)
     if explanation.verdict is Verdict.NOT_EXPLAINED:
-        rule = "" if words.is_number or words.facts != "facts" else " or a rule"
-        return (*measured, Statement("advice", f"More {words.facts}{rule} may explain it."))
+        n_facts, k = len(explanation.facts), explanation.settings.get("k")
+        are_all_used = n_facts == k and n_facts < explanation.space.get("n_attributes", math.inf)
+        return (*measured, *([Statement("advice", f"More {words.facts} may explain it.")] if are_all_used else ()))
     return (*measured, *_rows(explanation, words))
 
 
@@ -393,10 +392,9 @@ def _holds(explanation: Explanation, words: Words) -> Iterator[Statement]:
 
 
 def _rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
-    rows, n_rows = explanation.rows, explanation.space.get("n_rows")
+    rows, row = explanation.rows, _rows_are(explanation)
     if rows is None or rows.alike is None or words.is_number:
         return
-    row = "sampled row" if isinstance(n_rows, int) and rows.looked_at < n_rows else "table row"
     it = "this decision" if words.is_one else "it"
     if rows.with_facts == 0:
         text = f"No {row} has {words.them}."
@@ -406,6 +404,12 @@ def _rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
         alike = "all" if rows.alike == rows.with_facts else "none" if not rows.alike else f"{rows.alike:,}"
         text = f"Of {rows.with_facts:,} {row}s with {words.them}, {alike} get {it} from the model."
     yield Statement("rows", text, asdict(rows))
+
+
+def _rows_are(explanation: Explanation) -> str:
+    """Return what a row is that the model was asked about: one of all, or of a sample."""
+    rows, n_rows = explanation.rows, explanation.space.get("n_rows")
+    return "sampled row" if rows and isinstance(n_rows, int) and rows.looked_at < n_rows else "table row"
 
 
 def _typical(fit: Fit) -> tuple[float, float]:
@@ -568,14 +572,14 @@ def _table_rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
     rows = explanation.rows
     if rows is not None and explanation.facts:
         alike = "" if rows.alike is None else f"; {rows.alike:,} of them get this decision"
-        text = f"{rows.with_facts:,} of {rows.looked_at:,} table rows have {words.these}{alike}."
+        text = f"{rows.with_facts:,} of {rows.looked_at:,} {_rows_are(explanation)}s have {words.these}{alike}."
         yield Statement("rows", text, asdict(rows))
 
 
 def _proof(explanation: Explanation, words: Words) -> Statement:
     """Return what is proven about the choice of facts: a claim about the moments of the search only."""
     proof, source = explanation.proof, explanation.queries.source
-    among = f"among {proof.n_candidates:,} that are related to the output"
+    among = f"among {proof.n_candidates:,} {words.facts} that are related to the output"
     where = {"leaves": "for the model's trees", "listed": "for all possible copies"}
     if not explanation.facts:
         text = f"No {words.facts} are stated: none explains 1% of the differences and more than chance."

@@ -116,7 +116,7 @@ PRINTED = {
           +0.10  income < 39,000 (here 32,000)
           -0.05  owner = False
         With these facts, 52 to 64% of altered copies get this decision; with or without them, 61%.
-        More facts or a rule may explain it.
+        More facts may explain it.
         """,
     ),
     "robust": (
@@ -150,7 +150,7 @@ PRINTED = {
         """,
     ),
     "a number": (
-        price(1240.0, -310.2, fit=fit(0.86, 3900, 310, 830)),
+        price(1240.0, -310.2, fit=fit(0.86, 3800, 310, 830)),
         """
         Model's price: 4,672 USD. These facts explain it:
            3,742  start: about the average altered copy
@@ -276,7 +276,7 @@ PRINTED = {
         """,
     ),
     "a large number": (
-        price(125067.3, -52424.1, fit=fit(0.86, 1258000, 110001, 390001), prediction=1330800.0),
+        price(125067.3, -52424.1, fit=fit(0.86, 1258150, 110001, 390001), prediction=1330800.0),
         """
         Model's price: 1,330,800 USD. These facts explain it:
           1,257,800  start: about the average altered copy
@@ -410,7 +410,7 @@ Copies typically differ from this probability by 0.20; their average is 0.610. T
 and explains R2 = 0.63 of the squared differences (limits 0.60 to 0.66; 2,000 copies).
 All limits hold together with 95% confidence.
 214 of 1,000 table rows have these facts; 212 of them get this decision.
-Proven for the copies of the search: among 412 that are related to the output, no sum of as many facts \
+Proven for the copies of the search: among 412 facts that are related to the output, no sum of as many facts \
 fits better by more than 1% of the variance.
   As good within 1%: 0.62 start, +0.20 income < 39,000, +0.15 debt >= 7,000.
 Copies shown to the model: 2,000 to find the facts, 3,000 to measure them; 5,001 answers with the case itself.
@@ -442,7 +442,7 @@ def test_details_say_how_we_know():
         ),
         (
             {"proof": Proof("limit", 0.01, 0.005, 0.03, 412, 9)},
-            "Not proven, because the search reached its limit: among 412 that are related to the output, a sum of "
+            "Not proven, because the search reached its limit: among 412 facts that are related to the output, a sum of "
             "as many facts may fit better by at most 17% of the variance.",
         ),
         (
@@ -506,7 +506,7 @@ def test_summaries_are_plain_and_hold_every_sentence(name):
 
 
 def test_tables_for_terminals_end_with_the_total():
-    assert rows_of(price(1240.0, -310.2, fit=fit(0.86, 3900, 310, 830)))[1:] == (
+    assert rows_of(price(1240.0, -310.2, fit=fit(0.86, 3800, 310, 830)))[1:] == (
         ("+1,240", "carat >= 1.05 (here 1.20)"),
         ("-310", "clarity = SI2"),
         ("4,672 USD", "price"),
