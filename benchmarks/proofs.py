@@ -2,9 +2,10 @@
 
 import statistics
 import time
-import tracemalloc
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from anchorline.settings import Settings
 from anchorline.spaces.table import Table
 from benchmarks.datasets import available
 from benchmarks.models import fitted_model
+from benchmarks.release01 import Release01, largest_size, python_of_01
 from benchmarks.tasks import SEED
 
 SIZES = (3, 4, 6, 8)
@@ -43,24 +45,50 @@ def proofs(data: Path, n_rows: int = N_ROWS, sizes: Sequence[int] = SIZES) -> It
 
 
 def wide_proofs(dimensions: Sequence[int] = DIMENSIONS, sizes: Sequence[int] = SIZES) -> Iterator[dict[str, Any]]:
-    """Yield the same for one row of many columns of numbers; beside it the time of the moments, and the memory."""
+    """Yield the same for one row of many columns of numbers; then time and memory of the search over 0.1's.
+
+    ``time_ratio`` and ``memory_ratio`` are those of whole searches, in processes of their own, model included; the
+    first search of each, which prepares the table, counts only for memory.
+    """
+    python = python_of_01()
     for d in dimensions:
-        rng = np.random.default_rng([SEED, d])
-        effects = rng.normal(size=12)
-
-        def predict(rows: Any, effects: np.ndarray = effects) -> np.ndarray:
-            values = np.asarray(rows, dtype=float)
-            inside = (values[:, :12] > np.linspace(-1, 1, 12)) @ effects + 0.1 * values[:, 1] * values[:, 2]
-            return np.asarray(np.tanh(inside))
-
-        table = Table(rng.normal(size=(N_TRAINING, d)))
-        moments, seconds = moments_at(Explainer(predict, table, output_range=(-1, 1)), 0)
+        frame, model = wide_model(d)
+        moments, seconds = moments_at(Explainer(model, Table(frame), task="number"), 0)
         for row in _searched(f"{d:,} columns", "independent", [moments], sizes):
-            tracemalloc.start()
-            solve(moments, row["k"])
-            memory = tracemalloc.get_traced_memory()[1] / 1e6
-            tracemalloc.stop()
-            yield row | {"moments_seconds": seconds, "megabytes": memory}
+            yield row | {"moments_seconds": seconds}
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            own_seconds, own_megabytes = pool.submit(_search, frame, model).result()
+        row = {"table": f"{d:,} columns", "law": "whole search", "k": 4}
+        row |= {"median_seconds": own_seconds, "megabytes": own_megabytes}
+        if python is not None:
+            with Release01(python, model, frame) as old:
+                first, second = (old.explain(row, n_samples=N_SEARCH, n_certify=0) for row in range(2))
+            megabytes = first.megabytes + second.megabytes
+            row |= {"time_ratio": own_seconds / second.seconds, "memory_ratio": own_megabytes / megabytes}
+            row |= {"seconds_of_01": second.seconds, "megabytes_of_01": megabytes}
+        yield row
+
+
+def wide_model(d: int) -> tuple[Any, Any]:
+    """Return a table of d columns of numbers, of which twelve matter, and a model that is not linear in them."""
+    import pandas as pd
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    rng = np.random.default_rng([SEED, d])
+    frame = pd.DataFrame(rng.normal(size=(N_TRAINING, d)), columns=[f"x{j}" for j in range(d)])
+    target = np.tanh(3 * frame.iloc[:, :12].to_numpy()) @ rng.normal(size=12)
+    return frame, make_pipeline(FunctionTransformer(np.tanh), Ridge(1e3)).fit(frame, target)
+
+
+def _search(frame: Any, model: Any) -> tuple[float, float]:
+    """Return processor time of a search with 2,000 neighbors, the second, and memory of both."""
+    explainer, size = Explainer(model, Table(frame), task="number"), largest_size()
+    for row in range(2):
+        start = time.process_time()
+        explainer.frontier(row, ks=[4], queries=2 * N_SEARCH + 1)
+    return time.process_time() - start, largest_size() - size
 
 
 def moments_at(explainer: Explainer, row: int) -> tuple[Moments, float]:

@@ -26,11 +26,15 @@ _ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True, slots=True)
 class OldExplanation:
-    """What 0.1 said about a row: facts as (column, text), largest contribution first, and processor seconds."""
+    """What 0.1 said about a row: facts as (column, text), largest contribution first; processor time and memory.
+
+    ``megabytes``: by how much the process grew beyond its largest size before.
+    """
 
     facts: tuple[tuple[str, str], ...]
     verdict: str
     seconds: float
+    megabytes: float
 
 
 def python_of_01() -> str | None:
@@ -74,7 +78,7 @@ class Release01:
             raise RuntimeError(f"Release 0.1 ended with code {self._child.wait()}; its messages are above.")
         found = json.loads(line)
         facts = tuple((column, text) for column, text in found["facts"])
-        return OldExplanation(facts, found["verdict"], found["seconds"])
+        return OldExplanation(facts, found["verdict"], found["seconds"], found["megabytes"])
 
 
 def _stream(stream: IO[str] | None) -> IO[str]:
@@ -113,6 +117,13 @@ def rows_with(column: str, text: str, values: Any) -> np.ndarray:
     return true
 
 
+def largest_size() -> float:
+    """Return the most memory that this process has used, in megabytes."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def _number(text: str) -> float:
     return float({"True": "1", "False": "0"}.get(text, text).replace(",", ""))
 
@@ -128,12 +139,13 @@ def main(file: str, packages: str) -> None:
     explainer = anchorline.Explainer(model, anchorline.Table(frame), **choices)
     for line in sys.stdin:
         request = json.loads(line)
-        start = time.process_time()
+        start, size = time.process_time(), largest_size()
         explanation: Any = explainer.explain(request["row"], **request["keywords"])
-        seconds = time.process_time() - start
+        seconds, megabytes = time.process_time() - start, largest_size() - size
         facts = [(term.literal.name, term.literal.text) for term in explanation.terms]
         verdict = explanation.certificate.verdict
-        answer = {"facts": facts, "verdict": verdict.name.lower() if verdict else "", "seconds": seconds}
+        answer = {"facts": facts, "verdict": verdict.name.lower() if verdict else ""}
+        answer |= {"seconds": seconds, "megabytes": megabytes}
         print(json.dumps(answer), file=answers, flush=True)
 
 

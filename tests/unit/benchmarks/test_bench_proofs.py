@@ -20,10 +20,10 @@ def test_proofs_are_counted_by_table_law_and_number_of_facts(data):
 
 
 def test_wide_tables_are_proven_in_little_memory():
-    (row,) = proofs.wide_proofs(dimensions=[40], sizes=[3])
-    assert row["table"] == "40 columns"
-    assert row["proven"] == row["stated_proven"] == 1
-    assert 0 < row["megabytes"] < 100
+    proof, search = proofs.wide_proofs(dimensions=[40], sizes=[3])
+    assert proof["table"] == search["table"] == "40 columns"
+    assert proof["proven"] == proof["stated_proven"] == 1
+    assert 0 <= search["megabytes"] < 200
 
 
 def test_the_sections_have_titles_and_notes():

@@ -442,8 +442,8 @@ def test_details_say_how_we_know():
         ),
         (
             {"proof": Proof("limit", 0.01, 0.005, 0.03, 412, 9)},
-            "Not proven, because the search reached its limit: among 412 facts that are related to the output, a sum of "
-            "as many facts may fit better by at most 17% of the variance.",
+            "Not proven, because the search reached its limit: among 412 facts that are related to the output, "
+            "a sum of as many facts may fit better by at most 17% of the variance.",
         ),
         (
             {"proof": Proof("numerical", 0.01, 0.005, 0.03, 412, 9)},
