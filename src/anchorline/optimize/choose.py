@@ -46,6 +46,24 @@ def best_sum(moments: Moments, k: int, limits: Limits | None = None) -> Solution
             return replace(_simplest(moments, solution, _most(moments, solution)), n_nodes=n_nodes)
 
 
+def lead(moments: Moments, solution: Solution) -> float:
+    r"""By how many standard errors a sum fits better than with a fact about another attribute in place of one.
+
+    The gain :math:`g_j = c_j^2 / S_{jj}` of a fact has about the variance :math:`4 g_j\,\text{noise}_j / n`. It is
+    infinite if no other attribute is offered.
+    """
+    groups, facts = moments.candidates.groups, solution.facts
+    others = np.flatnonzero(evident(moments) & ~np.isin(groups, groups[list(facts)]))
+    smallest = math.inf
+    for fact in facts if len(others) else ():
+        errors = extended(moments, [j for j in facts if j != fact], others)
+        pair = [fact, int(others[np.argmin(errors)])]
+        variance = 4 * float(np.sum(moments.c[pair] ** 2 / moments.S[pair] * moments.noise[pair])) / moments.n_rows
+        ahead = float(errors.min()) - solution.objective
+        smallest = min(smallest, ahead / math.sqrt(variance) if variance > 0 else math.inf)
+    return smallest
+
+
 def frontier(moments: Moments, ks: Sequence[int], limits: Limits | None = None) -> tuple[Solution, ...]:
     """Return the sums that are stated with at most each of several numbers of facts; see `best_sum`."""
     limits, deadline = _started(limits)

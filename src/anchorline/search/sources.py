@@ -3,12 +3,13 @@
 All three end in a choice of facts. Measuring is a page of its own: its neighbors are never those of the search.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from anchorline.optimize.choose import best_sum
+from anchorline.optimize.choose import best_sum, lead
 from anchorline.optimize.moments import Moments, adjusted, exact, sampled
 from anchorline.optimize.sums import Limits, Solution
 from anchorline.search.case import Asked, Case
@@ -17,6 +18,7 @@ MOST_LISTED = 4096  # neighbors that are listed rather than drawn
 FIRST_SEARCH = 2000  # then the winner's curse of contributions is below 1%
 MOST_SEARCH = 8000
 _STEP = 1000
+_LEAD = 0.5  # standard errors: a closer race hardly matters to the fit, and takes many queries to decide
 
 LeafMoments = Callable[[], tuple[np.ndarray, float, float]]  # cell drops, mean and variance
 
@@ -75,25 +77,25 @@ def _by_listing(case: Case, donors: np.ndarray, weights: np.ndarray) -> Search:
 
 
 def _by_drawing(case: Case) -> Search:
-    """Draw until two choices in a row are about the same attributes, or half of the queries are used.
+    """Draw 2,000 neighbors, and more until the facts lead, or half of the queries or 8,000 are used.
 
-    The first choice is that of 1,000 neighbors, the second has 1,000 more; 8,000 at most are drawn.
+    A lead grows as the square root of the number of neighbors, so that the next number follows from it.
     """
     most = min(MOST_SEARCH, case.n_left // 2)  # the other half measures
-    first = min(FIRST_SEARCH, most)
-    asked, n, batch = case.ask(case.draw("search", 0, first)), min(_STEP, first), 1
-    cells, attributes = case.neighborhood.cells(asked.donors), None
+    asked, batch = case.ask(case.draw("search", 0, min(FIRST_SEARCH, most))), 1
+    cells = case.neighborhood.cells(asked.donors)
     while True:
-        moments = _moments(case, cells[:, :n], asked.drops[:n])
+        n = len(asked.drops)
+        moments = _moments(case, cells, asked.drops)
         solution = best_sum(moments, case.k, _limits(case))
-        previous, attributes = attributes, {*moments.candidates.groups[list(solution.facts)].tolist()}
-        if n >= most or attributes == previous:
+        ahead = math.inf if n >= most else lead(moments, solution)
+        if ahead >= _LEAD:
             return Search(solution, moments, "drawn", n)
-        n = min(n + _STEP, most)
-        if n > len(asked.drops):
-            more = case.ask(case.draw("search", batch, n - len(asked.drops)))
-            asked, cells = asked.joined(more), np.hstack([cells, case.neighborhood.cells(more.donors)])
-            batch += 1
+        factor = min(2.0, (_LEAD / ahead) ** 2 if ahead > 0 else 2.0)
+        n_more = min(max(_STEP, int((factor - 1) * n)), most - n)
+        more = case.ask(case.draw("search", batch, n_more))
+        asked, batch = asked.joined(more), batch + 1
+        cells = np.hstack([cells, case.neighborhood.cells(more.donors)])
 
 
 def _moments(case: Case, cells: np.ndarray, drops: np.ndarray) -> Moments:

@@ -1,5 +1,6 @@
 """Which facts are stated: no noise, simple ones, and a proof that means what it says; against enumeration."""
 
+import math
 import pickle
 import time
 from dataclasses import replace
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from anchorline.errors import ParameterError
-from anchorline.optimize.choose import TIE, alternatives, best_sum, evident, frontier
+from anchorline.optimize.choose import TIE, alternatives, best_sum, evident, frontier, lead
 from anchorline.optimize.moments import adjusted, exact, sampled
 from anchorline.optimize.sums import Limits, Status, extended, fit, solve
 from helpers.sums import Q, drawn, errors_of, every_sum, make_product, make_sample, numbers
@@ -200,3 +201,26 @@ def test_a_number_of_facts_that_is_not_one_is_refused(k):
 
 def test_statuses_are_pickled_by_name():
     assert [pickle.loads(pickle.dumps(status)) for status in Status] == list(Status)
+
+
+def test_a_lead_says_how_often_another_sample_chooses_other_attributes():
+    """Two of four attributes matter most; the lead of the sum is small in samples that may choose otherwise."""
+    candidates, rng, leads, chosen = numbers(4, 6), np.random.default_rng(3), [], []
+    for _ in range(60):
+        cells = drawn(candidates, rng, 400)
+        height = np.array([1.0, 0.75, 0.6, 0.0]) @ (cells - candidates.starts[:-1, None] > 2)
+        moments = adjusted(candidates, cells, height + rng.normal(size=400), Q)
+        solution = best_sum(moments, 2)
+        leads.append(lead(moments, solution))
+        chosen.append(sorted(candidates.groups[list(solution.facts)].tolist()) == [0, 1])
+    leads, chosen = np.array(leads), np.array(chosen)
+    assert 0 < chosen.mean() < 1
+    assert chosen[leads > 2].all()
+    assert leads[~chosen].mean() < leads[chosen].mean()
+
+
+def test_nothing_is_in_the_race_with_all_attributes():
+    candidates = numbers(2, 6)
+    cells = drawn(candidates, np.random.default_rng(4), 400)
+    moments = adjusted(candidates, cells, 1.0 * (cells - candidates.starts[:-1, None] > 2).sum(axis=0), Q)
+    assert lead(moments, best_sum(moments, 2)) == math.inf
