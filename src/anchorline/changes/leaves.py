@@ -26,7 +26,7 @@ from anchorline.errors import ParameterError
 from anchorline.laws import Random
 from anchorline.model.features import ColumnMatch
 from anchorline.model.outputs import OfArrays, resolve
-from anchorline.model.predictor import Predictor, batches
+from anchorline.model.predictor import batches
 from anchorline.model.target import Target
 from anchorline.model.trees import Ensemble, Reading, Refusal, agrees, read
 from anchorline.model.trees.ensemble import LEAF
@@ -234,7 +234,8 @@ def _allowed_error(
         return None
     answers = answers[:, None] if answers.ndim == 1 else answers
     allowed = agrees(reading, lambda rows: found, inputs).allowed
-    is_linked = _is_linked(reading, questions.predictor)
+    target = questions.predictor.target
+    is_linked = reading.scale == "margin" and target.scale is None and target.contrast is None
     shown = _probabilities(found, reading.link) if is_linked else found
     if shown.shape != answers.shape or np.abs(shown - answers).max() > allowed + (_LINKED if is_linked else 0.0):
         return None
@@ -249,10 +250,6 @@ def _random_changes(candidates: Candidates, n: int) -> np.ndarray:
         own = np.append(-1, np.flatnonzero(candidates.owner == a))
         columns.append(own[(numbers * len(own)).astype(np.intp)])
     return np.column_stack(columns)
-
-
-def _is_linked(reading: Reading, predictor: Predictor) -> bool:
-    return reading.scale == "margin" and predictor.target.scale is None and predictor.target.contrast is None
 
 
 def _probabilities(margins: np.ndarray, link: str) -> np.ndarray:

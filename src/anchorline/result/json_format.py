@@ -37,7 +37,8 @@ def write_record(kind: str, record: Any) -> str:
     ('{"alike":2,"kind":"rows","looked_at":9,"schema_versi', Rows(with_facts=3, alike=2, looked_at=9))
     """
     body = {"kind": kind, "schema_version": SCHEMA_VERSION, **_plain(record, type(record), kind)}
-    return _json({**body, "sha256": _digest(body)})
+    whole = {**body, "sha256": _digest(body)}
+    return json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False, default=dict)
 
 
 def read_record(kind: str, cls: type[_T], text: str) -> _T:
@@ -79,10 +80,6 @@ def _check_head(body: Any, kind: str) -> None:
 
 def _digest(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(body).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _json(body: Mapping[str, Any]) -> str:
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False, default=dict)
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -391,11 +391,9 @@ class TableNeighborhood(Neighborhood):
             allowed &= true
         stated = self.candidates.groups[list(facts)] if len(facts) else np.zeros(0, dtype=np.intp)
         replaced[stated] = allowed.any()  # without such a row, they keep their values
-        rows = self._similar_rows(np.flatnonzero(allowed) if allowed.any() else np.arange(len(allowed)))
+        among = np.flatnonzero(allowed) if allowed.any() else np.arange(len(allowed))
+        rows = SimilarRows.among(self._costs, among, len(self.names))
         return np.where(replaced, rows.choose(replaced, uniforms), -1)
-
-    def _similar_rows(self, allowed: np.ndarray) -> SimilarRows:
-        return SimilarRows.among(self._costs, allowed, len(self.names))
 
     @cached_property
     def _costs(self) -> np.ndarray:
