@@ -42,7 +42,7 @@ demo: $(VENV)/.demo  ## train a model, explain one of its answers, write report.
 
 # The fast tests: no browser, cluster, child processes, experiments, or proofs on thousands of generated problems.
 SLOW := contract/test_site.py contract/test_documents.py contract/test_examples.py unit/batch unit/benchmarks \
-	unit/test_verify.py unit/model/loaders unit/compat
+	unit/verify unit/model/loaders unit/compat
 QUICK := tests/contract tests/unit tests/paper/test_paper_iht.py $(SLOW:%=--ignore=tests/%)
 
 quick: $(VENV)/.dev  ## lint, contract tests and fast unit tests, for every commit: under 2 minutes

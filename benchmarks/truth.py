@@ -20,7 +20,6 @@ from scipy.stats import beta
 
 from anchorline.explainer import Explainer
 from anchorline.facts import Fact
-from anchorline.render.text import words_beside_facts
 from anchorline.result.explanation import Explanation, Verdict
 from anchorline.spaces.table import Table
 from benchmarks.datasets import available
@@ -28,6 +27,7 @@ from benchmarks.held import is_true, together_of
 from benchmarks.models import fitted_model
 from benchmarks.release01 import Release01, python_of_01
 from benchmarks.tasks import SEED
+from benchmarks.words import words_beside_facts
 
 MODELS = ("boosting", "forest")
 N_ROWS = 20

@@ -5,19 +5,19 @@
     AnchorlineError
     |- InstanceError (ValueError)             the instance to explain does not belong to the space
     |  `- InstanceNeededError (ValueError)    a record identifies its instance but does not contain it
-    |- ParameterError (ValueError)            k, sigma, n_samples, ... out of range
-    |- SampleError (ValueError)               flips, drops or weights that do not fit together
+    |- ParameterError (ValueError)            k, sigma, queries, ... out of range
+    |- SampleError (ValueError)               cells, flips, drops or weights that do not fit together
     |- PredictorError (RuntimeError)          the model raised an exception
     |  `- RemoteModelError (RuntimeError)     a model behind an address failed, or its answer is unusable
     |     `- RemoteRefusalError (RuntimeError)  the server refused the request; another attempt would not help
     |- PredictorOutputError (ValueError)      the model did not return one finite number per row
-    |- BudgetError (RuntimeError)             the request needs more queries than `max_queries`
+    |- BudgetError (RuntimeError)             the request needs more queries than allowed
     |- CacheError (RuntimeError)              a file of answers is damaged or cannot serve this model
-    |- NotOptimalError (RuntimeError)         a proved optimum was required and was not reached
-    |- InfeasibleError (ArithmeticError)      no explanation satisfies both the box and anchoring
-    |- NumericalError (ArithmeticError)       the statistics are too ill-conditioned to decide
-    |- CertificateError (ArithmeticError)     a solver's claims contradict each other
-    |- BackendError (RuntimeError)            an external solver failed or returned an unknown status
+    |- NotOptimalError (RuntimeError)         a proved optimum was required and was not reached (paper)
+    |- InfeasibleError (ArithmeticError)      no explanation satisfies both the box and anchoring (paper)
+    |- NumericalError (ArithmeticError)       the statistics are too ill-conditioned to decide (paper)
+    |- CertificateError (ArithmeticError)     figures of a solution or of a result contradict each other
+    |- BackendError (RuntimeError)            an external solver failed or returned an unknown status (paper)
     |- MissingDependencyError (ImportError)   an optional package is not installed, or cannot be imported
     |- ModelFileError (ValueError)            a model cannot be loaded: not found, damaged, or of another kind
     |- UntrustedError (ValueError)            loading the model would run code, or build types that are not trusted
@@ -109,7 +109,7 @@ class ParameterError(AnchorlineError, ValueError):
 
 
 class SampleError(AnchorlineError, ValueError):
-    """Flips, drops or weights do not fit together."""
+    """Cells, flips, drops or weights do not fit together."""
 
 
 class PredictorError(AnchorlineError, RuntimeError):
@@ -159,7 +159,7 @@ class NumericalError(AnchorlineError, ArithmeticError):
 
 
 class CertificateError(AnchorlineError, ArithmeticError):
-    """A solver's claims contradict each other."""
+    """Figures of a solution or of a result contradict each other."""
 
     @classmethod
     def crossed(cls, objective: float, lower_bound: float) -> "CertificateError":

@@ -166,8 +166,10 @@ def make_sample(seed):
             values[attribute] = rng.integers(size)
         else:
             values[attribute] = (size - 1 - values[rng.integers(attribute + 1)]) % size
-    weights = np.ones(n) if rng.random() < 0.7 else rng.integers(1, 10, size=n).astype(float)
-    return _rows(rng, candidates, maps, values, weights / weights.sum(), seed)
+    if rng.random() > 0.7:
+        values = np.repeat(values, rng.integers(1, 10, size=n), axis=1)
+    n = values.shape[1]
+    return _rows(rng, candidates, maps, values, np.full(n, 1 / n), seed)
 
 
 def _rows(rng, candidates, maps, values, weights, seed):

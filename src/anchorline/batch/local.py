@@ -103,7 +103,8 @@ def stream(rows: FrameRows, work: Work, plan: ExecutionPlan, events: RunEvents) 
             yield place, record
     except UnpackableError as error:
         events.threads_reason = str(error)
-        warnings.warn(f"{error} Threads are used instead{_timeout_caveat(plan)}.", RuntimeWarning, stacklevel=2)
+        caveat = ", which row_timeout cannot end" if plan.row_timeout is not None else ""
+        warnings.warn(f"{error} Threads are used instead{caveat}.", RuntimeWarning, stacklevel=2)
         yield from _in_threads(rows, work, replace(plan, start=done))
 
 
@@ -138,10 +139,6 @@ def _check_timeout(seconds: Any, work: Work) -> None:
             f"row_timeout is {seconds!r} and share_calls is True, but rows that share calls cannot be timed "
             "one by one. Omit row_timeout or share_calls."
         )
-
-
-def _timeout_caveat(plan: ExecutionPlan) -> str:
-    return ", which row_timeout cannot end" if plan.row_timeout is not None else ""
 
 
 def _in_process(rows: FrameRows, work: Work, plan: ExecutionPlan) -> Iterator[tuple[int, Record]]:

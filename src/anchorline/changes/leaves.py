@@ -26,9 +26,10 @@ from anchorline.errors import ParameterError
 from anchorline.laws import Random
 from anchorline.model.features import ColumnMatch
 from anchorline.model.outputs import OfArrays, resolve
-from anchorline.model.predictor import Predictor, batches
+from anchorline.model.predictor import batches
 from anchorline.model.target import Target
 from anchorline.model.trees import Ensemble, Reading, Refusal, agrees, read
+from anchorline.model.trees.ensemble import LEAF
 
 MIN_QUERIES = 10_000  # trees are compared with the model on some rows, which a small limit has no room for
 _N_CHECKED = 128
@@ -37,7 +38,6 @@ _MAX_CELLS = 200_000_000  # cells times nodes, one byte each
 _MAX_WORK = 2_000_000_000  # multiplications per level
 _MAX_UNSURE = 4096  # combinations per level so close to the limit that only the model can tell
 _MAX_EQUAL = 64  # categories of one attribute that turn and cost the same
-_LEAF = -1
 
 Best = tuple[float, Change]
 """A cost and a change."""
@@ -234,7 +234,8 @@ def _allowed_error(
         return None
     answers = answers[:, None] if answers.ndim == 1 else answers
     allowed = agrees(reading, lambda rows: found, inputs).allowed
-    is_linked = _is_linked(reading, questions.predictor)
+    target = questions.predictor.target
+    is_linked = reading.scale == "margin" and target.scale is None and target.contrast is None
     shown = _probabilities(found, reading.link) if is_linked else found
     if shown.shape != answers.shape or np.abs(shown - answers).max() > allowed + (_LINKED if is_linked else 0.0):
         return None
@@ -249,10 +250,6 @@ def _random_changes(candidates: Candidates, n: int) -> np.ndarray:
         own = np.append(-1, np.flatnonzero(candidates.owner == a))
         columns.append(own[(numbers * len(own)).astype(np.intp)])
     return np.column_stack(columns)
-
-
-def _is_linked(reading: Reading, predictor: Predictor) -> bool:
-    return reading.scale == "margin" and predictor.target.scale is None and predictor.target.contrast is None
 
 
 def _probabilities(margins: np.ndarray, link: str) -> np.ndarray:
@@ -275,7 +272,7 @@ def _built(
 ) -> LeafAnswers | None:
     """Return which leaves the values of all candidates can reach; None if these are too many."""
     ensemble, n_attributes = reading.ensemble, len(candidates.case.choices)
-    leaves = np.flatnonzero(ensemble.feature == _LEAF)
+    leaves = np.flatnonzero(ensemble.feature == LEAF)
     cells, starts, rows, total = np.zeros(len(candidates.owner), dtype=np.intp), [0], list[np.ndarray](), 0
     for a in range(n_attributes):
         mine = np.flatnonzero(candidates.owner == a)
@@ -327,7 +324,7 @@ def _codes(ensemble: Ensemble, features: np.ndarray, values: np.ndarray) -> np.n
 def _levels(ensemble: Ensemble) -> list[np.ndarray]:
     """Return the nodes that are tests by depth."""
     levels, nodes = [], np.asarray(ensemble.roots, dtype=np.intp)
-    while len(nodes := nodes[ensemble.feature[nodes] != _LEAF]):
+    while len(nodes := nodes[ensemble.feature[nodes] != LEAF]):
         levels.append(nodes)
         nodes = np.concatenate([ensemble.left[nodes], ensemble.right[nodes]]).astype(np.intp)
     return levels

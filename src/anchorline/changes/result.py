@@ -7,20 +7,19 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from anchorline.changes.candidates import level_text
 from anchorline.changes.realism import Realism
 from anchorline.changes.search import Level
-from anchorline.errors import CertificateError, FormatError, ParameterError, TamperedError
+from anchorline.errors import ParameterError
 from anchorline.facts import Fact
 from anchorline.render.digits import exact_number
 from anchorline.render.drawings import style_sheet
 from anchorline.render.statements import CAPTIONS, class_text, fact_text, shown, value_text
 from anchorline.result.explanation import Output, Share
 from anchorline.result.frames import frame_in
-from anchorline.result.json_format import read_record, write_record
+from anchorline.result.json_format import Record, frozen
 
 _LIMITS = (">=", ">", "<=", "<")
 _DATE = re.compile(r"\d{4,}-\d\d-\d\dT[\d:.]+")
@@ -50,7 +49,7 @@ class Move:
 
     def __post_init__(self) -> None:
         for name in ("before", "after"):
-            object.__setattr__(self, name, _frozen(getattr(self, name)))
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +80,7 @@ class Counterfactual:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Changes:
+class Changes(Record):
     """What would change a decision, fewest changes first.
 
     ``prediction`` is the explained output at the instance, None if the model answers labels, and ``output`` says
@@ -90,6 +89,11 @@ class Changes:
     attributes have an allowed value other than the instance's own. ``held`` maps columns that never change to the
     reasons, and ``labels`` columns whose values have names to these, by the texts of the values.
     """
+
+    _KIND: ClassVar[str] = "changes"
+    _FROZEN: ClassVar[tuple[str, ...]] = ("goal", "labels", "instance", "held", "settings", "space", "versions")
+    _CONTRADICTION: ClassVar[str] = "The changes contradict themselves"
+    _OTHER_KIND: ClassVar[str] = "Not the JSON of changes"
 
     options: tuple[Counterfactual, ...]
     prediction: float | None
@@ -106,15 +110,6 @@ class Changes:
     space: Mapping[str, Any]
     versions: Mapping[str, str]
 
-    def __post_init__(self) -> None:
-        for name in ("goal", "labels", "instance", "held", "settings", "space", "versions"):
-            object.__setattr__(self, name, _frozen(getattr(self, name)))
-        for contradiction in _contradictions(self):
-            raise CertificateError(contradiction)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Changes.from_json, (self.to_json(),)  # exact, and frozen when read
-
     def __len__(self) -> int:
         return len(self.options)
 
@@ -123,9 +118,6 @@ class Changes:
 
     def __getitem__(self, place: int) -> Counterfactual:
         return self.options[place]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Changes) and self.to_json() == other.to_json()
 
     def __hash__(self) -> int:
         return hash(self.to_json())
@@ -219,26 +211,8 @@ class Changes:
         kinds = {name: "text" if name in texts else "number" for name in columns} | {"option": "place"}
         return frame_in(backend, columns, kinds)
 
-    def to_json(self) -> str:
-        """Return sealed JSON with sorted keys, of figures and codes; floats round-trip exactly."""
-        return write_record("changes", self)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Changes":
-        """Read what `to_json` wrote; `FormatError` if it is anything else, `TamperedError` if it was changed."""
-        try:
-            return read_record("changes", cls, text)
-        except CertificateError as error:
-            raise TamperedError(f"The changes contradict themselves: {error}") from error
-        except (KeyError, TypeError, AttributeError) as error:
-            raise FormatError(f"Not the JSON of changes: {error!r}") from error
-
-
-def _frozen(value: Any) -> Any:
-    """Return a value that is read-only all the way down."""
-    if isinstance(value, Mapping):
-        return MappingProxyType({key: _frozen(below) for key, below in value.items()})
-    return tuple(_frozen(below) for below in value) if isinstance(value, list | tuple) else value
+    def _contradictions(self) -> Iterator[str]:
+        return _contradictions(self)
 
 
 def _contradictions(changes: Changes) -> Iterator[str]:

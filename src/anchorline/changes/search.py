@@ -185,16 +185,12 @@ def _try_singles(questions: ChangeQuestions, n: int, max_values: int) -> _Single
     n_cells = sum(len(side) for side in _sides(candidates))
     tried = _affordable(questions, min(FEW, max_values))
     at_row, reply = questions.ask_with_instance(tried[:, None])
-    if len(_places(candidates, tried[reply.reached])) < n:
+    turned = tried[reply.reached]
+    if len({*zip(candidates.owner[turned].tolist(), candidates.sides[turned].tolist(), strict=True)}) < n:
         rest = _affordable(questions, max_values)
         rest = rest[~np.isin(candidates.cell[rest], candidates.cell[tried])]
         reply, tried = reply.joined(questions.ask(rest[:, None])), np.concatenate([tried, rest])
     return _Singles(tried, reply, n_cells, at_row)
-
-
-def _places(candidates: Candidates, chosen: np.ndarray) -> set[Place]:
-    """Return the attributes and sides of candidates."""
-    return set(zip(candidates.owner[chosen].tolist(), candidates.sides[chosen].tolist(), strict=True))
 
 
 def _affordable(questions: ChangeQuestions, most: int) -> np.ndarray:

@@ -26,7 +26,6 @@ def verify_changes(
     opening: Opening,
     seed: int,
     reading: Reading | None = None,
-    check: Callable[[], object] | None = None,
     instance: Any = None,
 ) -> Verification:
     """Return whether stated changes hold for this space and model.
@@ -45,7 +44,7 @@ def verify_changes(
     settings = ChangeSettings.from_dict(changes.settings)
 
     def again(settings: ChangeSettings) -> Changes:
-        return find_changes(space, opening(settings.queries), instance, settings, reading, check)
+        return find_changes(space, opening(settings.queries), instance, settings, reading)
 
     found = again(settings)
     if any(level.by_leaves for level in changes.levels) and not any(level.by_leaves for level in found.levels):

@@ -8,7 +8,7 @@ from typing import SupportsFloat, SupportsIndex
 from anchorline.errors import ParameterError
 
 LARGEST_SIGMA = 300.0
-"""At this sigma literals flip with probability e^-300, so no sample has a flip, and cosh^4 still fits a float."""
+"""At this sigma signs flip with probability e^-300, so no sample has a flip, and cosh^4 still fits a float."""
 
 
 def checked_count(name: str, value: SupportsIndex, *, minimum: int = 1) -> int:

@@ -71,7 +71,8 @@ class AnswerCache:
         self.n_asked, self.n_found = 0, 0  # rows, in this process
         self._lock, self._process = threading.Lock(), -1
         self._connection: sqlite3.Connection | None = None
-        self._connect()
+        with self._errors():
+            self._open()
 
     @classmethod
     def of(cls, cache: Any) -> "AnswerCache | None":
@@ -128,10 +129,6 @@ class AnswerCache:
                 self._open().execute(
                     "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", (key, *packed, _digest(*packed))
                 )
-
-    def _connect(self) -> None:
-        with self._errors():
-            self._open()
 
     def _open(self) -> sqlite3.Connection:
         """Return this process's connection; a connection must not be shared with a forked process."""

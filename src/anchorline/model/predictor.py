@@ -159,7 +159,7 @@ class Predictor:
         self.label = getattr(answer[0], "item", lambda: answer[0])() if self.is_label else None
         self.class_ = None if scores.named is None or target.task == "number" else int(scores.named[0])
         self.column = self._column(scores)
-        self._check(answer)
+        self._check()
         self.is_probability = self.class_ is not None and target.scale is None and _are_probabilities(answer)
         self.prediction = 1.0 if self.is_label else float(self._outputs(answer)[0])
         self.output_range = self._range()
@@ -212,7 +212,7 @@ class Predictor:
             )
         return int(scores.named[0]) if column is None else column
 
-    def _check(self, answer: np.ndarray) -> None:
+    def _check(self) -> None:
         target, n_columns = self.target, self.questions.n_columns
         if self.is_label and (self._threshold is not None or self._given_range is not None):
             raise failures.labels_have_no_range()

@@ -31,14 +31,10 @@ _BLOCK = 2**18  # numbers that are summed at once, to bound memory
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The neighbors of a sample, from which the covariances of facts about different attributes are counted.
-
-    ``cells`` (views, n) and ``weights`` (n,), which add up to 1, or None if all are 1 / n.
-    """
+    """The cells (views, n) of a sample, by which the covariances of facts of different attributes are counted."""
 
     candidates: Candidates
     cells: np.ndarray
-    weights: np.ndarray | None
     chances: np.ndarray
     _rows: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
 
@@ -47,12 +43,9 @@ class Pairs:
         row = self._rows.get(fact)
         if row is None:
             broken = self.candidates.flips(self.cells, [fact])[0]
-            weights = None if self.weights is None else self.weights[broken]
-            sums = cell_sums(self.candidates, self.cells[:, broken], weights)
-            if weights is None:
-                sums /= self.cells.shape[1]
-            share = float(broken.mean() if weights is None else weights.sum())
-            row = range_sums(self.candidates, sums)[1] - share * range_sums(self.candidates, self.chances)[1]
+            sums = cell_sums(self.candidates, self.cells[:, broken]) / len(broken)
+            chances = range_sums(self.candidates, self.chances)[1]
+            row = range_sums(self.candidates, sums)[1] - float(broken.mean()) * chances
             self._rows[fact] = row
         return row
 
@@ -63,11 +56,10 @@ class Pairs:
         sizes = np.diff(candidates.starts)[views]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         n = self.cells.shape[1]
-        # Counts are exact in single precision.
-        ones = np.zeros((starts[-1], n), dtype=np.float32 if self.weights is None else np.float64)
+        ones = np.zeros((starts[-1], n), dtype=np.float32)  # counts are exact in single precision
         local = self.cells[views] + (starts[:-1] - candidates.starts[views])[:, None]
         ones[local, np.arange(n)] = 1
-        both = (ones @ ones.T).astype(float) / n if self.weights is None else (ones * self.weights) @ ones.T
+        both = (ones @ ones.T).astype(float) / n
         for _ in range(2):  # rows, then columns: from cells to the facts that are broken outside a range of them
             ends = np.zeros((len(both) + 1, both.shape[1]))
             np.cumsum(both, axis=0, out=ends[1:])
@@ -154,37 +146,15 @@ def exact(
     return Moments(candidates, chances, cell_drops, float(mean), float(variance))
 
 
-def sampled(
-    candidates: Candidates, cells: np.ndarray, drops: np.ndarray, weights: np.ndarray | None = None
-) -> Moments:
-    """Return the moments of a sample, for laws under which attributes depend on each other.
-
-    Of rows with weights, ``n_rows`` is the number of equally weighted rows that are as informative.
-    """
+def sampled(candidates: Candidates, cells: np.ndarray, drops: np.ndarray) -> Moments:
+    """Return the moments of a sample, for laws under which attributes depend on each other."""
     drops = _checked(candidates, cells, drops)
-    n = len(drops)
-    if weights is None:
-        mean, variance = float(drops.mean()), float(drops.var())
-        chances, cell_drops, noise = (
-            cell_sums(candidates, cells, each) / n for each in (None, drops, (drops - mean) ** 2)
-        )
-        pairs = Pairs(candidates, cells, None, chances)
-        return Moments(candidates, chances, cell_drops, mean, variance, n, noise, pairs)
-    weights = np.asarray(weights, dtype=float)
-    if weights.shape != drops.shape or not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any():
-        raise SampleError(
-            f"The weights have shape {weights.shape} and the smallest is {weights.min(initial=0.0)!r}; needed are "
-            f"{n} finite numbers >= 0, not all 0. Pass one weight per neighbor."
-        )
-    weights = weights / weights.sum()
-    mean = float(weights @ drops)
-    variance = float(weights @ (drops - mean) ** 2)
-    chances = cell_sums(candidates, cells, weights)
-    cell_drops = cell_sums(candidates, cells, weights * drops)
-    noise = cell_sums(candidates, cells, weights * (drops - mean) ** 2)
-    n_rows = max(1, round(1 / float(weights @ weights)))
-    pairs = Pairs(candidates, cells, weights, chances)
-    return Moments(candidates, chances, cell_drops, mean, variance, n_rows, noise, pairs)
+    n, mean, variance = len(drops), float(drops.mean()), float(drops.var())
+    chances, cell_drops, noise = (
+        cell_sums(candidates, cells, each) / n for each in (None, drops, (drops - mean) ** 2)
+    )
+    pairs = Pairs(candidates, cells, chances)
+    return Moments(candidates, chances, cell_drops, mean, variance, n, noise, pairs)
 
 
 def adjusted(candidates: Candidates, cells: np.ndarray, drops: np.ndarray, replace_probability: float) -> Moments:

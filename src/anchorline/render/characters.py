@@ -59,7 +59,7 @@ def pad(text: str, width: int, *, align_right: bool = False) -> str:
     return spaces + text if align_right else text + spaces
 
 
-def truncate(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
+def truncate(text: str, width: int) -> str:
     """Return the text shortened to at most ``width`` cells, with an ellipsis in place of the missing end.
 
     >>> truncate("income in thousands", 10), truncate("年収年収年収", 6)
@@ -67,15 +67,15 @@ def truncate(text: str, width: int, *, ellipsis: str = ELLIPSIS) -> str:
     """
     if cell_width(text) <= width:
         return text
-    kept, room = "", width - cell_width(ellipsis)
+    kept, room = "", width - 1
     for cluster in _clusters(text):
         if cell_width(kept + cluster) > room:
             break
         kept += cluster
-    return kept.rstrip() + ellipsis if room >= 0 else ""
+    return kept.rstrip() + ELLIPSIS if room >= 0 else ""
 
 
-def wrap(text: str, width: int, *, max_lines: int | None = None, ellipsis: str = ELLIPSIS) -> list[str]:
+def wrap(text: str, width: int, *, max_lines: int | None = None) -> list[str]:
     """Return the text as lines of at most ``width`` cells; there is always at least one line.
 
     Lines break at spaces, or inside a word that is longer than a line. With ``max_lines``, the last line is
@@ -97,7 +97,7 @@ def wrap(text: str, width: int, *, max_lines: int | None = None, ellipsis: str =
     if max_lines is None or len(lines) <= max_lines:
         return lines
     rest = " ".join(lines[max_lines - 1 :])
-    return [*lines[: max_lines - 1], truncate(rest, width, ellipsis=ellipsis)]
+    return [*lines[: max_lines - 1], truncate(rest, width)]
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:

@@ -124,7 +124,7 @@ def _power(value: float) -> int:
     return math.floor(math.log10(abs(value))) if value else 0
 
 
-def _units(value: float, decimals: int, shift: int = 0, step: int = 1) -> int:
+def _units(value: float, decimals: int, shift: int, step: int = 1) -> int:
     return step * round(Fraction(value) * Fraction(10) ** (decimals - shift) / step)
 
 

@@ -97,10 +97,6 @@ class Statement:
     figures: Mapping[str, Any] = field(default_factory=dict)
     amount: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the statement in plain values, for summaries in JSON."""
-        return asdict(self)
-
 
 def statements_of(explanation: Explanation) -> tuple[Statement, ...]:
     """Return what is said of an explanation: decision, verdict, sum, evidence, notes, in this order."""
@@ -115,12 +111,6 @@ def statements_of(explanation: Explanation) -> tuple[Statement, ...]:
         *(() if is_robust else evidence),
         *[note for note in _notes(explanation) if note.figures["code"] in _GRAVE][:1],
     )
-
-
-def summary_of(explanation: Explanation) -> dict[str, Any]:
-    """Return everything that is said, and how we know it, in plain values: the summary for JSON."""
-    said, known = statements_of(explanation), details_of(explanation)
-    return {"statements": [each.to_dict() for each in said], "details": [each.to_dict() for each in known]}
 
 
 def digits_of(explanation: Explanation) -> PrintedSum:

@@ -1,8 +1,6 @@
-"""Plain text: what `print` shows, the details, and a table for terminals."""
+"""Plain text: what `print` shows, the details, and the table of a frontier."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
 from anchorline.render import statements as say
 from anchorline.render.characters import cell_width, pad
@@ -10,8 +8,6 @@ from anchorline.render.digits import amount
 from anchorline.render.statements import Statement, fact_text
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier
-
-_NAME = "\N{INFINITY}"  # stands for names from data, which are not counted
 
 
 def text_of(explanation: Explanation) -> str:
@@ -41,49 +37,6 @@ def details_of(explanation: Explanation) -> str:
     for each in say.details_of(explanation):
         lines.append(f"  {each.text}" if each.kind in ("effect", "alternative") else each.text)
     return "\n".join(lines)
-
-
-def rows_of(explanation: Explanation) -> tuple[tuple[str, str], ...]:
-    """Return the lines of the sum, its total last, as amounts and texts: the cells of a table for terminals."""
-    statements, words = say.statements_of(explanation), say.Words(explanation)
-    lines = [(each.amount, each.text) for each in statements if each.amount]
-    return (*lines, (f"{say.digits_of(explanation).total}{words.unit}", words.output))
-
-
-def words_beside_facts(explanation: Explanation) -> int:
-    """Return the number of words of `text_of` outside the lines of facts, numbers included.
-
-    Names from data are not counted: those of classes, outputs and their units, and columns.
-    """
-    statements = say.statements_of(_with_placeholders(explanation))
-    texts = " ".join(f"{each.amount} {each.text}" for each in statements if each.kind != "fact")
-    return sum(any(map(str.isalnum, word)) and _NAME not in word for word in texts.split())
-
-
-def _with_placeholders(explanation: Explanation) -> Explanation:
-    """Return an explanation with other names for classes, output and columns."""
-    output, facts = explanation.output, explanation.facts
-
-    def named(label: Any) -> str:
-        return _NAME if str(label) == output.name else f"{_NAME}2"
-
-    choices = output.choices
-    if isinstance(choices.output, (list, tuple)):
-        choices = replace(choices, output=(_NAME, f"{_NAME}2"))
-    return replace(
-        explanation,
-        output=replace(
-            output,
-            name="f(x)" if output.name == "f(x)" else _NAME,
-            unit=output.unit and _NAME,
-            decision=named(output.decision),
-            classes=None if output.classes is None else tuple(map(named, output.classes)),
-            runner_up=None if output.runner_up is None else (_NAME, output.runner_up[1]),
-            choices=choices,
-        ),
-        facts=tuple(replace(fact, attribute=_NAME, column=_NAME) for fact in facts),
-        findings=tuple((code, (_NAME,) * len(columns)) for code, columns in explanation.findings),
-    )
 
 
 def frontier_text(frontier: Frontier) -> str:

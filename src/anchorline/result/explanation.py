@@ -3,16 +3,14 @@
 import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from anchorline._links import call
-from anchorline.errors import CertificateError, FormatError, TamperedError
 from anchorline.facts import KINDS, Fact
 from anchorline.result.frames import frame_in
-from anchorline.result.json_format import read_record, write_record
+from anchorline.result.json_format import Record
 
 _ROUNDING = 1e-9  # of shares and of objectives
 _STATED = {  # which values each kind of fact states: low, high
@@ -165,7 +163,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Explanation:
+class Explanation(Record):
     r"""A short sum of facts that adds up exactly to a prediction, and what was measured about it.
 
     ``prediction = base + contributions.sum()``; contribution :math:`v_j b_j`, effect :math:`v_j`. Facts are sorted
@@ -173,15 +171,19 @@ class Explanation:
     ``holds_law`` (the law's own neighbors that break none, or None if fewer than 5% break none); None for numbers,
     whose ``fit`` decides. ``all`` is the share of all neighbors that keep the decision, with or without the facts;
     for numbers, that differ from the prediction by at most 2% of ``output.spread`` (not at all, if that is None).
-    ``settings`` are what the user
-    chose: k, sigma, queries, seed, alternatives, confidence, time_limit. ``space`` describes the space: kind
-    ("table", "hypercube", "text", "image", "signal"), fingerprint, noun (what facts are called: "facts", "words",
-    ...), neighbors ("independent" or "realistic"), n_rows, n_attributes, and names, those of the values of the
-    instance: columns of a table, coordinates, regions. ``findings`` are codes of findings about columns that occur
-    in the facts: (code, columns).
+    ``settings`` are what the user chose: k, sigma, queries, seed, alternatives, confidence, time_limit. ``space``
+    describes the space: kind ("table", "hypercube", "text", "image", "signal"), fingerprint, noun (what facts are
+    called: "facts", "words", ...), neighbors ("independent" or "realistic"), n_rows, n_attributes, and names,
+    those of the values of the instance: columns of a table, coordinates, regions. ``findings`` are codes of
+    findings about columns that occur in the facts: (code, columns).
 
     Explanations are equal if all their figures are, and are pickled as JSON.
     """
+
+    _KIND: ClassVar[str] = "explanation"
+    _FROZEN: ClassVar[tuple[str, ...]] = ("instance", "settings", "space", "versions")
+    _CONTRADICTION: ClassVar[str] = "The explanation contradicts itself"
+    _OTHER_KIND: ClassVar[str] = "Not an anchorline explanation"
 
     instance: Any
     prediction: float
@@ -210,18 +212,7 @@ class Explanation:
             values = np.array(getattr(self, name), dtype=np.float64)
             values.setflags(write=False)
             object.__setattr__(self, name, values)
-        for name in ("instance", "settings", "space", "versions"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        for contradiction in _contradictions(self):
-            raise CertificateError(contradiction)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Explanation.from_json, (self.to_json(),)  # exact, and frozen when read
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Explanation) and self.to_json() == other.to_json()
-
-    __hash__ = None  # type: ignore[assignment]
+        super().__post_init__()
 
     @property
     def coef(self) -> np.ndarray:
@@ -282,19 +273,8 @@ class Explanation:
         """Return a `shap.Explanation`, for SHAP's own plots; its values are the contributions."""
         return call("to_shap", self)
 
-    def to_json(self) -> str:
-        """Return sealed JSON with sorted keys, of figures and codes; floats round-trip exactly."""
-        return write_record("explanation", self)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Explanation":
-        """Read what `to_json` wrote; `FormatError` if it is anything else, `TamperedError` if it was changed."""
-        try:
-            return read_record("explanation", cls, text)
-        except CertificateError as error:
-            raise TamperedError(f"The explanation contradicts itself: {error}") from error
-        except (KeyError, TypeError, AttributeError) as error:
-            raise FormatError(f"Not an anchorline explanation: {error!r}") from error
+    def _contradictions(self) -> Iterator[str]:
+        return _contradictions(self)
 
 
 def _contradictions(e: Explanation) -> Iterator[str]:
@@ -332,10 +312,3 @@ def _contradictions(e: Explanation) -> Iterator[str]:
         yield f"{e.rows.alike} of {e.rows.with_facts} rows with the facts, of {e.rows.looked_at}."
     if not e.proof.lower_bound <= e.proof.objective + _ROUNDING * max(abs(e.proof.objective), e.proof.variance):
         yield f"The lower bound {e.proof.lower_bound!r} exceeds the objective {e.proof.objective!r}."
-
-
-def frozen(value: Any) -> Any:
-    """Return a value that is read-only all the way down."""
-    if isinstance(value, Mapping):
-        return MappingProxyType({key: frozen(below) for key, below in value.items()})
-    return tuple(frozen(below) for below in value) if isinstance(value, (list, tuple)) else value

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from anchorline._links import call
-from anchorline.errors import CertificateError, FormatError, TamperedError
 from anchorline.facts import Fact
-from anchorline.result.explanation import Output, frozen
+from anchorline.result.explanation import Output
 from anchorline.result.frames import frame_in
-from anchorline.result.json_format import read_record, write_record
+from anchorline.result.json_format import Record
 
 _ROUNDING = 1e-9
 
@@ -32,13 +31,18 @@ class FrontierPoint:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Frontier:
+class Frontier(Record):
     r"""What each further fact gains, for one prediction.
 
     All figures are those of the search's moments, on which the facts were chosen; nothing here was measured on
     fresh neighbors, so there is no verdict. ``baseline`` is the mean squared drop :math:`E\,t^2`, which is the
     error without facts.
     """
+
+    _KIND: ClassVar[str] = "frontier"
+    _FROZEN: ClassVar[tuple[str, ...]] = ("settings", "space", "versions")
+    _CONTRADICTION: ClassVar[str] = "The frontier contradicts itself"
+    _OTHER_KIND: ClassVar[str] = "Not the JSON of a frontier"
 
     prediction: float
     output: Output
@@ -48,20 +52,6 @@ class Frontier:
     settings: Mapping[str, Any]
     space: Mapping[str, Any]
     versions: Mapping[str, str]
-
-    def __post_init__(self) -> None:
-        for name in ("settings", "space", "versions"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        for contradiction in _contradictions(self):
-            raise CertificateError(contradiction)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Frontier.from_json, (self.to_json(),)  # exact, and frozen when read
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Frontier) and self.to_json() == other.to_json()
-
-    __hash__ = None  # type: ignore[assignment]
 
     @property
     def r2(self) -> tuple[float, ...]:
@@ -101,19 +91,8 @@ class Frontier:
         kinds = dict.fromkeys(columns, "number") | {"status": "text", "facts": "text"}
         return frame_in(backend, columns, kinds | {"k": "place", "n_facts": "place"})
 
-    def to_json(self) -> str:
-        """Return sealed JSON with sorted keys, of figures and codes; floats round-trip exactly."""
-        return write_record("frontier", self)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Frontier":
-        """Read what `to_json` wrote; `FormatError` if it is anything else, `TamperedError` if it was changed."""
-        try:
-            return read_record("frontier", cls, text)
-        except CertificateError as error:
-            raise TamperedError(f"The frontier contradicts itself: {error}") from error
-        except (KeyError, TypeError, AttributeError) as error:
-            raise FormatError(f"Not the JSON of a frontier: {error!r}") from error
+    def _contradictions(self) -> Iterator[str]:
+        return _contradictions(self)
 
 
 def _contradictions(frontier: Frontier) -> Iterator[str]:

@@ -20,8 +20,8 @@ import numpy as np
 
 from anchorline.laws import Random
 from anchorline.model.trees import Ensemble
+from anchorline.model.trees.ensemble import LEAF
 
-_LEAF = -1
 _NOTHING = 1e-300  # divides 0 in place of 0
 _MAX_PAIRS = 2**23  # pairs of an edge and a class that it admits, 16 bytes each
 _MAX_TRIED = 2**26  # pairs of an edge and a class of one attribute, one byte each
@@ -92,7 +92,7 @@ class Paths:
         before = _same_attribute(above, attribute)
         first, n_below = _leaves_below(ensemble, tests)
         leaves = np.concatenate([ensemble.roots.astype(np.intp), child])
-        leaves = leaves[ensemble.feature[leaves] == _LEAF]
+        leaves = leaves[ensemble.feature[leaves] == LEAF]
         leaves = leaves[np.argsort(first[leaves])]
         values, begins = ensemble.values[leaves, 0], first[ensemble.roots]
         centers = np.zeros(0)
@@ -117,7 +117,7 @@ class Paths:
 def _tests(ensemble: Ensemble) -> list[np.ndarray]:
     """Return the nodes that are tests by depth."""
     levels, nodes = [], np.asarray(ensemble.roots, dtype=np.intp)
-    while len(nodes := nodes[ensemble.feature[nodes] != _LEAF]):
+    while len(nodes := nodes[ensemble.feature[nodes] != LEAF]):
         levels.append(nodes)
         nodes = _children(ensemble, nodes)
     return levels
@@ -130,7 +130,7 @@ def _children(ensemble: Ensemble, nodes: np.ndarray) -> np.ndarray:
 def _leaves_below(ensemble: Ensemble, tests: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of the first leaf below every node, and how many leaves are below it."""
     left, right, roots = ensemble.left, ensemble.right, ensemble.roots
-    n_below = (ensemble.feature == _LEAF).astype(np.intp)
+    n_below = (ensemble.feature == LEAF).astype(np.intp)
     for nodes in reversed(tests):
         n_below[nodes] = n_below[left[nodes]] + n_below[right[nodes]]
     first = np.zeros(len(n_below), dtype=np.intp)

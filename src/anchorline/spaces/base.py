@@ -135,11 +135,11 @@ class Space(ABC):
         """Return the instances in what `explain_many` was given; None if they are rows of a frame or array."""
         return None
 
-    def examples(self, most: int = 10_000) -> Iterator[tuple[Any, int]]:
-        """Yield batches of known instances as model inputs, with their number of rows; in a fixed order."""
+    def examples(self) -> Iterator[tuple[Any, int]]:
+        """Yield known instances, at most 10,000, as model inputs in batches, with their numbers of rows."""
         return iter(())
 
-    def examples_with(self, facts: Sequence[Fact], most: int = 10_000) -> np.ndarray:
+    def examples_with(self, facts: Sequence[Fact]) -> np.ndarray:
         """Return, for each row of `examples`, whether the facts are true of it: booleans (n,)."""
         return np.zeros(0, dtype=bool)
 

@@ -38,6 +38,7 @@ from anchorline.spaces.training import read_training_table
 from anchorline.spaces.values import identity_for_model, to_python
 from anchorline.spaces.views import RowViews, Views
 
+_MOST_EXAMPLES = 10_000
 _EXAMPLES_PER_BATCH = 4096
 _VALUES_PER_CALL = 4_000_000  # values that the model is given at once
 _ROUNDS = 50  # in which neighbors that break a user's rule are drawn again
@@ -242,20 +243,20 @@ class Table(Space):
         """Return the columns whose JSON value stands for several values, such as None and NaN, or 1 and "1"."""
         return self.schema.unclear(instance)
 
-    def _example_rows(self, most: int) -> np.ndarray:
+    def _example_rows(self) -> np.ndarray:
         n = self.schema.n_rows
-        return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
+        return np.unique(np.linspace(0, n - 1, min(n, _MOST_EXAMPLES)).astype(np.intp))
 
-    def examples(self, most: int = 10_000) -> Iterator[tuple[Any, int]]:
+    def examples(self) -> Iterator[tuple[Any, int]]:
         """Yield batches of training rows as model inputs, whichever order they came in; see `Space.examples`."""
-        rows = self._example_rows(most)
+        rows = self._example_rows()
         for start in range(0, len(rows), _EXAMPLES_PER_BATCH):
             part = rows[start : start + _EXAMPLES_PER_BATCH]
             yield self.schema.natives.rows(part), len(part)
 
-    def examples_with(self, facts: Sequence[Fact], most: int = 10_000) -> np.ndarray:
+    def examples_with(self, facts: Sequence[Fact]) -> np.ndarray:
         """Return, for each row of `examples`, whether the facts are true of it: booleans (n,)."""
-        rows = self._example_rows(most)
+        rows = self._example_rows()
         true = np.ones(len(rows), dtype=bool)
         for fact in facts:
             true &= self.is_true(fact, self.schema.columns, rows)
@@ -390,11 +391,9 @@ class TableNeighborhood(Neighborhood):
             allowed &= true
         stated = self.candidates.groups[list(facts)] if len(facts) else np.zeros(0, dtype=np.intp)
         replaced[stated] = allowed.any()  # without such a row, they keep their values
-        rows = self._similar_rows(np.flatnonzero(allowed) if allowed.any() else np.arange(len(allowed)))
+        among = np.flatnonzero(allowed) if allowed.any() else np.arange(len(allowed))
+        rows = SimilarRows.among(self._costs, among, len(self.names))
         return np.where(replaced, rows.choose(replaced, uniforms), -1)
-
-    def _similar_rows(self, allowed: np.ndarray) -> SimilarRows:
-        return SimilarRows.among(self._costs, allowed, len(self.names))
 
     @cached_property
     def _costs(self) -> np.ndarray:

@@ -12,7 +12,6 @@ from anchorline.errors import (
     AnchorlineError,
     BudgetError,
     FormatError,
-    InfeasibleError,
     InstanceError,
     ModelInputError,
     ParameterError,
@@ -23,7 +22,7 @@ from anchorline.render.characters import printable
 
 MEDIA_TYPE = "application/problem+json"
 _MAX_DETAIL = 1000
-_CLIENT_ERRORS = (InstanceError, ParameterError, FormatError, BudgetError, InfeasibleError, ModelInputError)
+_CLIENT_ERRORS = (InstanceError, ParameterError, FormatError, BudgetError, ModelInputError)
 
 
 class Problem(Exception):

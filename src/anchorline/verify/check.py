@@ -31,7 +31,7 @@ from anchorline.spaces.given import as_space
 from anchorline.verify.compare import ROUNDING, differences, leaves_of
 from anchorline.verify.fresh import CONFIDENCE, doubts, figures_of, measure_afresh
 
-_SUBJECTS = {Explanation: "explanation", Changes: "list of changes"}
+_SUBJECTS: dict[type, str] = {Explanation: "explanation", Changes: "list of changes"}
 
 
 def check(record: Any, model: Any, space: Any, *, instance: Any = None, seed: int | None = None) -> Verification:

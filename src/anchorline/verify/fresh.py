@@ -11,7 +11,7 @@ Therefore a true value beyond :math:`[l - m, h + m]` is confirmed with a probabi
 neighbors were drawn.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -36,8 +36,8 @@ def measure_afresh(stated: Explanation, case: Case) -> Measurement:
     broken = case.neighborhood.candidates.broken(case.settings.replace_probability)[facts]
     measured, batch = begin(case, stated.effects, broken, stated.output.spread), 0
     while True:
-        for asked in _rounds(stated, FIRST_LOOK << max(0, batch - 1)):
-            measured = ask_round(case, measured, asked, batch, facts, stated.effects)
+        asked = _round(stated, FIRST_LOOK << max(0, batch - 1))
+        measured = ask_round(case, measured, asked, batch, facts, stated.effects)
         batch += 1
         fresh = figures_of(measured)
         is_undecided = any(reason.code == "not_confirmed" for reason in doubts(stated, fresh))
@@ -45,11 +45,11 @@ def measure_afresh(stated: Explanation, case: Case) -> Measurement:
             return measured
 
 
-def _rounds(stated: Explanation, n: int) -> Iterator[Round]:
-    """Yield one round of n neighbors, in equal parts for all shares that are stated."""
+def _round(stated: Explanation, n: int) -> Round:
+    """Return a round of n neighbors, in equal parts for all shares that are stated."""
     names = {"law": True, "facts": stated.holds_drawn is not None, "unbroken": stated.holds_law is not None}
     streams = [name for name, is_stated in names.items() if is_stated]
-    yield Round(**{name: n // len(streams) for name in streams})
+    return Round(**{name: n // len(streams) for name in streams})
 
 
 def candidates_of(neighborhood: Neighborhood, facts: Sequence[Fact]) -> list[int]:

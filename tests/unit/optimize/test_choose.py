@@ -21,7 +21,7 @@ def moments_of(rows, is_known):
     mean = float(rows.weights @ rows.drops)
     if is_known:
         return exact(rows.candidates, chances, cell_drops, mean, float(rows.weights @ (rows.drops - mean) ** 2))
-    return sampled(rows.candidates, rows.cells, rows.drops, rows.weights)
+    return sampled(rows.candidates, rows.cells, rows.drops)
 
 
 def problems(n):

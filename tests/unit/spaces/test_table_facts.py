@@ -100,7 +100,11 @@ def test_rows_with_facts_are_counted_by_what_the_facts_say(seed):
         chosen = [facts[j] for j in rng.integers(0, len(facts), 3)]
         np.testing.assert_array_equal(table.examples_with(chosen), all_true(chosen, rows))
     assert table.examples_with([]).all()
-    assert len(table.examples_with([], 10)) == sum(n for _, n in table.examples(10)) == 10
+
+
+def test_of_a_large_table_10000_rows_are_examples():
+    large = Table(np.arange(20_001.0)[:, None])
+    assert len(large.examples_with([])) == sum(n for _, n in large.examples()) == 10_000
 
 
 @pytest.mark.parametrize("seed", range(10))

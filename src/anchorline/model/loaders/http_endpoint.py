@@ -372,13 +372,10 @@ def _retry_after(value: str | None) -> float | None:
     if value is None:
         return None
     try:
-        return max(0.0, float(value)) if value.strip().isdigit() else _seconds_until(value)
+        is_number = value.strip().isdigit()
+        return max(0.0, float(value) if is_number else parsedate_to_datetime(value).timestamp() - time.time())
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def _seconds_until(date: str) -> float:
-    return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
 
 
 def _hide_query(address: str) -> None:

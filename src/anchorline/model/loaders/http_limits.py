@@ -29,7 +29,7 @@ class HttpLimits:
         Requests that may be under way at once. The order of answers does not depend on it.
     max_queries
         Rows sent in total over the life of the model; None for no limit. Each process counts its own rows. The
-        ``max_queries`` of an explanation limits that explanation alone.
+        ``queries`` of an explanation limits that explanation alone.
     max_answer_bytes
         Largest size of one answer. Reading stops there.
 

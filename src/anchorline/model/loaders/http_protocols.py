@@ -124,7 +124,8 @@ class OpenInference:
     def table(self, rows: InputRows) -> list[Column]:
         """Return the columns that the model needs, each in the type that it needs."""
         self.fetch_metadata()
-        if len(self._inputs) > 1 or self._is_one_column(rows):
+        names_it = len(self._inputs) == 1 and self._inputs[0]["name"] in (rows.names or ())
+        if len(self._inputs) > 1 or names_it:
             names = [str(part["name"]) for part in self._inputs]
             positions = rows.positions(names)
             kinds = [str(part.get("datatype", "")) for part in self._inputs]
@@ -141,7 +142,8 @@ class OpenInference:
         n_rows = stop - start
         kinds = {column.datatype for column in table}
         as_matrix = len(self._inputs) == 1 if self._inputs else "BYTES" not in kinds
-        if as_matrix and not (self._inputs and self._is_narrow(table)):
+        is_narrow = self._inputs and len(table) == 1 and table[0].name == self._inputs[0]["name"]
+        if as_matrix and not is_narrow:
             values = [value for row in zip(*(c.values[start:stop] for c in table), strict=True) for value in row]
             declared = self._inputs[0] if self._inputs else {}
             name = declared.get("name", "input-0")
@@ -169,12 +171,6 @@ class OpenInference:
         if int(np.prod(shape)) != values.size:
             raise ValueError(f"shape {shape} does not fit {values.size} values")
         return _flat(values.reshape(shape))
-
-    def _is_one_column(self, rows: InputRows) -> bool:
-        return len(self._inputs) == 1 and bool(rows.names) and self._inputs[0]["name"] in (rows.names or ())
-
-    def _is_narrow(self, table: list[Column]) -> bool:
-        return len(table) == 1 and table[0].name == self._inputs[0]["name"]
 
     def _width(self) -> int | None:
         shape = self._inputs[0].get("shape") if self._inputs else None

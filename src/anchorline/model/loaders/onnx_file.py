@@ -96,7 +96,8 @@ class OnnxModel:
         if self._form == "columns":
             return np.column_stack(answers).astype(np.float64)
         answer = np.asarray(answers[0])
-        return _flat(answer if self._form == "labels" else answer.astype(np.float64))
+        answer = answer if self._form == "labels" else answer.astype(np.float64)
+        return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
 
     def _feed(self, rows: InputRows) -> dict[str, np.ndarray]:
         names = [argument.name for argument in self._inputs]
@@ -181,10 +182,6 @@ def _choose_outputs(outputs: Sequence[Any], name: str) -> tuple[list[str], str]:
     raise ModelFileError(
         f"{name!r} has outputs of type {[output.type for output in outputs]}, but one must be numbers or labels."
     )
-
-
-def _flat(answer: np.ndarray) -> np.ndarray:
-    return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
 
 
 def _classes(

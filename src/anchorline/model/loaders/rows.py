@@ -109,9 +109,12 @@ class InputRows:
         try:
             return np.array([np.nan if is_missing(v) else _number(v) for v in values.tolist()], dtype=np.float64)
         except (TypeError, ValueError) as error:
+            others = (
+                v for v in values.tolist() if not is_missing(v) and not isinstance(v, int | float | np.number)
+            )
             raise ModelInputError(
-                f"Column {self.column_label(position)} holds {_first_non_number(values)!r:.60}; the model needs "
-                "numbers there."
+                f"Column {self.column_label(position)} holds {next(others, None)!r:.60}; the model needs numbers "
+                "there."
             ) from error
 
     def texts(self, position: int) -> list[str]:
@@ -193,11 +196,3 @@ def _number(value: Any) -> float:
     if isinstance(value, (str, bytes)):
         raise TypeError("a text")
     return float(value)
-
-
-def _first_non_number(values: np.ndarray) -> Any:
-    return next((value for value in values.tolist() if not is_missing(value) and not _is_number(value)), None)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number))

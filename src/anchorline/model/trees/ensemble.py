@@ -93,11 +93,6 @@ class Ensemble:
             base=(self.base[outputs] * by).sum(keepdims=True),
         )
 
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves of all trees."""
-        return int(np.count_nonzero(self.feature == LEAF))
-
     def passes(self, node: int, values: np.ndarray) -> np.ndarray:
         """Return which values (n,) of its feature go left at a node."""
         values = values.astype(self.dtype).astype(np.float64)

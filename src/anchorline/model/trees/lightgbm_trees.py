@@ -42,7 +42,7 @@ def read_model(model: LightgbmModel) -> Trees:
         trees = [_tree(block, number % n_outputs, weight) for number, block in enumerate(blocks)]
         return join(trees, base=np.zeros(n_outputs), strict=False, dtype="float64")
 
-    encode = _Encoder(model, _features(blocks, zero_is_missing=True), _features(blocks, categorical=True))
+    encode = _Encoder(model, _features(blocks, categorical=False), _features(blocks, categorical=True))
     return Trees(link=_link(settings.get("objective", "")), build=build, encode=encode, library="LightGBM")
 
 
@@ -77,8 +77,8 @@ def _kinds(block: dict[str, str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return kinds & 1 == 1, kinds & 2 == 2, kinds >> 2 & 3
 
 
-def _features(blocks: list[dict[str, str]], zero_is_missing: bool = False, categorical: bool = False) -> list[int]:
-    """Return the features whose tests take zeros for missing, or test categories; all their tests must do so."""
+def _features(blocks: list[dict[str, str]], *, categorical: bool) -> list[int]:
+    """Return the features whose tests test categories, or else take zeros for missing; all of them must do so."""
     chosen: dict[bool, set[int]] = {True: set(), False: set()}
     for block in blocks:
         tests_categories, _, missing = _kinds(block)
