@@ -25,7 +25,7 @@ from anchorline.spaces.base import Neighborhood
 
 CONFIDENCE = 0.999
 MARGIN = 0.025
-FIRST_LOOK, LAST_LOOK = 5_000, 40_000  # neighbors in all
+LOOKS = 5_000, 5_000, 10_000, 20_000  # neighbors of one look after another, which double them
 
 Figures = dict[str, Share | Fit]
 
@@ -34,15 +34,12 @@ def measure_afresh(stated: Explanation, case: Case) -> Measurement:
     """Measure the facts and effects of an explanation, with the seed and the confidence of the case."""
     facts = candidates_of(case.neighborhood, stated.facts)
     broken = case.neighborhood.candidates.broken(case.settings.replace_probability)[facts]
-    measured, batch = begin(case, stated.effects, broken, stated.output.spread), 0
-    while True:
-        asked = _round(stated, FIRST_LOOK << max(0, batch - 1))
-        measured = ask_round(case, measured, asked, batch, facts, stated.effects)
-        batch += 1
-        fresh = figures_of(measured)
-        is_undecided = any(reason.code == "not_confirmed" for reason in doubts(stated, fresh))
-        if not is_undecided or measured.n_queries >= LAST_LOOK:
-            return measured
+    measured = begin(case, stated.effects, broken, stated.output.spread)
+    for batch, n in enumerate(LOOKS):
+        measured = ask_round(case, measured, _round(stated, n), batch, facts, stated.effects)
+        if all(reason.code != "not_confirmed" for reason in doubts(stated, figures_of(measured))):
+            break
+    return measured
 
 
 def _round(stated: Explanation, n: int) -> Round:
