@@ -47,6 +47,12 @@ _ON_FIRST_USE = {
     "Verdict": "anchorline.result.explanation",
 }
 
+_GONE = {
+    "Binarizer": "`anchorline.paper.Binarizer`",
+    "Certificate": "the figures of an explanation: `e.verdict`, `e.holds`, `e.all`, `e.fit` and `e.proof`",
+    "explain": "`Explainer(model, table).explain(row)`, or `anchorline.paper.explain`",
+}
+
 # Methods of results and explainers that rooms above them carry out.
 _links.link(
     {
@@ -96,7 +102,8 @@ def __getattr__(name: str) -> Any:
 
         value = globals()[name] = getattr(import_module(_ON_FIRST_USE[name]), name)
         return value
-    raise AttributeError(f"module 'anchorline' has no attribute {name!r}")
+    hint = f". Use {_GONE[name]}." if name in _GONE else ""
+    raise AttributeError(f"module 'anchorline' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

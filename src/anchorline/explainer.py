@@ -36,6 +36,11 @@ from anchorline.spaces.base import Finding, Space
 from anchorline.spaces.given import as_space, check_order
 
 Check = Callable[[], object] | None  # is called in every loop, and may raise to interrupt
+_GONE = {
+    "column": "output= takes the name of a class or its number.",
+    "same_within": "A number counts as the same within 2% of the spread on the table. Leave it out.",
+    "training_mean": "The mean output of altered copies is `e.fit.mean_output`. Leave it out.",
+}
 
 
 class Explainer:
@@ -78,7 +83,7 @@ class Explainer:
     (['income'], [0.4])
     """
 
-    @names_similar_keywords("Explainer")
+    @names_similar_keywords("Explainer", _GONE)
     def __init__(
         self,
         model: Any,

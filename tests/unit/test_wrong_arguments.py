@@ -98,6 +98,27 @@ def test_a_misspelled_keyword_is_a_type_error_that_names_the_right_one(call, mes
         call()
 
 
+GONE = [
+    (lambda: explainer().explain(3, objective="relevance"), "rules, .* come in a later release"),
+    (lambda: explainer().explain(3, max_relevance_error=0.1), "rules, .* come in a later release"),
+    (lambda: explainer().explain(3, pairs=True), "rules, .* come in a later release"),
+    (lambda: explainer().explain(3, flip_probability=0.2), r"sigma= .* probability 2 / \(1 \+ e\^sigma\)"),
+    (lambda: al.Explainer(model, FRAME, column=1), "no longer has the keyword 'column'. output= takes the name"),
+    (lambda: al.Explainer(model, FRAME, same_within=0.1), "within 2% of the spread on the table. Leave it out"),
+    (lambda: al.Explainer(model, FRAME, training_mean=1), "e.fit.mean_output"),
+    (lambda: al.explain, r"Explainer\(model, table\).explain\(row\)`, or `anchorline.paper.explain"),
+    (lambda: al.Certificate, r"no attribute 'Certificate'. Use the figures of an explanation"),
+    (lambda: al.Binarizer, "Use `anchorline.paper.Binarizer`"),
+    (lambda: al.zzz, "no attribute 'zzz'$"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), GONE)
+def test_what_is_gone_names_its_successor(call, message):
+    with pytest.raises((TypeError, AttributeError), match=message):
+        call()
+
+
 def test_signatures_show_the_keywords():
     assert "groups" in inspect.signature(al.Table).parameters
     assert "threshold" in inspect.signature(al.Explainer).parameters

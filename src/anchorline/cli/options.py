@@ -78,12 +78,10 @@ def successor_of(option: str) -> str | None:
     """
     if option not in _GONE:
         return None
+    from anchorline.explainer import _GONE as OF_EXPLAINERS  # noqa: PLC0415  heavy
     from anchorline.spaces.table import _GONE as OF_TABLES  # noqa: PLC0415  heavy
 
-    others = {
-        "column": "output= takes the name of a class or its number",
-        "max_samples": "--max-queries counts all answers of the model per request",
-    }
+    others = OF_EXPLAINERS | {"max_samples": "--max-queries counts all answers of the model per request"}
     why = (others | OF_TABLES | find.SUCCESSORS | SUCCESSORS | {"within": OF_TABLES["within"]})[_GONE[option]]
     return with_option_names(f"There is no option {option}: {why.removesuffix('.')}.")
 

@@ -119,7 +119,7 @@ def not_probabilities() -> PredictorOutputError:
     """Return the error about scores that are probabilities at the instance only."""
     return PredictorOutputError(
         "The model's scores sum to 1 at x but not everywhere, so they are not probabilities. Pass "
-        "output_range=(lowest, highest) and column=, or task='number'."
+        "output_range=(lowest, highest) and output=, or task='number'."
     )
 
 

@@ -55,7 +55,7 @@ def resolve(
         ask, input = OfArrays(ask), "array"
     if column is not None and (isinstance(column, bool) or not isinstance(column, int | np.integer) or column < 0):
         raise ParameterError(
-            f"column is {column!r}, but it must be the number of a column of the answers, counted from 0."
+            f"output is {column!r}, but it must be the number of a column of the answers, counted from 0."
         )
     name = None if output is None else str(output)
     if known is not None and output is not None:
@@ -66,7 +66,7 @@ def resolve(
             )
         column = named
     if column is not None and known is not None and column >= len(known):
-        raise ParameterError(f"column is {column}; the model has {len(known)} classes: {_listed(known)}.")
+        raise ParameterError(f"output is {column}; the model has {len(known)} classes: {_listed(known)}.")
     if task == "label" and name is not None and name in map(str, classes_of(model) or ()):
         raise ParameterError(
             f"output is {output!r}, which is a class, but labels are explained as they are predicted at the row. "

@@ -101,10 +101,10 @@ def test_column_and_class_must_agree():
 
 BAD = [
     ({"model": CLASSIFIER, "output": "maybe"}, "output is 'maybe'; the model's classes are 'no', 'yes'. Pick one"),
-    ({"model": CLASSIFIER, "column": 2}, "column is 2; the model has 2 classes"),
-    ({"model": CLASSIFIER, "column": -1}, "column is -1, but it must be the number of a column"),
-    ({"model": CLASSIFIER, "column": True}, "column is True"),
-    ({"model": CLASSIFIER, "column": "1"}, "column is '1'"),
+    ({"model": CLASSIFIER, "column": 2}, "output is 2; the model has 2 classes"),
+    ({"model": CLASSIFIER, "column": -1}, "output is -1, but it must be the number of a column"),
+    ({"model": CLASSIFIER, "column": True}, "output is True"),
+    ({"model": CLASSIFIER, "column": "1"}, "output is '1'"),
     (
         {"model": CLASSIFIER, "task": "classification"},
         "task is 'classification', but it must be 'label', 'number' or None",
