@@ -358,7 +358,13 @@ class TableNeighborhood(Neighborhood):
         """Return for which rows the user's rule holds, (n,); the rule receives a copy, which it may change."""
         if self.table.valid is None:
             return np.ones(n, dtype=bool)
-        answers = np.asarray(self.table.valid(inputs))
+        try:
+            answers = np.asarray(self.table.valid(inputs))
+        except Exception as error:
+            raise ParameterError(
+                f"valid raised {type(error).__name__}: {error}. It must return one boolean per row of a table "
+                f"with the columns {listed(self.table.names)}. Call it on the training table by hand."
+            ) from error
         if answers.shape != (n,) or answers.dtype != bool:
             raise ParameterError(
                 f"valid returned {answers.dtype} of shape {answers.shape} for {n} rows; it must return one "

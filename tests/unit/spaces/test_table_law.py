@@ -226,6 +226,10 @@ def test_a_rule_that_cannot_be_kept_is_named():
     own = int(frame["age"].iloc[0])
     with pytest.raises(ParameterError, match=r"neighbors keep the rule `valid`.*groups=\["):
         drawn(Table(frame.assign(x=range(80)), valid=lambda rows: (rows["x"] == 0).to_numpy()).at(0), 1.0, n=200)
+    with pytest.raises(
+        ParameterError, match=r"valid raised KeyError: 'b'\. It must .* the columns 'age', 'member'"
+    ):
+        drawn(Table(frame, valid=lambda rows: rows["b"] > 0).at(0), 0.5, n=10)
     with pytest.raises(ParameterError, match="valid returned int64 of shape"):
         drawn(Table(frame, valid=lambda rows: (rows["age"] == own).to_numpy().astype(int)).at(0), 0.5, n=10)
     with pytest.raises(ParameterError, match="valid is 'age > 3'; it must be a function"):
