@@ -163,6 +163,7 @@ class Predictor:
         self.is_probability = self.class_ is not None and target.scale is None and _are_probabilities(answer)
         self.prediction = 1.0 if self.is_label else float(self._outputs(answer)[0])
         self.output_range = self._range()
+        self._check_threshold()
         self._check_range(np.array([self.prediction]))
         self.output = self._describe(answer)
         return self
@@ -228,6 +229,14 @@ class Predictor:
         if self.is_label or self.is_probability:
             return 0.0, 1.0
         return self._given_range or self.target.known_range
+
+    def _check_threshold(self) -> None:
+        low, high = self.output_range or (-math.inf, math.inf)
+        if self._threshold is not None and not low <= self._threshold <= high:
+            raise ParameterError(
+                f"threshold is {self._threshold:g}, but the model's output is between {low:g} and {high:g}. Type, "
+                f"say, threshold={(low + high) / 2:g}."
+            )
 
     def _check_range(self, outputs: np.ndarray) -> None:
         if self.output_range is None or self.is_label:

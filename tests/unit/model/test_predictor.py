@@ -221,6 +221,19 @@ def test_the_ambiguity_goes_away_when_told():
     assert outputs_of(label, -ORIGINAL).tolist() == [0.0]
 
 
+@pytest.mark.parametrize("threshold", [2, -1])
+def test_a_threshold_that_no_output_can_pass_is_refused(threshold):
+    halves, numbers = np.full((1, 2), 0.5), np.full(1, 50.0)
+    with pytest.raises(
+        ParameterError, match=r"threshold is (2|-1), .* between 0 and 1\. Type, say, threshold=0\.5"
+    ):
+        predictor_of(lambda z: halves, threshold=threshold)
+    with pytest.raises(ParameterError, match=r"between 10 and 90\. Type, say, threshold=50\."):
+        predictor_of(lambda z: numbers, threshold=threshold, output_range=(10, 90))
+    assert predictor_of(lambda z: numbers, threshold=threshold).output.threshold == threshold
+    assert predictor_of(lambda z: halves, threshold=1).output.threshold == 1
+
+
 @pytest.mark.parametrize("keywords", [{"threshold": 0.5}, {"output_range": (0, 1)}])
 def test_labels_have_neither_threshold_nor_range(keywords):
     explainer = Explainer(lambda z: np.full(len(z), "a"), Hypercube(), **keywords)
