@@ -57,6 +57,10 @@ def test_wishes_and_goals(run_here):
     ("more", "words"),
     [
         (
+            ("--row=3", "--goal=>= 0"),
+            "The row already meets --goal, so nothing has to change. Pick another --goal, or leave it out.",
+        ),
+        (
             ("--row=3", "--goal=approved"),
             "but the model's output is a number. Type --goal '>=",
         ),

@@ -84,6 +84,11 @@ def test_cannot_tell(run_here, tmp_path):
         (explain("scorer:score", "--row", 0, "--threshold", "nan"), "Type --threshold 0.5."),
         (explain("scorer:score", "--row", 0, "--output-range", 1, 0), "Type --output-range 0 1."),
         (explain("scorer:score", "--row", 0, "--queries", "many"), "--queries is 'many'"),
+        (
+            explain("scorer:score", "--row", 0, "--cut", "children=abc"),
+            "--cut children is ['abc']; it must list finite numbers (could not convert string to float: 'abc'). "
+            "Type --cut children=30,40.",
+        ),
         (explain("scorer:score", "--row", 0, "--group", "a"), "must have the form NAME=A,B"),
         (explain("scorer:score", "--row", 0, "--format", "png"), "a picture needs a file"),
         (explain("scorer:score", "--row", 0, "--row", 1, "--out", "a.html"), "'explanation-{row}.html'"),

@@ -30,7 +30,7 @@ _BY_SUFFIX = {"": ChangesFormat.text, ".txt": ChangesFormat.text, ".json": Chang
 _BY_SUFFIX |= {".jsonl": ChangesFormat.json, ".html": ChangesFormat.html, ".htm": ChangesFormat.html}
 _OPTIONS = {
     r"\btarget=(?=')": "--goal ",
-    r"\btarget(?= (is|must|out)\b)": "--goal",
+    r"\b(the )?target(?= (is|must|out)\b|[,.])": "--goal",
     "pass a threshold to the Explainer": "type --threshold NUMBER",
     "leave the threshold out of the Explainer": "leave --threshold out",
 }

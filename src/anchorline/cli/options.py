@@ -31,7 +31,9 @@ _OPTION_OF_KEYWORD = {
 }
 _NAMES = "|".join(_OPTION_OF_KEYWORD)
 _VALUE = r"\{'([^']+)': \[([^]]+)\]\}|\['([^']+)'\]|\((\S+), (\S+)\)|'([^']*)'|-?[\w.]*\w|(?=[, ])"
-_KEYWORD = re.compile(rf"(?:^|(?<=\. ))({_NAMES}) (?=is |has )|(?<![\w.'(])({_NAMES})=({_VALUE})")
+_KEYWORD = re.compile(
+    rf"(?:^|(?<=\. ))({_NAMES})(?:\['([^']+)'\])? (?=is |has )|(?<![\w.'(])({_NAMES})=({_VALUE})"
+)
 _GONE = {  # options of 0.1, and the keywords whose successors are named
     "--samples": "n_samples",
     "--objective": "objective",
@@ -55,12 +57,14 @@ def with_option_names(text: str) -> str:
     '--queries is 1, but it must be at least 32. Type --queries 300, or --queries auto.'
     >>> with_option_names("Type output_range=(0, 1), or cuts={'age': [30, 40]}, or fixed=['age'].")
     'Type --output-range 0 1, or --cut age=30,40, or --fixed age.'
+    >>> with_option_names("cuts['age'] is ['a']; it must list numbers.")
+    "--cut age is ['a']; it must list numbers."
     """
 
     def replacement(match: re.Match[str]) -> str:
-        subject, name, value, key, values, only, low, high, word = match.groups()
+        subject, column, name, value, key, values, only, low, high, word = match.groups()
         if subject:
-            return f"{_OPTION_OF_KEYWORD[subject]} "
+            return f"{_OPTION_OF_KEYWORD[subject]} {column + ' ' if column else ''}"
         if key:
             value = f"{key}={values.replace(', ', ',')}".replace("'", "")
         elif low:

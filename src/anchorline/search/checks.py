@@ -1,5 +1,6 @@
 """Checks of a model against its table: findings about setups whose explanations would mislead."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -38,11 +39,10 @@ def check_setup(model: Any, match: ColumnMatch, classes: Sequence[Any] | None, s
 
 def _check_order(match: ColumnMatch) -> Iterator[Finding]:
     if match.unknown:
-        options = " ".join(f"--target {name}" for name in match.unknown[:3])
         yield Finding(
             "unknown-columns",
             f"The model was not fitted on {_listed(match.unknown)}, so these columns are held fixed and are never "
-            f"facts. Leave them out of the table (on the command line: {options}).",
+            f"facts. Leave them out of the table (on the command line, add {_targets(match.unknown)}).",
             match.unknown,
         )
     if match.is_reordered:
@@ -67,7 +67,7 @@ def _check_targets(classes: Sequence[Any] | None, schema: Schema, fixed: Sequenc
         yield Finding(
             "target",
             f"{_listed(suspects)} may be what the model predicts, by name or by values. If so, leave {it} out of "
-            f"the table (on the command line: --target {suspects[0]}), because {is_not} not a reason.",
+            f"the table (on the command line, add {_targets(suspects)}), because {is_not} not a reason.",
             suspects,
         )
 
@@ -161,6 +161,11 @@ def _is_smooth(model: Any) -> bool:
     owner = getattr(model, "__self__", None)
     inner = innermost(model if owner is None else owner)
     return hasattr(inner, "coef_") or hasattr(inner, "coefs_")
+
+
+def _targets(names: Sequence[str]) -> str:
+    """Return the options that leave up to eight columns out."""
+    return " ".join([*(f"--target {shlex.quote(name)}" for name in names[:8]), *["..."] * (len(names) > 8)])
 
 
 def _listed(names: Sequence[str]) -> str:

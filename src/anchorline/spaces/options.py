@@ -108,14 +108,15 @@ def checked_cuts(
 
 def _cut_points(cuts: Sequence[Any], column: Column, name: str) -> np.ndarray:
     """Return cut points as numbers; dates count microseconds."""
-    wanted = "dates, like ['2018-03-04']" if column.kind == DATE else "finite numbers, like [30, 40]"
+    wanted, example = ("dates", "'2018-03-04'") if column.kind == DATE else ("finite numbers", "30, 40")
+    typed = f"Type cuts={{{name!r}: [{example}]}}."
     try:
         cut_list = [] if isinstance(cuts, str) else list(cuts)
         points = np.array([_microseconds(cut) if column.kind == DATE else float(cut) for cut in cut_list])
     except (TypeError, ValueError, OverflowError) as error:
-        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted} ({error}).") from None
+        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted} ({error}). {typed}") from None
     if not len(points) or not np.isfinite(points).all():
-        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted}.")
+        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted}. {typed}")
     return np.unique(points)
 
 

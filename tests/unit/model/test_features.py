@@ -115,6 +115,13 @@ def test_a_remainder_that_is_passed_on_is_used():
     assert not match_columns(by_number, ["a", "b"]).ignored
 
 
+def test_the_options_that_leave_columns_out_are_complete():
+    model = LogisticRegression().fit(ROWS, TARGET)
+    more = FULL.assign(**{"a b": 0, "c": 1})
+    text = next(each.text for each in Explainer(model, more).findings if each.code == "unknown-columns")
+    assert "(on the command line, add --target target --target id --target 'a b' --target c)" in text
+
+
 def test_names_that_are_not_the_table_s_say_nothing():
     model = LogisticRegression().fit(ROWS, TARGET)
     for names in (["a", "b", "c"], ["income", "age"], []):
