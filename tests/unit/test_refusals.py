@@ -108,7 +108,20 @@ TABLE = {
         "labels or numbers",
         "task='label'",
     ),
-    "NaN": (explain(array(lambda n: [NAN] * n)), PredictorOutputError, "nan for 1 of 1 rows", "finite", None),
+    "booleans": (
+        explain(array(lambda n: [False] * n)),
+        PredictorOutputError,
+        "booleans such as False",
+        "labels or numbers",
+        "task='label'",
+    ),
+    "NaN": (
+        explain(array(lambda n: [NAN] * n)),
+        PredictorOutputError,
+        "nan for 1 of 1 rows of one call, first for row 0: [1.0, -1.0,",
+        "finite numbers",
+        "Call `model` on that row by hand.",
+    ),
     "infinity": (explain(array(lambda n: [-np.inf] * n)), PredictorOutputError, "-inf for 1 of 1", "finite", None),
     "beyond": (
         explain(array(lambda n: [7.5] * n), output_range=(-1, 1)),

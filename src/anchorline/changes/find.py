@@ -142,8 +142,9 @@ def _check_whole(name: str, value: Any, least: int) -> None:
     if name == "k" and value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        typed = 1000 if name == "queries" else max(least, 3)
         raise ParameterError(
-            f"{name} is {value!r}, but it must be a whole number >= {least}. Type {name}={max(least, 3)}."
+            f"{name} is {value!r}, but it must be a whole number >= {least}. Type {name}={typed}."
         )
 
 

@@ -1,5 +1,6 @@
 """The errors about models: what was raised or answered, what was received, and what to try."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from anchorline.errors import ParameterError, PredictorOutputError
 
 _LIBRARIES = {"pyarrow": "Arrow tables", "polars": "Polars frames"}
+_OF_FRAMES = ("AssertionError", "AttributeError", "IndexError", "InvalidIndexError", "KeyError", "TypeError")
 _WHICH_TASK = "labels or numbers? For a classifier's `predict` pass task='label', otherwise task='number'."
 
 
@@ -17,7 +19,7 @@ def failure_text(error: Exception, model: Any, inputs: Any, n_rows: int) -> str:
     raised = " ".join(f"{type(error).__name__}: {error}".split())
     return (
         f"The model raised {raised} (queried for {n_rows} rows, input of type {kind}, "
-        f"shape {getattr(inputs, 'shape', None)}). {_advice(model, inputs)}"
+        f"shape {getattr(inputs, 'shape', None)}). {_advice(error, model, inputs)}"
     )
 
 
@@ -30,7 +32,7 @@ def _owner(model: Any) -> Any:
     return model
 
 
-def _advice(model: Any, inputs: Any) -> str:
+def _advice(error: Exception, model: Any, inputs: Any) -> str:
     if isinstance(inputs, np.ndarray):
         return "Call `predict` on an input of that shape by hand."
     library = _LIBRARIES.get(type(inputs).__module__.partition(".")[0])
@@ -46,7 +48,10 @@ def _advice(model: Any, inputs: Any) -> str:
             f"The model receives {library}, because the training table is one. If it takes pandas frames, type "
             "`al.Table(table.to_pandas())`. If the model takes arrays, pass input='array'."
         )
-    return "If the model takes arrays, pass input='array'; otherwise call it on such a frame by hand."
+    names_column = isinstance(error, KeyError) and isinstance(error.args[0] if error.args else 0, str)
+    is_frames = type(error).__name__ in _OF_FRAMES or re.search("[Ff]rame|feature names", str(error))
+    arrays = "If the model takes arrays, pass input='array'. " if is_frames and not names_column else ""
+    return f"{arrays}Call the model on such a {type(inputs).__name__} by hand."
 
 
 def labels_have_no_range() -> ParameterError:
@@ -90,7 +95,8 @@ def not_callable(model: Any) -> ParameterError:
 
 def integers(answer: Any) -> PredictorOutputError:
     """Return the error about integers, which may be labels or numbers."""
-    return PredictorOutputError(f"The predictor returned integers such as {answer}: {_WHICH_TASK}")
+    kind = "booleans" if isinstance(answer, bool | np.bool_) else "integers"
+    return PredictorOutputError(f"The predictor returned {kind} such as {answer}: {_WHICH_TASK}")
 
 
 def other_integer(at_instance: Any, elsewhere: Any) -> PredictorOutputError:
@@ -107,12 +113,22 @@ def nan_label() -> PredictorOutputError:
     )
 
 
-def not_finite(answer: Any, bad: np.ndarray, n_rows: int) -> PredictorOutputError:
+def not_finite(answer: Any, bad: np.ndarray, inputs: Any, n_rows: int) -> PredictorOutputError:
     """Return the error about answers that are not finite; ``bad`` are their rows."""
     return PredictorOutputError(
-        f"The predictor returned {answer} for {bad.size} of {n_rows} rows (first: row {bad[0]}); it must return "
-        "finite numbers. Look at `predict(x[None])`, or wrap it: `lambda X: np.nan_to_num(predict(X))`."
+        f"The predictor returned {answer} for {bad.size} of {n_rows} rows of one call, first for row {bad[0]}"
+        f"{_row(inputs, int(bad[0]))}. It must return finite numbers. Call `model` on that row by hand."
     )
+
+
+def _row(inputs: Any, i: int) -> str:
+    """Return a row of a table or list for the end of a sentence; nothing for other inputs."""
+    if isinstance(inputs, np.ndarray | list):
+        return f": {np.asarray(inputs[i]).tolist()!r:.300}"
+    import narwhals as nw  # noqa: PLC0415  heavy
+
+    frame = nw.from_native(inputs, eager_only=True, pass_through=True)
+    return f": {frame[i : i + 1].rows(named=True)[0]!r:.300}" if isinstance(frame, nw.DataFrame) else ""
 
 
 def not_probabilities() -> PredictorOutputError:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -186,9 +187,10 @@ def _method(model: Any, task: str | None) -> tuple[Callable[[Any], Any], str | N
     if not callable(predict):
         if callable(model):
             return model, task
+        load = f" Load a file first: `anchorline.model.loaders.load_model({str(model)!r})`."
         raise ParameterError(
             f"predict is a {type(model).__name__}, which is not callable. It must be a fitted estimator, or a "
-            "function of a table of rows, for example `model.predict`."
+            f"function of a table of rows, for example `model.predict`.{load * isinstance(model, str | PathLike)}"
         )
     if task != "label" and callable(getattr(model, "predict_proba", None)):
         return model.predict_proba, task

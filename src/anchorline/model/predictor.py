@@ -322,7 +322,7 @@ def checked_answer(model: Callable[[Any], Any], inputs: Any, n_rows: int, task: 
         raise  # a model of our own has already explained the error
     except Exception as error:
         raise PredictorError(failures.failure_text(error, model, inputs, n_rows)) from error
-    return _as_numbers_or_labels(answer, n_rows, task)
+    return _as_numbers_or_labels(answer, inputs, n_rows, task)
 
 
 def batches(n_rows: int, size: int = BATCH_ROWS) -> Iterator[tuple[int, int]]:
@@ -331,7 +331,7 @@ def batches(n_rows: int, size: int = BATCH_ROWS) -> Iterator[tuple[int, int]]:
         yield start, min(start + size, n_rows)
 
 
-def _as_numbers_or_labels(answer: Any, n_rows: int, task: str | None) -> np.ndarray:
+def _as_numbers_or_labels(answer: Any, inputs: Any, n_rows: int, task: str | None) -> np.ndarray:
     """Return one finite number (or label) per row, or raise a `PredictorOutputError` that quotes the answer."""
     if answer is None:
         raise failures.no_answer(n_rows)
@@ -353,7 +353,7 @@ def _as_numbers_or_labels(answer: Any, n_rows: int, task: str | None) -> np.ndar
         raise failures.integers(array[0])
     if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array.reshape(n_rows, -1)).all(axis=1))
-        raise failures.not_finite(array[bad[0]], bad, n_rows)
+        raise failures.not_finite(array[bad[0]], bad, inputs, n_rows)
     return array
 
 

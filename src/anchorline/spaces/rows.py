@@ -309,7 +309,9 @@ def _is_missing(value: Any) -> bool:
 
 def _number(value: Any, column_type: ColumnType) -> Any:
     if kind_of(value) not in (NUMBER, BOOLEAN) and not _is_infinity_text(value):
-        raise InstanceError(f"{value!r} is not a number; in the training table this column holds numbers.")
+        raise InstanceError(
+            f"{value!r} is not a number; this column holds numbers. Pass one without quotes, or None."
+        )
     if column_type.decimal:
         return decimal.Decimal(str(value))  # the number as it is written: 7.8, not 7.79999...
     if column_type.ambiguous and not isinstance(value, str):

@@ -526,6 +526,8 @@ def test_a_row_and_a_change_need_their_queries():
     explainer = Explainer(Early().fit(table, np.where(score(FRAME) > 1.2, "yes", "no")), Table(table))
     with pytest.raises(ParameterError, match=r"queries is 3, .* take 4\. Type queries=1000"):
         explainer.changes(table[DECLINED], queries=3)
+    with pytest.raises(ParameterError, match=r"queries is 1, .* >= 2\. Type queries=1000"):
+        explainer.changes(table[DECLINED], queries=1)
     assert explainer.changes(table[DECLINED], queries=4).n_queries <= 4
 
 

@@ -118,7 +118,10 @@ BAD = [
     ({"model": np.tanh, "classes": "yes"}, "classes is 'yes', but it must be a list of labels"),
     ({"model": np.tanh, "classes": 3}, "classes is 3, but it must be a list"),
     ({"model": np.tanh, "classes": ["a", "a"]}, "classes are 'a', 'a', but all labels must differ"),
-    ({"model": "model.pkl"}, "predict is a str, which is not callable. It must be a fitted estimator"),
+    (
+        {"model": "model.pkl"},
+        r"a str, which is not callable.* Load a file first: `anchorline.*load_model\('model.pkl'\)`",
+    ),
     ({"model": None}, "predict is a NoneType"),
 ]
 

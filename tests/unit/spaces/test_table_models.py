@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -370,6 +372,25 @@ def test_a_function_of_arrays():
         al.Explainer(only_arrays, table).explain(0)
     explanation = al.Explainer(only_arrays, table, input="array").explain(0, **OPTIONS)
     check(explanation, only_arrays, table, NUMBERS["age"][0] / 100)
+
+
+@pytest.mark.parametrize("error", [ValueError("database is down"), NotFittedError("fit it"), KeyError("age")])
+def test_arrays_are_not_the_answer_to_every_error(error):
+    def fail(rows):
+        raise error
+
+    with pytest.raises(PredictorError, match=r"\)\. Call the model on such a DataFrame by hand\.$"):
+        al.Explainer(fail, al.Table(NUMBERS)).explain(0)
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas, np.asarray])
+def test_the_row_whose_answer_is_not_finite_is_quoted(convert):
+    def fail(rows):
+        ages = np.asarray(rows)[:, 0]
+        return np.where(ages == ages[1], np.nan, 0.5)
+
+    with pytest.raises(PredictorOutputError, match=r"first for row 1: [\[{].*\d+.*[\]}]\. It must return finite"):
+        al.Explainer(fail, al.Table(convert(NUMBERS))).explain(0)
 
 
 def test_an_array_of_mixed_data_holds_objects():

@@ -149,7 +149,7 @@ def test_categories_that_are_numbers():
 
 
 BAD_VALUES = [
-    ("age", "old", "Column 'age': 'old' is not a number; in the training table this column holds numbers"),
+    ("age", "old", "Column 'age': 'old' is not a number; this column holds numbers. Pass one without quotes"),
     ("age", "41", "'41' is not a number"),
     ("age", 41.5, "41.5 is not a whole number"),
     ("age", np.inf, "inf is not a whole number"),
