@@ -96,6 +96,8 @@ class LimeTextExplainer:
         if not callable(unit):
             unit = _Splitter(unit)
         self.space = Text(unit, "delete" if bow else mask, "all" if bow else "each")
+        if not char_level:
+            self.space.singular, self.space.noun = "word", "words"
 
     @names_similar_keywords("explain_instance")
     def explain_instance(
