@@ -13,7 +13,7 @@ from anchorline._links import call
 from anchorline.changes.find import ChangeSettings, find_changes
 from anchorline.changes.leaves import ReadableTrees
 from anchorline.changes.result import Changes
-from anchorline.errors import SetupWarning, names_similar_keywords
+from anchorline.errors import ParameterError, SetupWarning, names_similar_keywords
 from anchorline.model.cache import AnswerCache
 from anchorline.model.features import match_columns
 from anchorline.model.outputs import classes_of, resolve
@@ -158,7 +158,14 @@ class Explainer:
 
     def case(self, instance: Any, settings: Settings, check: Check = None) -> Case:
         """Return the case of an instance, which is not asked about yet."""
-        neighborhood, answers = self.space.at(instance), self._answers_for(settings)
+        neighborhood = self.space.at(instance)
+        if not neighborhood.can_change:
+            raise ParameterError(
+                "Every altered copy would equal the row, because each column is fixed, is not read by the model, "
+                "or has the row's value in the whole table. At least one must be able to change. Type a shorter "
+                "fixed=[...], or pass a table with more rows."
+            )
+        answers = self._answers_for(settings)
         rule = None if answers is None else answers.rule
         questions = Questions(self.target, rule, settings.most_queries)
         predictor = Predictor(questions, self.threshold, self.output_range)

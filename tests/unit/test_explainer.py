@@ -4,9 +4,12 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import anchorline as al
+from anchorline.errors import ParameterError, RowError, SetupWarning
 from anchorline.facts import Candidates, Fact
 from anchorline.spaces.base import Neighborhood, Space
 
@@ -208,3 +211,38 @@ def test_a_space_from_outside():
     assert al.Explanation.from_json(e.to_json()).to_json() == e.to_json()
     assert "refund" in str(e)
     assert al.verify(e, angry, Words(), seed=0).holds
+
+
+STUCK = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 20, "b": ["x"] * 60})
+
+
+@pytest.mark.parametrize("neighbors", ["independent", "realistic"])
+@pytest.mark.parametrize(
+    "options",
+    [{"fixed": ["a", "b"]}, {"fixed": ["a"]}, {"frame": STUCK[:1]}, {"reference": STUCK[:1]}],
+)
+def test_a_row_that_cannot_change_is_refused(options, neighbors):
+    table = al.Table(**{"frame": STUCK, "neighbors": neighbors} | options)
+    explainer = al.Explainer(lambda rows: 0.1 * rows["a"].to_numpy(), table)
+    for call in (explainer.explain, explainer.frontier, explainer.copies, explainer.cost):
+        with pytest.raises(ParameterError, match=r"copy would equal the row.* must be .*Type a shorter fixed="):
+            call(0)
+    assert [each.error_type for each in explainer.explain_many(STUCK[:1], errors="keep").failures] == [
+        "ParameterError"
+    ]
+    with pytest.raises(RowError, match=r"Row 0 has no explanation\. ParameterError: Every altered copy"):
+        explainer.explain_many(STUCK[:1])
+
+
+def test_columns_that_the_model_never_reads_cannot_change_it():
+    model = LinearRegression().fit(STUCK[["a"]], STUCK["a"])
+    with pytest.raises(ParameterError, match="is not read by the model"):
+        al.Explainer(model, al.Table(STUCK.assign(c=range(60)), fixed=["a"])).explain(0)
+
+
+def test_a_row_that_can_change_a_little_is_explained():
+    constant = al.Explainer(lambda rows: np.full(len(rows), 0.3), al.Table(STUCK, fixed=["b"]))
+    with pytest.warns(SetupWarning, match="for all 60 training rows"):
+        assert constant.explain(0).verdict is al.Verdict.ROBUST
+    other = al.Explainer(lambda rows: 0.1 * rows["a"].to_numpy(), STUCK[:1])
+    assert [fact.column for fact in other.explain({"a": 5.0, "b": "x"}).facts] == ["a"]

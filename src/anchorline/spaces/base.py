@@ -97,6 +97,11 @@ class Neighborhood(ABC):
         return 4096
 
     @property
+    def can_change(self) -> bool:
+        """Whether a neighbor can differ from the instance."""
+        return True
+
+    @property
     def held(self) -> Mapping[str, str]:
         """Columns that never change, with the reasons."""
         return {}

@@ -294,6 +294,14 @@ class TableNeighborhood(Neighborhood):
         """Columns that never change, with the reasons."""
         return dict.fromkeys(self.table.fixed, "held fixed as asked") | self.table.left_out
 
+    @property
+    def can_change(self) -> bool:
+        """Whether any attribute has another value in the pool; false if all are held, or constant."""
+        if any(len(own.values) > 1 for own in self.table.views.sorted):
+            return True
+        firsts = [firsts for _, firsts in self.table.distinct]
+        return any(len(own) > 1 or self._own_value(i, own) is None for i, own in enumerate(firsts))
+
     @cached_property
     def unseen(self) -> dict[str, str]:
         """The columns in which no training row is like the row, with what is new; without those that are held."""
