@@ -339,7 +339,7 @@ class TableNeighborhood(Neighborhood):
 
     def draw(self, n: int, random: Random, replace_probability: float, facts: Sequence[int] = ()) -> np.ndarray:
         """Return the donors (attributes, n) of n neighbors; see `Neighborhood.draw`."""
-        if self.table.valid is None:
+        if self.table.valid is None or not n:
             return self._draw(n, random, replace_probability, facts)
         if not self.is_valid(self.original, 1)[0]:
             raise InstanceError(

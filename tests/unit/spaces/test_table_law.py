@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import chi2_contingency, chisquare
 
 from anchorline.errors import InstanceError, ParameterError
+from anchorline.explainer import Explainer
 from anchorline.laws import Random
 from anchorline.spaces.realistic import SimilarRows
 from anchorline.spaces.table import Table
@@ -216,6 +217,13 @@ def test_neighbors_that_break_the_rule_are_drawn_again():
     kept = np.where(allowed(every), chances, 0.0)
     expected = dict(zip(keys_of(every, ["age", "member"]), kept / kept.sum(), strict=True))
     assert_shares(keys_of(neighbors, ["age", "member"]), expected)
+
+
+def test_no_neighbors_keep_every_rule():
+    table = Table(people()[["age", "member"]], valid=lambda rows: np.ones(len(rows), dtype=bool))
+    assert drawn(table.at(0), 0.54, n=0).shape == (0, 2)
+    number = Explainer(lambda rows: rows["age"].to_numpy() / 7, table)
+    assert [fact.column for fact in number.explain(0, queries=300).facts] == ["age"]
 
 
 def test_a_rule_that_cannot_be_kept_is_named():
