@@ -246,3 +246,19 @@ def test_a_row_that_can_change_a_little_is_explained():
         assert constant.explain(0).verdict is al.Verdict.ROBUST
     other = al.Explainer(lambda rows: 0.1 * rows["a"].to_numpy(), STUCK[:1])
     assert [fact.column for fact in other.explain({"a": 5.0, "b": "x"}).facts] == ["a"]
+
+
+def test_details_say_which_columns_are_exempt_from_the_law():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.normal(size=80) for name in ("a", "b", "c", "d", "e")}).assign(
+        f=lambda x: -x.e
+    )
+    model = LinearRegression().fit(frame.drop(columns="b"), frame["a"] + frame["e"])
+    table = al.Table(frame, fixed=["a"], groups=[["c", "d"]], valid=lambda rows: rows["c"] < 9)
+    explainer = al.Explainer(model, table)
+    with pytest.warns(SetupWarning, match="not fitted on 'b'"):
+        e = explainer.explain(0, queries=300)
+    for text in (e.details(), e.to_html()):
+        assert "Never altered: a and b. Altered together: c and d; e and f. Copies that the given rule" in text
+    assert "Never" not in str(e)
+    assert al.verify(e.to_json(), model, table, seed=0).holds

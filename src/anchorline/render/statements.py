@@ -29,6 +29,7 @@ from anchorline.result.explanation import Explanation, Fit, Share, Verdict
 LONGEST = 60  # characters of a category or a name; longer ones are cut in the middle
 ROUGH = 0.5  # R2 below which the amounts of a decision's sum are called rough
 _FAR = 0.02  # of the range, by which base and mean output of copies may differ without a word
+_FEW = 4  # names in a sentence about how copies are drawn
 _SAME = 0.02  # of the spread, within which numbers count as the same
 _NUMBER = re.compile(r"[-+]?\d[\d.]*")
 _FRACTIONS = {
@@ -494,7 +495,22 @@ def _law(explanation: Explanation, words: Words) -> Statement:
     elif kind == "hypercube":
         text = f"Each value is reversed with probability {q / 2:.2g}"
     text += ", independently of the others" if space.get("neighbors", "independent") == "independent" else ""
-    return Statement("law", f"{text} (sigma {sigma:g}).", {"sigma": sigma, "replace_probability": q})
+    figures = {name: space[name] for name in ("held", "together", "valid") if space.get(name)}
+    text += f" (sigma {sigma:g})."
+    if "held" in figures:
+        text += f" Never altered: {_few(figures['held'])}."
+    if "together" in figures:
+        groups = [_few(columns) for columns in figures["together"]]
+        more = [f"and {len(groups) - _FEW} more groups"] if len(groups) > _FEW else []
+        text += f" Altered together: {'; '.join([*groups[:_FEW], *more])}."
+    text += " Copies that the given rule forbids are not drawn." if "valid" in figures else ""
+    return Statement("law", text, {"sigma": sigma, "replace_probability": q} | figures)
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return some names for a sentence, and how many more there are."""
+    more = [f"{len(names) - _FEW} more"] if len(names) > _FEW else []
+    return _listed([*map(shown, names[:_FEW]), *more])
 
 
 def _effects(explanation: Explanation, words: Words) -> Iterator[Statement]:

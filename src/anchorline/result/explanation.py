@@ -174,7 +174,9 @@ class Explanation(Record):
     ``settings`` are what the user chose: k, sigma, queries, seed, alternatives, confidence, time_limit. ``space``
     describes the space: kind ("table", "hypercube", "text", "image", "signal"), fingerprint, noun (what facts are
     called: "facts", "words", ...), neighbors ("independent" or "realistic"), n_rows, n_attributes, and names,
-    those of the values of the instance: columns of a table, coordinates, regions. ``findings`` are codes of
+    those of the values of the instance: columns of a table, coordinates, regions; of a table also reference
+    (whether values come from other rows), held (columns that never change), together (lists of columns that
+    change together) and valid (whether a rule of the user forbids some neighbors). ``findings`` are codes of
     findings about columns that occur in the facts: (code, columns).
 
     Explanations are equal if all their figures are, and are pickled as JSON.

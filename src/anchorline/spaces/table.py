@@ -237,6 +237,10 @@ class Table(Space):
     def describe(self, neighborhood: Neighborhood) -> dict[str, Any]:
         """Return what an explanation records about the table."""
         own = {"neighbors": self.neighbors, "n_rows": self.schema.n_rows, "reference": self._has_reference}
+        reasons = neighborhood.held
+        held = [name for name in self.names if name in reasons]
+        together = [list(attribute.names) for attribute in self.attributes if len(attribute.names) > 1]
+        own |= {"held": held, "together": together, "valid": self.valid is not None}
         return super().describe(neighborhood) | own
 
     def unclear(self, instance: Any) -> list[str]:

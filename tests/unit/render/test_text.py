@@ -466,6 +466,18 @@ def test_details_say_how_we_know():
         ({"facts": (), "contributions": [], "holds": None}, "No facts are stated: none explains 1%"),
         ({"space": TABLE | {"neighbors": "realistic"}}, "replaced by those of one row of the table that is like"),
         ({"space": TABLE | {"reference": True}}, "by those of random rows of the reference."),
+        ({"space": TABLE | {"held": ["branch", "age"]}}, "others (sigma 1). Never altered: branch and age.\n"),
+        ({"space": TABLE | {"held": list("abcdefg")}}, "Never altered: a, b, c, d and 3 more.\n"),
+        (
+            {"space": TABLE | {"held": ["a"], "together": [["income", "debt"], list("bcd")], "valid": True}},
+            "(sigma 1). Never altered: a. Altered together: income and debt; b, c and d. Copies that the given "
+            "rule forbids are not drawn.\n",
+        ),
+        (
+            {"space": TABLE | {"together": [[f"a{i}", f"b{i}"] for i in range(6)]}},
+            "a2 and b2; a3 and b3; and 2 more groups.\n",
+        ),
+        ({"space": TABLE | {"held": [], "together": [], "valid": False}}, "of the others (sigma 1).\n"),
         ({"space": TEXT}, "Each word is absent with probability 0.27, independently of the others (sigma 1)."),
         ({"space": IMAGE}, "An altered copy is this image, but hides about a quarter of the regions."),
         ({"space": SIGNAL, "settings": {"sigma": 0.0}}, "this signal, but hides about half of the stretches."),
