@@ -47,17 +47,15 @@ class ModelTrees:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_joined": ...}  # every process reads them for itself
 
-    def at(
-        self, case: Case, answers: TableAnswers | None = None, features: np.ndarray | None = None
-    ) -> LeafMoments | None:
+    def at(self, case: Case, answers: TableAnswers | None = None) -> LeafMoments | None:
         """Return what gives cell drops (cells,), mean and variance of the drops of an opened case, or None.
 
         ``answers`` are those of the model to rows of the table; without them it is asked about a few neighbors,
-        which count. ``features`` (m,) are those of the row, if they are known.
+        which count.
         """
         if case.predictor.is_label or (joined := self.joined(case.predictor.target)) is None:
             return None
-        return joined.at(case, answers, features)
+        return joined.at(case, answers)
 
     def joined(self, target: Target) -> "JoinedTrees | None":
         """Return the trees joined with the table; None if the model, its output or the law does not allow it."""
@@ -140,14 +138,14 @@ class JoinedTrees:
         """Return the features (n, m) of model inputs of n rows."""
         return _features(self.transform, inputs)
 
-    def at(self, case: Case, answers: TableAnswers | None, features: np.ndarray | None) -> LeafMoments | None:
+    def at(self, case: Case, answers: TableAnswers | None) -> LeafMoments | None:
         """Return the moments of a case; None if the trees do not answer like the model, or not by leaves."""
         neighborhood = case.neighborhood
         assert isinstance(neighborhood, TableNeighborhood)
         column = self._column(case.predictor.column)
         if column is None:
             return None
-        own = self.features(neighborhood.original)[0] if features is None else features
+        own = self.features(neighborhood.original)[0]
         fixed = self.owners < 0
         if _differ(own[fixed], self.same[fixed]).any() or not self._agrees(case, column, answers, own):
             return None
