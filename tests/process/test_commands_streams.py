@@ -71,7 +71,9 @@ def test_head(environment, place):
     done = subprocess.run(
         ["bash", "-c", script], capture_output=True, env=environment, cwd=place, timeout=60, check=False
     )
-    assert (done.returncode, done.stderr) == (Code.BROKEN_PIPE, b"")
+    assert done.returncode == Code.BROKEN_PIPE
+    # On a busy machine, one query may take so long that all of them are announced first.
+    assert [line for line in done.stderr.splitlines() if b"This takes at most" not in line] == []
     assert len(done.stdout) == 10
 
 
