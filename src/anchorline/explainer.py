@@ -22,6 +22,10 @@ from anchorline.model.target import Target, checked_range, checked_threshold
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
 from anchorline.result.frontier import Frontier
+from anchorline.result.rule import Rule
+from anchorline.rules.assemble import assemble as assemble_rule
+from anchorline.rules.assemble import tolerance
+from anchorline.rules.find import find_rule
 from anchorline.search.assemble import assemble, assemble_frontier
 from anchorline.search.case import Case
 from anchorline.search.checks import ADVICE, check_answers, check_setup
@@ -31,7 +35,7 @@ from anchorline.search.measure import measure
 from anchorline.search.sources import Search, find_sum
 from anchorline.search.table_answers import TableAnswers
 from anchorline.search.trees import ModelTrees
-from anchorline.settings import FEWEST_QUERIES, Settings, checked_count, checked_ks, plain_number
+from anchorline.settings import FEWEST_QUERIES, RuleSettings, Settings, checked_count, checked_ks, plain_number
 from anchorline.spaces.base import Finding, Space
 from anchorline.spaces.given import as_space, check_order
 
@@ -239,6 +243,32 @@ class Explainer:
         found = find_changes(self.space, predictor, instance, settings, trees, check)
         self.warn()
         return found
+
+    def rule(self, instance: Any, *, check: Check = None, **keywords: Any) -> Rule:
+        """Return the fewest facts, as wide as possible, while which the decision stays; see `RuleSettings`.
+
+        ``check`` is called in every loop, and may raise to interrupt.
+
+        Examples
+        --------
+        >>> from anchorline.spaces.hypercube import Hypercube
+        >>> vote = lambda z: (z[:, :3].sum(axis=1) > 0) * 2 - 1
+        >>> rule = Explainer(vote, Hypercube(["a", "b", "c", "d"])).rule([1, 1, -1, 1])
+        >>> [fact.attribute for fact in rule.facts], rule.holds.value, rule.is_proven
+        (['a', 'b'], 1.0, True)
+        """
+        rule = self.rule_with(instance, RuleSettings.from_keywords(**keywords), check)
+        self.warn()
+        return rule
+
+    def rule_with(self, instance: Any, settings: RuleSettings, check: Check = None) -> Rule:
+        """Return a rule with given settings, without warnings."""
+        case = self.case(instance, settings.common, check)
+        case.predictor.open(case.neighborhood.original)
+        answers = self._answers_for(settings.common)
+        within = tolerance(case, settings.within, answers)
+        found = find_rule(case, within, settings.holds)
+        return assemble_rule(case, self.space, settings, within, found, answers)
 
     def predictor(self, limit: float = math.inf) -> Predictor:
         """Return the model with a limit of answers; nothing is asked yet."""

@@ -98,10 +98,69 @@ class Settings:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
         """Read the result of `to_dict`; every key must be there, and no other."""
-        wrong = {field.name for field in fields(cls)} ^ set(values)
-        if wrong:
-            raise ParameterError(f"The settings lack or have unexpectedly {sorted(wrong)!r}.")
-        return cls(**values)
+        return cls(**_exactly(cls, values))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSettings:
+    """The keywords of `rule`.
+
+    ``holds``: the share of altered copies with the facts that must keep the decision; 1 asks for a proof, and None
+    for the most that ``k`` facts hold. ``within``: how much a number may change and still stay, in its own units;
+    None for 10% of the prediction or of the spread of outputs, whichever is larger. The others are those of
+    `explain`.
+    """
+
+    holds: float | None = 0.95
+    k: int = 4
+    within: float | None = None
+    sigma: float = 1.0
+    queries: int | str = "auto"
+    seed: int = 0
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, plain_number(getattr(self, field.name)))
+        checked_count("k", self.k, 1, "k=4")
+        if self.holds is not None and self.holds != 1:
+            _check_number("holds", self.holds, 0.0, 1.0, "holds=0.95, or holds=1 for what is proven")
+        if self.within is not None:
+            _check_number("within", self.within, 0.0, math.inf, "within=10, in units of the output")
+        _ = self.common
+
+    @classmethod
+    def from_keywords(cls, **keywords: Any) -> "RuleSettings":
+        """Return the settings of a call of `rule`."""
+        known = [field.name for field in fields(cls)]
+        for name in keywords:
+            if name not in known:
+                raise unknown_keyword("rule", name, known)
+        return cls(**keywords)
+
+    @property
+    def common(self) -> Settings:
+        """The settings that `rule` shares with `explain`."""
+        return Settings(
+            k=self.k, sigma=self.sigma, queries=self.queries, seed=self.seed, confidence=self.confidence
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "RuleSettings":
+        """Read the result of `to_dict`; every key must be there, and no other."""
+        return cls(**_exactly(cls, values))
+
+
+def _exactly(cls: type, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return settings that were read; raise `ParameterError` unless every key is there, and no other."""
+    wrong = {field.name for field in fields(cls)} ^ set(values)
+    if wrong:
+        raise ParameterError(f"The settings lack or have unexpectedly {sorted(wrong)!r}.")
+    return values
 
 
 def checked_ks(ks: Any) -> tuple[int, ...]:

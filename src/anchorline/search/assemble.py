@@ -19,7 +19,7 @@ from anchorline.search.sources import Search
 from anchorline.search.table_answers import TableAnswers
 from anchorline.spaces.base import Finding, Space
 
-_VERSIONS = {"anchorline": __version__, "numpy": np.__version__}
+VERSIONS = {"anchorline": __version__, "numpy": np.__version__}
 _STATUS = {Status.PROVEN: "proven", Status.LIMIT: "limit", Status.NUMERICAL: "numerical"}
 
 
@@ -48,14 +48,14 @@ def assemble(
         all=measured.all,
         fit=measured.fit,
         rows=None if answers is None else _rows(case, space, facts, answers),
-        output=predictor.output if answers is None else _with_extent(case, answers),
+        output=predictor.output if answers is None else with_extent(case, answers),
         proof=_proof(search),
         queries=_queries(case, search, measured),
         alternatives=tuple(_alternatives(case, search)),
         findings=tuple(_about(facts, findings)),
         settings=replace(case.settings, k=case.k).to_dict(),
         space=space.describe(case.neighborhood),
-        versions=_VERSIONS,
+        versions=VERSIONS,
     )
 
 
@@ -75,7 +75,7 @@ def assemble_frontier(case: Case, search: Search, space: Space, ks: Sequence[int
         n_queries=case.predictor.questions.n_answers,
         settings=replace(case.settings, k=case.k).to_dict(),
         space=space.describe(case.neighborhood),
-        versions=_VERSIONS,
+        versions=VERSIONS,
     )
 
 
@@ -93,7 +93,7 @@ def _rows(case: Case, space: Space, facts: tuple[Fact, ...], answers: TableAnswe
     return Rows(int(inside.sum()), None if alike is None else int((inside & alike).sum()), len(inside))
 
 
-def _with_extent(case: Case, answers: TableAnswers) -> Output:
+def with_extent(case: Case, answers: TableAnswers) -> Output:
     """Return the output with its range and spread on the table; a known range stays."""
     output, (low, high, spread) = case.predictor.output, answers.extent(case.predictor)
     known = case.predictor.output_range or (low, high)

@@ -49,7 +49,9 @@ def ask_round(
     """
     law = case.draw("law", batch, asked.law)
     with_facts = case.draw("facts", batch, asked.facts, facts)
-    unbroken = _unbroken(case, batch, asked.unbroken, facts, measured.unbroken) if asked.unbroken else law[:, :0]
+    unbroken = law[:, :0]
+    if asked.unbroken:
+        unbroken = unbroken_donors(case, "unbroken", batch, asked.unbroken, facts, measured.unbroken)
     answers, n = case.ask(np.hstack([law, with_facts, unbroken])), asked.law + asked.facts
     if asked.law:
         measured = _with_law(case, answers.part(0, asked.law), measured, facts, effects)
@@ -86,7 +88,9 @@ def _exactly(
     return measured.with_facts(_decisions(case.ask(inside[0])), inside[1])
 
 
-def _unbroken(case: Case, batch: int, n: int, facts: Sequence[int], share: float | None) -> np.ndarray:
+def unbroken_donors(
+    case: Case, stream: str, batch: int, n: int, facts: Sequence[int], share: float | None
+) -> np.ndarray:
     """Return the donors of n neighbors of the law that break no fact; the model is not asked about the others.
 
     ``share`` is that of such neighbors, if it is known. Fewer are returned if they are rarer than 1 in 100.
@@ -94,7 +98,7 @@ def _unbroken(case: Case, batch: int, n: int, facts: Sequence[int], share: float
     size = _DRAWN_AT_ONCE if share is None else min(_DRAWN_AT_ONCE, int(_SPARE * n / share) + 1)
     found, n_found, n_drawn = list[np.ndarray](), 0, 0
     while n_found < n and n_drawn <= 100 * n:
-        donors = case.draw(f"unbroken/{len(found)}", batch, size)
+        donors = case.draw(f"{stream}/{len(found)}", batch, size)
         kept = np.logical_not(case.neighborhood.flips(donors, facts).any(axis=0))
         found.append(donors[:, kept])
         n_found, n_drawn = n_found + int(kept.sum()), n_drawn + size

@@ -86,7 +86,7 @@ def _by_drawing(case: Case) -> Search:
     cells = case.neighborhood.cells(asked.donors)
     while True:
         n = len(asked.drops)
-        moments = _moments(case, cells, asked.drops)
+        moments = moments_of(case, cells, asked.drops)
         solution = best_sum(moments, case.k, _limits(case))
         ahead = math.inf if n >= most else lead(moments, solution)
         if ahead >= _LEAD:
@@ -98,7 +98,8 @@ def _by_drawing(case: Case) -> Search:
         cells = np.hstack([cells, case.neighborhood.cells(more.donors)])
 
 
-def _moments(case: Case, cells: np.ndarray, drops: np.ndarray) -> Moments:
+def moments_of(case: Case, cells: np.ndarray, drops: np.ndarray) -> Moments:
+    """Return the moments of drawn neighbors, given their cells (views, n) and drops (n,)."""
     candidates = case.neighborhood.candidates
     if case.neighborhood.is_product:
         return adjusted(candidates, cells, drops, case.settings.replace_probability)

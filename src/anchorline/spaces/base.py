@@ -34,6 +34,7 @@ class Neighborhood(ABC):
 
     names: tuple[str, ...]
     is_product: bool = True
+    has_missing: bool = False  # whether the last cell of every view holds missing values
 
     @property
     @abstractmethod
@@ -90,6 +91,19 @@ class Neighborhood(ABC):
         None if there are more than ``most``, or if they cannot be listed.
         """
         return None
+
+    @abstractmethod
+    def edge_labels(self, view: int, cells: Sequence[int]) -> tuple[Any, ...]:
+        """Return what is written where cells of a view begin: numbers or ISO dates; else the own value."""
+
+    def row_cells(self) -> np.ndarray | None:
+        """Return the cell (views, n) of every row of `Space.examples`, in views of `candidates`; None without."""
+        return None
+
+    @property
+    def is_own_value(self) -> np.ndarray:
+        """Whether the own cell of each attribute holds no other value than the instance's own, (attributes,)."""
+        return np.zeros(len(self.names), dtype=bool)
 
     @property
     def rows_per_call(self) -> int:

@@ -247,20 +247,22 @@ class Table(Space):
         """Return the columns whose JSON value stands for several values, such as None and NaN, or 1 and "1"."""
         return self.schema.unclear(instance)
 
-    def _example_rows(self) -> np.ndarray:
+    @property
+    def example_rows(self) -> np.ndarray:
+        """The rows of `examples`, at most 10,000."""
         n = self.schema.n_rows
         return np.unique(np.linspace(0, n - 1, min(n, _MOST_EXAMPLES)).astype(np.intp))
 
     def examples(self) -> Iterator[tuple[Any, int]]:
         """Yield batches of training rows as model inputs, whichever order they came in; see `Space.examples`."""
-        rows = self._example_rows()
+        rows = self.example_rows
         for start in range(0, len(rows), _EXAMPLES_PER_BATCH):
             part = rows[start : start + _EXAMPLES_PER_BATCH]
             yield self.schema.natives.rows(part), len(part)
 
     def examples_with(self, facts: Sequence[Fact]) -> np.ndarray:
         """Return, for each row of `examples`, whether the facts are true of it: booleans (n,)."""
-        rows = self._example_rows()
+        rows = self.example_rows
         true = np.ones(len(rows), dtype=bool)
         for fact in facts:
             true &= self.is_true(fact, self.schema.columns, rows)
@@ -287,6 +289,8 @@ class TableNeighborhood(Neighborhood):
 
     ``unseen`` are columns in which no training row is like the row, with what is new.
     """
+
+    has_missing = True
 
     def __init__(self, table: Table, row: tuple[Any, ...], columns: tuple[Column, ...]) -> None:
         self.table, self.row, self.columns = table, row, columns
@@ -432,6 +436,26 @@ class TableNeighborhood(Neighborhood):
             own, place = donors[attributes[view]], places[view]
             row[:] = self.views.cells(view, own if place is None else place[own])
         return cells
+
+    def edge_labels(self, view: int, cells: Sequence[int]) -> tuple[Any, ...]:
+        """Return the bounds that are written where cells of a view begin; of categories, the row's own."""
+        return self.views.edge_labels(view, cells)
+
+    def row_cells(self) -> np.ndarray:
+        """Return the cell (views, n) of every row of the table's `examples`."""
+        rows, columns = self.table.example_rows, self.table.schema.columns
+        return self.views.row_cells([columns[j].taken(rows) for j in self.table.views.columns.tolist()])
+
+    @property
+    def is_own_value(self) -> np.ndarray:
+        """Whether the own cell of each attribute holds no other value than the row's own, (attributes,)."""
+        views = self.table.views
+        is_own = self.views.missing | ~views.ordered
+        is_own[views.cut_views] |= self.views.cuts.heavy
+        alone = np.array([len(attribute.positions) == 1 for attribute in self.table.attributes], dtype=bool)
+        own = np.zeros(len(alone), dtype=bool)
+        own[views.attributes] = is_own  # of an attribute of one column, which has one view
+        return np.asarray(own & alone)
 
     def listed(
         self, replace_probability: float, most: int, facts: Sequence[int] = ()

@@ -50,6 +50,15 @@ class TwoValued(Neighborhood):
             ranks=np.zeros(d, dtype=np.intp),
         )
 
+    def edge_labels(self, view: int, cells: Sequence[int]) -> tuple[Any, ...]:
+        """Return the own value, whose cell is the first of two."""
+        return (self.fact(view).value,) * len(cells)
+
+    @property
+    def is_own_value(self) -> np.ndarray:
+        """Whether the own cell of each attribute holds no other value: always."""
+        return np.ones(len(self.names), dtype=bool)
+
     def cells(self, donors: np.ndarray, views: Sequence[int] | None = None) -> np.ndarray:
         """Return the cell (views, n) of every neighbor: 2j for the own value of attribute j, 2j + 1 else."""
         chosen = slice(None) if views is None else list(views)

@@ -192,6 +192,18 @@ class RowViews:
         table = np.append(cells.repeat(np.diff(ends, prepend=0)), layout.own[view])
         return np.asarray(table[places])  # the last entry is at -1
 
+    def row_cells(self, columns: Sequence[Column]) -> np.ndarray:
+        """Return the cells (views, n) of the values of columns (n,), one per view."""
+        starts, cells = self._layout.starts, np.empty((len(columns), len(columns[0].values)), dtype=np.intp)
+        for view, column in enumerate(columns):
+            if self.views.ordered[view]:
+                values = np.where(column.missing, 0.0, column.values)
+                own = self.edges[view].searchsorted(values, side="right")
+            else:
+                own = (column.values != self.row[self.views.columns[view]].values[0]).astype(np.intp)
+            cells[view] = starts[view] + np.where(column.missing, starts[view + 1] - starts[view] - 1, own)
+        return cells
+
     def fact(self, fact: int) -> Fact:
         """Return a candidate as a statement; the row's own value is always one for which it is true."""
         candidates, views = self.candidates, self.views
@@ -208,14 +220,22 @@ class RowViews:
         first, last = int(candidates.first[fact]) - start, int(candidates.last[fact]) - start
         low = float(edges[first - 1]) if first else None
         high = float(edges[last - 1]) if last < stop - start else None
-        place = int(np.searchsorted(views.cut_views, view))
-        if views.cuts.holds_only(place, own, low, high):
+        if views.cuts.holds_only(int(np.searchsorted(views.cut_views, view)), own, low, high):
             return Fact(subject.name, name, "equals", value=value)
-        bounds = [
-            None if end is None else self._written(column, views.cuts.edge(place, end, own)) for end in (low, high)
-        ]
+        bounds = [None if end is None else self._bound(view, end) for end in (low, high)]
         kind = "between" if None not in bounds else "below" if bounds[0] is None else "at_least"
         return Fact(subject.name, name, kind, low=bounds[0], high=bounds[1], value=value)
+
+    def edge_labels(self, view: int, cells: Sequence[int]) -> tuple[Any, ...]:
+        """Return what is written where cells of a view begin, counted from its first."""
+        if not self.views.ordered[view] or self.missing[view]:
+            return (self.value(int(self.views.columns[view])),) * len(cells)
+        return tuple(self._bound(view, float(self.edges[view][cell - 1])) for cell in cells)
+
+    def _bound(self, view: int, end: float) -> Any:
+        """Return a cut as it is written, given the lowest value above it."""
+        column, place = int(self.views.columns[view]), int(np.searchsorted(self.views.cut_views, view))
+        return self._written(column, self.views.cuts.edge(place, end, float(self.row[column].values[0])))
 
     def value(self, column: int) -> Any:
         """Return the row's own value in a column, for a fact: the name of a level if it has one."""

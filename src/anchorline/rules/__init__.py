@@ -1,0 +1,1 @@
+"""Rules: few facts, as wide as possible, while which a decision stays."""

@@ -1,0 +1,154 @@
+"""From a rule that was found to its figures, and the strips of its picture."""
+
+import numpy as np
+
+from anchorline.errors import ParameterError
+from anchorline.facts import Fact
+from anchorline.result.explanation import Queries, Rows
+from anchorline.result.rule import Rule, RuleProof, Strip
+from anchorline.rules.certify import failures_of_all
+from anchorline.rules.find import Found
+from anchorline.rules.samples import Asking
+from anchorline.search.assemble import VERSIONS, with_extent
+from anchorline.search.case import Case
+from anchorline.search.table_answers import TableAnswers
+from anchorline.settings import RuleSettings
+from anchorline.spaces.base import Space
+
+_SAME = 0.1  # of the prediction, or of the spread of outputs, within which a number stays by default
+_IN_STRIP, _PARTS = 300, 12  # neighbors that are drawn for a strip, and its parts
+
+
+def tolerance(case: Case, within: float | None, answers: TableAnswers | None) -> float | None:
+    """Return how much the output may change and still stay; None for decisions."""
+    predictor = case.predictor
+    if predictor.output.kind != "number":
+        if within is not None:
+            raise ParameterError(
+                f"within is {within!r}, but the model decides: a decision stays or not. Leave it out."
+            )
+        return None
+    if within is not None:
+        return within
+    low, high = predictor.output_range or (0.0, 0.0)
+    spread = high - low if answers is None else answers.extent(predictor)[2]
+    default = _SAME * max(abs(predictor.prediction), spread)
+    if default > 0:
+        return default
+    raise ParameterError(
+        "The prediction is 0, and the spread of the outputs is not known. Type within=10, in units of the output: "
+        "how much it may change and still stay."
+    )
+
+
+def assemble(
+    case: Case,
+    space: Space,
+    settings: RuleSettings,
+    within: float | None,
+    found: Found,
+    answers: TableAnswers | None,
+) -> Rule:
+    """Return the rule of a case; ``answers`` are those to rows of the table, if they were asked for."""
+    certificate, questions = found.certificate, case.predictor.questions
+    facts = tuple(case.neighborhood.fact(fact) for fact in found.facts)
+    strips = tuple(_strip(Asking(case, within), found, place) for place in range(len(facts)))
+    all_ = found.all.share(failures_of_all(case.settings.confidence))
+    assert all_ is not None  # neighbors of the law are asked about first
+    n_certified = 0 if found.source == "listed" else sum(count.n for count in certificate.counts) * bool(facts)
+    return Rule(
+        instance=case.neighborhood.instance,
+        prediction=case.predictor.prediction,
+        output=case.predictor.output if answers is None else with_extent(case, answers),
+        facts=facts,
+        verdict=found.verdict,
+        within=within,
+        holds=certificate.share,
+        holds_drawn=certificate.drawn.share(certificate.failures) if facts else None,
+        holds_law=None if not facts or certificate.law is None else certificate.law.share(certificate.failures),
+        all=all_,
+        coverage=_coverage(case, space, found, facts),
+        rows=None if answers is None else _rows(case, space, facts, answers, within),
+        strips=strips,
+        proof=RuleProof("proven" if found.is_proven else "found", found.n_tried, found.n_certified),
+        queries=Queries(
+            questions.n_answers // questions.per_row - 1 - n_certified,
+            n_certified,
+            questions.n_answers,
+            questions.asks_twice,
+            found.source,
+        ),
+        settings=settings.to_dict(),
+        space=space.describe(case.neighborhood),
+        versions=VERSIONS,
+    )
+
+
+def _coverage(case: Case, space: Space, found: Found, facts: tuple[Fact, ...]) -> float:
+    """Return the share of the table's rows with the facts; without a table, that of all values."""
+    if case.neighborhood.row_cells() is not None:
+        return float(np.mean(space.examples_with(facts)))
+    candidates = case.neighborhood.candidates
+    ends = np.concatenate([[0.0], np.cumsum(candidates.shares)])
+    chosen = list(found.facts)
+    return float(np.prod(ends[candidates.last[chosen]] - ends[candidates.first[chosen]]))
+
+
+def _rows(case: Case, space: Space, facts: tuple[Fact, ...], answers: TableAnswers, within: float | None) -> Rows:
+    inside, alike = space.examples_with(facts), answers.alike(case.predictor)
+    if within is not None:
+        alike = np.abs(answers.outputs(case.predictor) - case.predictor.prediction) <= within
+    return Rows(int(inside.sum()), None if alike is None else int((inside & alike).sum()), len(inside))
+
+
+def _strip(asking: Asking, found: Found, place: int) -> Strip:
+    """Return what the model does along one column while the other facts hold.
+
+    Neighbors with the other facts take the column's value from any row; if none may be asked about any more, or
+    if values do not change one by one, the search's own neighbors are looked at.
+    """
+    case = asking.case
+    fact, others = found.facts[place], [*found.facts[:place], *found.facts[place + 1 :]]
+    candidates = case.neighborhood.candidates
+    view, attribute = int(candidates.views[fact]), int(candidates.groups[fact])
+    start, stop = int(candidates.starts[view]), int(candidates.starts[view + 1])
+    shares, missing = candidates.shares[start:stop], 0.0
+    if case.neighborhood.has_missing:
+        shares, missing = shares[:-1], float(shares[-1])
+    if case.neighborhood.is_product and case.n_left >= _IN_STRIP and found.source != "listed":
+        stream = f"rule/strip/{fact}"
+        donors = case.draw(stream, 0, _IN_STRIP, others)
+        donors[attribute] = case.neighborhood.draw(_IN_STRIP, case.random(stream, 1), 1.0)[attribute]
+        cells, stays = case.neighborhood.cells(donors, [view])[0], asking.stays(case.ask(donors))
+        counts = np.ones(_IN_STRIP)
+    else:
+        sample = found.sample
+        weights = sample.counts(candidates.groups[list(found.facts)].tolist())
+        counts = np.ones(len(sample.stays)) if weights is None else weights
+        counts = counts * ~candidates.flips(sample.cells, others).any(axis=0)
+        cells, stays = sample.cells[view], sample.stays
+    first, last, own = (
+        int(each) - start for each in (candidates.first[fact], candidates.last[fact], candidates.own[view])
+    )
+    edges = _edges(shares, first, last)
+    parts = np.searchsorted(edges, np.arange(stop - start), side="right")
+    parts[len(shares) :] = len(edges) + 1  # missing values are a part of their own
+    of = parts[cells - start]
+    n, kept = (np.bincount(of, each, minlength=len(edges) + 2) for each in (counts, counts * stays))
+    return Strip(
+        labels=case.neighborhood.edge_labels(view, edges.tolist()),
+        shares=tuple(np.bincount(parts[: len(shares)], shares, minlength=len(edges) + 1).tolist()),
+        stays=tuple(float(k / m) if m > 0 else None for k, m in zip(kept[:-1], n[:-1], strict=True)),
+        first=int(parts[first]),
+        last=int(parts[last - 1]) + 1,
+        own=int(parts[own]),
+        missing=missing,
+    )
+
+
+def _edges(shares: np.ndarray, first: int, last: int) -> np.ndarray:
+    """Return the cells at which parts begin, without the first: at the ends of a fact, and at even shares."""
+    below = np.cumsum(shares)[:-1]
+    even = np.searchsorted(below, np.arange(1, _PARTS) / _PARTS * shares.sum()) + 1
+    edges = np.unique([*even.tolist(), first, last])
+    return edges[(edges > 0) & (edges < len(shares))]

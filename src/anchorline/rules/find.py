@@ -1,0 +1,263 @@
+"""Finds a rule: attributes and facts together from one sample, refined where it matters, certified on fresh ones.
+
+If all neighbors can be listed, every rule is compared, and the best is proven. Otherwise a sample in which the
+attributes that matter are replaced often decides among rules of one fact, of two, and so on. The most promising
+ones get neighbors of their own, within facts that are somewhat wider, and the facts are chosen again. What then
+seems to reach the goal is tried on fresh neighbors. If it fails, these have shown where, and narrower facts are
+tried; limits hold together over all tries.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from anchorline.guarantees.measuring import FEWEST_UNBROKEN, Count
+from anchorline.optimize.boxes import Attributes, Box, Boxes, Draws, Goal, best_rule, grow_rules
+from anchorline.optimize.choose import best_sum
+from anchorline.optimize.moments import cell_sums, range_sums
+from anchorline.optimize.sums import Limits
+from anchorline.result.rule import RuleVerdict
+from anchorline.rules.certify import MOST_TRIES, Certificate, certify, failures_of, failures_of_all
+from anchorline.rules.samples import Asking
+from anchorline.search.case import Asked, Case
+from anchorline.search.sources import MOST_LISTED, moments_of
+
+_LAW, _SEARCH, _REFINED = 1500, 4000, 1000  # neighbors: of the law, of the search, and within wider facts
+_VIEWS = 8  # views that are combined
+_TRIED = 3  # sets of attributes of each size that get neighbors of their own
+_PROMISING = 0.5  # score that the facts of such a set must reach on the search's sample
+_MARGIN = 1.0  # standard errors by which a rule must exceed the target on the sample
+_ROOM = 0.3  # of the way from the target to 1: closer to the target, certifying takes too many neighbors
+_WIDER = 1.5  # times as many changes as the goal allows are allowed in the wider facts
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A rule that was found: facts (candidates), its certificate, the share of all neighbors, and the effort."""
+
+    facts: tuple[int, ...]
+    certificate: Certificate
+    all: Count
+    is_proven: bool
+    source: str
+    n_tried: int
+    n_certified: int
+    n_searched: int
+    sample: Draws
+
+    @property
+    def verdict(self) -> RuleVerdict:
+        """What is established about the rule."""
+        return self.certificate.verdict
+
+
+def find_rule(case: Case, within: float | None, target: float | None) -> Found:
+    """Find the rule of an opened case: at most ``case.k`` facts that hold in the share ``target`` of neighbors.
+
+    None as a target stands for the most that as many facts hold.
+    """
+    asking, most = Asking(case, within), min(MOST_LISTED, case.n_left // 2)
+    listed = case.neighborhood.listed(case.settings.replace_probability, most)
+    if listed is not None:
+        return _by_listing(asking, listed, target)
+    return _Search(asking, target).run()
+
+
+def _by_listing(asking: Asking, listed: tuple[np.ndarray, np.ndarray], target: float | None) -> Found:
+    """Compare all rules on all neighbors."""
+    case = asking.case
+    draws = asking.listed(*listed)
+    whole, n_searched = Count.listed(draws.stays, draws.weights), len(draws.stays)
+    failures = failures_of(case.settings.confidence, 0)
+    if target is not None and whole.value >= target:
+        alone = Certificate(whole, None, failures, target)
+        return Found((), alone, whole, True, "listed", 0, 0, n_searched, draws)
+    boxes = _boxes(case, draws)
+    best, is_complete, n_tried = best_rule(boxes, case.k, Goal(target), case.check)
+    if best is None:
+        return Found(
+            (), Certificate(whole, None, failures, target), whole, True, "listed", 0, 0, n_searched, draws
+        )
+    unbroken = ~case.neighborhood.candidates.flips(draws.cells, best.facts).any(axis=0)
+    drawn = Count(best.kept / best.n, n_searched, is_exact=True)
+    law = Count.listed(draws.stays[unbroken], draws.weights[unbroken])
+    certificate = Certificate(drawn, law, failures, target)
+    return Found(best.facts, certificate, whole, is_complete, "listed", n_tried, 1, n_searched, draws)
+
+
+class _Search:
+    """The search by drawing neighbors, in order: what is known grows from step to step."""
+
+    def __init__(self, asking: Asking, target: float | None) -> None:
+        self.asking, self.case, self.target = asking, asking.case, target
+        most = self.case.n_left
+        self.n_law, self.n_search, self.n_refined = (min(n, most * n // 16_000) for n in (_LAW, _SEARCH, _REFINED))
+        room = None if target is None else target + (1 - target) * _ROOM
+        self.goal = Goal(room, _MARGIN)
+        self.wider = Goal(None if room is None else 1 - _WIDER * (1 - room), -_MARGIN)
+        self.n_tried = self.n_certified = 0
+        self.best: tuple[tuple[int, ...], Certificate] | None = None
+        self.nearest: Box | None = None
+
+    def run(self) -> Found:
+        case = self.case
+        self.law, asked = self.asking.of_law("rule/law", self.n_law)
+        self.all = Count().added(self.law.stays)
+        everything = Certificate(self.all, None, failures_of_all(case.settings.confidence), self.target)
+        if everything.verdict is RuleVerdict.HOLDS:
+            return self._found((), everything, self.law)
+        boxes = _boxes(case, self.law)
+        views = self._promising(boxes, asked)
+        if case.neighborhood.is_product:
+            attributes = sorted({int(boxes.candidates.attributes[view]) for view in views})
+            more = self.asking.of_search("rule/search", self.n_search, attributes)
+            boxes = replace(boxes, draws=_joined(self.law, more))
+        if self.target is None:
+            self._most(boxes, views)
+        else:
+            self._fewest(boxes, views)
+        if self.best is None and self.nearest is not None:
+            self._certify(self.nearest.facts)  # to say how often it stays
+        if self.best is None:
+            return self._found((), everything, boxes.draws)
+        return self._found(*self.best, boxes.draws)
+
+    def _found(self, facts: tuple[int, ...], certificate: Certificate, sample: Draws) -> Found:
+        n_certified = sum(count.n for count in certificate.counts) if facts else 0
+        n_searched = self.case.n_asked - n_certified
+        figures = (self.n_tried, self.n_certified, n_searched, sample)
+        return Found(facts, certificate, self.all, False, "drawn", *figures)
+
+    def _promising(self, boxes: Boxes, asked: Asked) -> list[int]:
+        """Return the views that are combined: those of the best sum first, then where one fact helps most."""
+        case, candidates = self.case, boxes.candidates
+        moments = moments_of(case, self.law.cells, asked.drops)
+        chosen = best_sum(moments, case.k, Limits(check=case.check)).facts
+        views = list(dict.fromkeys(candidates.views[list(chosen)].tolist()))
+        kept, n = np.zeros(candidates.n_cells), np.zeros(candidates.n_cells)
+        for attribute in np.unique(candidates.attributes).tolist():
+            own = np.flatnonzero(candidates.attributes == attribute)
+            counts = self.law.counts([attribute])
+            assert counts is not None  # of the law, with ratios
+            n += cell_sums(candidates, self.law.cells, counts, own)
+            kept += cell_sums(candidates, self.law.cells, np.where(self.law.stays, counts, 0.0), own)
+        kept, n = range_sums(candidates, kept)[0], range_sums(candidates, n)[0]
+        share = float(np.clip(self.law.stays.mean(), 1e-3, 1 - 1e-3))
+        lifts = (kept - share * n) / np.sqrt(share * (1 - share) * np.maximum(n, 1.0))
+        best = np.full(len(candidates.attributes), -np.inf)
+        np.maximum.at(best, candidates.views, np.where(boxes.shares > 0, lifts, -np.inf))
+        useful = {*boxes.views}
+        ranked = [view for view in np.argsort(-best, kind="stable").tolist() if best[view] > -np.inf]
+        return [view for view in dict.fromkeys([*views, *ranked]) if view in useful][: max(_VIEWS, case.k)]
+
+    def _fewest(self, boxes: Boxes, views: Sequence[int]) -> None:
+        """Try rules of one fact, of two, and so on, until one is certified."""
+        for level in grow_rules(boxes, views, self.case.k, self.goal, self.case.check):
+            self.n_tried += len(level)
+            is_last = len(level[0][0]) == self.case.k
+            for chosen, box in level[:_TRIED]:
+                if not (is_last or box.is_reached or box.value[1] >= _PROMISING):
+                    break
+                if self._refined(boxes, chosen, box):
+                    return
+                if not self._can_go_on():
+                    return
+
+    def _can_go_on(self) -> bool:
+        return self.n_certified < MOST_TRIES and self.case.n_left >= 2 * self.n_refined
+
+    def _refined(self, boxes: Boxes, views: tuple[int, ...], box: Box) -> bool:
+        """Choose the facts of these attributes again with neighbors of their own; return whether one is certified.
+
+        Neighbors drawn within wider facts serve all facts within these; those that certify a rule that fails serve
+        all narrower ones.
+        """
+        more: list[Draws] = []
+        outer = self._outer(boxes.about(views), box)
+        for batch in range(2):
+            if not self._can_go_on():
+                return False
+            stream = f"rule/{'/'.join(map(str, views))}"
+            more.append(self.asking.with_facts(stream, batch, self.n_refined, outer))
+            inner = boxes.about(views, more, outer)
+            box = inner.ascend(self.goal, outer)
+            if box.is_reached:
+                break
+            if self.nearest is None or box.value > self.nearest.value:
+                self.nearest = box
+            outer = self._outer(inner, box)
+        while box.is_reached and self._can_go_on():
+            certificate = self._certify(box.facts)
+            if certificate.verdict is RuleVerdict.HOLDS:
+                return True
+            if not certificate.draws:
+                return False
+            more.extend(certificate.draws)
+            box = boxes.about(views, more, box.facts).ascend(self.goal, box.facts)
+        return False
+
+    def _outer(self, attributes: Attributes, box: Box) -> tuple[int, ...]:
+        """Return facts that contain those of a box, and of one that reaches less."""
+        wide = attributes.ascend(self.wider, box.facts)
+        candidates = attributes.boxes.candidates
+        hull = []
+        for view, own, other in zip(attributes.views, box.facts, wide.facts, strict=True):
+            first = min(candidates.first[own], candidates.first[other])
+            last = max(candidates.last[own], candidates.last[other])
+            facts = attributes.boxes.facts[view]
+            both = facts[(candidates.first[facts] == first) & (candidates.last[facts] == last)]
+            hull.append(int(both[0]) if len(both) else own)  # true of all rows: not a fact
+        return tuple(hull)
+
+    def _certify(self, facts: tuple[int, ...]) -> Certificate:
+        attempt, left = self.n_certified, self.case.n_left
+        self.n_certified += 1
+        most = left if attempt == MOST_TRIES - 1 else left // 2
+        found = certify(self.asking, facts, self.target, attempt, most, self._unbroken(facts))
+        if self.best is None or self.target is None or _rank(found) > _rank(self.best[1]):
+            self.best = facts, found
+        return found
+
+    def _unbroken(self, facts: tuple[int, ...]) -> float:
+        """Return the share of the law's neighbors that break none of the facts."""
+        case = self.case
+        if case.neighborhood.is_product:
+            broken = case.neighborhood.candidates.broken(case.settings.replace_probability)
+            return float(np.prod(1 - broken[list(facts)]))
+        flips = case.neighborhood.candidates.flips(self.law.cells, facts)
+        return float(np.mean(~flips.any(axis=0)))
+
+    def _most(self, boxes: Boxes, views: Sequence[int]) -> None:
+        """Measure the rule of at most k facts with the largest lower limit on the sample."""
+        best: tuple[tuple[int, ...], Box] | None = None
+        for level in grow_rules(boxes, views, self.case.k, self.goal, self.case.check):
+            self.n_tried += len(level)
+            if best is None or level[0][1].value > best[1].value:
+                best = level[0]
+        if best is None:
+            return
+        chosen, box = best
+        more = [self.asking.with_facts("rule/most", 0, self.n_refined, box.facts)]
+        self._certify(boxes.about(chosen, more, box.facts).ascend(self.goal, box.facts).facts)
+
+
+def _boxes(case: Case, draws: Draws) -> Boxes:
+    neighborhood = case.neighborhood
+    unbroken = 1 - neighborhood.candidates.broken(case.settings.replace_probability)
+    return Boxes(neighborhood.candidates, draws, neighborhood.row_cells(), unbroken, FEWEST_UNBROKEN)
+
+
+def _rank(certificate: Certificate) -> tuple[bool, float]:
+    return certificate.verdict is RuleVerdict.HOLDS, certificate.share.low
+
+
+def _joined(first: Draws, second: Draws) -> Draws:
+    assert first.ratios is not None  # both are drawn for many rules
+    assert second.ratios is not None
+    return Draws(
+        np.hstack([first.cells, second.cells]),
+        np.concatenate([first.stays, second.stays]),
+        np.concatenate([first.weights, second.weights]),
+        np.hstack([first.ratios, second.ratios]),
+    )
