@@ -1,89 +1,66 @@
 """Release 0.1, for comparisons: it runs in a child process with an environment of its own.
 
 ``ANCHORLINE_01`` names the Python executable of an environment in which commit 1f6deb0 is installed. Without it,
-comparisons leave out the columns of 0.1. The child reads the model and the frame from a file, then one request per
-line, and answers with one line each, so that both releases can take turns row by row.
+comparisons leave out the columns of 0.1.
 """
 
-import json
-import os
-import subprocess
 import sys
 import sysconfig
-import tempfile
 import time
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import joblib
 import numpy as np
 
+from benchmarks.child import Child, python_of, serve
+
 VARIABLE = "ANCHORLINE_01"
-_ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True)
 class OldExplanation:
     """What 0.1 said about a row: facts as (column, text), largest contribution first; processor time and memory.
 
-    ``megabytes``: by how much the process grew beyond its largest size before.
+    ``megabytes``: by how much the process grew beyond its largest size before. ``stays``: the lower limit of the
+    share of neighbors with these facts that keep the decision, or None if it was not measured.
     """
 
     facts: tuple[tuple[str, str], ...]
     verdict: str
     seconds: float
     megabytes: float
+    stays: float | None
 
 
 def python_of_01() -> str | None:
     """Return the Python executable of 0.1's environment, or None, after a line that says so."""
-    python = os.environ.get(VARIABLE)
-    if python is None:
-        print(f"   without 0.1: set {VARIABLE} to the Python of an environment that has it", flush=True)
-    return python
+    return python_of(VARIABLE, "0.1")
 
 
-class Release01:
+class Release01(Child):
     """A child process that explains rows of a frame with release 0.1; use it in a `with` statement."""
 
     def __init__(self, python: str, model: Any, frame: Any, **keywords: Any) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        file = Path(self._folder.name) / "model.joblib"
-        joblib.dump((model, frame, keywords), file)
         packages = sysconfig.get_path("purelib")  # libraries of models that 0.1's environment may lack
-        command = [python, "-W", "ignore", "-m", "benchmarks.release01", str(file), packages]
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # finds 0.1 only
-        environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-        self._child = subprocess.Popen(
-            command, cwd=_ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        super().__init__(python, "benchmarks.release01", (model, frame, keywords), packages)
 
     def __enter__(self) -> "Release01":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        _stream(self._child.stdin).close()
-        self._child.wait()
-        _stream(self._child.stdout).close()
-        self._folder.cleanup()
-
     def explain(self, row: int, **keywords: Any) -> OldExplanation:
         """Explain a row of the frame, by its number."""
-        requests, answers = _stream(self._child.stdin), _stream(self._child.stdout)
-        print(json.dumps({"row": row, "keywords": keywords}), file=requests, flush=True)
-        line = answers.readline()
-        if not line:
-            raise RuntimeError(f"Release 0.1 ended with code {self._child.wait()}; its messages are above.")
-        found = json.loads(line)
-        facts = tuple((column, text) for column, text in found["facts"])
-        return OldExplanation(facts, found["verdict"], found["seconds"], found["megabytes"])
+        return self._explanation("explain", row, keywords)
 
+    def shortest(self, row: int, **keywords: Any) -> OldExplanation:
+        """Return the shortest rule about a row of the frame; the verdict is "infeasible" if there is none."""
+        return self._explanation("shortest", row, keywords)
 
-def _stream(stream: IO[str] | None) -> IO[str]:
-    assert stream is not None
-    return stream
+    def _explanation(self, call: str, row: int, keywords: dict[str, Any]) -> OldExplanation:
+        found = self.ask(call=call, row=row, keywords=keywords)
+        facts = tuple((column, text) for column, text in found.pop("facts"))
+        return OldExplanation(facts, **found)
 
 
 def rows_with(column: str, text: str, values: Any) -> np.ndarray:
@@ -130,23 +107,34 @@ def _number(text: str) -> float:
 
 def main(file: str, packages: str) -> None:
     """Answer requests about the model and frame of a file; runs in 0.1's environment."""
-    answers, sys.stdout = sys.stdout, sys.stderr
-    sys.path.append(packages)
-    warnings.simplefilter("ignore")
-    import anchorline
 
-    model, frame, choices = joblib.load(file)
-    explainer = anchorline.Explainer(model, anchorline.Table(frame), **choices)
-    for line in sys.stdin:
-        request = json.loads(line)
-        start, size = time.process_time(), largest_size()
-        explanation: Any = explainer.explain(request["row"], **request["keywords"])
-        seconds, megabytes = time.process_time() - start, largest_size() - size
-        facts = [(term.literal.name, term.literal.text) for term in explanation.terms]
-        verdict = explanation.certificate.verdict
-        answer = {"facts": facts, "verdict": verdict.name.lower() if verdict else ""}
-        answer |= {"seconds": seconds, "megabytes": megabytes}
-        print(json.dumps(answer), file=answers, flush=True)
+    def start() -> Callable[[dict[str, Any]], dict[str, Any]]:
+        sys.path.append(packages)
+        import anchorline
+
+        model, frame, choices = joblib.load(file)
+        explainer = anchorline.Explainer(model, anchorline.Table(frame), **choices)
+        return lambda request: _answer(explainer, **request)
+
+    serve(start)
+
+
+def _answer(explainer: Any, call: str, row: int, keywords: dict[str, Any]) -> dict[str, Any]:
+    """Return what 0.1 says about a row; an error of the kind "nothing found" is an answer without a verdict."""
+    from anchorline import errors
+
+    begin, size = time.process_time(), largest_size()
+    try:
+        explanation = getattr(explainer, call)(row, **keywords)
+    except errors.InfeasibleError:  # type: ignore[attr-defined]
+        explanation = None
+    answer: dict[str, Any] = {"seconds": time.process_time() - begin, "megabytes": largest_size() - size}
+    if explanation is None:
+        return answer | {"facts": [], "verdict": "infeasible", "stays": None}
+    verdict, stays = explanation.certificate.verdict, explanation.certificate.stability
+    answer["facts"] = [(term.literal.name, term.literal.text) for term in explanation.terms]
+    answer["verdict"] = verdict.name.lower() if verdict else ""
+    return answer | {"stays": None if stays is None else stays.low}
 
 
 if __name__ == "__main__":

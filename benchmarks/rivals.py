@@ -42,7 +42,7 @@ class Lime:
     def __init__(self, task: Task) -> None:
         from lime.lime_tabular import LimeTabularExplainer
 
-        self.task, self._filled = task, _filled(task.codes)
+        self.task, self._filled = task, filled(task.codes)
         is_text = [dtype == "category" for dtype in task.frame.dtypes]
         self._explainer = LimeTabularExplainer(
             self._filled,
@@ -125,6 +125,6 @@ def _of_class(task: Task, row: int, values: np.ndarray) -> np.ndarray:
     return np.asarray(values[:, int(task.scores(task.codes[[row]]).argmax())])
 
 
-def _filled(codes: np.ndarray) -> Any:
+def filled(codes: np.ndarray) -> Any:
     """Return numbers with medians instead of missing values, which LIME does not accept."""
     return np.where(np.isnan(codes), np.nan_to_num(np.nanmedian(codes, axis=0)), codes)

@@ -75,7 +75,7 @@ def audit_table(frame: Any, model: Any, n_rows: int = N_ROWS, python: str | None
         **{verdict.value: counts[verdict] for verdict in Verdict},
         **({} if python is None else _old_verdicts(python, frame, model, rows)),
         "audits": len(audits),
-        "audits_below_95": sum(_upper_limit(share, N_AUDIT) < LINE for share in audits),
+        "audits_below_95": sum(upper_limit(share, N_AUDIT) < LINE for share in audits),
         "lowest_audit": min(audits, default=None),
         "median_words": statistics.median(words),
         "most_words": max(words),
@@ -137,7 +137,7 @@ def audit(
     return float(np.mean(model.predict(copies) == decision))
 
 
-def _upper_limit(share: float, n: int) -> float:
+def upper_limit(share: float, n: int) -> float:
     """Return the upper limit of the 95% interval of a share, by Clopper and Pearson."""
     n_stay = round(share * n)
     return 1.0 if n_stay == n else float(beta.ppf(0.975, n_stay + 1, n - n_stay))
