@@ -18,6 +18,7 @@ from benchmarks import (
     facts,
     fit,
     proofs,
+    rules_hold,
     seeds,
     speed,
     studio,
@@ -35,6 +36,7 @@ def sections(data: Path) -> dict[str, Callable[[], Rows]]:
     return {
         "truth": lambda: truth.truth(data),
         "facts": lambda: facts.facts(data),
+        "rules_hold": lambda: rules_hold.rules_hold(data),
         "fit": lambda: fit.fit(data),
         "proofs": lambda: proofs.proofs(data),
         "proofs_wide": proofs.wide_proofs,

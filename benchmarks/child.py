@@ -1,7 +1,8 @@
-"""Child processes with environments of their own, which answer requests line by line; imports nothing of the library.
+"""Child processes with environments of their own, which answer requests line by line.
 
 A child reads what it works on from a file, then one request per line, and answers with one line each, so that
-several packages can take turns row by row.
+several packages can take turns row by row. This module imports nothing of the library, because other environments
+run it.
 """
 
 import json

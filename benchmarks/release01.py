@@ -126,7 +126,7 @@ def _answer(explainer: Any, call: str, row: int, keywords: dict[str, Any]) -> di
     begin, size = time.process_time(), largest_size()
     try:
         explanation = getattr(explainer, call)(row, **keywords)
-    except errors.InfeasibleError:  # type: ignore[attr-defined]
+    except errors.InfeasibleError:
         explanation = None
     answer: dict[str, Any] = {"seconds": time.process_time() - begin, "megabytes": largest_size() - size}
     if explanation is None:

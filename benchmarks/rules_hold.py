@@ -1,8 +1,8 @@
 """Do rules hold as written? Rules of at most four facts at 95%, beside anchors and release 0.1's shortest rule.
 
 Every rule is audited in the same way, by NumPy alone: the columns of its facts take values of random rows of the
-table for which the facts are true, every other column keeps its value or takes that of a random row. The share that
-keeps the decision must not be below 95%.
+table for which the facts are true, every other column keeps its value or takes that of a random row. The share
+that keeps the decision must not be below 95%.
 """
 
 import contextlib
@@ -105,9 +105,11 @@ def audit_table(task: Task, explainer: Explainer, n_rows: int, pythons: Mapping[
         rows = task.chosen(n_rows)
         for method in methods.values():  # what is prepared once per table is not timed
             method(rows[0])
-        return {
-            name: [audit(task, decisions, row, method(row)) for row in rows] for name, method in methods.items()
-        }
+        measured: Measured = {name: [] for name in methods}
+        for row in rows:
+            for name, method in methods.items():
+                measured[name].append(audit(task, decisions, row, method(row)))
+    return measured
 
 
 def ours(task: Task, explainer: Explainer) -> Method:
@@ -157,7 +159,8 @@ def anchors(package: str) -> Callable[[Task, str, contextlib.ExitStack], Method]
         def state(row: int) -> Stated:
             found = child.ask(row=row)
             facts = [
-                Held(place, (table[:, place] > low) & (table[:, place] <= high)) for place, low, high in found["box"]
+                Held(place, (low < table[:, place]) & (table[:, place] <= high))
+                for place, low, high in found["box"]
             ]
             return Stated(facts, found["claims"], found["seconds"])
 
@@ -168,7 +171,9 @@ def anchors(package: str) -> Callable[[Task, str, contextlib.ExitStack], Method]
 
 def audit(task: Task, decisions: np.ndarray, row: int, stated: Stated) -> Audited:
     """Audit a rule by altered copies, and count the rows of the table for which its facts are true."""
-    with_facts = np.logical_and.reduce([np.ones(len(decisions), dtype=bool), *(each.rows for each in stated.facts)])
+    with_facts = np.logical_and.reduce(
+        [np.ones(len(decisions), dtype=bool), *(each.rows for each in stated.facts)]
+    )
     return Audited(
         row=row,
         claims=stated.claims and len(stated.facts) <= K,
@@ -181,7 +186,7 @@ def audit(task: Task, decisions: np.ndarray, row: int, stated: Stated) -> Audite
 
 
 def donors(task: Task, row: int, facts: Collection[Held]) -> np.ndarray:
-    """Return the rows (groups, n) from which copies take their values; all methods meet the same random numbers."""
+    """Return the rows (groups, n) from which copies take values; all methods meet the same random numbers."""
     rng, n = np.random.default_rng([SEED, row]), len(task.codes)
     chosen = np.full((len(task.together), N_AUDIT), row)
     for each, group in zip(chosen, task.together, strict=True):
