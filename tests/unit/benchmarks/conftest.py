@@ -27,6 +27,7 @@ def task():
 
 
 @pytest.fixture(autouse=True)
-def without_release_01(monkeypatch):
-    """No test depends on an environment of release 0.1."""
-    monkeypatch.delenv("ANCHORLINE_01", raising=False)
+def without_other_environments(monkeypatch):
+    """No test depends on an environment of release 0.1 or of other packages."""
+    for name in ("ANCHORLINE_01", "ANCHORLINE_ALIBI", "ANCHORLINE_EXPLAINIVERSE"):
+        monkeypatch.delenv(name, raising=False)

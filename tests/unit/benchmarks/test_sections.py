@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from anchorline.facts import Fact
-from benchmarks import facts, fit, release01, rivals, seeds, speed, truth
+from benchmarks import facts, fit, release01, rivals, rules_hold, seeds, speed, truth
 from benchmarks.held import Held, is_true
 from benchmarks.report import NOTES, TITLES
 
-SECTIONS = ("truth", "facts", "fit", "seeds", "speed")
+SECTIONS = ("truth", "facts", "rules_hold", "fit", "seeds", "speed")
 PEERS = ("ours", "lime", "kernel_shap", "tree_shap")
 
 
@@ -51,6 +51,43 @@ def test_facts_that_hold_every_column_at_one_row_leave_no_error(task):
     every = np.arange(len(task.codes))
     assert facts.remaining(task, row, held, every) == 0 < facts.remaining(task, row, (), every)
     assert facts.nearest(task.codes, row)[0] == row
+
+
+def _stating(held, claims=True):
+    """A method that states the facts ``held(task, row)``."""
+    return lambda task, _: lambda row: rules_hold.Stated(held(task, row), claims, 0.5)
+
+
+def _only(task, row):
+    """Facts that are true of one row alone."""
+    return [Held(column, np.arange(len(task.codes)) == row) for column in range(3)]
+
+
+def test_rules_that_hold_all_values_pass_the_audit(data, monkeypatch):
+    monkeypatch.setattr(rules_hold, "ours", _stating(_only))
+    row, total = rules_hold.rules_hold(data, n_rows=3, models=["forest"])
+    assert row["claimed"] == row["passed"] == row["lowest_audit"] == row["rows_agree"] == 1
+    assert (row["mean_facts"], row["median_coverage"], row["times_ours"]) == (3, 1 / 200, 1)
+    assert total["missed"] == "none"
+
+
+def test_rules_that_claim_too_much_fail_the_audit(data, monkeypatch):
+    monkeypatch.setattr(rules_hold, "ours", _stating(lambda task, row: []))
+    row, total = rules_hold.rules_hold(data, n_rows=3, models=["forest"])
+    assert row["claimed"] == 1
+    assert row["audits_below_95"] > 0
+    assert total["missed"] == "audits, lowest"
+
+
+def test_rules_of_others_are_compared_where_both_pass():
+    def audited(coverage, share=1.0, seconds=0.4):
+        return rules_hold.Audited(0, True, 2, share, coverage, 1.0, seconds)
+
+    ours = [audited(0.3, seconds=0.1), audited(0.5, seconds=0.1)]
+    fewer = {"ours": ours, "alibi": [audited(0.2), audited(0.9, share=0.9)]}
+    assert rules_hold.missed(fewer, "alibi") == "none"
+    wider = {"ours": ours, "alibi": [audited(0.4, seconds=0.2), audited(0.9, seconds=0.2)]}
+    assert rules_hold.missed(wider, "alibi") == "share, coverage, time"
 
 
 def test_the_fit_of_facts_is_measured_on_fresh_neighbors(data, monkeypatch):
