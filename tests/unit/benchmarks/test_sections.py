@@ -158,7 +158,7 @@ def test_categories_of_01_are_read_from_their_text():
 def test_quartile_bins_are_those_of_lime(task):
     from lime.discretize import QuartileDiscretizer
 
-    filled = rivals._filled(task.codes)
+    filled = rivals.filled(task.codes)
     discretizer = QuartileDiscretizer(filled, [2], ["score", "age", "color"])
     bins = discretizer.discretize(filled)[:, 0]
     for row in range(5):
