@@ -16,6 +16,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from benchmarks.child import serve
 
@@ -98,11 +99,11 @@ def explainiverse_anchors(
     return explain
 
 
-class Recoded:
+class Recoded(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A model of codes, asked about codes in which a missing category is one more level instead of -1."""
 
     def __init__(self, model: Any, levels: dict[int, int]) -> None:
-        self.model, self.classes_ = model, model.classes_
+        self.model, self.levels, self.classes_ = model, levels, model.classes_
         self._columns = np.array(list(levels), dtype=np.intp)
         self._missing = np.array([n - 1 for n in levels.values()], dtype=float)
 
