@@ -119,7 +119,7 @@ def ours(task: Task, explainer: Explainer) -> Method:
     def state(row: int) -> Stated:
         case = task.frame.iloc[[row]]
         start = time.process_time()
-        rule = explainer.rule(case, holds=LINE, k=K)  # type: ignore[attr-defined]
+        rule = explainer.rule(case, holds=LINE, k=K)
         seconds = time.process_time() - start
         return Stated(our_facts(rule.facts, task.frame), rule.verdict == "holds", seconds)
 

@@ -11,8 +11,8 @@ pool, divided by that under the law. Then
 A second share is that of the law's own neighbors in the box, without the factors :math:`r_a`; a rule must hold in
 both. For drawn neighbors it is known whether an attribute was replaced, with probability q under the law, and
 :math:`r_a` is 1/q if it was and 0 if not: a neighbor whose attributes A were all replaced by values in the box
-*is* a neighbor with these facts. Facts are ranges of cells, so that sums over a table of the cells of two attributes
-give all pairs of their facts at once.
+*is* a neighbor with these facts. Facts are ranges of cells, so that sums over a table of the cells of two
+attributes give all pairs of their facts at once.
 """
 
 import math

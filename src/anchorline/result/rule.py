@@ -31,9 +31,9 @@ class Strip:
     ``labels`` (m,) are the values at which a new part begins, without the first part: numbers, or dates as ISO
     texts; of a category, that of the row, and its parts are "this one" and "all others". ``shares`` (m + 1,) are
     the shares of the pool in the parts, ``stays`` those of altered copies in them that keep the decision, None
-    where none was drawn. ``first <= part < last`` is the fact, ``own`` the part of the row; m + 1 stands for missing
-    values. ``missing`` is the share of the pool without a value. Shares are those of a few hundred copies and have
-    no limits: they are a picture.
+    where none was drawn. ``first <= part < last`` is the fact, ``own`` the part of the row; m + 1 stands for
+    missing values. ``missing`` is the share of the pool without a value. Shares are those of a few hundred copies
+    and have no limits: they are a picture.
     """
 
     labels: tuple[Any, ...]
