@@ -121,7 +121,7 @@ def ours(task: Task, explainer: Explainer) -> Method:
         start = time.process_time()
         rule = explainer.rule(case, holds=LINE, k=K)
         seconds = time.process_time() - start
-        return Stated(our_facts(rule.facts, task.frame), rule.verdict == "holds", seconds)
+        return Stated(our_facts(rule.facts, task.frame), rule.is_reached, seconds)
 
     return state
 

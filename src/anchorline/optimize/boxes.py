@@ -324,8 +324,9 @@ class Attributes:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return how many neighbors of a sample keep the decision, and how many lose it, for all facts of i, j."""
         inside = self._inside(sample.cells, box, fixed)
-        cells = sample.cells[:, inside]
-        return self._sums(cells, i, j, sample.kept[inside]), self._sums(cells, i, j, sample.lost[inside])
+        cells, nothing = sample.cells[:, inside], _ROUNDING * float((sample.kept + sample.lost).sum())
+        kept, lost = (self._sums(cells, i, j, counts[inside]) for counts in (sample.kept, sample.lost))
+        return np.where(kept > nothing, kept, 0.0), np.where(lost > nothing, lost, 0.0)  # differences are rounded
 
     def _sums(self, cells: np.ndarray, i: int, j: int | None, counts: np.ndarray | None) -> np.ndarray:
         """Return sums of counts over all facts of attribute i, (facts,  1), or of i and j, (facts, facts)."""
