@@ -13,12 +13,13 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 
-_SHARE_BETS = 2.0 ** np.arange(-4, 6)
-"""Odds of 1 + bet against a limit: at .95, 2^-3 suits a share of .955, 2^2 one of .99, and 2^5 one of 1."""
+_SHARE_BETS = tuple((bet, math.log1p(bet)) for bet in (2.0**power for power in range(-4, 6)))
+"""Bets of odds 1 + bet against a limit, and how a success lets the logarithm of the capital grow.
 
-_SHARE_GROWTH = np.log1p(_SHARE_BETS)
+At .95, 2^-3 suits a share of .955, 2^2 one of .99, and 2^5 one of 1. Arrays of so few numbers would be slower.
+"""
 
-_LOG_BETS = math.log(_SHARE_BETS.size)
+_LOG_BETS = math.log(len(_SHARE_BETS))
 
 _NEWTON_STEPS = 100
 """Limit that is never reached, because about four steps suffice. Stopping early would only widen an interval."""
@@ -68,17 +69,14 @@ def _lower_limit(kept: float, n: float, failure: float) -> float:
     form; Newton's method from there approaches the limit from below, and every iterate is refuted too.
     """
     needed = _LOG_BETS - math.log(failure)
-    m = float((np.expm1((kept * _SHARE_GROWTH - needed) / n) / _SHARE_BETS).max())
-    if m <= 0:
-        m = 0.0
+    m = max(0.0, *(math.expm1((kept * growth - needed) / n) / bet for bet, growth in _SHARE_BETS))
     for _ in range(_NEWTON_STEPS):
-        odds = 1.0 + _SHARE_BETS * m
-        logs = kept * _SHARE_GROWTH - n * np.log(odds)
-        largest = float(logs.max())
-        weights = np.exp(logs - largest)
-        total = float(weights.sum())
-        excess = largest + math.log(total) - needed
-        step = excess * total / (n * float((weights * _SHARE_BETS / odds).sum()))
+        logs = [kept * growth - n * math.log1p(bet * m) for bet, growth in _SHARE_BETS]
+        largest = max(logs)
+        weights = [math.exp(log - largest) for log in logs]
+        total = sum(weights)
+        slope = n * sum(w * bet / (1.0 + bet * m) for w, (bet, _) in zip(weights, _SHARE_BETS, strict=True))
+        step = (largest + math.log(total) - needed) * total / slope
         if not step > 1e-13 * m:
             break
         m += step

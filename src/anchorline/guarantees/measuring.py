@@ -15,6 +15,7 @@ of the two shares of `holds`, on which most verdicts rest, count three times, ev
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -336,7 +337,7 @@ class Measurement:
             return self.unbroken
         return self._n_unbroken / self._all.n if self._all.n else None
 
-    @property
+    @cached_property
     def _held(self) -> dict[str, Count]:
         """What `holds` is the smallest of; without facts, the share of all neighbors."""
         if self.is_number:
@@ -348,7 +349,7 @@ class Measurement:
             return {"drawn": self._drawn}
         return {"drawn": self._drawn, "law": self._law}
 
-    @property
+    @cached_property
     def _failures(self) -> dict[str, Limits]:
         """How probable it may be that the lower and the upper limit of each figure ever fail."""
         parts = {"fit": (1, 1), "all": (1, 1)}
