@@ -59,5 +59,6 @@ class Random:
 
     def uniforms(self, *shape: int) -> np.ndarray:
         """Return the next numbers in [0, 1), with 53 bits each."""
-        words = self._source.random_raw(math.prod(shape)) >> np.uint64(11)
-        return (words * 2.0**-53).reshape(shape)
+        words = self._source.random_raw(math.prod(shape)).reshape(shape)
+        words >>= np.uint64(11)
+        return np.asarray(words * 2.0**-53)

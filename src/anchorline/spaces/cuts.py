@@ -102,20 +102,18 @@ class Cuts:
         splits = is_new & (self._atoms == before[:, None]).any(axis=1)  # the row lies just above a heavy value
         moved = splits[:, None] & self._after & (self._edges == self.frame.value(rungs)[:, None])
         base = ~np.isnan(self._edges) & ~moved
-        upper, lower, ranks = self._ranks(rungs, is_new)
-        own_rungs = np.concatenate([upper, lower, rungs[:, None]], axis=1)
-        edges = np.concatenate([self.frame.value(upper), self.frame.value(lower), x[:, None]], axis=1)
+        near, is_upper, ranks = self._ranks(rungs, is_new)
+        own_rungs = np.concatenate([near, rungs[:, None]], axis=1)
+        edges = np.concatenate([self.frame.value(near), x[:, None]], axis=1)
         below = np.concatenate([self._below, self.frame.below(own_rungs)], axis=1)
         pool_below = np.concatenate([self._pool_below, self._count(edges, own_rungs)], axis=1)
         edges = np.concatenate([self._edges, edges], axis=1)
         own_scores = np.where(moved, self._scores, 0).max(axis=1, initial=0)
         own_scores[own_scores == 0] = len(_LEVELS) * _LENGTHS + 1
-        around = np.broadcast_to([*ranks, *ranks], (len(x), 2 * len(ranks)))
+        around = np.broadcast_to(ranks, near.shape)
         scores = np.concatenate([self._scores, around, own_scores[:, None]], axis=1)
-        valid = (
-            np.concatenate([base, upper < self.frame.sizes[:, None], lower > 0, splits[:, None]], axis=1)
-            & ~missing[:, None]
-        )
+        exists = np.where(is_upper, near < self.frame.sizes[:, None], near > 0)
+        valid = np.concatenate([base, exists, splits[:, None]], axis=1) & ~missing[:, None]
         above = edges > x[:, None]
         valid &= np.where(above, below < self._present[:, None], below > 0)  # else true of every row, or of none
         keys = (below * 2 + above) * INTERVAL + scores
@@ -136,21 +134,22 @@ class Cuts:
             ~missing & (self._atoms == x[:, None]).any(axis=1),
         )
 
-    def _ranks(self, rungs: np.ndarray, is_new: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
-        """Return the rungs above the cuts at the ranks 8, 16, ... on both sides of a row, and their scores.
+    def _ranks(self, rungs: np.ndarray, is_new: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the rungs above the cuts at the ranks 8, 16, ... on both sides of a row, (columns, cuts).
 
-        Cuts farther from the row are coarser.
+        Then which are on the upper side (cuts,), and their scores (cuts,): cuts farther from the row are coarser.
         """
         most = int(self._present.max(initial=0))
         distances = _NEAREST << np.arange(max(0, (most // _NEAREST).bit_length()), dtype=np.int64)
-        ranks, farther = self.frame.below(rungs + ~is_new)[:, None] + distances, distances // _NEAREST
-        near, far = self.frame.rungs_at_rank(ranks), self.frame.rungs_at_rank(ranks + farther)
-        upper = self._shortest(near, np.where(far < self.frame.sizes[:, None], far, near))
-        ranks = self.frame.below(rungs)[:, None] - distances + 1
-        near, far = self.frame.rungs_at_rank(ranks) - 1, self.frame.rungs_at_rank(ranks - farther) - 1
-        lower = self._shortest(np.where(far > 0, far, near), near)
+        upper, lower = self.frame.below(rungs + ~is_new)[:, None], self.frame.below(rungs)[:, None] + 1
+        ends = [distances, distances + distances // _NEAREST]
+        ranks = np.concatenate([upper + ends[0], upper + ends[1], lower - ends[0], lower - ends[1]], axis=1)
+        near, far, below, beyond = np.split(self.frame.rungs_at_rank(ranks), 4, axis=1)
+        first = np.concatenate([near, np.where(beyond > 1, beyond, below) - 1], axis=1)
+        last = np.concatenate([np.where(far < self.frame.sizes[:, None], far, near), below - 1], axis=1)
         levels = len(_LEVELS) + 1 + np.arange(len(distances))[::-1]
-        return upper, lower, (levels * _LENGTHS + 1).tolist()
+        scores = np.tile(levels * _LENGTHS + 1, 2)
+        return self._shortest(first, last), np.arange(len(scores)) < len(distances), scores
 
     def _shortest(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         """Return the rungs from ``first`` to ``last`` with the shortest number or date in the gap below them."""
@@ -281,12 +280,10 @@ def _exponents(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", over="ignore"):
         size = np.maximum(np.abs(np.where(np.isfinite(low), low, high)), np.abs(high))
         largest = np.clip(_POWERS.searchsorted(size, side="right") - 1, 18, len(_POWERS) - 1)
-        exponents = largest - 18
-        for digits in range(17, -1, -1):
-            unit = _POWERS[largest - digits]
-            fits = np.floor(high / unit) > np.floor(low / unit)
-            exponents[fits] = (largest - digits)[fits]
-    return np.asarray(exponents - _ONE)
+        units = _POWERS[largest - np.arange(19).reshape(-1, *[1] * largest.ndim)]
+        fits = np.floor(high / units) > np.floor(low / units)
+        fits[-1] = True
+    return np.asarray(largest - fits.argmax(axis=0) - _ONE)
 
 
 def _short(low: np.ndarray, high: np.ndarray, kind: str) -> np.ndarray:

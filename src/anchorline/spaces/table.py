@@ -41,6 +41,7 @@ from anchorline.spaces.views import RowViews, Views
 _MOST_EXAMPLES = 10_000
 _EXAMPLES_PER_BATCH = 4096
 _VALUES_PER_CALL = 4_000_000  # values that the model is given at once
+_BLOCK = 2**16  # values that are drawn, or whose cells are found, at once
 _ROUNDS = 50  # in which neighbors that break a user's rule are drawn again
 _LAW = "The law of neighbors no longer depends on how facts are stated."
 _GONE = {
@@ -247,7 +248,7 @@ class Table(Space):
         """Return the columns whose JSON value stands for several values, such as None and NaN, or 1 and "1"."""
         return self.schema.unclear(instance)
 
-    @property
+    @cached_property
     def example_rows(self) -> np.ndarray:
         """The rows of `examples`, at most 10,000."""
         n = self.schema.n_rows
@@ -390,17 +391,21 @@ class TableNeighborhood(Neighborhood):
 
     def _draw(self, n: int, random: Random, replace_probability: float, facts: Sequence[int]) -> np.ndarray:
         """Return donors without regard to a user's rule; one uniform number says whether and which."""
-        uniforms, n_pool = random.uniforms(len(self.names), n), self.table.n_pool
+        n_attributes, n_pool = len(self.names), self.table.n_pool
         if self.table.neighbors == "realistic":
-            return self._similar(uniforms < replace_probability, random.uniforms(n), facts)
-        donors = (uniforms * (n_pool / replace_probability)).astype(np.intp)
-        donors[donors >= n_pool] = -1
-        for fact in facts:
-            view = int(self.candidates.views[fact])
-            start, stop = self.views.span(fact)
-            own = int(self.table.views.attributes[view])
-            places = start + (uniforms[own] * (stop - start)).astype(np.intp)
-            donors[own] = self.table.donors_at(view, places) if stop > start else -1
+            replaced = random.uniforms(n_attributes, n) < replace_probability
+            return self._similar(replaced, random.uniforms(n), facts)
+        stated = {int(self.candidates.groups[fact]): fact for fact in facts}
+        donors, step = np.empty((n_attributes, n), dtype=np.int32), max(1, _BLOCK // max(1, n))
+        for first in range(0, n_attributes, step):  # in blocks that stay in the processor's cache
+            block = donors[first : first + step]
+            uniforms = random.uniforms(*block.shape)
+            block[:] = np.minimum(uniforms * (n_pool / replace_probability), n_pool)
+            block -= (block == n_pool) * np.int32(n_pool + 1)  # -1; a processor could not predict a branch
+            for own in stated.keys() & range(first, first + len(block)):
+                view, (start, stop) = int(self.candidates.views[stated[own]]), self.views.span(stated[own])
+                places = start + (uniforms[own - first] * (stop - start)).astype(np.intp)
+                donors[own] = self.table.donors_at(view, places) if stop > start else -1
         return donors
 
     def _similar(self, replaced: np.ndarray, uniforms: np.ndarray, facts: Sequence[int]) -> np.ndarray:
@@ -429,13 +434,29 @@ class TableNeighborhood(Neighborhood):
 
     def cells(self, donors: np.ndarray, views: Sequence[int] | None = None) -> np.ndarray:
         """Return the cell (views, n) of every neighbor in some views of `candidates`, or in all."""
-        attributes, places = self.table.views.attributes, self.table.places
-        chosen = range(len(places)) if views is None else views
-        cells = np.empty((len(chosen), donors.shape[1]), dtype=np.intp)
-        for row, view in zip(cells, chosen, strict=True):
-            own, place = donors[attributes[view]], places[view]
-            row[:] = self.views.cells(view, own if place is None else place[own])
-        return cells
+        n_views, step = len(self.table.places), max(1, _BLOCK // max(1, donors.shape[1]))
+        blocks = [slice(v, v + step) for v in range(0, n_views, step)]
+        if views is not None:
+            blocks = [slice(v, v + 1) for v in views]
+        parts = [self.views.cells(block.start, self._places(donors, block)) for block in blocks]
+        return np.concatenate([np.zeros((0, donors.shape[1]), dtype=np.int32), *parts])
+
+    def _places(self, donors: np.ndarray, views: slice) -> np.ndarray:
+        """Return the places (views, n) of these donors in some views; -1 where a neighbor keeps its own value."""
+        places = donors[self.table.views.attributes[views]]
+        for row, lookup in zip(places, self.table.places[views], strict=True):
+            if lookup is not None:
+                row[:] = lookup[row]
+        return places
+
+    def flips(self, donors: np.ndarray, facts: Sequence[int]) -> np.ndarray:
+        """Return which of these facts the neighbors with these donors break: booleans (facts, n)."""
+        flips = np.empty((len(facts), donors.shape[1]), dtype=bool)
+        for row, fact in zip(flips, facts, strict=True):
+            view, (start, stop) = int(self.candidates.views[fact]), self.views.span(fact)
+            places = self._places(donors, slice(view, view + 1))[0]
+            row[:] = (places >= 0) & ((places < start) | (places >= stop))
+        return flips
 
     def edge_labels(self, view: int, cells: Sequence[int]) -> tuple[Any, ...]:
         """Return the bounds that are written where cells of a view begin; of categories, the row's own."""

@@ -177,20 +177,42 @@ class RowViews:
         """Where the pool rows of every cell start and stop in its view, (cells,); 0 for all other categories."""
         return self._layout.begins, self._layout.ends
 
-    def cells(self, view: int, places: np.ndarray) -> np.ndarray:
-        """Return the cells of pool rows at these places of a view; the row's own cell where a place is -1."""
-        layout = self._layout
-        first, stop = int(layout.starts[view]), int(layout.starts[view + 1])
-        ends, cells = layout.ends[first:stop], np.arange(first, stop)
-        if not self.views.ordered[view]:
-            start, end = int(layout.begins[first]), int(layout.ends[first])
-            ends = np.array([start, end, self.views.present[view], self.views.n_pool])
-            cells = np.array([first + 1, first, first + 1, first + 2])
-        if self.views.n_pool > 4 * len(places):
-            found = cells[np.minimum(ends.searchsorted(places, side="right"), len(cells) - 1)]
-            return np.where(places < 0, layout.own[view], found)
-        table = np.append(cells.repeat(np.diff(ends, prepend=0)), layout.own[view])
-        return np.asarray(table[places])  # the last entry is at -1
+    @cached_property
+    def _segments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The cells of the place -1, which is the row's own, and of all places, as runs of adjacent places.
+
+        Where the runs of each view begin (views + 1,), and the cell and the number of places of every run (runs,).
+        """
+        views, layout = self.views, self._layout
+        runs = np.where(views.ordered, np.diff(layout.starts) + 1, 5)
+        starts = np.concatenate([[0], np.cumsum(runs)])
+        cells = np.arange(starts[-1]) - (starts[:-1] + 1 - layout.starts[:-1]).repeat(runs)
+        first = starts[:-1][~views.ordered]  # of categories: others, the own one, others, missing values
+        cells[first[:, None] + np.arange(1, 5)] = layout.starts[:-1][~views.ordered, None] + [1, 0, 1, 2]
+        cells[starts[:-1]] = layout.own
+        counts = layout.counts[cells]
+        begins, ends = layout.begins[cells[first + 2]], layout.ends[cells[first + 2]]
+        counts[first + 1], counts[first + 3] = begins, views.present[~views.ordered] - ends
+        counts[starts[:-1]] = 1
+        return starts, cells.astype(np.int32), counts
+
+    def cells(self, first: int, places: np.ndarray) -> np.ndarray:
+        """Return the cells of pool rows at these places (views, n) of the views from ``first`` on.
+
+        The place -1 stands for the row itself.
+        """
+        starts, cells, counts = self._segments
+        n_views, n = places.shape
+        start, stop = int(starts[first]), int(starts[first + n_views])
+        at, n_pool = places + 1, self.views.n_pool
+        if n_pool <= 4 * n:
+            at += np.arange(n_views, dtype=at.dtype)[:, None] * (n_pool + 1)
+            return np.asarray(cells[start:stop].repeat(counts[start:stop])[at])
+        found = np.empty(places.shape, dtype=np.int32)
+        for view, row in enumerate(at, first):
+            own = slice(int(starts[view]), int(starts[view + 1]))
+            found[view - first] = cells[own][np.cumsum(counts[own]).searchsorted(row, side="right")]
+        return found
 
     def row_cells(self, columns: Sequence[Column]) -> np.ndarray:
         """Return the cells (views, n) of the values of columns (n,), one per view."""
