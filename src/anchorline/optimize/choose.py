@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import NormalDist
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from anchorline.optimize.sums import Limits, Solution, Status, extended, fit, so
 TIE = 0.01  # of Var t: sums whose errors differ by less are equally good, and a fact that gains less is left out
 _GAP = 0.001  # of Var t: what the search may leave to a better sum, small beside a tie
 _ROUNDING = 1e-12  # of Var t
-_CHANCE = 0.05  # that one of all candidates seems to matter although none does
 
 
 def best_sum(moments: Moments, k: int, limits: Limits | None = None) -> Solution:
@@ -111,19 +109,13 @@ def evident(moments: Moments) -> np.ndarray:
     :math:`c_j^2 / S_{jj}` is its noise / n times the square of a normal variable, or 0 without error: one that is
     offered exceeds what the largest of all facts' is by chance.
     """
-    least = np.maximum(_chance(moments), _ROUNDING * moments.variance)
+    least = np.maximum(moments.chance, _ROUNDING * moments.variance)
     return np.asarray((moments.b > 0) & (moments.c**2 > moments.S * least))
-
-
-def _chance(moments: Moments) -> np.ndarray:
-    """What each fact gains by chance if it is the best of all candidates, (facts,)."""
-    n_facts = max(1, moments.candidates.n_facts)
-    return NormalDist().inv_cdf(1 - _CHANCE / (2 * n_facts)) ** 2 * moments.noise / max(1, moments.n_rows)
 
 
 def _that_matter(moments: Moments, solution: Solution) -> tuple[int, ...]:
     """Return the facts that are left if those that gain too little are left out, the weakest first."""
-    facts, chance = solution.facts, _chance(moments)
+    facts, chance = solution.facts, moments.chance
     while facts:
         _, objective = fit(moments, facts)
         without = [tuple(j for j in facts if j != fact) for fact in facts]
