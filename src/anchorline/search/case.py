@@ -25,11 +25,6 @@ class Asked:
     stays: np.ndarray | None
     weights: np.ndarray | None = None
 
-    def joined(self, other: "Asked") -> "Asked":
-        """Return both together."""
-        stays = None if self.stays is None or other.stays is None else np.r_[self.stays, other.stays]
-        return Asked(np.hstack([self.donors, other.donors]), np.r_[self.drops, other.drops], stays)
-
     def part(self, first: int, last: int) -> "Asked":
         """Return some of them."""
         stays = None if self.stays is None else self.stays[first:last]

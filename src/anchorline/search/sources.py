@@ -82,20 +82,24 @@ def _by_drawing(case: Case) -> Search:
     A lead grows as the square root of the number of neighbors, so that the next number follows from it.
     """
     most = min(MOST_SEARCH, case.n_left // 2)  # the other half measures
-    asked, batch = case.ask(case.draw("search", 0, min(FIRST_SEARCH, most))), 1
-    cells = case.neighborhood.cells(asked.donors)
+    (cells, drops), batch = _search_batch(case, 0, min(FIRST_SEARCH, most)), 1
     while True:
-        n = len(asked.drops)
-        moments = moments_of(case, cells, asked.drops)
+        n = len(drops)
+        moments = moments_of(case, cells, drops)
         solution = best_sum(moments, case.k, _limits(case))
         ahead = math.inf if n >= most else lead(moments, solution)
         if ahead >= _LEAD:
             return Search(solution, moments, "drawn", n)
         factor = min(2.0, (_LEAD / ahead) ** 2 if ahead > 0 else 2.0)
         n_more = min(max(_STEP, int((factor - 1) * n)), most - n)
-        more = case.ask(case.draw("search", batch, n_more))
-        asked, batch = asked.joined(more), batch + 1
-        cells = np.hstack([cells, case.neighborhood.cells(more.donors)])
+        (more_cells, more_drops), batch = _search_batch(case, batch, n_more), batch + 1
+        cells, drops = np.hstack([cells, more_cells]), np.append(drops, more_drops)
+
+
+def _search_batch(case: Case, batch: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cells (views, n) and drops (n,) of a batch of neighbors of the search."""
+    donors = case.draw("search", batch, n)
+    return case.neighborhood.cells(donors), case.ask(donors).drops
 
 
 def moments_of(case: Case, cells: np.ndarray, drops: np.ndarray) -> Moments:

@@ -1,7 +1,8 @@
 """What a model answers about the rows of a table: asked once per explainer, at most 10,000 rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ class TableAnswers:
 
     scores: Scores
     n_answers: int
+    _extents: dict[Any, tuple[float, float, float]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def ask(cls, space: Space, target: Target) -> "TableAnswers | None":
@@ -64,6 +66,9 @@ class TableAnswers:
 
     def extent(self, predictor: Predictor) -> tuple[float, float, float]:
         """Return the lowest and highest output, and the distance of the 5% and 95% quantiles."""
-        outputs = self.outputs(predictor)
-        low, high = np.quantile(outputs, _MIDDLE, method="inverted_cdf")
-        return float(outputs.min()), float(outputs.max()), float(high - low)
+        explained = predictor.column, predictor.label  # on nothing else of an instance do outputs depend
+        if explained not in self._extents:
+            outputs = self.outputs(predictor)
+            low, high = np.quantile(outputs, _MIDDLE, method="inverted_cdf")
+            self._extents[explained] = float(outputs.min()), float(outputs.max()), float(high - low)
+        return self._extents[explained]
