@@ -115,20 +115,19 @@ def evident(moments: Moments) -> np.ndarray:
 
 def _that_matter(moments: Moments, solution: Solution) -> tuple[int, ...]:
     """Return the facts that are left if those that gain too little are left out, the weakest first."""
-    facts, chance = solution.facts, moments.chance
+    facts, objective, chance = solution.facts, solution.objective, moments.chance
     while facts:
-        _, objective = fit(moments, facts)
         without = [tuple(j for j in facts if j != fact) for fact in facts]
         left = 1.0  # of the noise, which is all of the variance in a sample: what the sum does not explain
         if moments.pairs is not None and moments.variance > 0:
             unexplained = max(objective, 0.0) * moments.n_rows / max(moments.n_rows - len(facts), 1)
             left = min(1.0, unexplained / moments.variance)
         least = np.maximum(TIE * moments.variance, left * chance[list(facts)])
-        beyond = [fit(moments, others)[1] - objective for others in without] - least
-        weakest = int(np.argmin(beyond))
-        if beyond[weakest] >= 0:
+        errors = np.array([fit(moments, others)[1] for others in without])
+        weakest = int(np.argmin(errors - objective - least))
+        if errors[weakest] - objective >= least[weakest]:
             break
-        facts = without[weakest]
+        facts, objective = without[weakest], float(errors[weakest])
     return facts
 
 
@@ -158,7 +157,8 @@ def _simplest(moments: Moments, solution: Solution, most: float) -> Solution:
 def _simpler(moments: Moments, fact: int) -> np.ndarray:
     """Return the facts about the same attribute that are simpler than one, the simplest first."""
     candidates = moments.candidates
-    own = np.flatnonzero(candidates.groups == candidates.groups[fact])
+    first, last = np.searchsorted(candidates.groups, candidates.groups[fact] + np.arange(2))
+    own = np.arange(first, last)
     own = own[candidates.ranks[own] < candidates.ranks[fact]]
     return np.asarray(own[np.argsort(candidates.ranks[own], kind="stable")])
 

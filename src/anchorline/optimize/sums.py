@@ -148,15 +148,12 @@ def fit(moments: Moments, facts: Collection[int]) -> tuple[np.ndarray, float]:
 
 def extended(moments: Moments, chosen: Collection[int], facts: np.ndarray) -> np.ndarray:
     """Return the mean squared errors of the chosen facts with one more, for each of other facts (m,): (m,)."""
-    is_used = np.zeros(moments.candidates.n_facts, dtype=bool)
-    is_used[facts] = is_used[list(chosen)] = True
-    table = _table(moments, is_used & (moments.b > 0), 1.0)
-    place = np.full(len(is_used), -1)
-    place[table.numbers] = np.arange(len(table.numbers))
-    known = tuple(place[j] for j in chosen if place[j] >= 0)
     can_break = moments.b[facts] > 0
-    values = np.full(len(facts), table.state(known, np.zeros(0, dtype=np.intp)).value)
-    values[can_break] = table.state(known, place[facts[can_break]]).with_one()
+    known = [j for j in chosen if moments.b[j] > 0]
+    table = _table(moments, np.concatenate([np.array(known, dtype=np.intp), facts[can_break]]), 1.0)
+    places, others = tuple(range(len(known))), np.arange(len(known), len(table.numbers))
+    values = np.full(len(facts), table.state(places, others[:0]).value)
+    values[can_break] = table.state(places, others).with_one()
     return moments.variance + values
 
 
@@ -309,8 +306,8 @@ class _Sampled(_Known):
         return left
 
 
-def _table(moments: Moments, is_used: np.ndarray, unit: float) -> _Known:
-    return (_Known if moments.pairs is None else _Sampled)(moments, np.flatnonzero(is_used), unit)
+def _table(moments: Moments, usable: np.ndarray, unit: float) -> _Known:
+    return (_Known if moments.pairs is None else _Sampled)(moments, usable, unit)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -338,7 +335,8 @@ class _Search:
     def __init__(self, moments: Moments, k: int, limits: Limits, offered: np.ndarray | None) -> None:
         self.moments, self.limits = moments, limits
         self.unit = 2.0 ** round(math.log2(moments.mean_square) / 2)  # a power of 2 rounds nothing
-        self.table = _table(moments, moments.b > 0 if offered is None else offered & (moments.b > 0), self.unit)
+        usable = moments.b > 0 if offered is None else offered & (moments.b > 0)
+        self.table = _table(moments, np.flatnonzero(usable), self.unit)
         self.k = min(k, len(np.unique(self.table.groups)))
         self.tolerance = max(TOLERANCE * moments.mean_square, limits.gap) / self.unit**2
         self.floor = self.table.floor(self.k)
