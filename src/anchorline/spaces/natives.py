@@ -13,6 +13,8 @@ import numpy as np
 
 from anchorline.spaces.values import pandas_from_value
 
+_COPIED = 8  # times as many rows as are drawn take as long to copy as the drawn ones take to select
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
@@ -145,7 +147,7 @@ class ColumnNatives(ABC):
     def _mix(self, j: int, own: Any, sources: np.ndarray) -> Any:
         """Return column j of the neighbors, with the instance's own value where sources are -1."""
         column = self.columns[j]
-        if len(column) <= len(sources):  # then a copy of it takes less time than a copy of what is drawn
+        if len(column) <= _COPIED * len(sources):
             return self._take(self._concat(j, own, column), sources + 1)
         drawn = sources >= 0
         both = self._concat(j, own, self.pick(j, sources[drawn])) if drawn.any() else own
