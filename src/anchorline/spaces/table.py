@@ -434,12 +434,16 @@ class TableNeighborhood(Neighborhood):
 
     def cells(self, donors: np.ndarray, views: Sequence[int] | None = None) -> np.ndarray:
         """Return the cell (views, n) of every neighbor in some views of `candidates`, or in all."""
-        n_views, step = len(self.table.places), max(1, _BLOCK // max(1, donors.shape[1]))
-        blocks = [slice(v, v + step) for v in range(0, n_views, step)]
+        n_views, n = len(self.table.places), donors.shape[1]
+        step = max(1, _BLOCK // max(1, n))
+        blocks = [slice(v, min(v + step, n_views)) for v in range(0, n_views, step)]
         if views is not None:
             blocks = [slice(v, v + 1) for v in views]
-        parts = [self.views.cells(block.start, self._places(donors, block)) for block in blocks]
-        return np.concatenate([np.zeros((0, donors.shape[1]), dtype=np.int32), *parts])
+        cells, last = np.empty((n_views if views is None else len(views), n), dtype=np.int32), 0
+        for block in blocks:
+            first, last = last, last + block.stop - block.start
+            cells[first:last] = self.views.cells(block.start, self._places(donors, block))
+        return cells
 
     def _places(self, donors: np.ndarray, views: slice) -> np.ndarray:
         """Return the places (views, n) of these donors in some views; -1 where a neighbor keeps its own value."""
