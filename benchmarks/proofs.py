@@ -64,7 +64,8 @@ def wide_proofs(dimensions: Sequence[int] = DIMENSIONS, sizes: Sequence[int] = S
             with Release01(python, model, frame) as old:
                 first, second = (old.explain(row, n_samples=N_SEARCH, n_certify=0) for row in range(2))
             megabytes = first.megabytes + second.megabytes
-            row |= {"time_ratio": own_seconds / second.seconds, "memory_ratio": own_megabytes / megabytes}
+            ratio = own_megabytes / megabytes if megabytes else None  # 0: not beyond what loading had needed
+            row |= {"time_ratio": own_seconds / second.seconds, "memory_ratio": ratio}
             row |= {"seconds_of_01": second.seconds, "megabytes_of_01": megabytes}
         yield row
 
