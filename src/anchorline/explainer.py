@@ -11,7 +11,6 @@ import numpy as np
 
 from anchorline._links import call
 from anchorline.changes.find import ChangeSettings, find_changes
-from anchorline.changes.leaves import ReadableTrees
 from anchorline.changes.result import Changes
 from anchorline.errors import ParameterError, SetupWarning, names_similar_keywords
 from anchorline.model.cache import AnswerCache
@@ -19,10 +18,12 @@ from anchorline.model.features import match_columns
 from anchorline.model.outputs import classes_of, resolve
 from anchorline.model.predictor import Predictor, Questions, scores_only
 from anchorline.model.target import Target, checked_range, checked_threshold
+from anchorline.model.trees.forms import ReadableTrees
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
 from anchorline.result.frontier import Frontier
 from anchorline.result.rule import Rule
+from anchorline.rules.always import TreeDecisions
 from anchorline.rules.assemble import assemble as assemble_rule
 from anchorline.rules.assemble import tolerance
 from anchorline.rules.find import find_rule
@@ -119,6 +120,7 @@ class Explainer:
         self._target = None if classes_come_with_answers and self.space.names else target
         self._leaves = ModelTrees(model, self.columns, self.space)
         self.readable_trees = ReadableTrees(model, self.columns)
+        self._decisions = TreeDecisions(self.readable_trees, self.space)
         self._answers: TableAnswers | None = None
         self._is_asked = False
         self._found: tuple[Finding, ...] | None = None
@@ -267,7 +269,7 @@ class Explainer:
         case.predictor.open(case.neighborhood.original)
         answers = self._answers_for(settings.common)
         within = tolerance(case, settings.within, answers)
-        found = find_rule(case, within, settings.holds)
+        found = find_rule(case, within, settings.holds, lambda: self._decisions.at(case, within))
         return assemble_rule(case, self.space, settings, within, found, answers)
 
     def predictor(self, limit: float = math.inf) -> Predictor:
@@ -317,6 +319,7 @@ class Explainer:
         """Return the explainer that draws neighbors even if it could read trees, as for a mere function."""
         other = copy.copy(self)
         other._leaves = ModelTrees(None, self.columns, self.space)
+        other._decisions = TreeDecisions(ReadableTrees(None, self.columns), self.space)
         return other
 
     def check(self) -> tuple[Finding, ...]:

@@ -70,7 +70,9 @@ def enumerated(boxes, goal, k):
                     if covered is not None:
                         covered &= (boxes.rows[v] >= low) & (boxes.rows[v] < high)
                 asked = both if unbroken >= boxes.fewest else both[:1]
-                scores = [_score(goal, w[inside & draws.stays].sum(), w[inside & ~draws.stays].sum()) for w in asked]
+                scores = [
+                    _score(goal, w[inside & draws.stays].sum(), w[inside & ~draws.stays].sum()) for w in asked
+                ]
                 n = both[0][inside].sum()
                 share = both[0][inside & draws.stays].sum() / n if n else 0.0
                 coverage = width if covered is None else covered.sum()
@@ -149,7 +151,9 @@ def listed_rules(values, score, row, q, target, k):
             ranges = []
             for j in columns:
                 pairs = itertools.combinations_with_replacement(levels[j], 2)
-                ranges.append([(a, b) for a, b in pairs if a <= x[j] <= b and (a, b) != (levels[j][0], levels[j][-1])])
+                ranges.append(
+                    [(a, b) for a, b in pairs if a <= x[j] <= b and (a, b) != (levels[j][0], levels[j][-1])]
+                )
             for bounds in itertools.product(*ranges):
                 drawn, own, inside = np.ones(len(grid)), np.ones(len(grid)), np.ones(n, dtype=bool)
                 width = unbroken = 1.0
@@ -158,7 +162,10 @@ def listed_rules(values, score, row, q, target, k):
                     if j in columns:
                         a, b = bounds[columns.index(j)]
                         true = (levels[j] >= a) & (levels[j] <= b)
-                        chance, limited = np.where(true, pool[j], 0) / pool[j][true].sum(), np.where(true, law[j], 0)
+                        chance, limited = (
+                            np.where(true, pool[j], 0) / pool[j][true].sum(),
+                            np.where(true, law[j], 0),
+                        )
                         inside &= (values[:, j] >= a) & (values[:, j] <= b)
                         width, unbroken = width * pool[j][true].sum(), unbroken * limited.sum()
                         own *= limited[places[j]]

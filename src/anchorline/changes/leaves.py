@@ -20,20 +20,16 @@ from typing import Any
 import numpy as np
 
 from anchorline.changes.candidates import Candidates, Change
-from anchorline.changes.questions import ChangeQuestions, Goal
+from anchorline.changes.questions import ChangeQuestions
 from anchorline.changes.search import Level, Ranking, Search
-from anchorline.errors import ParameterError
 from anchorline.laws import Random
-from anchorline.model.features import ColumnMatch
-from anchorline.model.outputs import OfArrays, resolve
 from anchorline.model.predictor import batches
-from anchorline.model.target import Target
-from anchorline.model.trees import Ensemble, Reading, Refusal, agrees, read
+from anchorline.model.trees import Ensemble, Reading
 from anchorline.model.trees.ensemble import LEAF
+from anchorline.model.trees.forms import Forms, allowed_error
 
 MIN_QUERIES = 10_000  # trees are compared with the model on some rows, which a small limit has no room for
 _N_CHECKED = 128
-_LINKED = 1e-6  # by how much probabilities may differ, beside the rounding of margins
 _MAX_CELLS = 200_000_000  # cells times nodes, one byte each
 _MAX_WORK = 2_000_000_000  # multiplications per level
 _MAX_UNSURE = 4096  # combinations per level so close to the limit that only the model can tell
@@ -41,39 +37,6 @@ _MAX_EQUAL = 64  # categories of one attribute that turn and cost the same
 
 Best = tuple[float, Change]
 """A cost and a change."""
-
-
-@dataclass(frozen=True, eq=False)
-class Forms:
-    """Linear forms of the trees' outputs that are positive where the goal is reached: one of them, or all.
-
-    ``weights`` (outputs, forms) and ``offsets`` (forms,). Forms within ``tolerance`` of 0 leave it open.
-    """
-
-    weights: np.ndarray
-    offsets: np.ndarray
-    need_all: bool
-    tolerance: float = 0.0
-
-    @classmethod
-    def of(cls, goal: Goal, reading: Reading, column: int) -> "Forms | None":
-        """Return the goal as forms of the columns of the trees' answers; None if it is not linear in them."""
-        unit = np.eye(reading.n_columns)
-        if goal.kind in ("class", "other class"):
-            others = [k for k in range(reading.n_columns) if k != goal.wanted]
-            lead, need_all = np.stack([unit[goal.wanted] - unit[k] for k in others], axis=1), goal.kind == "class"
-            return cls(lead if need_all else -lead, np.zeros(len(others)), need_all)
-        limit = float(goal.wanted)
-        if reading.link == "logistic" and reading.n_columns == 2 and 0 < limit < 1:
-            limit = float(np.log(limit / (1 - limit)))
-        elif reading.link != "identity":
-            return None
-        sign = 1.0 if goal.kind in (">=", ">") else -1.0
-        return cls(sign * unit[column][:, None], np.array([-sign * limit]), need_all=True)
-
-    def margins(self, forms: np.ndarray) -> np.ndarray:
-        """Return how far above 0 the forms (..., forms) are that decide."""
-        return np.asarray(forms.min(axis=-1) if self.need_all else forms.max(axis=-1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,38 +90,6 @@ class LeafAnswers:
         return float(self.forms.margins(largest + self.constant))
 
 
-class ReadableTrees:
-    """The trees behind a model's answers to rows of a table, read on first use; nothing is asked."""
-
-    def __init__(self, model: Any, columns: ColumnMatch) -> None:
-        self._model, self._columns = getattr(model, "counted_model", model), columns
-        self._known: list[Reading | None] = []
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_known": []}  # every process reads them for itself
-
-    def of(self, target: Target) -> Reading | None:
-        """Return the trees; None if they cannot be read.
-
-        The probabilities of a boosted classifier are not sums of trees, so the trees are those of its margins.
-        """
-        if not self._known:
-            self._known.append(self._read(target))
-        return self._known[0]
-
-    def _read(self, target: Target) -> Reading | None:
-        reading = read(self._model, target)
-        if isinstance(reading, Refusal) and (target.task, target.scale, target.contrast) == (None, None, None):
-            try:
-                reading = read(self._model, resolve(self._model, output_scale="margin"))
-            except ParameterError:  # it has no margins
-                return None
-        if not isinstance(reading, Reading):
-            return None
-        transform = OfArrays(reading.transform) if target.input == "array" else reading.transform
-        return replace(reading, transform=self._columns.selecting(transform))
-
-
 def leaves_of(questions: ChangeQuestions, reading: Reading, original: Any) -> LeafAnswers | None:
     """Return the trees beside an instance; None if the model's answers cannot be read off them.
 
@@ -168,7 +99,7 @@ def leaves_of(questions: ChangeQuestions, reading: Reading, original: Any) -> Le
     predictor, candidates = questions.predictor, questions.candidates
     if predictor.is_label or "threshold" in (predictor.target.rule or ()):
         return None
-    forms = Forms.of(questions.goal, reading, predictor.column or 0)
+    forms = Forms.of(questions.goal.kind, questions.goal.wanted, reading, predictor.column or 0)
     if forms is None:
         return None
     own = _features(reading, original)
@@ -226,20 +157,9 @@ def _allowed_error(
     inputs = candidates.case.realize(owner[chosen], value[chosen])
     if not np.array_equal(_features(reading, inputs), expected, equal_nan=True):
         return None
-    found = reading.evaluate(inputs)
     questions.check()
-    scores = questions.predictor.questions.ask(inputs, len(chosen))
-    answers = np.asarray(scores.values, dtype=np.float64)
-    if scores.named is not None and (answers.max(axis=1) > answers[np.arange(len(answers)), scores.named]).any():
-        return None
-    answers = answers[:, None] if answers.ndim == 1 else answers
-    allowed = agrees(reading, lambda rows: found, inputs).allowed
-    target = questions.predictor.target
-    is_linked = reading.scale == "margin" and target.scale is None and target.contrast is None
-    shown = _probabilities(found, reading.link) if is_linked else found
-    if shown.shape != answers.shape or np.abs(shown - answers).max() > allowed + (_LINKED if is_linked else 0.0):
-        return None
-    return allowed
+    scores = questions.predictor.questions.ask(candidates.case.realize(owner[chosen], value[chosen]), len(chosen))
+    return allowed_error(reading, questions.predictor.target, inputs, scores)
 
 
 def _random_changes(candidates: Candidates, n: int) -> np.ndarray:
@@ -250,16 +170,6 @@ def _random_changes(candidates: Candidates, n: int) -> np.ndarray:
         own = np.append(-1, np.flatnonzero(candidates.owner == a))
         columns.append(own[(numbers * len(own)).astype(np.intp)])
     return np.column_stack(columns)
-
-
-def _probabilities(margins: np.ndarray, link: str) -> np.ndarray:
-    """Return what a classifier makes of its margins (n, columns)."""
-    if link == "softmax":
-        shares = np.exp(margins - margins.max(axis=1, keepdims=True))
-    else:
-        with np.errstate(over="ignore"):
-            shares = 1 / (1 + np.exp(-margins))
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def _built(

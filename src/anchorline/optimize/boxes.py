@@ -133,6 +133,12 @@ class Boxes:
         """The views with facts that some row of the pool meets."""
         return [view for view, facts in enumerate(self.facts) if len(facts) and self.shares[facts].max() > 0]
 
+    def coverage(self, facts: Sequence[int]) -> float:
+        """Return how many rows of the table have the facts; without a table, the share of all values."""
+        if self.rows is None:
+            return math.prod(float(self.shares[fact]) for fact in facts)
+        return float(np.count_nonzero(~self.candidates.flips(self.rows, facts).any(axis=0)))
+
     def about(
         self, views: Sequence[int], more: Sequence[Draws] = (), outer: Sequence[int] | None = None
     ) -> "Attributes":

@@ -51,6 +51,16 @@ class Certificate:
         return min(low for low, _ in both), min(high for _, high in both)
 
     @property
+    def is_without_exception(self) -> bool:
+        """Whether every neighbor kept the decision."""
+        return all(count.value == 1 for count in self.counts)
+
+    def proven(self) -> "Certificate":
+        """Return the certificate of a rule that is proven to hold always."""
+        exact = [Count(1.0, count.n, is_exact=True) for count in self.counts]
+        return replace(self, drawn=exact[0], law=exact[1] if len(exact) > 1 else None)
+
+    @property
     def verdict(self) -> RuleVerdict:
         """What the limits establish."""
         low, high = self.limits()

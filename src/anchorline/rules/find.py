@@ -7,17 +7,20 @@ seems to reach the goal is tried on fresh neighbors. If it fails, these have sho
 tried; limits hold together over all tries.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
+from anchorline.errors import ParameterError
 from anchorline.guarantees.measuring import FEWEST_UNBROKEN, Count
 from anchorline.optimize.boxes import Attributes, Box, Boxes, Draws, Goal, best_rule, grow_rules
 from anchorline.optimize.choose import best_sum
 from anchorline.optimize.moments import cell_sums, range_sums
 from anchorline.optimize.sums import Limits
 from anchorline.result.rule import RuleVerdict
+from anchorline.rules.always import Prover, widest_always
 from anchorline.rules.certify import MOST_TRIES, Certificate, certify, failures_of, failures_of_all
 from anchorline.rules.samples import Asking
 from anchorline.search.case import Asked, Case
@@ -29,6 +32,7 @@ _TRIED = 3  # sets of attributes of each size that get neighbors of their own
 _PROMISING = 0.5  # score that the facts of such a set must reach on the search's sample
 _MARGIN = 1.0  # standard errors by which a rule must exceed the target on the sample
 _ROOM = 0.3  # of the way from the target to 1: closer to the target, certifying takes too many neighbors
+_NEARLY = 0.99  # is searched for in place of 1, which no sample shows
 _WIDER = 1.5  # times as many changes as the goal allows are allowed in the wider facts
 
 
@@ -52,16 +56,25 @@ class Found:
         return self.certificate.verdict
 
 
-def find_rule(case: Case, within: float | None, target: float | None) -> Found:
+def find_rule(
+    case: Case, within: float | None, target: float | None, trees: Callable[[], Prover | None] = lambda: None
+) -> Found:
     """Find the rule of an opened case: at most ``case.k`` facts that hold in the share ``target`` of neighbors.
 
-    None as a target stands for the most that as many facts hold.
+    None as a target stands for the most that as many facts hold, and 1 for what is proven by listing all
+    neighbors or by the model's ``trees``, which may be asked for what they prove.
     """
     asking, most = Asking(case, within), min(MOST_LISTED, case.n_left // 2)
     listed = case.neighborhood.listed(case.settings.replace_probability, most)
     if listed is not None:
         return _by_listing(asking, listed, target)
-    return _Search(asking, target).run()
+    prover = trees() if target == 1 else None
+    if target == 1 and prover is None:
+        raise ParameterError(
+            "holds is 1, but that can be proven only of trees that can be read, or if altered copies are few. Type "
+            "holds=0.99."
+        )
+    return _Search(asking, target, trees).run()
 
 
 def _by_listing(asking: Asking, listed: tuple[np.ndarray, np.ndarray], target: float | None) -> Found:
@@ -89,11 +102,11 @@ def _by_listing(asking: Asking, listed: tuple[np.ndarray, np.ndarray], target: f
 class _Search:
     """The search by drawing neighbors, in order: what is known grows from step to step."""
 
-    def __init__(self, asking: Asking, target: float | None) -> None:
-        self.asking, self.case, self.target = asking, asking.case, target
+    def __init__(self, asking: Asking, target: float | None, trees: Callable[[], Prover | None]) -> None:
+        self.asking, self.case, self.target, self.trees = asking, asking.case, target, trees
         most = self.case.n_left
         self.n_law, self.n_search, self.n_refined = (min(n, most * n // 16_000) for n in (_LAW, _SEARCH, _REFINED))
-        room = None if target is None else target + (1 - target) * _ROOM
+        room = None if target is None else min(target, _NEARLY) + (1 - min(target, _NEARLY)) * _ROOM
         self.goal = Goal(room, _MARGIN)
         self.wider = Goal(None if room is None else 1 - _WIDER * (1 - room), -_MARGIN)
         self.n_tried = self.n_certified = 0
@@ -105,7 +118,8 @@ class _Search:
         self.law, asked = self.asking.of_law("rule/law", self.n_law)
         self.all = Count().added(self.law.stays)
         everything = Certificate(self.all, None, failures_of_all(case.settings.confidence), self.target)
-        if everything.verdict is RuleVerdict.HOLDS:
+        everything = self._proven((), everything)
+        if everything.verdict in (RuleVerdict.HOLDS, RuleVerdict.ALWAYS):
             return self._found((), everything, self.law)
         boxes = _boxes(case, self.law)
         views = self._promising(boxes, asked)
@@ -115,7 +129,7 @@ class _Search:
             boxes = replace(boxes, draws=_joined(self.law, more))
         if self.target is None:
             self._most(boxes, views)
-        else:
+        elif self.target < 1 or not self._always(boxes, views):
             self._fewest(boxes, views)
         if self.best is None and self.nearest is not None:
             self._certify(self.nearest.facts)  # to say how often it stays
@@ -150,6 +164,29 @@ class _Search:
         useful = {*boxes.views}
         ranked = [view for view in np.argsort(-best, kind="stable").tolist() if best[view] > -np.inf]
         return [view for view in dict.fromkeys([*views, *ranked]) if view in useful][: max(_VIEWS, case.k)]
+
+    def _proven(self, facts: tuple[int, ...], certificate: Certificate) -> Certificate:
+        """Return the certificate with what the model's trees prove, if no neighbor contradicts it."""
+        if self.target is None or not certificate.is_without_exception:
+            return certificate
+        prover = self.trees()
+        return certificate.proven() if prover is not None and prover.is_always(facts) else certificate
+
+    def _always(self, boxes: Boxes, views: Sequence[int]) -> bool:
+        """Find the fewest facts with which the trees' decision always stays; return whether there are such."""
+        prover = self.trees()
+        assert prover is not None
+        owners, facts_of = boxes.candidates.attributes, {view: boxes.facts[view] for view in views}
+        for m in range(1, self.case.k + 1):
+            level = []
+            for chosen in combinations(views, m):
+                if len({*owners[list(chosen)].tolist()}) == m:
+                    self.n_tried += 1
+                    facts = widest_always(prover, facts_of, boxes.shares, chosen)
+                    level += [] if facts is None else [facts]
+            if level:
+                return self._certify(max(level, key=boxes.coverage)).verdict is RuleVerdict.ALWAYS
+        return False
 
     def _fewest(self, boxes: Boxes, views: Sequence[int]) -> None:
         """Try rules of one fact, of two, and so on, until one is certified."""
@@ -189,7 +226,7 @@ class _Search:
             outer = self._outer(inner, box)
         while box.is_reached and self._can_go_on():
             certificate = self._certify(box.facts)
-            if certificate.verdict is RuleVerdict.HOLDS:
+            if certificate.verdict in (RuleVerdict.HOLDS, RuleVerdict.ALWAYS):
                 return True
             if not certificate.draws:
                 return False
@@ -215,6 +252,7 @@ class _Search:
         self.n_certified += 1
         most = left if attempt == MOST_TRIES - 1 else left // 2
         found = certify(self.asking, facts, self.target, attempt, most, self._unbroken(facts))
+        found = self._proven(facts, found)
         if self.best is None or self.target is None or _rank(found) > _rank(self.best[1]):
             self.best = facts, found
         return found
@@ -249,7 +287,7 @@ def _boxes(case: Case, draws: Draws) -> Boxes:
 
 
 def _rank(certificate: Certificate) -> tuple[bool, float]:
-    return certificate.verdict is RuleVerdict.HOLDS, certificate.share.low
+    return certificate.verdict in (RuleVerdict.HOLDS, RuleVerdict.ALWAYS), certificate.share.low
 
 
 def _joined(first: Draws, second: Draws) -> Draws:

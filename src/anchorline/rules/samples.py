@@ -31,9 +31,10 @@ class Asking:
         return asked.stays
 
     def listed(self, donors: np.ndarray, weights: np.ndarray) -> Draws:
-        r"""Ask about all neighbors with their probabilities; the chance of a value in the pool is
-        :math:`(p - (1 - q)[\text{own}]) / q` if it is p under the law.
-        """  # noqa: D205
+        r"""Ask about all neighbors with their probabilities.
+
+        The chance of a value in the pool is :math:`(p - (1 - q)[\text{own}]) / q` if it is p under the law.
+        """
         q, chances = self.case.settings.replace_probability, np.empty(donors.shape)
         cells = self.case.neighborhood.cells(donors)
         for values, own in zip(donors, chances, strict=True):

@@ -55,8 +55,9 @@ class Paths:
     number of edges stands for the root, above all of them. ``above`` is the edge before on the path, ``before`` is
     the last edge before on the path that tests the same attribute, and ``chains`` are the edges with one such edge
     before, those with two, and so on. Leaves are numbered from left to right, tree after tree; those below edge e
-    are ``first[e] <= leaf < last[e]``. ``values`` (leaves,) are theirs minus a center per tree, so that large
-    values do not cancel; ``constant`` is the sum of the base and of all centers.
+    are ``first[e] <= leaf < last[e]``, and those of a tree begin at ``begins``. ``values`` (leaves,) are theirs
+    minus a center per tree, so that large values do not cancel; ``constant`` is the sum of the base and of all
+    centers.
     """
 
     levels: tuple[slice, ...]
@@ -69,6 +70,7 @@ class Paths:
     first: np.ndarray
     last: np.ndarray
     leaf_edges: np.ndarray
+    begins: np.ndarray
     values: np.ndarray
     constant: float
 
@@ -109,6 +111,7 @@ class Paths:
             first=first[child],
             last=first[child] + n_below[child],
             leaf_edges=number[leaves],
+            begins=begins,
             values=values - np.repeat(centers, n_below[ensemble.roots]),
             constant=float(ensemble.base[0] + centers.sum()),
         )
@@ -276,6 +279,14 @@ def _codes(ensemble: Ensemble, nodes: np.ndarray, values: np.ndarray) -> np.ndar
     return np.where(np.isnan(cast), len(limits) + 1, codes)
 
 
+def admitted(ensemble: Ensemble, paths: Paths, features: np.ndarray) -> np.ndarray:
+    """Return which edges admit the values of a row of features (m,): booleans (edges,)."""
+    admits = ensemble.goes_left(paths.node, features[ensemble.feature[paths.node]]) == paths.is_left
+    for chain in paths.chains:
+        admits[chain] &= admits[paths.before[chain]]
+    return np.asarray(admits)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sample:
     """A few neighbors, the same for every row: ``uniforms``, ``donors`` (attributes, n) and ``features`` (m, n).
@@ -334,7 +345,7 @@ class LeafSums:
         """
         paths, classes, q = self.paths, self.classes, replace_probability
         n_edges, n_attributes, n_pool = paths.n_edges, *classes.codes.shape
-        kept = self._kept(features)
+        kept = admitted(self.ensemble, self.paths, features)
         masses = np.ones(n_edges + 1)  # of the sets that edges admit; the last is the root's
         masses[:-1] = np.where(paths.attribute == n_attributes, kept, q * classes.shares + (1 - q) * kept)
         ratios = masses[:-1] / np.maximum(masses, _NOTHING)[paths.before]
@@ -361,14 +372,6 @@ class LeafSums:
             variance = q / n_pool * float(classes.counts @ each**2) + (1 - q) * float(own @ own)
             variance += self._interaction(features, q, mean + paths.constant, own, each)
         return Effects(mean + paths.constant, variance, own, each)
-
-    def _kept(self, features: np.ndarray) -> np.ndarray:
-        """Return which edges admit the values of a row of features (m,): booleans (edges,)."""
-        paths = self.paths
-        kept = self.ensemble.goes_left(paths.node, features[self.ensemble.feature[paths.node]]) == paths.is_left
-        for chain in paths.chains:
-            kept[chain] &= kept[paths.before[chain]]
-        return np.asarray(kept)
 
     def _interaction(
         self, features: np.ndarray, q: float, mean: float, own: np.ndarray, classes: np.ndarray

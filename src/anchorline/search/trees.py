@@ -138,6 +138,11 @@ class JoinedTrees:
         """Return the features (n, m) of model inputs of n rows."""
         return _features(self.transform, inputs)
 
+    def is_strange(self, features: np.ndarray) -> bool:
+        """Return whether a row has other features (m,) than all rows of the table where these are the same."""
+        fixed = self.owners < 0
+        return bool(_differ(features[fixed], self.same[fixed]).any())
+
     def at(self, case: Case, answers: TableAnswers | None) -> LeafMoments | None:
         """Return the moments of a case; None if the trees do not answer like the model, or not by leaves."""
         neighborhood = case.neighborhood
@@ -146,8 +151,7 @@ class JoinedTrees:
         if column is None:
             return None
         own = self.features(neighborhood.original)[0]
-        fixed = self.owners < 0
-        if _differ(own[fixed], self.same[fixed]).any() or not self._agrees(case, column, answers, own):
+        if self.is_strange(own) or not self._agrees(case, column, answers, own):
             return None
         return lambda: column.moments(neighborhood, own, case.settings.replace_probability)
 
