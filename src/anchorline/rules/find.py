@@ -71,7 +71,7 @@ def find_rule(
     prover = trees() if target == 1 else None
     if target == 1 and prover is None:
         raise ParameterError(
-            "holds is 1, but that can be proven only of trees that can be read, or if altered copies are few. Type "
+            "holds is 1, but that is proven only of trees that can be read, or if altered copies are few. Type "
             "holds=0.99."
         )
     return _Search(asking, target, trees).run()
