@@ -105,6 +105,7 @@ def test_a_rule_that_holds_always_does(kind, seed):
         assert (model.predict(copies) == model.predict(row)[0]).all()
 
 
+@pytest.mark.filterwarnings("ignore::anchorline.errors.SetupWarning")
 def test_a_stump_always_decides_by_its_fact():
     frame = pd.DataFrame({"a": np.arange(100.0), "b": np.random.default_rng(0).random(100)})
     model = DecisionTreeClassifier(max_depth=1).fit(frame, frame["a"] >= 50)
