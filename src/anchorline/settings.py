@@ -14,7 +14,7 @@ MOST_QUERIES = 20_000  # of queries="auto"
 FEWEST_QUERIES = 32  # below this, a number of queries finds and measures nothing
 
 SUCCESSORS = {
-    "objective": "rules, which keep the decision, come in a later release",
+    "objective": "`explainer.rule(row)` finds facts that keep the decision",
     "n_samples": "queries= counts all neighbors together",
     "n_certify": "queries= counts all neighbors together",
     "n_choose": "queries= counts all neighbors together",
@@ -25,9 +25,9 @@ SUCCESSORS = {
     "moments": "known moments are used wherever the law has them",
     "solver": "`anchorline.paper.explain` has solvers",
     "box": "`anchorline.paper.explain` has the box",
-    "pairs": "rules, which combine facts, come in a later release",
+    "pairs": "`explainer.rule(row)` finds facts that keep the decision together",
     "keep_noise": "facts without an effect are left out",
-    "max_relevance_error": "rules, which keep the decision, come in a later release",
+    "max_relevance_error": "`explainer.rule(row)` finds facts that keep the decision",
     "flip_probability": "sigma= sets it: a value is replaced with probability 2 / (1 + e^sigma)",
     "node_limit": "the limit of nodes is constant, so that results are the same everywhere",
 }

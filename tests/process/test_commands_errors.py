@@ -136,7 +136,7 @@ def test_wrong_usage(run_here, arguments, match):
         ("--samples", "no option --samples: --queries counts all neighbors together."),
         ("--budget", "--queries is that number."),
         ("--bins", "Add cuts by --cut age=40."),
-        ("--objective", "rules, which keep the decision, come in a later release."),
+        ("--objective", "`explainer.rule(row)` finds facts that keep the decision."),
         ("--within", "The law of neighbors no longer depends on how facts are stated."),
         ("--column", "--output takes the name of a class or its number."),
     ],

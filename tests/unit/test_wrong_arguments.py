@@ -99,9 +99,9 @@ def test_a_misspelled_keyword_is_a_type_error_that_names_the_right_one(call, mes
 
 
 GONE = [
-    (lambda: explainer().explain(3, objective="relevance"), "rules, .* come in a later release"),
-    (lambda: explainer().explain(3, max_relevance_error=0.1), "rules, .* come in a later release"),
-    (lambda: explainer().explain(3, pairs=True), "rules, .* come in a later release"),
+    (lambda: explainer().explain(3, objective="relevance"), r"explainer\.rule\(row\)` finds facts"),
+    (lambda: explainer().explain(3, max_relevance_error=0.1), r"explainer\.rule\(row\)` finds facts"),
+    (lambda: explainer().explain(3, pairs=True), r"explainer\.rule\(row\)` finds facts"),
     (lambda: explainer().explain(3, flip_probability=0.2), r"sigma= .* probability 2 / \(1 \+ e\^sigma\)"),
     (lambda: al.Explainer(model, FRAME, column=1), "no longer has the keyword 'column'. output= takes the name"),
     (lambda: al.Explainer(model, FRAME, same_within=0.1), "within 2% of the spread on the table. Leave it out"),
