@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation, Verdict
     from anchorline.result.explanations import Explanations, Failure
     from anchorline.result.frontier import Frontier
+    from anchorline.result.rule import Rule, RuleVerdict
     from anchorline.spaces.hypercube import Hypercube
     from anchorline.spaces.image import Image
     from anchorline.spaces.signal import Signal
@@ -41,6 +42,8 @@ _ON_FIRST_USE = {
     "Frontier": "anchorline.result.frontier",
     "Hypercube": "anchorline.spaces.hypercube",
     "Image": "anchorline.spaces.image",
+    "Rule": "anchorline.result.rule",
+    "RuleVerdict": "anchorline.result.rule",
     "Signal": "anchorline.spaces.signal",
     "Table": "anchorline.spaces.table",
     "Text": "anchorline.spaces.text",
@@ -67,7 +70,12 @@ _links.link(
         "parquet.write": "anchorline.batch.parquet:write_parquet",
         "plot": "anchorline.render.pictures:plot_explanation",
         "plot_frontier": "anchorline.render.pictures:plot_frontier",
+        "plot_rule": "anchorline.render.pictures:plot_rule",
         "printable": "anchorline.render.characters:printable",
+        "rule": "anchorline.render.text:rule_text",
+        "rule_details": "anchorline.render.text:rule_details",
+        "rule_fragment": "anchorline.render.report:rule_fragment",
+        "rule_page": "anchorline.render.report:rule_page",
         "text": "anchorline.render.text:text_of",
         "to_shap": "anchorline.compat.shap:to_shap",
         "to_shap_many": "anchorline.compat.shap:many_to_shap",
@@ -87,6 +95,8 @@ __all__ = [
     "Frontier",
     "Hypercube",
     "Image",
+    "Rule",
+    "RuleVerdict",
     "Signal",
     "Table",
     "Text",

@@ -1,7 +1,8 @@
-"""Every sentence about an explanation, as typed statements that are derived from its figures.
+"""Every sentence about an explanation or a rule, as typed statements that are derived from its figures.
 
-`statements_of` is what `print(e)` says, `details_of` is how we know it. Text, notebook view, terminal table,
-report and summaries are made from them, so that no reader is shown a sentence that no figure supports.
+`statements_of` is what `print(e)` says, `details_of` is how we know it; `rule_statements_of` and `rule_details_of`
+are the same for a rule. Text, notebook view, terminal table, report and summaries are made from them, so that no
+reader is shown a sentence that no figure supports.
 """
 
 import math
@@ -24,7 +25,10 @@ from anchorline.render.digits import (
     percent,
     printed_sum,
 )
-from anchorline.result.explanation import Explanation, Fit, Share, Verdict
+from anchorline.result.explanation import Explanation, Fit, Output, Share, Verdict
+from anchorline.result.rule import Rule, RuleVerdict
+
+Result = Explanation | Rule
 
 LONGEST = 60  # characters of a category or a name; longer ones are cut in the middle
 ROUGH = 0.5  # R2 below which the amounts of a decision's sum are called rough
@@ -90,7 +94,7 @@ class Statement:
 
     Kinds of `statements_of`: "decision", "verdict", "start", "fact", "holds", "same", "rows", "fit", "advice" and
     "note"; of `details_of`: "legend", "law", "effect", "share", "rows", "fit", "limits", "proof", "queries",
-    "alternative", "note" and "settings".
+    "alternative", "note" and "settings". A rule has "rule", "best", "fact", "holds", "rows" and "scope".
     """
 
     kind: str
@@ -127,9 +131,9 @@ def digits_of(explanation: Explanation) -> PrintedSum:
 
 
 class Words:
-    """The words for what an explanation is about: its output, its decision, and what its facts are called."""
+    """The words for what a result is about: its output, its decision, and what its facts are called."""
 
-    def __init__(self, explanation: Explanation) -> None:
+    def __init__(self, explanation: Result) -> None:
         output, space = explanation.output, explanation.space
         self.facts = shown(space.get("noun") or _NOUNS.get(space.get("kind", ""), "facts"))
         self.fact = _SINGULAR.get(self.facts, self.facts)
@@ -219,7 +223,7 @@ def fact_text(fact: Fact, space: Mapping[str, Any] | str = "table", *, here: boo
     text = (
         f"{name} >= {low}" if high is None else f"{name} < {high}" if low is None else f"{low} <= {name} < {high}"
     )
-    return f"{text} (here {_own(fact)})" if here and fact.value is not None else text
+    return f"{text} (here {own_text(fact)})" if here and fact.value is not None else text
 
 
 def value_text(value: Any, column: str = "", *, is_bound: bool = False) -> str:
@@ -231,14 +235,14 @@ def value_text(value: Any, column: str = "", *, is_bound: bool = False) -> str:
     return "missing" if value is None else shown(value)
 
 
-def _own(fact: Fact) -> str:
+def own_text(fact: Fact) -> str:
     """Return the instance's own value as it stands beside a bound."""
     if isinstance(fact.value, str):
         return date_text(shown(fact.value), shown(fact.low or fact.high or ""))
     return own_number(fact.value, fact.low, fact.high, fact.column)
 
 
-def _decided(explanation: Explanation) -> str:
+def _decided(explanation: Result) -> str:
     """Return the model's decision in words; of the probability of one of two classes, the name of a class."""
     output, contrast = explanation.output, _contrast(explanation)
     if output.kind != "threshold" or output.threshold is None:
@@ -254,7 +258,7 @@ def _decided(explanation: Explanation) -> str:
     return f"{'at least' if is_above else 'below'} {exact_number(output.threshold)}{unit}"
 
 
-def _contrast(explanation: Explanation) -> tuple[str, str] | None:
+def _contrast(explanation: Result) -> tuple[str, str] | None:
     """Return the two classes whose difference of scores is explained, or None."""
     pair = explanation.output.choices.output
     return (class_text(pair[0]), class_text(pair[1])) if isinstance(pair, (list, tuple)) else None
@@ -269,10 +273,7 @@ def _decision(explanation: Explanation, words: Words, digits: PrintedSum) -> Sta
         text = f"Model's decision: {words.decision} (1; others 0)."
         return Statement("decision", text, figures)
     text = f"Model's decision: {words.decision}, {words.output} = {digits.total}{words.unit}"
-    if output.is_probability and output.threshold is not None and output.threshold != 0.5:
-        printed = digits.number(output.threshold)
-        is_exact = float(printed) == output.threshold
-        text += f" (threshold {printed if is_exact else exact_number(output.threshold)})"
+    text += _threshold(output, digits)
     if output.runner_up is not None:
         label, score = output.runner_up
         figures["runner_up"] = output.runner_up
@@ -280,6 +281,15 @@ def _decision(explanation: Explanation, words: Words, digits: PrintedSum) -> Sta
             at = " at" if class_text(label) != shown(label) else ""
             text += f", next: {class_text(label)}{at} {digits.number(score)}"
     return Statement("decision", f"{text}.", figures)
+
+
+def _threshold(output: Output, digits: PrintedSum) -> str:
+    """Return the threshold of a probability, unless it is a half."""
+    if not output.is_probability or output.threshold is None or output.threshold == 0.5:
+        return ""
+    printed = digits.number(output.threshold)
+    is_exact = float(printed) == output.threshold
+    return f" (threshold {printed if is_exact else exact_number(output.threshold)})"
 
 
 def _verdict(explanation: Explanation, words: Words) -> Statement:
@@ -360,8 +370,9 @@ def _evidence(explanation: Explanation, words: Words) -> tuple[Statement, ...]:
     if explanation.verdict is Verdict.NOT_EXPLAINED:
         n_facts, k = len(explanation.facts), explanation.settings.get("k")
         are_all_used = n_facts == k and n_facts < explanation.space.get("n_attributes", math.inf)
-        return (*measured, *([Statement("advice", f"More {words.facts} may explain it.")] if are_all_used else ()))
-    return (*measured, *_rows(explanation, words))
+        what = f"More {words.facts} or a rule" if are_all_used else "A rule"
+        return (*measured, Statement("advice", f"{what} may explain it."))
+    return (*measured, *(() if words.is_number else _rows(explanation, words)))
 
 
 def _holds(explanation: Explanation, words: Words) -> Iterator[Statement]:
@@ -382,22 +393,23 @@ def _holds(explanation: Explanation, words: Words) -> Iterator[Statement]:
         yield Statement("holds", f"{text}.", figures)
 
 
-def _rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
+def _rows(explanation: Result, words: Words) -> Iterator[Statement]:
     rows, row = explanation.rows, _rows_are(explanation)
-    if rows is None or rows.alike is None or words.is_number:
+    if rows is None or rows.alike is None:
         return
     it = "this decision" if words.is_one else "it"
     if rows.with_facts == 0:
         text = f"No {row} has {words.them}."
-    elif rows.with_facts == 1:
+    elif rows.with_facts == 1 and not words.is_number:
         text = f"The one {row} with {words.them} {'gets' if rows.alike else 'does not get'} {it} from the model."
     else:
         alike = "all" if rows.alike == rows.with_facts else "none" if not rows.alike else f"{rows.alike:,}"
-        text = f"Of {rows.with_facts:,} {row}s with {words.them}, {alike} get {it} from the model."
+        get = f"the model puts {alike} that close" if words.is_number else f"{alike} get {it} from the model"
+        text = f"Of {rows.with_facts:,} {row}{'s' * (rows.with_facts > 1)} with {words.them}, {get}."
     yield Statement("rows", text, asdict(rows))
 
 
-def _rows_are(explanation: Explanation) -> str:
+def _rows_are(explanation: Result) -> str:
     """Return what a row is that the model was asked about: one of all, or of a sample."""
     rows, n_rows = explanation.rows, explanation.space.get("n_rows")
     return "sampled row" if rows and isinstance(n_rows, int) and rows.looked_at < n_rows else "table row"
@@ -441,7 +453,7 @@ def _listed(names: Sequence[str]) -> str:
 # How we know.
 
 
-def legend(explanation: Explanation) -> str:
+def legend(explanation: Result) -> str:
     """Return what an altered copy is, in one sentence."""
     space, q = explanation.space, 2 / (1 + math.exp(explanation.settings.get("sigma", 1.0)))
     kind, words = space.get("kind"), Words(explanation)
@@ -472,9 +484,9 @@ def details_of(explanation: Explanation) -> tuple[Statement, ...]:
         Statement("legend", legend(explanation)),
         _law(explanation, words),
         *_effects(explanation, words),
-        *_shares(explanation, words),
+        *_shares(explanation, words, f"get {_same_answer(explanation, words)}"),
         *_fit_details(explanation, words),
-        *_limits(explanation),
+        *_limits(explanation, explanation.all, explanation.holds, explanation.fit),
         *_table_rows(explanation, words),
         _proof(explanation, words),
         *_alternatives(explanation),
@@ -484,7 +496,7 @@ def details_of(explanation: Explanation) -> tuple[Statement, ...]:
     )
 
 
-def _law(explanation: Explanation, words: Words) -> Statement:
+def _law(explanation: Result, words: Words) -> Statement:
     """Return how copies are drawn, with the probability that a value is replaced."""
     space, sigma = explanation.space, explanation.settings.get("sigma", 1.0)
     q = 2 / (1 + math.exp(sigma))
@@ -529,8 +541,8 @@ def _effects(explanation: Explanation, words: Words) -> Iterator[Statement]:
         yield Statement("effect", text, figures)
 
 
-def _shares(explanation: Explanation, words: Words) -> Iterator[Statement]:
-    keep, is_table = f"get {_same_answer(explanation, words)}", explanation.space.get("kind") == "table"
+def _shares(explanation: Result, words: Words, keep: str, exactly: str = "all were listed") -> Iterator[Statement]:
+    is_table = explanation.space.get("kind") == "table"
     rows = f" by values of random rows with {words.them}" if is_table else ""
     for share, who in (
         (explanation.holds_drawn, f"Of copies made to have {words.these}{rows}"),
@@ -539,7 +551,7 @@ def _shares(explanation: Explanation, words: Words) -> Iterator[Statement]:
     ):
         if share is not None:
             limits = (
-                "exact: all were listed"
+                f"exact: {exactly}"
                 if share.is_exact
                 else f"limits {finer(share.low, share.high)}; {share.n:,} copies"
             )
@@ -567,17 +579,16 @@ def _fit_details(explanation: Explanation, words: Words) -> Iterator[Statement]:
     yield Statement("fit", text, asdict(fit))
 
 
-def _limits(explanation: Explanation) -> Iterator[Statement]:
+def _limits(explanation: Result, *measured: Share | Fit | None) -> Iterator[Statement]:
     confidence = explanation.settings.get("confidence")
-    measured = (explanation.all, explanation.holds, explanation.fit)
     if confidence is not None and any(each is not None and not each.is_exact for each in measured):
         yield Statement("limits", f"All limits hold together with {100 * confidence:g}% confidence.")
 
 
-def _table_rows(explanation: Explanation, words: Words) -> Iterator[Statement]:
+def _table_rows(explanation: Result, words: Words, keep: str = "get this decision") -> Iterator[Statement]:
     rows = explanation.rows
     if rows is not None and explanation.facts:
-        alike = "" if rows.alike is None else f"; {rows.alike:,} of them get this decision"
+        alike = "" if rows.alike is None else f"; {rows.alike:,} of them {keep}"
         text = f"{rows.with_facts:,} of {rows.looked_at:,} {_rows_are(explanation)}s have {words.these}{alike}."
         yield Statement("rows", text, asdict(rows))
 
@@ -602,7 +613,7 @@ def _proof(explanation: Explanation, words: Words) -> Statement:
     return Statement("proof", text, asdict(proof))
 
 
-def _queries(explanation: Explanation, words: Words) -> Statement:
+def _queries(explanation: Result, words: Words) -> Statement:
     queries = explanation.queries
     measure = f"{queries.measured:,} to measure them"
     text = f"Copies shown to the model: {'all ' * (queries.source == 'listed')}{queries.searched:,} to find the "
@@ -629,13 +640,193 @@ def _alternatives(explanation: Explanation) -> Iterator[Statement]:
         yield Statement("alternative", text, {"objective": other.objective})
 
 
-def _settings(explanation: Explanation) -> Iterator[Statement]:
+def _settings(explanation: Result) -> Iterator[Statement]:
     # Sorted, because a record that was read back has its keys in that order.
     settings = {name: value for name, value in sorted(explanation.settings.items()) if value is not None}
     for name, values in (("Settings", settings), ("Versions", dict(sorted(explanation.versions.items())))):
         if values:
             text = ", ".join(f"{shown(key)} {shown(value)}" for key, value in values.items())
             yield Statement("settings", f"{name}: {text}.", dict(values))
+
+
+# A rule.
+
+
+def rule_statements_of(rule: Rule) -> tuple[Statement, ...]:
+    """Return what is said of a rule: for what, its facts, how often it holds, and for which rows.
+
+    If no rule holds as often as was asked, that is said first, and the best one is not called a rule. Rows of the
+    table are said of a rule that holds; of others they are in the details.
+    """
+    words = RuleWords(rule)
+    verdict = {"verdict": rule.verdict.value, "asked": rule.settings.get("holds")}
+    facts = [
+        Statement("fact", fact_text(fact, rule.space, here=True), {"column": fact.column}) for fact in rule.facts
+    ]
+    if rule.verdict is RuleVerdict.FALLS_SHORT:
+        text = f"For {words.subject}, no rule of {words.at_most} was found that holds in {words.asked} of altered"
+        best = Statement("best", "The best") if facts else None
+        return (
+            Statement("rule", f"{text} copies.", verdict),
+            *([best] if best else ()),
+            *facts,
+            _rule_holds(rule, words),
+        )
+    if not facts:
+        return (Statement("rule", _without_facts(rule, words), verdict | asdict(rule.holds)),)
+    title = {
+        RuleVerdict.UNDECIDED: "Possible rule for",
+        RuleVerdict.MEASURED: f"Best rule of {words.at_most} found for",
+    }.get(rule.verdict, "Rule for")
+    return (
+        Statement("rule", f"{title} {words.subject}{words.tolerance}", verdict),
+        *facts,
+        _rule_holds(rule, words),
+        *(_rows(rule, words) if rule.verdict in (RuleVerdict.ALWAYS, RuleVerdict.HOLDS) else ()),
+        Statement("scope", "The rule says nothing about other cases."),
+    )
+
+
+class RuleWords(Words):
+    """The words for a rule: also what it is for, what copies do that meet it, and what was asked."""
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule)
+        asked, k, self.tolerance = rule.settings.get("holds"), rule.settings.get("k"), ""
+        self.asked = "" if asked is None else f"{100 * asked:g}%"
+        self.at_most = f"one {self.fact}" if k == 1 else f"at most {k} {self.facts}"
+        output, within = rule.output, rule.within
+        digits = printed_sum(
+            [] if within is None else [within],
+            rule.prediction - (within or 0.0),
+            rule.prediction,
+            is_probability=output.is_probability or output.kind == "label",
+            line=output.threshold,
+        )
+        self.keep = "get this decision"
+        if within is not None:
+            is_given = rule.settings.get("within") is not None
+            size = exact_number(within) if is_given else digits.contributions[0].removeprefix("+")
+            self.subject = f"{self.output} {digits.total}{self.unit}"
+            self.tolerance = f", give or take {size}{self.unit}"
+            self.keep = f"stay within {size}{self.unit} of this {self.noun}"
+        elif output.kind == "threshold" and not output.is_probability and _contrast(rule) is None:
+            self.subject = f"{self.output} {self.decision}"
+        else:
+            self.subject = f"{self.decision}{_threshold(output, digits)}"
+
+
+def _without_facts(rule: Rule, words: RuleWords) -> str:
+    """Return what is said if no facts are stated, although the decision may stay as often as asked."""
+    said = f"{_kept(rule, 'all altered copies')} {words.keep}"
+    if rule.verdict in (RuleVerdict.ALWAYS, RuleVerdict.HOLDS):
+        proven = " (proven)" if rule.verdict is RuleVerdict.ALWAYS else ""
+        return f"No rule is needed for {words.subject}: {said}{proven}."
+    if rule.verdict is RuleVerdict.UNDECIDED:
+        return f"Whether {words.subject} needs a rule is undecided: {said}; {words.asked} were asked for."
+    return f"For {words.subject}, no {words.facts} were found that raise this share: {said}."
+
+
+def _rule_holds(rule: Rule, words: RuleWords) -> Statement:
+    """Return how often copies with the facts, and all copies, keep the decision."""
+    figures = {f"holds_{name}": value for name, value in asdict(rule.holds).items()} | {"all": rule.all.value}
+    if not rule.facts:
+        return Statement("holds", f"{percent(rule.all.value)} of altered copies {words.keep}.", figures)
+    text = f"With {words.these}, {_kept(rule, 'altered copies')} {words.keep}"
+    if rule.verdict is RuleVerdict.ALWAYS:
+        text += " (proven)"
+    elif rule.verdict is RuleVerdict.UNDECIDED:
+        text += f" (whether {words.asked} do is undecided)"
+    return Statement("holds", f"{text}; with or without {words.them}, {percent(rule.all.value)}.", figures)
+
+
+def _kept(rule: Rule, copies: str) -> str:
+    """Return how many copies keep the decision: a bound if it decides, else a range; neither hides the verdict."""
+    share, asked = rule.holds, 100 * (rule.settings.get("holds") or 0.0)
+    if rule.verdict is RuleVerdict.ALWAYS or (share.is_exact and share.value in (0.0, 1.0)):
+        return f"{'all' if share.value else 'no'} altered copies"
+    if not share.is_exact and rule.verdict is RuleVerdict.HOLDS and math.floor(100 * share.low) < asked:
+        return f"at least {asked:g}% of {copies}"  # 99.9%, if that was asked for
+    if not share.is_exact and rule.verdict is RuleVerdict.FALLS_SHORT and math.ceil(100 * share.high) >= asked:
+        return f"{finer(share.low, share.high)} of {copies}"  # 93.1 to 94.6%, not 93 to 95%
+    return _of_copies(share, copies, is_bound=rule.verdict is RuleVerdict.HOLDS)
+
+
+def rule_details_of(rule: Rule) -> tuple[Statement, ...]:
+    """Return how we know: what a copy is; what was measured; for how many rows; what is proven; what was asked."""
+    words = RuleWords(rule)
+    is_read = rule.verdict is RuleVerdict.ALWAYS and rule.queries.source == "leaves"
+    exactly = "read from the leaves of the model's trees" if is_read else "all were listed"
+    return (
+        Statement("legend", legend(rule)),
+        _law(rule, words),
+        *_tolerance(rule, words),
+        *_shares(rule, words, words.keep, exactly),
+        *_limits(rule, rule.all, rule.holds),
+        *_coverage(rule, words),
+        *_table_rows(rule, words, words.keep),
+        _rule_proof(rule, words),
+        _queries(rule, words),
+        *_settings(rule),
+    )
+
+
+def _tolerance(rule: Rule, words: RuleWords) -> Iterator[Statement]:
+    if rule.within is not None:
+        size, why = f"{exact_number(float(f'{rule.within:.6g}'))}{words.unit}", ""
+        if rule.settings.get("within") is None:
+            why = ", which is 10% of it or of the spread of the model's outputs, whichever is larger"
+        text = f"A copy stays within {size} if the model's {words.noun} for it differs by at most that{why}."
+        yield Statement("share", text, {"within": rule.within})
+
+
+def _coverage(rule: Rule, words: RuleWords) -> Iterator[Statement]:
+    if rule.facts:
+        is_table = rule.space.get("kind") == "table"
+        of_all = "all rows of the table" if is_table else "all possible combinations of values"
+        text = f"Coverage: {100 * rule.coverage:.1f}% of {of_all} have {words.these}."
+        yield Statement("rows", text, {"coverage": rule.coverage})
+
+
+def _rule_proof(rule: Rule, words: RuleWords) -> Statement:
+    """Return what is proven about the choice of facts, or that it was only found."""
+    proof, figures = rule.proof, asdict(rule.proof)
+    if not rule.facts and rule.is_reached and rule.verdict is not RuleVerdict.MEASURED:
+        return Statement("proof", f"Without any {words.facts}, copies {words.keep} as often as asked.", figures)
+    where = {"leaves": "for the model's trees", "listed": "for all possible copies"}
+    if proof.status == "proven":
+        best = f"no rule of fewer {words.facts} holds in {words.asked} of copies, and none of as many covers more"
+        if rule.verdict is RuleVerdict.MEASURED:
+            best = f"no rule of {words.at_most} holds more often"
+        elif rule.verdict is RuleVerdict.FALLS_SHORT:
+            best = f"no rule of {words.at_most} holds in {words.asked} of copies"
+        text = (
+            f"Proven {where.get(rule.queries.source, 'for all copies')}: {best}, among all {words.facts} offered."
+        )
+        return Statement("proof", text, figures)
+    compared = f"{proof.n_tried:,} rule{' was' if proof.n_tried == 1 else 's were'} compared"
+    tried = f"{proof.n_certified:,} of them tried on fresh copies"
+    better = "A rule that holds more often may exist"
+    if rule.verdict in (RuleVerdict.ALWAYS, RuleVerdict.HOLDS):
+        which = "that covers more" if words.is_one else f"of fewer {words.facts}, or one that covers more,"
+        better = f"A rule {which} may exist"
+    return Statement("proof", f"Found, not proven best: {compared}, and {tried}. {better}.", figures)
+
+
+def band_caption(rule: Rule) -> str:
+    """Return what the bands of a rule's picture are."""
+    words, values = RuleWords(rule), "both values that an altered copy may have"
+    if rule.space.get("kind") == "table":
+        source = "the reference" if rule.space.get("reference") else "the table"
+        values = f"all values of a column, each as wide as it is frequent in {source}"
+    return f"A band has {values}. The frame is the {words.fact}, the triangle this case."
+
+
+def shade_caption(rule: Rule) -> str:
+    """Return what the shades of a rule's picture are."""
+    words = RuleWords(rule)
+    others = "" if words.is_one else f" and the other {words.facts}"
+    return f"Color: how many of the altered copies with such a value{others} {words.keep}, in a small sample."
 
 
 CAPTIONS = {  # of pictures, by the kind of space
@@ -645,5 +836,8 @@ CAPTIONS = {  # of pictures, by the kind of space
     "image": "Shaded regions add; hatched ones with a dashed outline subtract. The second picture has only these.",
     "signal": "Shaded stretches add; those with a dashed outline subtract. Numbers are contributions.",
     "frontier": "How much of the differences a sum explains (R2), in the search; hollow: not proven best.",
+    "rule of text": "The words of the rule are underlined.",
+    "rule of image": "The regions of the rule are shaded. The second picture has only these.",
+    "rule of signal": "The stretches of the rule are shaded.",
     "footer": "Made by anchorline. This page is self-contained: it loads nothing and runs no scripts.",
 }

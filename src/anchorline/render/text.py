@@ -1,6 +1,6 @@
-"""Plain text: what `print` shows, the details, and the table of a frontier."""
+"""Plain text: what `print` shows of an explanation or a rule, the details, and the table of a frontier."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from anchorline.render import statements as say
 from anchorline.render.characters import cell_width, pad
@@ -8,6 +8,7 @@ from anchorline.render.digits import amount
 from anchorline.render.statements import Statement, fact_text
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier
+from anchorline.result.rule import Rule
 
 
 def text_of(explanation: Explanation) -> str:
@@ -33,10 +34,27 @@ def _lines(statements: tuple[Statement, ...]) -> Iterator[str]:
 
 def details_of(explanation: Explanation) -> str:
     """Return what `text_of` says, and how we know it: one line per statement."""
-    lines = [text_of(explanation), ""]
-    for each in say.details_of(explanation):
-        lines.append(f"  {each.text}" if each.kind in ("effect", "alternative") else each.text)
-    return "\n".join(lines)
+    return _with_details(text_of(explanation), say.details_of(explanation))
+
+
+def rule_text(rule: Rule) -> str:
+    """Return what is said of a rule: for what it is and its facts, how often it holds, and for which rows."""
+    first, *rest = say.rule_statements_of(rule)
+    facts = " and ".join(each.text for each in rest if each.kind == "fact")
+    title = " ".join([first.text, *(each.text for each in rest if each.kind == "best")])
+    holds = [each.text for each in rest if each.kind == "holds"]
+    about = " ".join(each.text for each in rest if each.kind in ("rows", "scope"))
+    return "\n".join([f"{title}: {facts}." if facts else title, *holds, *([about] if about else [])])
+
+
+def rule_details(rule: Rule) -> str:
+    """Return what `rule_text` says, and how we know it: one line per statement."""
+    return _with_details(rule_text(rule), say.rule_details_of(rule))
+
+
+def _with_details(text: str, details: Iterable[Statement]) -> str:
+    lines = [f"  {each.text}" if each.kind in ("effect", "alternative") else each.text for each in details]
+    return "\n".join([text, "", *lines])
 
 
 def frontier_text(frontier: Frontier) -> str:

@@ -119,7 +119,7 @@ PRINTED = {
           +0.10  income < 39,000 (here 32,000)
           -0.05  owner = False
         With these facts, 52 to 64% of altered copies get this decision; with or without them, 61%.
-        More facts may explain it.
+        More facts or a rule may explain it.
         """,
     ),
     "robust": (
@@ -185,7 +185,7 @@ PRINTED = {
            0.27  start (average copy: 0.10)
           +0.20  carat >= 1.05 (here 1.20)
         For altered copies, this sum is typically 0.12 off the model's output; without facts, 0.20.
-        More facts may explain it.
+        More facts or a rule may explain it.
         """,
     ),
     "a number without facts": (
@@ -345,7 +345,7 @@ PRINTED = {
            0.61  start: about the average altered copy
           +0.36  region 7
         With this region, 55 to 65% of copies get this decision; with or without it, 64%.
-        More regions may explain it.
+        More regions or a rule may explain it.
         """,
     ),
     "a grave finding": (
