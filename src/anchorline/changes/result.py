@@ -1,7 +1,5 @@
 """Changes: what would turn a decision, as figures and codes, their JSON, and the sentences derived from them."""
 
-import base64
-import hashlib
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,8 +13,8 @@ from anchorline.changes.search import Level
 from anchorline.errors import ParameterError
 from anchorline.facts import Fact
 from anchorline.render.digits import exact_number
-from anchorline.render.drawings import style_sheet
-from anchorline.render.statements import CAPTIONS, class_text, fact_text, shown, value_text
+from anchorline.render.drawings import document, style_sheet
+from anchorline.render.statements import class_text, fact_text, shown, value_text
 from anchorline.result.explanation import Output, Share
 from anchorline.result.frames import frame_in
 from anchorline.result.json_format import Record, frozen
@@ -177,18 +175,7 @@ class Changes(Record):
 
     def to_html(self) -> str:
         """Return one self-contained page without script or network; its policy allows its own style sheet only."""
-        style = style_sheet("sum.css", "page.css")
-        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-        policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-        return (
-            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            '<meta name="generator" content="anchorline"><meta name="referrer" content="no-referrer">'
-            f"<title>What would change it</title><style>{style}</style></head>"
-            f'<body><main class="anchorline"><header><h1>What would change it?</h1></header>{_section(self)}'
-            f"<footer>{CAPTIONS['footer']}</footer></main></body></html>\n"
-        )
+        return document("What would change it", f"<header><h1>What would change it?</h1></header>{_section(self)}")
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """Return one row per move, as a frame of the given backend."""

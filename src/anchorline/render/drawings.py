@@ -4,6 +4,7 @@ Blue and solid adds, orange and dashed (or hatched) subtracts, everywhere.
 """
 
 import base64
+import hashlib
 import html
 import math
 import re
@@ -14,10 +15,10 @@ from importlib import resources
 import numpy as np
 
 from anchorline.render.characters import printable
-from anchorline.render.digits import PrintedSum
 from anchorline.render.instances import Curve, Picture, Run, outline, runs_in
-from anchorline.render.statements import shown
-from anchorline.result.explanation import Explanation, Share
+from anchorline.render.statements import CAPTIONS, Result, shown
+from anchorline.render.strips import STEPS, Band, steps_in
+from anchorline.result.explanation import Share
 from anchorline.result.frontier import Frontier
 from anchorline.spaces.picture import png_file
 
@@ -42,9 +43,9 @@ def minus(number: str) -> str:
 
 
 class Sentences:
-    """Sentences about one explanation as HTML; names in them that run from right to left are isolated."""
+    """Sentences about one result as HTML; names in them that run from right to left are isolated."""
 
-    def __init__(self, explanation: Explanation) -> None:
+    def __init__(self, explanation: Result) -> None:
         output, facts = explanation.output, explanation.facts
         named = [output.name, output.unit, output.decision, *(output.classes or ()), *(output.runner_up or ())]
         named += [part for fact in facts for part in (fact.column, fact.value)]
@@ -67,6 +68,26 @@ def style_sheet(*names: str) -> str:
     """Return the style sheets of these names, which are files beside this module."""
     room = resources.files(__package__)
     return "".join(room.joinpath(name).read_text(encoding="utf-8") for name in names)
+
+
+def document(title: str, body: str, *, has_images: bool = False) -> str:
+    """Return a page around what its main element holds: without scripts, and loading nothing.
+
+    It has light and dark colors, and prints on A4. The policy in its head allows its own style sheet, by its hash,
+    and, if it has any, images that are part of it.
+    """
+    style = style_sheet("sum.css", "page.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    images = "img-src data:; " if has_images else ""
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; {images}base-uri 'none'; form-action 'none'"
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="generator" content="anchorline"><meta name="referrer" content="no-referrer">'
+        f'<title>{escape(title)}</title><style>{style}</style></head><body><main class="anchorline">{body}'
+        f"<footer>{CAPTIONS['footer']}</footer></main></body></html>\n"
+    )
 
 
 def sign_of(contribution: float) -> str:
@@ -132,8 +153,8 @@ def meters(bars: Sequence[tuple[str, Share | float]], largest: float) -> str:
 # What was explained.
 
 
-def text_markup(runs: Sequence[Run], contributions: Sequence[float], digits: PrintedSum) -> str:
-    """Return a text with its words marked: straight underlines add, wavy ones subtract."""
+def text_markup(runs: Sequence[Run], contributions: Sequence[float], numbers: Sequence[str]) -> str:
+    """Return a text with its words marked, and their numbers: straight underlines add, wavy ones subtract."""
     body = ""
     for run in runs:
         # Line ends and tabs stay; all other control codes become visible.
@@ -143,15 +164,17 @@ def text_markup(runs: Sequence[Run], contributions: Sequence[float], digits: Pri
             body += text
             continue
         is_whole = len(run.text) <= _LONGEST_WHOLE and len(run.text.split()) == 1
-        number = minus(digits.contributions[run.fact])
+        number = f"<sup>{minus(numbers[run.fact])}</sup>" if numbers[run.fact] else ""
         body += (
             f'<mark class="{sign_of(contributions[run.fact])}{" al-whole" * is_whole}"><bdi>{text}</bdi>'
-            f"<sup>{number}</sup></mark>"
+            f"{number}</mark>"
         )
     return f'<div class="al-text" dir="auto" tabindex="0" role="region" aria-label="The text">{body}</div>'
 
 
-def picture_markup(picture: Picture, contributions: Sequence[float], labels: Sequence[str]) -> str:
+def picture_markup(
+    picture: Picture, contributions: Sequence[float], labels: Sequence[str], whose: str = "the sum"
+) -> str:
     """Return an image with its regions outlined, and beside it these regions alone; labels say what each adds."""
     height, width, _ = picture.rgb.shape
     size = max(height, width)
@@ -183,8 +206,8 @@ def picture_markup(picture: Picture, contributions: Sequence[float], labels: Seq
         numbers += f"<text {place}>{escape(region.name)}</text>"
     box = f'viewBox="0 0 {width} {height}" role="img"'
     return (
-        f'<div class="al-pictures"><svg {box} aria-label="The image, with the regions of the sum outlined">{image}'
-        f'{hatch}{areas}{numbers}</svg><svg {box} aria-label="The regions of the sum alone">{image}'
+        f'<div class="al-pictures"><svg {box} aria-label="The image, with the regions of {whose} outlined">{image}'
+        f'{hatch}{areas}{numbers}</svg><svg {box} aria-label="The regions of {whose} alone">{image}'
         f'<path class="al-rest" d="{area_path(rest)}"/></svg></div>'
     )
 
@@ -199,7 +222,9 @@ def edge_path(mask: np.ndarray) -> str:
     return "".join(f"M{x0} {y0}L{x1} {y1}" for x0, y0, x1, y1 in outline(mask))
 
 
-def curve_markup(curve: Curve, contributions: Sequence[float], digits: PrintedSum) -> str:
+def curve_markup(
+    curve: Curve, contributions: Sequence[float], numbers: Sequence[str], whose: str = "the sum"
+) -> str:
     """Return a signal with the stretches of its facts shaded; the number of each is above it."""
     last = max(1, int(curve.points[-1]))
     frame = _Frame((0, last), (float(curve.values.min()), float(curve.values.max())))
@@ -215,9 +240,49 @@ def curve_markup(curve: Curve, contributions: Sequence[float], digits: PrintedSu
         body += f'<polyline class="al-curve" points="{" ".join(points)}"/>'
     for middle, fact, row in curve.labels():
         place = f'x="{frame.x(middle):.1f}" y="{_TOP - 8 + 20 * row}"'
-        body += f'<text class="al-middle" {place}>{minus(digits.contributions[fact])}</text>'
-    label = "The signal, with the stretches of the sum shaded"
+        body += f'<text class="al-middle" {place}>{minus(numbers[fact])}</text>' if numbers[fact] else ""
+    label = f"The signal, with the stretches of {whose} shaded"
     return f'<svg class="al-chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">{body}</svg>'
+
+
+# The strips of a rule.
+
+
+def strip_markup(band: Band) -> str:
+    """Return one strip: parts in shades of one color, the fact as a frame, the row's own place as a triangle."""
+    top, height = 26, 20  # of the band, in pixels; above it the row's own value, below it rows of labels
+    body = ""
+    for part in band.parts:
+        shade = _shade(None if part.step is None else STEPS[part.step][1])
+        place = f'x="{_share(part.start)}" width="{_share(part.end - part.start)}" y="{top}" height="{height}"'
+        body += f"<g><title>{escape(part.text)}</title><rect {shade} {place}/></g>"
+    start, end = band.frame
+    place = f'x="{_share(start)}" width="{_share(end - start)}" y="{top - 2}" height="{height + 4}"'
+    body += f'<rect class="al-frame" {place}/>'
+    body += f'<svg x="{_share(band.own)}"><path class="al-own" d="M-6 {top - 9}h12l-6 9z"/></svg>'
+    for label in band.labels:
+        y = top - 12 if label.row < 0 else top + height + 16 * (label.row + 1)
+        body += f'<text class="al-{label.anchor}" x="{_share(label.place)}" y="{y}">{escape(label.text)}</text>'
+    size = f'width="100%" height="{top + height + 16 * band.n_rows + 6}"'
+    return f'<svg class="al-strip" {size} role="img" aria-label="{escape(band.summary)}">{body}</svg>'
+
+
+def strip_legend(bands: Sequence[Band]) -> str:
+    """Return what the shades of strips mean."""
+    steps = ""
+    for opacity, text in steps_in(bands):
+        box = f'<rect {_shade(opacity)} width="22" height="12"/>'
+        swatch = f'<svg width="22" height="12" aria-hidden="true">{box}</svg>'
+        steps += f"<span>{swatch} {escape(text)}</span> "
+    return f'<p class="al-caption al-steps">{steps}</p>'
+
+
+def _shade(opacity: float | None) -> str:
+    return 'class="al-untried"' if opacity is None else f'class="al-shade" fill-opacity="{opacity}"'
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.2f}%"
 
 
 def frontier_markup(frontier: Frontier, label: str) -> str:

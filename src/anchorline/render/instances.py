@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorline.render.characters import ELLIPSIS
-from anchorline.result.explanation import Explanation
+from anchorline.render.statements import Result
 from anchorline.spaces.picture import shown_picture
 from anchorline.spaces.text import places_of
 
@@ -27,7 +27,7 @@ class Run:
     fact: int | None = None
 
 
-def text_runs(explanation: Explanation) -> list[Run]:
+def text_runs(explanation: Result) -> list[Run]:
     """Return a text as stretches with and without a fact; none if the instance is not a text.
 
     A text of more than 20,000 characters is shortened to what is near its marks.
@@ -78,7 +78,7 @@ class Picture:
     regions: tuple[Region, ...]
 
 
-def picture_of(explanation: Explanation) -> Picture | None:
+def picture_of(explanation: Result) -> Picture | None:
     """Return an image as it is recorded, with the regions of the facts; None if the instance is not an image."""
     if explanation.space.get("kind") != "image":
         return None
@@ -135,7 +135,7 @@ class Curve:
         return labels
 
 
-def curve_of(explanation: Explanation) -> Curve | None:
+def curve_of(explanation: Result) -> Curve | None:
     """Return a signal with the stretches of the facts; None if the instance is not a signal.
 
     Of a long signal, the lowest and the highest point of each of 750 parts are kept.

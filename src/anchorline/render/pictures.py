@@ -1,4 +1,4 @@
-"""Pictures of an explanation and of a frontier with matplotlib, which is loaded at the first call.
+"""Pictures of an explanation, a rule and a frontier with matplotlib, which is loaded at the first call.
 
 Blue and solid adds, orange and hatched subtracts, so that a picture can be read without color. Titles and captions
 are `statements`.
@@ -16,8 +16,10 @@ from anchorline.render import statements as say
 from anchorline.render.characters import cell_width, wrap
 from anchorline.render.instances import Curve, Picture, curve_of, outline, picture_of
 from anchorline.render.statements import CAPTIONS
+from anchorline.render.strips import STEPS, Band, bands_of, steps_in
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier
+from anchorline.result.rule import Rule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +37,8 @@ _BEFORE_LAYOUT = 0.775  # share of their place that axes fill before a layout ma
 # The last letter of a name in Hebrew, Arabic or another script that runs from right to left.
 _RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
 _NAME_END = re.compile(rf"[{_RIGHT_TO_LEFT}](?=\s*(?:[^{_RIGHT_TO_LEFT}\s]|$))")
+_HALF = 0.17  # of the height of a band, per height of a row
+_UNTRIED: dict[str, Any] = {"facecolor": "none", "edgecolor": NEUTRAL, "linewidth": 0.8, "linestyle": (0, (3, 3))}
 _GAP, _REST = 0.04, (201, 196, 224)  # between two images, per width of one; a color that gray images lack
 
 
@@ -83,6 +87,77 @@ def plot_frontier(frontier: Frontier, ax: "Axes | None" = None) -> "Axes":
     _reduce(ax, "y")
     _headline(ax, "How many facts are needed?", [CAPTIONS["frontier"]])
     return ax
+
+
+def plot_rule(rule: Rule, ax: "Axes | None" = None) -> "Axes":
+    """Draw a strip per fact on ``ax``, or on a new figure of pyplot; return the Axes.
+
+    A strip has all values of a column, as wide as they are frequent. The frame is the fact, the triangle the row's
+    own value. The darker, the more altered copies keep the decision.
+    """
+    title, *rest = say.rule_statements_of(rule)
+    bands = bands_of(rule)
+    names = ["\n".join(wrap(band.fact, _name_cells(ax), max_lines=_NAME_LINES)) for band in bands]
+    row = max(66.0, _most_lines(names) * _FONT * _LINE + 7)
+    ax = _axes(ax, 1.6 + 0.6 * bool(bands) + len(bands) * row / 72)
+    size = min(9.0, _label_rows(ax, names), _slot(ax)[1] / max(1, len(bands)) / (5 * _LINE))
+    size = max(_SMALLEST_FONT, size)
+    for number, band in enumerate(bands):
+        _draw_band(ax, band, number, size)
+    ax.set_xlim(-0.01, 1.01)
+    ax.set_xticks([])
+    ax.spines[:].set_visible(False)
+    if bands:
+        _shades(ax, bands, say.shade_caption(rule), names)
+    _headline(ax, title.text, [each.text for each in rest if each.kind == "holds"], names)
+    return ax
+
+
+def _draw_band(ax: "Axes", band: Band, row: int, size: float) -> None:
+    """Draw one strip in its row: parts, frame, the row's own place, and labels."""
+    ink = ax.xaxis.label.get_color()  # as the words around it, light on a dark figure
+    for part in band.parts:
+        style = _shade(None if part.step is None else STEPS[part.step][1])
+        ax.barh(row, part.end - part.start, left=part.start, height=2 * _HALF, zorder=2, **style)
+    start, end = band.frame
+    frame: dict[str, Any] = {"facecolor": "none", "edgecolor": ink, "linewidth": 2.2, "zorder": 3}
+    ax.barh(row, end - start, left=start, height=2.2 * _HALF, **frame)
+    mark: dict[str, Any] = {"textcoords": "offset points", "fontsize": size, "annotation_clip": False, **_PLAIN}
+    triangle: dict[str, Any] = {"marker": "v", "color": ink, "markersize": 7, "clip_on": False, "zorder": 4}
+    ax.plot([band.own], [row - 1.5 * _HALF], **triangle)
+    sides = {"start": "left", "middle": "center", "end": "right"}
+    for label in band.labels:
+        is_above = label.row < 0
+        place = label.place, row - 1.5 * _HALF if is_above else row + 1.1 * _HALF
+        offset = (0, 5.0) if is_above else (0, -2.0 - label.row * size * _LINE)
+        at: dict[str, Any] = {"ha": sides[label.anchor], "va": "bottom" if is_above else "top"}
+        ax.annotate(_left_to_right(label.text), place, xytext=offset, **at, **mark)
+
+
+def _shade(opacity: float | None) -> dict[str, Any]:
+    """Return the style of a part in which this many copies keep the decision; None if none was tried."""
+    if opacity is None:
+        return _UNTRIED
+    from matplotlib.colors import to_rgba  # noqa: PLC0415  optional
+
+    return {"facecolor": to_rgba(PLUS, opacity), "edgecolor": to_rgba(NEUTRAL, 0.4), "linewidth": 0.6}
+
+
+def _shades(ax: "Axes", bands: Sequence[Band], caption: str, names: Sequence[str]) -> None:
+    """Write what the shades mean below the strips."""
+    from matplotlib.patches import Patch  # noqa: PLC0415  optional
+
+    patches = [Patch(label=text, **_shade(opacity)) for opacity, text in steps_in(bands)]
+    title = "\n".join(wrap(caption, int(_beside(ax, names) / (_CELL * 8)), max_lines=3))
+    look: dict[str, Any] = {
+        "title": _left_to_right(title),
+        "title_fontsize": 8,
+        "alignment": "left",
+        "fontsize": 8,
+    }
+    look |= {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 0, "borderpad": 0}
+    box = ax.legend(handles=patches, ncols=3, frameon=False, handlelength=1.6, **look)
+    box.get_title().set(**_PLAIN)
 
 
 def _axes(ax: "Axes | None", height: float) -> "Axes":
@@ -242,10 +317,15 @@ def _say(ax: "Axes", explanation: Explanation, names: Sequence[str] = ()) -> Non
     _headline(ax, decision.text, [f"{verdict.text}{': ' if parts else ''}{', '.join(parts)}.", *evidence], names)
 
 
+def _beside(ax: "Axes", names: Sequence[str]) -> float:
+    """Return the width in points of the axes without the names of their rows."""
+    widest = max((cell_width(line) for name in names for line in name.split("\n")), default=4)
+    return max(0.3 * _slot(ax)[0], _slot(ax)[0] - widest * _CELL * _FONT - 2 * _FONT)
+
+
 def _headline(ax: "Axes", title: str, lines: Sequence[str], names: Sequence[str] = ()) -> None:
     """Write a bold title at the left, and lines below it, both as wide as the axes without their names."""
-    widest = max((cell_width(line) for name in names for line in name.split("\n")), default=4)
-    width = max(0.3 * _slot(ax)[0], _slot(ax)[0] - widest * _CELL * _FONT - 2 * _FONT)
+    width = _beside(ax, names)
     below = wrap(" ".join(lines), int(width / (_CELL * 9)), max_lines=5)
     above = wrap(title, int(width / (_BOLD_CELL * 12)), max_lines=3)
     pad = 10 + 9 * _LINE * len(below)

@@ -1,11 +1,9 @@
 """HTML: a view for notebooks and a page to file, each one string without scripts or network access.
 
 Every sentence is one of `statements`; this file only lays them out: the decision, the verdict, the sum, the
-evidence, and folded below them how we know.
+evidence, and folded below them how we know. Of a rule: its facts, each with its strip, and the evidence.
 """
 
-import base64
-import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -18,19 +16,24 @@ from anchorline.render.drawings import (
     Scale,
     Sentences,
     curve_markup,
+    document,
     escape,
     frontier_markup,
     meters,
     minus,
     picture_markup,
+    strip_legend,
+    strip_markup,
     style_sheet,
     sum_track,
     text_markup,
 )
 from anchorline.render.instances import LONGEST_TEXT, curve_of, picture_of, text_runs
-from anchorline.render.statements import CAPTIONS, Statement, Words
+from anchorline.render.statements import CAPTIONS, Result, RuleWords, Statement, Words
+from anchorline.render.strips import bands_of
 from anchorline.result.explanation import Explanation, Verdict
 from anchorline.result.frontier import Frontier
+from anchorline.result.rule import Rule, RuleVerdict
 
 _MANY_VALUES = 12  # more values of a case than this are folded
 _SYMBOLS = {
@@ -39,6 +42,13 @@ _SYMBOLS = {
     Verdict.NOT_EXPLAINED: "\N{BALLOT X}",
     Verdict.ROBUST: "\N{IDENTICAL TO}",
     Verdict.UNDECIDED: "?",
+}
+_RULE_CLASSES = {  # the colors of a rule's title, by those of a sum's verdict
+    RuleVerdict.ALWAYS: Verdict.EXPLAINED,
+    RuleVerdict.HOLDS: Verdict.EXPLAINED,
+    RuleVerdict.FALLS_SHORT: Verdict.NOT_EXPLAINED,
+    RuleVerdict.UNDECIDED: Verdict.UNDECIDED,
+    RuleVerdict.MEASURED: Verdict.PARTLY_EXPLAINED,
 }
 _FOLDS: tuple[tuple[str, tuple[str, ...]], ...] = (  # the kinds of statements below each heading
     ("How we know", ("share", "rows", "fit", "limits", "note")),
@@ -56,19 +66,26 @@ def fragment(explanation: Explanation) -> str:
     The styles apply to the fragment only. They use the notebook's own colors, light or dark.
     """
     parts = _Parts(explanation)
-    how = "".join(parts.paragraphs(say.details_of(explanation)))
-    return (
-        f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>'
-        f"<p><b>{parts.write(parts.decision.text)}</b> {parts.verdict()}</p>{parts.answer()}"
-        f"<details><summary>How we know</summary>{how}</details></div>"
-    )
+    top = f"<p><b>{parts.write(parts.decision.text)}</b> {parts.verdict()}</p>{parts.answer()}"
+    return _view(top, parts.paragraphs(say.details_of(explanation)))
 
 
-def page(explanation: Explanation, frontier: Frontier | None = None) -> str:
+def rule_fragment(rule: Rule) -> str:
+    """Return the rule for a notebook cell: its facts with their strips, the evidence, and folded how we know."""
+    parts = _RuleParts(rule)
+    return _view(f"<p><b>{parts.title()}</b></p>{parts.answer()}", parts.paragraphs(say.rule_details_of(rule)))
+
+
+def _view(top: str, how: Iterable[str]) -> str:
+    return f'<div class="anchorline"><style>{style_sheet("sum.css")}</style>{top}{_how_we_know(how)}</div>'
+
+
+def _how_we_know(paragraphs: Iterable[str]) -> str:
+    return f"<details><summary>How we know</summary>{''.join(paragraphs)}</details>"
+
+
+def page(explanation: Explanation, frontier: Frontier | None = None, rule: Rule | None = None) -> str:
     """Return the explanation as one self-contained page: the answer on top, folded below it how we know.
-
-    It has no scripts, loads nothing, has light and dark colors, and prints on A4. The policy in its head allows
-    its own style sheet, by its hash, and nothing else.
 
     Parameters
     ----------
@@ -76,35 +93,127 @@ def page(explanation: Explanation, frontier: Frontier | None = None) -> str:
         The explanation to show.
     frontier
         The frontier of the same prediction, shown as a chart; that of another one raises `ParameterError`.
+    rule
+        The rule of the same row, shown beside the sum; that of another row raises `ParameterError`.
     """
-    parts, style = _Parts(explanation), style_sheet("sum.css", "page.css")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="generator" content="anchorline"><meta name="referrer" content="no-referrer">'
-        f"<title>{escape(parts.decision.text)}</title><style>{style}</style></head><body>"
-        f'<main class="anchorline"><section><h1>{parts.write(parts.decision.text)}</h1><p>{parts.verdict()}</p>'
+    parts = _Parts(explanation)
+    answer = (
+        f"<section><h1>{parts.write(parts.decision.text)}</h1><p>{parts.verdict()}</p>"
         f"{parts.answer()}{_caption(say.legend(explanation))}</section>"
-        f"{'' if frontier is None else _frontier(explanation, frontier)}{_values(explanation)}{_folds(parts)}"
-        f"<footer>{CAPTIONS['footer']}</footer></main></body></html>\n"
     )
+    if rule is not None:
+        answer = f'<div class="pair">{answer}{_beside(explanation, rule)}</div>'
+    body = (
+        f"{answer}{'' if frontier is None else _frontier(explanation, frontier)}{_values(explanation)}"
+        f"{_folds(parts, say.details_of(explanation))}"
+    )
+    return document(parts.decision.text, body, has_images=True)
 
 
-class _Parts:
-    """The statements of an explanation, as pieces of a page."""
+def rule_page(rule: Rule) -> str:
+    """Return the rule as one self-contained page: its facts with their strips, and folded below how we know."""
+    parts = _RuleParts(rule)
+    answer = f"<section><h1>{parts.title()}</h1>{parts.answer()}{_caption(say.legend(rule))}</section>"
+    body = f"{answer}{_values(rule)}{_folds(parts, say.rule_details_of(rule))}"
+    return document(parts.head.text, body, has_images=True)
 
-    def __init__(self, explanation: Explanation) -> None:
-        self.explanation, self.write = explanation, Sentences(explanation)
-        self.words, self.digits = Words(explanation), say.digits_of(explanation)
-        self.decision, self._verdict, *self._rest = say.statements_of(explanation)
+
+def _beside(explanation: Explanation, rule: Rule) -> str:
+    """Return the section of a rule on the page of an explanation of the same row."""
+    ours, theirs = explanation.output, rule.output
+    is_same = rule.instance == explanation.instance and (ours.name, ours.threshold) == (
+        theirs.name,
+        theirs.threshold,
+    )
+    if not is_same or not math.isclose(rule.prediction, explanation.prediction, rel_tol=1e-9):
+        raise ParameterError(
+            "The rule belongs to another row or output than the explanation. Type "
+            "e.to_html(rule=explainer.rule(row)) with the same row."
+        )
+    parts = _RuleParts(rule)
+    how = _how_we_know(parts.paragraphs(say.rule_details_of(rule)))
+    return f"<section><h2>{parts.title()}</h2>{parts.answer()}{how}</section>"
+
+
+class _Sheet:
+    """The statements about a result, as pieces of a page."""
+
+    def __init__(self, result: Result) -> None:
+        self.result, self.write = result, Sentences(result)
 
     def paragraphs(self, statements: Iterable[Statement]) -> Iterable[str]:
         """Yield one paragraph per statement; effects and alternatives are indented."""
         for each in statements:
             yield f'<p class="al-{each.kind}">{self.write(each.text)}</p>'
+
+    def instance(self, contributions: Sequence[float], numbers: Sequence[str], whose: str) -> str:
+        """Return the explained text, image or signal with its facts marked; nothing for a row of a table."""
+        result = self.result
+        runs, picture, curve = text_runs(result), picture_of(result), curve_of(result)
+        if runs:
+            is_long = sum(map(len, result.instance)) > LONGEST_TEXT
+            return text_markup(runs, contributions, numbers) + (_caption(CAPTIONS["long"]) if is_long else "")
+        if picture is not None:
+            facts = zip(result.facts, numbers, strict=True)
+            texts = [(say.fact_text(fact, result.space), number) for fact, number in facts]
+            labels = [f"{text}: {number}" if number else text for text, number in texts]
+            return picture_markup(picture, contributions, labels, whose)
+        return "" if curve is None else curve_markup(curve, contributions, numbers, whose)
+
+
+class _RuleParts(_Sheet):
+    """The statements about a rule, as pieces of a page."""
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule)
+        self.rule, self.words = rule, RuleWords(rule)
+        self.head, *self._rest = say.rule_statements_of(rule)
+
+    def title(self) -> str:
+        """Return for what the rule is, or that none was found."""
+        code = _RULE_CLASSES[self.rule.verdict].value
+        return f'<span class="al-{code}">{self.write(self.head.text)}</span>'
+
+    def answer(self) -> str:
+        """Return what follows the title: the case, each fact with its strip, and the evidence."""
+        rule = self.rule
+        n, evidence = len(rule.facts), [each for each in self._rest if each.kind not in ("best", "fact")]
+        markup = self.instance([1.0] * n, [""] * n, "the rule")
+        markup += _caption(CAPTIONS[f"rule of {rule.space['kind']}"]) if markup and n else ""
+        best = "".join(self.paragraphs(each for each in self._rest if each.kind == "best"))
+        return markup + best + self._strips() + self._evidence(evidence)
+
+    def _strips(self) -> str:
+        bands, facts = bands_of(self.rule), [each.text for each in self._rest if each.kind == "fact"]
+        if not bands:
+            return ""
+        rows = ""
+        for number, (band, text) in enumerate(zip(bands, facts, strict=True)):
+            joined = '<span class="al-and">and</span> ' if number else ""
+            rows += f'<div class="al-fact">{joined}<b>{self.write(text)}</b>{strip_markup(band)}</div>'
+        caption = f"{say.band_caption(self.rule)} {say.shade_caption(self.rule)}"
+        return f'<div class="al-strips">{rows}</div>{strip_legend(bands)}{_caption(caption)}'
+
+    def _evidence(self, evidence: Sequence[Statement]) -> str:
+        holds = [each for each in evidence if each.kind == "holds"]
+        about = [each for each in evidence if each.kind != "holds"]
+        words, rule = self.words, self.rule
+        bars = ""
+        if rule.facts:
+            with_them, without = f"with {escape(words.these)}", f"with or without {words.them}"
+            bars = meters([(with_them, rule.holds), (without, rule.all)], 1.0)
+        last = " ".join(self.write(each.text) for each in about)
+        return f"{''.join(self.paragraphs(holds))}{bars}" + (f'<p class="al-rows">{last}</p>' if last else "")
+
+
+class _Parts(_Sheet):
+    """The statements of an explanation, as pieces of a page."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        super().__init__(explanation)
+        self.explanation = explanation
+        self.words, self.digits = Words(explanation), say.digits_of(explanation)
+        self.decision, self._verdict, *self._rest = say.statements_of(explanation)
 
     def verdict(self) -> str:
         """Return the verdict with a symbol, so that it does not rely on color."""
@@ -122,21 +231,9 @@ class _Parts:
         return f"{lead}{self._instance()}{self._sum()}{self._evidence()}"
 
     def _instance(self) -> str:
-        """Return the explained text, image or signal with its facts marked; nothing for a row of a table."""
-        e, kind = self.explanation, self.explanation.space.get("kind")
-        contributions = e.contributions.tolist()
-        runs, picture, curve = text_runs(e), picture_of(e), curve_of(e)
-        markup = ""
-        if runs:
-            markup = text_markup(runs, contributions, self.digits)
-            markup += _caption(CAPTIONS["long"]) if sum(map(len, e.instance)) > LONGEST_TEXT else ""
-        elif picture is not None:
-            facts = zip(e.facts, self.digits.contributions, strict=True)
-            labels = [f"{say.fact_text(fact, e.space)}: {printed}" for fact, printed in facts]
-            markup = picture_markup(picture, contributions, labels)
-        elif curve is not None:
-            markup = curve_markup(curve, contributions, self.digits)
-        return markup + (_caption(CAPTIONS[str(kind)]) if markup and e.facts else "")
+        e = self.explanation
+        markup = self.instance(e.contributions.tolist(), self.digits.contributions, "the sum")
+        return markup + (_caption(CAPTIONS[str(e.space["kind"])]) if markup and e.facts else "")
 
     def _sum(self) -> str:
         """Return the sum as a table; the bars beside the numbers repeat them as a waterfall."""
@@ -198,14 +295,13 @@ def _fold(heading: str, body: str, *, is_open: bool = False) -> str:
     return f"<details{opened}><summary><h2>{heading}</h2></summary>{body}</details>" if body else ""
 
 
-def _folds(parts: _Parts) -> str:
+def _folds(parts: _Sheet, details: Sequence[Statement]) -> str:
     """Return how we know, folded; the last part has the seal of the record."""
-    explanation, folds = parts.explanation, ""
-    details = say.details_of(explanation)
+    folds = ""
     for heading, kinds in _FOLDS:
         body = "".join(parts.paragraphs(each for each in details if each.kind in kinds))
         if "settings" in kinds:
-            body += _table("Record", [("SHA-256 of the JSON", json.loads(explanation.to_json())["sha256"])])
+            body += _table("Record", [("SHA-256 of the JSON", json.loads(parts.result.to_json())["sha256"])])
         folds += _fold(heading, body)
     return folds
 
@@ -224,7 +320,7 @@ def _table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] = ()
     )
 
 
-def _values(explanation: Explanation) -> str:
+def _values(explanation: Result) -> str:
     """Return the values of a row, those of the facts first; many of them are folded."""
     names, instance = explanation.space.get("names", ()), explanation.instance
     is_row = explanation.space.get("kind") in ("table", "hypercube") and isinstance(instance, Sequence)

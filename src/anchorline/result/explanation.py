@@ -249,9 +249,9 @@ class Explanation(Record):
     def _repr_html_(self) -> str:
         return str(call("fragment", self))
 
-    def to_html(self, frontier: Any = None) -> str:
-        """Return one page without scripts or network; add the `Frontier` of the same row as a picture."""
-        return str(call("page", self, frontier))
+    def to_html(self, frontier: Any = None, rule: Any = None) -> str:
+        """Return one page without scripts or network; add the `Frontier` of the same row, or its `Rule`."""
+        return str(call("page", self, frontier, rule))
 
     def plot(self, kind: str | None = None, ax: Any = None) -> Any:
         """Draw a "waterfall", "bars" or "regions" on ``ax``, or on a new figure of pyplot; return the Axes.
