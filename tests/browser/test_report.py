@@ -8,9 +8,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
-from anchorline.render.report import fragment, page
-from helpers.made import made_explanation
+from anchorline.render.report import fragment, page, rule_fragment, rule_page
+from helpers.made import made_explanation, made_rule
 from helpers.made_cases import CASES, frontier
+from helpers.made_rules import RULES
 from helpers.pages import ARGUMENTS, CHROMIUM
 
 A4 = (595, 842)  # points
@@ -28,16 +29,23 @@ def browser():
 
 def notebook():
     views = "".join(fragment(CASES[name]()) for name in ("loan", "hostile", "text", "image", "image", "signal"))
+    views += "".join(rule_fragment(RULES[name]()) for name in ("four", "hostile", "short"))
     return f'<!DOCTYPE html><html lang="en"><title>notebook</title><main><h1>Notebook</h1>{views}</main>'
 
 
 PAGES = {
     **{name: functools.partial(lambda name: page(CASES[name]()), name) for name in CASES if name != "loan"},
     "loan": lambda: page(made_explanation(), frontier()),
+    "sum and rule": lambda: page(made_explanation(), rule=made_rule()),
+    **{f"rule: {name}": functools.partial(lambda name: rule_page(RULES[name]()), name) for name in RULES},
     "notebook": notebook,
 }
 all_pages = pytest.mark.parametrize(
-    "name", ["loan", "price", "hostile", "robust", "text", "image", "signal", "notebook"]
+    "name",
+    [
+        *("loan", "price", "hostile", "robust", "text", "image", "signal", "notebook", "sum and rule"),
+        *("rule: four", "rule: hostile", "rule: short", "rule: text", "rule: image"),
+    ],
 )
 
 
@@ -47,7 +55,7 @@ def opened(browser, tmp_path):
     contexts = []
 
     def open_page(name, width=1000, scheme="light", unfold=False):
-        path = tmp_path / f"{name}.html"
+        path = tmp_path / f"{name.replace(': ', '-')}.html"
         path.write_text(PAGES[name](), encoding="utf-8")
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
@@ -68,12 +76,12 @@ def opened(browser, tmp_path):
 
 
 @all_pages
-def test_it_writes_no_message_and_requests_nothing(opened, name, tmp_path):
+def test_it_writes_no_message_and_requests_nothing(opened, name):
     """The policy allows the style sheet: Chromium would report a refused one."""
     page = opened(name, unfold=True)
     assert page.messages == []
     outside = [url for url in page.requested if not url.startswith("data:image/png;base64,")]
-    assert outside == [(tmp_path / f"{name}.html").as_uri()]
+    assert outside == [page.url]
     assert page.title() != "broken"
 
 
@@ -116,6 +124,29 @@ def test_the_picture_fits_its_numbers(opened):
         assert abs(end - start) < 3
 
 
+@pytest.mark.parametrize("width", [340, 1000])
+def test_labels_of_a_strip_stay_inside_the_page_and_apart(opened, width):
+    for strip in opened("rule: four", width=width).locator(".al-strip").all():
+        boxes = [label.bounding_box() for label in strip.locator("text").all()]
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)
+        for one, other in itertools.combinations(boxes, 2):
+            is_apart = one["x"] + one["width"] <= other["x"] or other["x"] + other["width"] <= one["x"]
+            assert is_apart or abs(one["y"] - other["y"]) > 10
+
+
+def test_sum_and_rule_are_side_by_side_or_below_each_other(opened):
+    def places(width):
+        boxes = [
+            box.bounding_box() for box in opened("sum and rule", width=width).locator(".pair > section").all()
+        ]
+        return [(box["x"], box["y"]) for box in boxes]
+
+    (x0, y0), (x1, y1) = places(1200)
+    assert (x1 > x0, y1) == (True, y0)
+    (x0, y0), (x1, y1) = places(340)
+    assert (x1, y1 > y0) == (x0, True)
+
+
 def test_the_answer_is_visible_without_scrolling(opened):
     page = opened("loan")
     for selector in ("h1", ".al-verdict", ".al-total", ".al-holds"):
@@ -131,7 +162,7 @@ def test_a_name_from_right_to_left_stays_in_its_place(opened):
     assert name["x"] - row.bounding_box()["x"] < 5
 
 
-@pytest.mark.parametrize("name", ["loan", "hostile", "image"])
+@pytest.mark.parametrize("name", ["loan", "hostile", "image", "sum and rule", "rule: four"])
 def test_it_prints_on_a4(opened, name):
     pdf = opened(name).pdf(prefer_css_page_size=True)
     boxes = re.findall(rb"/MediaBox\s*\[\s*0 0 ([\d.]+) ([\d.]+)\s*\]", pdf)

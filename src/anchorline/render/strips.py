@@ -13,7 +13,7 @@ from anchorline.render.digits import percent
 from anchorline.render.statements import fact_text, own_text, shown, value_text
 from anchorline.result.rule import Rule, Strip
 
-# From which share of copies on: how opaque a part is, and in words. So few steps are told apart in grey, too.
+# From which share of copies on: how opaque a part is, and in words. So few steps remain distinct in print, too.
 STEPS = (
     (0.95, 1.0, "95% or more"),
     (0.8, 0.68, "80 to 95%"),
