@@ -180,7 +180,7 @@ class _RuleParts(_Sheet):
         n, evidence = len(rule.facts), [each for each in self._rest if each.kind not in ("best", "fact")]
         markup = self.instance([1.0] * n, [""] * n, "the rule")
         markup += _caption(CAPTIONS[f"rule of {rule.space['kind']}"]) if markup and n else ""
-        best = "".join(self.paragraphs(each for each in self._rest if each.kind == "best"))
+        best = "".join(f"<p>{self.write(each.text)}:</p>" for each in self._rest if each.kind == "best")
         return markup + best + self._strips() + self._evidence(evidence)
 
     def _strips(self) -> str:

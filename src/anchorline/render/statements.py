@@ -694,7 +694,8 @@ class RuleWords(Words):
         super().__init__(rule)
         asked, k, self.tolerance = rule.settings.get("holds"), rule.settings.get("k"), ""
         self.asked = "" if asked is None else f"{100 * asked:g}%"
-        self.at_most = f"one {self.fact}" if k == 1 else f"at most {k} {self.facts}"
+        most = "few" if k is None else f"at most {shown(k)}"
+        self.at_most = f"one {self.fact}" if k == 1 else f"{most} {self.facts}"
         output, within = rule.output, rule.within
         digits = printed_sum(
             [] if within is None else [within],
@@ -775,7 +776,7 @@ def _tolerance(rule: Rule, words: RuleWords) -> Iterator[Statement]:
     if rule.within is not None:
         size, why = f"{exact_number(float(f'{rule.within:.6g}'))}{words.unit}", ""
         if rule.settings.get("within") is None:
-            why = ", which is 10% of it or of the spread of the model's outputs, whichever is larger"
+            why = f", which is 10% of this {words.noun} or of the outputs' spread, whichever is larger"
         text = f"A copy stays within {size} if the model's {words.noun} for it differs by at most that{why}."
         yield Statement("share", text, {"within": rule.within})
 

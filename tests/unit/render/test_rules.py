@@ -323,7 +323,7 @@ LEAVES, LISTED = Queries(0, 900, 901, False, "leaves"), Queries(64, 0, 65, False
         (
             price(),
             "A copy stays within 467.2 USD if the model's price for it differs by at most that, which is 10% of "
-            "it or of the spread of the model's outputs, whichever is larger.",
+            "this price or of the outputs' spread, whichever is larger.",
         ),
         (price(asked={"within": 467.2}), "price for it differs by at most that.\n"),
         (price(), "180 of them stay within 467 USD of this price."),
@@ -433,6 +433,12 @@ def test_a_pool_without_values_is_drawn():
     rule = made_rule(facts=(INCOME,), strips=(made_strip(INCOME, shares=(0.0,) * 5),))
     assert "nan" not in rule_page(rule)
     plot_rule(rule)
+
+
+def test_what_was_asked_is_escaped_or_left_out():
+    short = {"verdict": V.FALLS_SHORT, "holds": SHORT}
+    assert "no rule of few facts was found" in str(made_rule(**short, asked={"k": None}))
+    assert "at most \\x1b facts" in str(made_rule(**short, asked={"k": "\x1b"}))
 
 
 def test_steps_get_lighter():

@@ -519,6 +519,13 @@ def test_statements_are_plain_and_every_one_is_printed(name):
             json.dumps(asdict(each), allow_nan=False)
 
 
+def test_a_rule_is_suggested_where_facts_do_not_explain():
+    k, few = made_explanation().settings, made_explanation(verdict=Verdict.NOT_EXPLAINED)
+    assert str(few).splitlines()[-1] == "More facts or a rule may explain it."
+    fewer = made_explanation(verdict=Verdict.NOT_EXPLAINED, settings={**k, "k": 9})
+    assert str(fewer).splitlines()[-1] == "A rule may explain it."
+
+
 # How many words.
 
 OUTPUTS = {
