@@ -99,10 +99,12 @@ def _scaled(weights, is_exact):
 def _score(goal, kept, lost):
     n = kept + lost
     if n == 0:
-        return -1.0 if goal.target is None else -math.inf
+        return -1.0 if goal.target is None or goal.margin == 0 else -math.inf
     if goal.target is None:
         z, p = goal.margin, kept / n
         return (p + z * z / (2 * n) - z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))) / (1 + z * z / n)
+    if goal.margin == 0:
+        return kept / n - goal.target
     return ((1 - goal.target) * kept - goal.target * lost) / math.sqrt(goal.target * (1 - goal.target) * n)
 
 

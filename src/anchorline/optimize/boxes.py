@@ -44,6 +44,7 @@ class Goal:
     .. math:: \frac{(1 - \tau) g - \tau b}{\sqrt{\tau (1 - \tau) (g + b)}}
 
     is at least the margin: then Wilson's lower limit is at least the target. It grows with g and falls with b.
+    Without a margin, as for all neighbors, the share itself is compared.
     """
 
     target: float | None
@@ -59,6 +60,8 @@ class Goal:
             width = self.margin * np.sqrt(share * (1 - share) / some + square / (4 * some**2))
             return np.where(n > 0, (middle - width) / (1 + square / some), -1.0)
         target = min(self.target, _CERTAIN)
+        if self.margin == 0:
+            return np.where(n > 0, kept / some - target, -1.0)
         score = ((1 - target) * kept - target * lost) / np.sqrt(target * (1 - target) * some)
         return np.where(n > 0, score, -np.inf)
 
