@@ -118,16 +118,22 @@ def certify(
     return replace(found, draws=tuple(draws))
 
 
+def may_hold(found: Certificate, most: int) -> bool:
+    """Return whether it is open that a rule holds, and in reach with as many more neighbors."""
+    if found.target is None or most <= 0:
+        return False
+    low, high = found.limits()
+    reachable = found.limits(most / len(found.counts), _LUCK)[0]
+    return low < found.target <= min(high, reachable)
+
+
 def _sizes(found: Certificate, most: int) -> tuple[int, int]:
     """Return how many neighbors of each stream to ask about next; none if it is decided, or out of reach."""
     streams = [found.drawn, *([] if found.law is None else [found.law])]
     if found.drawn.n and found.target is None:
         return 0, 0
-    if found.drawn.n and found.target is not None:
-        low, high = found.limits()
-        reachable = found.limits(most / len(streams), _LUCK)[0]
-        if low >= found.target or high < found.target or reachable < found.target:
-            return 0, 0
+    if found.drawn.n and not may_hold(found, most):
+        return 0, 0
     wanted = []
     for count in streams:
         is_open = found.target is None or count.limits(found.failures)[0] < found.target

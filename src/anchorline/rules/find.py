@@ -9,7 +9,7 @@ tried; limits hold together over all tries.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, count
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from anchorline.optimize.moments import cell_sums, range_sums
 from anchorline.optimize.sums import Limits
 from anchorline.result.rule import RuleVerdict
 from anchorline.rules.always import Prover, widest_always
-from anchorline.rules.certify import MOST_TRIES, Certificate, certify, failures_of, failures_of_all
-from anchorline.rules.samples import Asking
-from anchorline.search.case import Asked, Case
+from anchorline.rules.certify import MOST_TRIES, Certificate, certify, failures_of, failures_of_all, may_hold
+from anchorline.rules.samples import Asking, joined
+from anchorline.search.case import Case
 from anchorline.search.sources import MOST_LISTED, moments_of
 
 _LAW, _SEARCH, _REFINED = 1500, 4000, 1000  # neighbors: of the law, of the search, and within wider facts
@@ -112,21 +112,21 @@ class _Search:
         self.n_tried = self.n_certified = 0
         self.best: tuple[tuple[int, ...], Certificate] | None = None
         self.nearest: Box | None = None
+        self.all, self.law = Count(), Draws(np.zeros((0, 0)), np.zeros(0, dtype=bool), np.zeros(0))
 
     def run(self) -> Found:
         case = self.case
-        self.law, asked = self.asking.of_law("rule/law", self.n_law)
-        self.all = Count().added(self.law.stays)
-        everything = Certificate(self.all, None, failures_of_all(case.settings.confidence), self.target)
-        everything = self._proven((), everything)
+        everything, drops = self._whole()
         if everything.verdict in (RuleVerdict.HOLDS, RuleVerdict.ALWAYS):
             return self._found((), everything, self.law)
         boxes = _boxes(case, self.law)
-        views = self._promising(boxes, asked)
+        views = self._promising(boxes, drops)
         if case.neighborhood.is_product:
             attributes = sorted({int(boxes.candidates.attributes[view]) for view in views})
             more = self.asking.of_search("rule/search", self.n_search, attributes)
-            boxes = replace(boxes, draws=_joined(self.law, more))
+        else:
+            more, _ = self.asking.of_law("rule/search", 0, self.n_search)
+        boxes = replace(boxes, draws=joined(self.law, more))
         if self.target is None:
             self._most(boxes, views)
         elif self.target < 1 or not self._always(boxes, views):
@@ -143,10 +143,24 @@ class _Search:
         figures = (self.n_tried, self.n_certified, n_searched, sample)
         return Found(facts, certificate, self.all, False, "drawn", *figures)
 
-    def _promising(self, boxes: Boxes, asked: Asked) -> list[int]:
+    def _whole(self) -> tuple[Certificate, np.ndarray]:
+        """Draw neighbors of the law until it is decided, or out of reach, that no facts are needed; with drops."""
+        most, drops = self.case.n_left // 3, np.zeros(0)
+        failures = failures_of_all(self.case.settings.confidence)
+        for batch in count():
+            size = min(max(self.n_law, self.all.n // 2), most - self.all.n)
+            draws, asked = self.asking.of_law("rule/law", batch, size)
+            self.law = draws if batch == 0 else joined(self.law, draws)
+            self.all, drops = self.all.added(draws.stays), np.append(drops, asked.drops)
+            whole = Certificate(self.all, None, failures, self.target)
+            if not may_hold(whole, most - self.all.n):
+                return self._proven((), whole), drops
+        raise AssertionError  # the loop ends when no neighbors are left
+
+    def _promising(self, boxes: Boxes, drops: np.ndarray) -> list[int]:
         """Return the views that are combined: those of the best sum first, then where one fact helps most."""
         case, candidates = self.case, boxes.candidates
-        moments = moments_of(case, self.law.cells, asked.drops)
+        moments = moments_of(case, self.law.cells, drops)
         chosen = best_sum(moments, case.k, Limits(check=case.check)).facts
         views = list(dict.fromkeys(candidates.views[list(chosen)].tolist()))
         kept, n = np.zeros(candidates.n_cells), np.zeros(candidates.n_cells)
@@ -288,14 +302,3 @@ def _boxes(case: Case, draws: Draws) -> Boxes:
 
 def _rank(certificate: Certificate) -> tuple[bool, float]:
     return certificate.verdict in (RuleVerdict.HOLDS, RuleVerdict.ALWAYS), certificate.share.low
-
-
-def _joined(first: Draws, second: Draws) -> Draws:
-    assert first.ratios is not None  # both are drawn for many rules
-    assert second.ratios is not None
-    return Draws(
-        np.hstack([first.cells, second.cells]),
-        np.concatenate([first.stays, second.stays]),
-        np.concatenate([first.weights, second.weights]),
-        np.hstack([first.ratios, second.ratios]),
-    )

@@ -48,12 +48,12 @@ class Asking:
         """Return the donor that stands for the own value of each attribute, (attributes, 1)."""
         return np.where((donors == -1).any(axis=1), -1, 1)[:, None]  # of two-valued attributes, 1 is the own value
 
-    def of_law(self, stream: str, n: int) -> tuple[Draws, Asked]:
+    def of_law(self, stream: str, batch: int, n: int) -> tuple[Draws, Asked]:
         """Draw n neighbors of the law."""
         case = self.case
-        donors = case.draw(stream, 0, n)
+        donors = case.draw(stream, batch, n)
         asked, cells = case.ask(donors), case.neighborhood.cells(donors)
-        ratios = None
+        ratios = np.ones(donors.shape)  # of neighbors that are not independent, those that break no fact decide
         if case.neighborhood.is_product:
             ratios = self._ratios(donors >= 0, cells)
         return Draws(cells, self.stays(asked), np.ones(n), ratios), asked
@@ -105,3 +105,15 @@ class Asking:
         shares[attributes] = candidates.shares[candidates.own[known]]
         is_own[attributes] = cells[known] == candidates.own[known, None]
         return shares, is_own
+
+
+def joined(first: Draws, second: Draws) -> Draws:
+    """Return two samples of many rules as one."""
+    assert first.ratios is not None
+    assert second.ratios is not None
+    return Draws(
+        np.hstack([first.cells, second.cells]),
+        np.concatenate([first.stays, second.stays]),
+        np.concatenate([first.weights, second.weights]),
+        np.hstack([first.ratios, second.ratios]),
+    )
