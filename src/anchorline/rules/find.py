@@ -145,7 +145,7 @@ class _Search:
 
     def _whole(self) -> tuple[Certificate, np.ndarray]:
         """Draw neighbors of the law until it is decided, or out of reach, that no facts are needed; with drops."""
-        most, drops = self.case.n_left // 3, np.zeros(0)
+        most, drops = self.case.n_left // 4, np.zeros(0)
         failures = failures_of_all(self.case.settings.confidence)
         for batch in count():
             size = min(max(self.n_law, self.all.n // 2), most - self.all.n)
