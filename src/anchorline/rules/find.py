@@ -7,6 +7,7 @@ seems to reach the goal is tried on fresh neighbors. If it fails, these have sho
 tried; limits hold together over all tries.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, count
@@ -47,7 +48,6 @@ class Found:
     source: str
     n_tried: int
     n_certified: int
-    n_searched: int
     sample: Draws
 
     @property
@@ -68,8 +68,8 @@ def find_rule(
     listed = case.neighborhood.listed(case.settings.replace_probability, most)
     if listed is not None:
         return _by_listing(asking, listed, target)
-    prover = trees() if target == 1 else None
-    if target == 1 and prover is None:
+    trees = functools.cache(trees)  # it asks the model
+    if target == 1 and trees() is None:
         raise ParameterError(
             "holds is 1, but that is proven only of trees that can be read, or if altered copies are few. Type "
             "holds=0.99."
@@ -81,22 +81,20 @@ def _by_listing(asking: Asking, listed: tuple[np.ndarray, np.ndarray], target: f
     """Compare all rules on all neighbors."""
     case = asking.case
     draws = asking.listed(*listed)
-    whole, n_searched = Count.listed(draws.stays, draws.weights), len(draws.stays)
+    whole = Count.listed(draws.stays, draws.weights)
     failures = failures_of(case.settings.confidence, 0)
+    alone = Found((), Certificate(whole, None, failures, target), whole, True, "listed", 0, 0, draws)
     if target is not None and whole.value >= target:
-        alone = Certificate(whole, None, failures, target)
-        return Found((), alone, whole, True, "listed", 0, 0, n_searched, draws)
-    boxes = _boxes(case, draws)
-    best, is_complete, n_tried = best_rule(boxes, case.k, Goal(target), case.check)
+        return alone
+    best, is_complete, n_tried = best_rule(_boxes(case, draws), case.k, Goal(target), case.check)
     if best is None:
-        return Found(
-            (), Certificate(whole, None, failures, target), whole, True, "listed", 0, 0, n_searched, draws
-        )
+        return alone
     unbroken = ~case.neighborhood.candidates.flips(draws.cells, best.facts).any(axis=0)
-    drawn = Count(best.kept / best.n, n_searched, is_exact=True)
-    law = Count.listed(draws.stays[unbroken], draws.weights[unbroken])
+    drawn, law = Count(best.kept / best.n, len(draws.stays), is_exact=True), None
+    if draws.weights[unbroken].sum() >= FEWEST_UNBROKEN:
+        law = Count.listed(draws.stays[unbroken], draws.weights[unbroken])
     certificate = Certificate(drawn, law, failures, target)
-    return Found(best.facts, certificate, whole, is_complete, "listed", n_tried, 1, n_searched, draws)
+    return Found(best.facts, certificate, whole, is_complete, "listed", n_tried, 1, draws)
 
 
 class _Search:
@@ -138,10 +136,7 @@ class _Search:
         return self._found(*self.best, boxes.draws)
 
     def _found(self, facts: tuple[int, ...], certificate: Certificate, sample: Draws) -> Found:
-        n_certified = sum(count.n for count in certificate.counts) if facts else 0
-        n_searched = self.case.n_asked - n_certified
-        figures = (self.n_tried, self.n_certified, n_searched, sample)
-        return Found(facts, certificate, self.all, False, "drawn", *figures)
+        return Found(facts, certificate, self.all, False, "drawn", self.n_tried, self.n_certified, sample)
 
     def _whole(self) -> tuple[Certificate, np.ndarray]:
         """Draw neighbors of the law until it is decided, or out of reach, that no facts are needed; with drops."""
