@@ -1,6 +1,6 @@
 """Check somebody else's result: compute every figure again, and measure it once more on fresh neighbors.
 
-May import: changes, errors, explainer, facts, guarantees, model, result, search, settings, spaces.
+May import: changes, errors, explainer, facts, guarantees, model, result, rules, search, settings, spaces.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,18 +12,19 @@ if TYPE_CHECKING:
 def verify(
     record: Any, model: Any, space: Any, *, instance: Any = None, seed: int | None = None
 ) -> "Verification":
-    """Compute an explanation, or changes, again, and return whether every figure is as stated.
+    """Compute an explanation, a rule, or changes, again, and return whether every figure is as stated.
 
     No figure is taken from the record: the neighbors are drawn again from the recorded settings, and the model is
     asked again. Numbers that are computed may differ by 1e-9 of their size, because machines round differently,
     and the bound of a proof by 0.1% of the variance, which a search leaves open; facts, counts and codes may not.
     Then the shares and the fit are measured once more on neighbors that nobody could predict, from 5,000 up to
-    40,000, until every figure is confirmed or one is contradicted.
+    40,000, until every figure is confirmed or one is contradicted. A rule that is said to hold always is contradicted
+    by a single altered copy.
 
     Parameters
     ----------
     record
-        An `Explanation`, `Changes`, or the JSON of one as a text.
+        An `Explanation`, a `Rule`, `Changes`, or the JSON of one as a text.
     model
         The model that the record is about.
     space
