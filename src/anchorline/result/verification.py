@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anchorline.result.explanation import Fit, Share, Verdict
+from anchorline.result.rule import RuleVerdict
 
 _SHOWN = 5  # reasons in a sentence; all are in `reasons`
 
@@ -35,6 +36,7 @@ SENTENCES = {
         "fresh altered copies contradict {where}: stated {stated.low:.3f} to {stated.high:.3f}, measured "
         "{found.low:.3f} to {found.high:.3f}"
     ),
+    "counterexample": "{where} is stated as always, but fresh altered copies with the facts change the decision",
     # Nobody can tell.
     "unreadable": "this is not the JSON of a result of anchorline: {detail}",
     "instance_needed": "{detail}",
@@ -107,7 +109,7 @@ class Verification:
     outcome: Outcome
     reasons: tuple[Reason, ...]
     fresh: Mapping[str, Share | Fit] = field(default_factory=dict)
-    verdict: Verdict | None = None
+    verdict: Verdict | RuleVerdict | None = None
     subject: str = "explanation"
 
     @property

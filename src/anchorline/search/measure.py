@@ -43,23 +43,32 @@ def begin(case: Case, effects: np.ndarray, broken: np.ndarray, spread: float | N
 def ask_round(
     case: Case, measured: Measurement, asked: Round, batch: int, facts: Sequence[int], effects: np.ndarray
 ) -> Measurement:
-    """Return the measurement with the answers of one more round, the given batch of every stream.
+    """Return the measurement with the answers of one more round, the given batch of every stream."""
+    law, with_facts, unbroken = ask_streams(case, asked, batch, facts, measured.unbroken)
+    if law.drops.size:
+        measured = _with_law(case, law, measured, facts, effects)
+    if with_facts.drops.size:
+        measured = measured.with_facts(_decisions(with_facts))
+    if unbroken.drops.size:
+        measured = measured.with_unbroken(_decisions(unbroken))
+    return measured
 
-    The model is asked about all of them at once, because many models are slow to be called.
+
+def ask_streams(
+    case: Case, asked: Round, batch: int, facts: Sequence[int], share: float | None
+) -> tuple[Asked, Asked, Asked]:
+    """Return the answers of one round: of the law, with the facts, and of the law without a broken fact.
+
+    ``share`` is that of the law's neighbors that break no fact, if it is known. The model is asked about all of
+    them at once, because many models are slow to be called.
     """
     law = case.draw("law", batch, asked.law)
     with_facts = case.draw("facts", batch, asked.facts, facts)
     unbroken = law[:, :0]
     if asked.unbroken:
-        unbroken = unbroken_donors(case, "unbroken", batch, asked.unbroken, facts, measured.unbroken)
+        unbroken = unbroken_donors(case, "unbroken", batch, asked.unbroken, facts, share)
     answers, n = case.ask(np.hstack([law, with_facts, unbroken])), asked.law + asked.facts
-    if asked.law:
-        measured = _with_law(case, answers.part(0, asked.law), measured, facts, effects)
-    if asked.facts:
-        measured = measured.with_facts(_decisions(answers.part(asked.law, n)))
-    if unbroken.shape[1]:
-        measured = measured.with_unbroken(_decisions(answers.part(n, len(answers.drops))))
-    return measured
+    return answers.part(0, asked.law), answers.part(asked.law, n), answers.part(n, answers.drops.size)
 
 
 def _decisions(asked: Asked) -> np.ndarray:

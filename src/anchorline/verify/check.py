@@ -23,15 +23,17 @@ from anchorline.model.outputs import classes_of
 from anchorline.model.predictor import Predictor, Questions
 from anchorline.model.target import plain_label
 from anchorline.result.explanation import Explanation, Output
+from anchorline.result.rule import Rule
 from anchorline.result.verification import Outcome, Reason, Verification
 from anchorline.search.case import Case
-from anchorline.settings import Settings
+from anchorline.settings import RuleSettings, Settings
 from anchorline.spaces.base import Space
 from anchorline.spaces.given import as_space
-from anchorline.verify.compare import ROUNDING, differences, leaves_of
+from anchorline.verify.compare import ROUNDING, Reproduced, differences, leaves_of
 from anchorline.verify.fresh import CONFIDENCE, doubts, figures_of, measure_afresh
 
-_SUBJECTS: dict[type, str] = {Explanation: "explanation", Changes: "list of changes"}
+_SUBJECTS: dict[type, str] = {Explanation: "explanation", Rule: "rule", Changes: "list of changes"}
+_KINDS: dict[Any, type[Rule | Changes]] = {"rule": Rule, "changes": Changes}
 
 
 def check(record: Any, model: Any, space: Any, *, instance: Any = None, seed: int | None = None) -> Verification:
@@ -59,22 +61,23 @@ def check(record: Any, model: Any, space: Any, *, instance: Any = None, seed: in
 
 def _check_arguments(record: Any, model: Any) -> None:
     """Raise `ParameterError` if the arguments are swapped, or if the first is not a result."""
-    if isinstance(record, str | Explanation | Changes) and not isinstance(model, str | Explanation | Changes):
+    results = str | Explanation | Rule | Changes
+    if isinstance(record, results) and not isinstance(model, results):
         return
     raise ParameterError(
         f"The first argument is of type {type(record).__name__}, and the second of type {type(model).__name__}; "
-        "first comes an Explanation, Changes, or their JSON as a text, and then the model. Type "
+        "first comes an Explanation, a Rule, Changes, or their JSON as a text, and then the model. Type "
         "verify(explanation, model, table), or verify(pathlib.Path(file).read_text(), model, table)."
     )
 
 
-def _read(text: str) -> Explanation | Changes:
+def _read(text: str) -> Explanation | Rule | Changes:
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FormatError(str(error)) from error
-    is_changes = isinstance(body, dict) and body.get("kind") == "changes"
-    return Changes.from_json(text) if is_changes else Explanation.from_json(text)
+    kind = body.get("kind") if isinstance(body, dict) else None
+    return (_KINDS.get(kind, Explanation) if isinstance(kind, str) else Explanation).from_json(text)
 
 
 def _refuted(code: str, stated: Any = None, found: Any = None, detail: str = "") -> Verification:
@@ -85,7 +88,7 @@ def _unknown(code: str, detail: str = "") -> Verification:
     return Verification(Outcome.CANNOT_TELL, (Reason(code, detail=detail),))
 
 
-def _verify(claimed: Explanation | Changes, model: Any, space: Space, instance: Any, seed: int) -> Verification:
+def _verify(claimed: Reproduced | Changes, model: Any, space: Space, instance: Any, seed: int) -> Verification:
     own, stated = classes_of(model), claimed.output.choices.classes
     if own is not None and stated is not None and [plain_label(label) for label in own] != list(stated):
         return _refuted("other_classes", list(stated), own)
@@ -99,20 +102,28 @@ def _verify(claimed: Explanation | Changes, model: Any, space: Space, instance: 
     if isinstance(claimed, Changes):
         trees = explainer.readable_trees.of(explainer.target)
         return verify_changes(claimed, explainer.space, explainer.predictor, seed, trees, instance=instance)
-    return _verify_explanation(claimed, explainer, instance, seed)
+    return _verify_figures(claimed, explainer, instance, seed)
 
 
-def _verify_explanation(claimed: Explanation, explainer: Explainer, instance: Any, seed: int) -> Verification:
+def _verify_figures(claimed: Reproduced, explainer: Explainer, instance: Any, seed: int) -> Verification:
     n_attributes = len(explainer.space.at(instance).names)
     if not explainer.columns.ignored and claimed.space["n_attributes"] < n_attributes:
         return _unknown("no_columns")
-    explainer.table_answers(ask=claimed.rows is not None or claimed.output.spread is not None)
+    settings = _settings_of(claimed)
+    settings = settings.common if isinstance(settings, RuleSettings) else settings
+    explainer.table_answers(ask=settings.is_auto)
     try:
-        case = _opened(explainer, instance, replace(Settings.from_dict(claimed.settings), seed=seed))
+        case = _opened(explainer, instance, replace(settings, seed=seed))
     except (ParameterError, PredictorOutputError) as error:
         return _refuted("other_answers", detail=str(error))
     answer = _compared(claimed, explainer, case, instance)
     return answer if answer is not None else _audited(claimed, explainer.model, case)
+
+
+def _settings_of(claimed: Reproduced) -> Settings | RuleSettings:
+    """Return what the maker chose, checked; nothing else in a record is a choice."""
+    kind: type[Settings | RuleSettings] = RuleSettings if isinstance(claimed, Rule) else Settings
+    return kind.from_dict(claimed.settings)
 
 
 def explainer_of(output: Output, model: Any, space: Space) -> Explainer:
@@ -140,24 +151,23 @@ def _opened(explainer: Explainer, instance: Any, settings: Settings) -> Case:
     return Case(neighborhood, predictor, replace(settings, confidence=CONFIDENCE), k=len(neighborhood.names))
 
 
-def _compared(claimed: Explanation, explainer: Explainer, case: Case, instance: Any) -> Verification | None:
-    """Ask and explain again with the recorded settings; return the answer if something differs."""
+def _compared(claimed: Reproduced, explainer: Explainer, case: Case, instance: Any) -> Verification | None:
+    """Ask and search again with the recorded settings; return the answer if something differs."""
 
     def asked() -> Reason | None:
         return _difference_at_row(claimed, explainer, case)
 
-    def explained() -> Explanation:
-        settings, is_by_leaves = Settings.from_dict(claimed.settings), claimed.queries.source == "leaves"
-        again = explainer.explain_with(instance, settings)
-        if again.queries.source != "leaves" or is_by_leaves:
+    def found() -> Reproduced:
+        again = _made_again(claimed, explainer, instance)
+        if again.queries.source != "leaves" or claimed.queries.source == "leaves":
             return again
-        return explainer.without_trees().explain_with(instance, settings)  # it was made from a mere function
+        return _made_again(claimed, explainer.without_trees(), instance)  # it was made from a mere function
 
     reason = asked()
     if reason is not None:
         return _if_steady(asked, reason)
     try:
-        again = explained()
+        again = found()
     except (ParameterError, PredictorOutputError, BudgetError) as error:
         return _if_steady(asked, Reason("other_answers", detail=str(error)))
     differing = differences(claimed, again)
@@ -165,12 +175,19 @@ def _compared(claimed: Explanation, explainer: Explainer, case: Case, instance: 
         return None
     if claimed.queries.source == "leaves" and again.queries.source != "leaves":
         return _unknown("no_leaves")
-    if claimed.settings["time_limit"] is not None and "limit" in (claimed.proof.status, again.proof.status):
+    if claimed.settings.get("time_limit") is not None and "limit" in (claimed.proof.status, again.proof.status):
         return _unknown("by_clock")
-    return _if_steady(lambda: explained().to_json(), *differing)
+    return _if_steady(lambda: found().to_json(), *differing)
 
 
-def _difference_at_row(claimed: Explanation, explainer: Explainer, case: Case) -> Reason | None:
+def _made_again(claimed: Reproduced, explainer: Explainer, instance: Any) -> Reproduced:
+    settings = _settings_of(claimed)
+    if isinstance(settings, RuleSettings):
+        return explainer.rule_with(instance, settings)
+    return explainer.explain_with(instance, settings)
+
+
+def _difference_at_row(claimed: Reproduced, explainer: Explainer, case: Case) -> Reason | None:
     """Return how the model's answer about the row itself differs from the stated one."""
     predictor = Predictor(case.predictor.questions, explainer.threshold, explainer.output_range)
     predictor.open(case.neighborhood.original)
@@ -189,23 +206,22 @@ def _if_steady(repeat: Callable[[], Any], *reasons: Reason) -> Verification:
     return Verification(Outcome.DOES_NOT_HOLD, reasons)
 
 
-def _audited(claimed: Explanation, model: Any, case: Case) -> Verification:
+def _audited(claimed: Reproduced, model: Any, case: Case) -> Verification:
     """Measure what was reproduced on fresh neighbors, and return that it holds unless they raise a doubt."""
     notes = [Reason("reproduced", stated=len(leaves_of(claimed.to_json())))]
     choices = claimed.output.choices
     is_named = isinstance(choices.output, str) or choices.classes is not None
     named = [Reason("named_by_maker", stated=claimed.output.name)] if is_named and not classes_of(model) else []
-    if all(figure.is_exact for figure in figures_of(claimed).values()):
+    if claimed.queries.source == "listed" and all(figure.is_exact for figure in figures_of(claimed).values()):
         return Verification(Outcome.HOLDS, (*notes, Reason("listed"), *named))
-    measured = measure_afresh(claimed, case)
-    fresh = figures_of(measured)
-    doubtful = doubts(claimed, fresh)
+    fresh = measure_afresh(claimed, case)
+    doubtful = doubts(claimed, fresh.figures)
     if doubtful:
-        is_refuted = doubtful[0].code == "contradicted"
-        outcome = Outcome.DOES_NOT_HOLD if is_refuted else Outcome.CANNOT_TELL
-        return Verification(outcome, tuple(doubtful), fresh, measured.verdict)
-    confirmed = Reason("confirmed", found=measured.n_queries)
-    return Verification(Outcome.HOLDS, (*notes, confirmed, *named), fresh, measured.verdict)
+        is_open = doubtful[0].code == "not_confirmed"
+        outcome = Outcome.CANNOT_TELL if is_open else Outcome.DOES_NOT_HOLD
+        return Verification(outcome, tuple(doubtful), fresh.figures, fresh.verdict)
+    confirmed = Reason("confirmed", found=fresh.n_queries)
+    return Verification(Outcome.HOLDS, (*notes, confirmed, *named), fresh.figures, fresh.verdict)
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from anchorline.result.explanation import Explanation
+from anchorline.result.rule import Rule
 from anchorline.result.verification import Reason
 
 ROUNDING = 1e-9  # computed figures may differ by this, relative to their size, or to that of what they measure
@@ -15,22 +16,28 @@ _LEFT_OPEN = 1e-3  # of the variance: which bound a search proves within this de
 _NO_FIGURE = re.compile(r"^(sha256|versions|output\.choices|proof\.n_nodes)\b")
 _COMPUTED = re.compile(
     r"^(prediction|base|contributions|effects|fit|proof|holds|holds_drawn|holds_law|all|output\.(low|high|spread"
-    r"|runner_up)|alternatives\[\d+\]\.(contributions|objective))\b"
+    r"|runner_up)|alternatives\[\d+\]\.(contributions|objective)|within|coverage|strips\[\d+\]\.(shares|stays|missing))\b"
 )
 _IN_OUTPUT_UNITS = re.compile(
-    r"^(prediction|base|contributions|effects|output|fit\.(error|baseline|mean_output))|\.contributions\b"
+    r"^(prediction|base|contributions|effects|output|within|fit\.(error|baseline|mean_output))|\.contributions\b"
 )
 _SQUARED = re.compile(r"^proof|\.objective$")
 
 
-def differences(stated: Explanation, found: Explanation) -> list[Reason]:
+Reproduced = Explanation | Rule
+"""Records that are made again from their settings, and compared."""
+
+
+def differences(stated: Reproduced, found: Reproduced) -> list[Reason]:
     """Return every figure that differs, by its place in the JSON; numbers that were computed up to rounding."""
     ours, own = leaves_of(stated.to_json()), leaves_of(found.to_json())
-    sizes = [found.prediction, found.base, *found.effects.tolist()]
-    scale = max(map(abs, sizes + ([] if found.fit is None else [found.fit.baseline])))
-    bounds = stated.proof.lower_bound, found.proof.lower_bound
-    if abs(bounds[0] - bounds[1]) <= _LEFT_OPEN * found.proof.variance:
-        ours["proof.lower_bound"] = own["proof.lower_bound"]
+    sizes = [found.prediction]
+    if isinstance(stated, Explanation) and isinstance(found, Explanation):
+        sizes += [found.base, *found.effects.tolist()] + ([] if found.fit is None else [found.fit.baseline])
+        bounds = stated.proof.lower_bound, found.proof.lower_bound
+        if abs(bounds[0] - bounds[1]) <= _LEFT_OPEN * found.proof.variance:
+            ours["proof.lower_bound"] = own["proof.lower_bound"]
+    scale = max(map(abs, sizes))
     return [
         Reason("differs", where, ours.get(where), own.get(where))
         for where in sorted(ours.keys() | own.keys())

@@ -349,9 +349,9 @@ def test_a_model_that_fails():
 
 def test_wrong_arguments():
     e, model, space = RECORDS["drawn"]
-    with pytest.raises(ParameterError, match="first comes an Explanation"):
+    with pytest.raises(ParameterError, match="first comes an Explanation, a Rule"):
         verify(model, e, space)
-    with pytest.raises(ParameterError, match="first comes an Explanation"):
+    with pytest.raises(ParameterError, match="first comes an Explanation, a Rule"):
         verify({}, model, space)
     with pytest.raises(ParameterError, match="seed is -1"):
         verify(e, model, space, seed=-1)
