@@ -52,6 +52,16 @@ def test_a_text_is_explained_and_verified(run_in):
     assert run_in("verify", "why.json", "critic:score").returncode != 0
 
 
+def test_rules_of_a_text_and_an_image_are_verified(run_in):
+    done = run_in("rule", "critic:score", "--text", "Great food, but slow!", "--out", "rule.json")
+    assert done.returncode == 0, done.stderr
+    assert run_in("verify", "rule.json", "critic:score").stdout.startswith("The rule holds")
+    options = ("--image", "photo.png", "--segments", "grid", "--n-segments", 8)
+    done = run_in("rule", "critic:light", *options, "--queries", 600, "--out", "rule.json")
+    assert done.returncode in (0, 6), done.stderr
+    assert run_in("verify", "rule.json", "critic:light", *options).stdout.startswith("The rule holds")
+
+
 def test_an_image_is_explained_drawn_and_verified(folder, run_in):
     options = ("--image", "photo.png", "--segments", "grid", "--n-segments", 8, "--queries", 200)
     done = run_in("explain", "critic:light", *options, "--out", "why.json")

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from anchorline._version import __version__
-from anchorline.cli import batch, bench, changes, demo, doctor, explain, frontier, serve, verify
+from anchorline.cli import batch, bench, changes, demo, doctor, explain, frontier, rule, serve, verify
 from anchorline.cli.codes import HELP, Code, code_of, root_cause
 from anchorline.cli.console import (
     State,
@@ -33,6 +33,7 @@ from anchorline.model.exits import contain_exits
 
 COMMANDS: dict[str, ModuleType] = {
     "explain": explain,
+    "rule": rule,
     "batch": batch,
     "verify": verify,
     "frontier": frontier,

@@ -25,8 +25,8 @@ class Code(enum.IntEnum):
 HELP = """\
 \b
 Exit codes:
-  0  success                           6    no answer: verify cannot decide, no explanation was found,
-  1  the explanation does not hold          or part of a benchmark failed
+  0  success                           6    no answer: verify cannot decide, no explanation, rule or change
+  1  the explanation does not hold          was found, or part of a benchmark failed
   2  wrong usage                       7    a required package is missing
   3  the data, model, row or           70   a bug in anchorline
      explanation cannot be used        130  interrupted by Ctrl-C

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from anchorline.cli.console import print_message
+from anchorline.cli.inputs import TableOptions, instances_to_explain, require_rows
 from anchorline.cli.options import option
 from anchorline.errors import (
     FormatError,
@@ -19,7 +20,7 @@ from anchorline.errors import (
     TableFileError,
 )
 from anchorline.io import read_table
-from anchorline.result.explanation import Explanation
+from anchorline.verify.check import read_result
 
 _MAX_BYTES = 64 * 2**20  # of a file
 _SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"}
@@ -77,10 +78,10 @@ class ContentOptions(CutOptions):
         """Return the space of the texts or images."""
         return self.image_space() if self.image else self.text_space()
 
-    def space_of(self, explanation: str) -> Any:
-        """Return the space of a recorded explanation of a text or an image; None if it is one of a table."""
+    def space_of(self, record: str) -> Any:
+        """Return the space of a recorded result of a text or an image; None if it is one of a table."""
         try:
-            kind = Explanation.from_json(explanation).space["kind"]
+            kind = read_result(record).space["kind"]
         except FormatError:
             return None  # the verification reports it
         return {"text": self.text_space, "image": self.image_space}.get(kind, lambda: None)()
@@ -90,6 +91,28 @@ class ContentOptions(CutOptions):
         if self.image:
             return list(enumerate(map(read_image, self.image)))
         return list(enumerate([*(self.text or ()), *map(read_text, self.text_file or ())]))
+
+
+def space_and_instances(
+    contents: ContentOptions,
+    table: TableOptions,
+    data: str | None,
+    row: Sequence[int] | None,
+    rows: str | None,
+    target: Sequence[str] | None,
+) -> tuple[Any, list[tuple[int, Any]]]:
+    """Return what a command is about: the space of a table, of texts or of images, and its numbered instances."""
+    if contents.is_given:
+        contents.check_without_table(data=data, row=row, rows=rows, target=target)
+        return contents.space(), contents.instances()
+    if data is None:
+        raise ParameterError(
+            "Neither --data nor a text or image is given. Type --data train.csv --row 0, --text 'Great food', "
+            "--text-file review.txt, or --image photo.png."
+        )
+    require_rows(row, rows)
+    space = table.space(data, target)
+    return space, instances_to_explain(row or (), rows, space)
 
 
 def read_text(path: str) -> str:

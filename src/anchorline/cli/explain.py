@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from anchorline.cli import options as opt
-from anchorline.cli.contents import ContentOptions
+from anchorline.cli.contents import ContentOptions, space_and_instances
 from anchorline.cli.formats import Format, choose_format, render, write_results
 from anchorline.cli.inputs import (
     CacheOptions,
@@ -11,11 +11,8 @@ from anchorline.cli.inputs import (
     ModelOptions,
     OutputOptions,
     TableOptions,
-    instances_to_explain,
-    require_rows,
 )
 from anchorline.cli.progress import QueryProgress, expected_rows
-from anchorline.errors import ParameterError
 
 SUMMARY = "Explain why the model gives this row its prediction."
 EXAMPLES = """\
@@ -51,18 +48,7 @@ def explain(
     With several rows, JSON output has one explanation per line. Pages and pictures need one file per row: put
     {row} into the name in --out.
     """
-    if content_options.is_given:
-        content_options.check_without_table(data=data, row=row, rows=rows, target=target)
-        space, instances = content_options.space(), content_options.instances()
-    elif data is None:
-        raise ParameterError(
-            "Neither --data nor a text or image is given. Type --data train.csv --row 0, --text 'Great food', "
-            "--text-file review.txt, or --image photo.png."
-        )
-    else:
-        require_rows(row, rows)
-        space = table_options.space(data, target)
-        instances = instances_to_explain(row or (), rows, space)
+    space, instances = space_and_instances(content_options, table_options, data, row, rows, target)
     chosen_format = choose_format(form, out, len(instances))
     keywords, number = explain_options.keywords(), explain_options.n_queries
     loaded = model_options.load(model)

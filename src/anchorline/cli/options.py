@@ -24,6 +24,7 @@ _OPTION_OF_KEYWORD = {
     "requests_per_second": "--rate",
     "max_retries": "--retries",
     **{name: f"--{name}" for name in ("sigma", "queries", "seed", "alternatives", "confidence", "threshold")},
+    **{name: f"--{name}" for name in ("holds", "within")},
     **{name: f"--{name}" for name in ("output", "task", "neighbors", "fixed", "categorical", "reference")},
     **{name: f"--{name}" for name in ("parallel", "direction", "cost", "examples")},
     **{name: f"--{name.replace('_', '-')}" for name in ("time_limit", "output_range", "output_scale")},

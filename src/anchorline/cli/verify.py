@@ -14,9 +14,9 @@ from anchorline.cli.inputs import ModelOptions, TableOptions
 from anchorline.cli.progress import QueryProgress
 from anchorline.errors import FormatError, ParameterError, TamperedError
 from anchorline.io import read_explanation
-from anchorline.result.explanation import Explanation
 from anchorline.result.verification import Outcome
 from anchorline.verify import verify as check
+from anchorline.verify.check import read_result
 
 _CODES = {  # the worst outcome comes first
     Outcome.DOES_NOT_HOLD: Code.DOES_NOT_HOLD,
@@ -27,7 +27,7 @@ _CODES = {  # the worst outcome comes first
 _FRESH_QUERIES = 10_000  # 5,000 to 40,000, and most often few
 
 _INSTANCE = "verify(explanation, model, space, instance=image)"
-SUMMARY = "Check an explanation, or a list of changes, that somebody else made."
+SUMMARY = "Check an explanation, a rule or a list of changes that somebody else made."
 EXAMPLES = """\
 anchorline explain model.skops --data train.csv --target approved --row 17 --out why.json
 anchorline verify why.json model.skops --data train.csv --target approved && echo it holds"""
@@ -39,7 +39,7 @@ def verify(
         str,
         typer.Argument(
             metavar="EXPLANATION",
-            help="A JSON file with one explanation, or with one explanation per line.",
+            help="A JSON file with one explanation, rule or list of changes, or with one per line.",
             show_default=False,
         ),
     ],
@@ -50,10 +50,10 @@ def verify(
     content_options: ContentOptions,
     model_options: ModelOptions,
 ) -> Code:
-    """Check an explanation: compute every number again from model and data, and measure fresh copies.
+    """Check an explanation or a rule: compute every number again from model and data, and measure fresh copies.
 
     Options that describe the data must be the same as when the explanation was made. If the file has one
-    explanation per line, all of them are checked, and the exit code is that of the worst outcome. A text needs no
+    record per line, all of them are checked, and the exit code is that of the worst outcome. A text needs no
     data, and an image needs --image.
     """
     texts = _split_explanations(read_explanation(explanation))
@@ -91,17 +91,8 @@ def _estimate_queries(texts: Mapping[int, str]) -> float | None:
 
 def _queries_of(text: str) -> float:
     """Return about how many rows it takes to check one record."""
-    try:
-        return Explanation.from_json(text).queries.total + _FRESH_QUERIES
-    except TamperedError:
-        raise
-    except FormatError as error:  # it may be another record
-        try:
-            return 2.0 * Changes.from_json(text).n_queries
-        except TamperedError:
-            raise
-        except FormatError:
-            raise error from None
+    record = read_result(text)
+    return 2.0 * record.n_queries if isinstance(record, Changes) else record.queries.total + _FRESH_QUERIES
 
 
 def _split_explanations(text: str) -> dict[int, str]:

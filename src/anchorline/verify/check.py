@@ -43,7 +43,7 @@ def check(record: Any, model: Any, space: Any, *, instance: Any = None, seed: in
     _check_arguments(record, model)
     space = as_space(space)
     try:
-        claimed = _read(record) if isinstance(record, str) else record
+        claimed = read_result(record) if isinstance(record, str) else record
     except TamperedError as error:
         return _refuted("tampered", detail=str(error))
     except FormatError as error:
@@ -71,7 +71,8 @@ def _check_arguments(record: Any, model: Any) -> None:
     )
 
 
-def _read(text: str) -> Explanation | Rule | Changes:
+def read_result(text: str) -> Explanation | Rule | Changes:
+    """Read the JSON of any result that can be verified; the errors are those of `Explanation.from_json`."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
