@@ -76,7 +76,7 @@ def read_result(text: str) -> Explanation | Rule | Changes:
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(str(error)) from error
+        raise FormatError(f"The text is not JSON: {error}") from error
     kind = body.get("kind") if isinstance(body, dict) else None
     return (_KINDS.get(kind, Explanation) if isinstance(kind, str) else Explanation).from_json(text)
 
