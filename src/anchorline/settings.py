@@ -123,7 +123,7 @@ class RuleSettings:
         for field in fields(self):
             object.__setattr__(self, field.name, plain_number(getattr(self, field.name)))
         checked_count("k", self.k, 1, "k=4")
-        if self.holds is not None and self.holds != 1:
+        if self.holds is not None and (self.holds != 1 or isinstance(self.holds, bool)):
             _check_number("holds", self.holds, 0.0, 1.0, "holds=0.95, or holds=1 for what is proven")
         if self.within is not None:
             _check_number("within", self.within, 0.0, math.inf, "within=10, in units of the output")

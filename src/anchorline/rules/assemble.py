@@ -25,19 +25,20 @@ def tolerance(case: Case, within: float | None, answers: TableAnswers | None) ->
     if predictor.output.kind != "number":
         if within is not None:
             raise ParameterError(
-                f"within is {within!r}, but the model decides: a decision stays or not. Leave it out."
+                f"within is {within!r}, but the model decides, and a decision stays or not; within is for numbers. "
+                "Leave it out."
             )
         return None
     if within is not None:
         return within
-    low, high = predictor.output_range or (0.0, 0.0)
-    spread = high - low if answers is None else answers.extent(predictor)[2]
+    spread = 0.0 if answers is None else answers.extent(predictor)[2]
     default = _SAME * max(abs(predictor.prediction), spread)
     if default > 0:
         return default
+    spread_is = "is not known" if answers is None else "on the table is 0"
     raise ParameterError(
-        "The prediction is 0, and the spread of the outputs is not known. Type within=10, in units of the output: "
-        "how much it may change and still stay."
+        f"The prediction is 0, and the spread of the outputs {spread_is}, but how much the output may change and "
+        "still stay must be above 0. Type within=10, in units of the output."
     )
 
 
