@@ -98,7 +98,7 @@ def _coverage(case: Case, space: Space, found: Found, facts: tuple[Fact, ...]) -
 def _rows(case: Case, space: Space, facts: tuple[Fact, ...], answers: TableAnswers, within: float | None) -> Rows:
     inside, alike = space.examples_with(facts), answers.alike(case.predictor)
     if within is not None:
-        alike = np.abs(answers.outputs(case.predictor) - case.predictor.prediction) <= within
+        alike = Asking(case, within).is_within(answers.outputs(case.predictor) - case.predictor.prediction)
     return Rows(int(inside.sum()), None if alike is None else int((inside & alike).sum()), len(inside))
 
 

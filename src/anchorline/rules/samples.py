@@ -14,6 +14,7 @@ from anchorline.optimize.boxes import Draws
 from anchorline.search.case import Asked, Case
 
 _KEPT = 0.25  # the probability r; at most that of the law
+_ROUNDING = 1e-12  # of an output
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +27,14 @@ class Asking:
     def stays(self, asked: Asked) -> np.ndarray:
         """Return which neighbors keep the decision, (n,)."""
         if self.within is not None:
-            return np.asarray(np.abs(asked.drops) <= self.within)
+            return self.is_within(asked.drops)
         assert asked.stays is not None  # only numbers have no decision
         return asked.stays
+
+    def is_within(self, drops: np.ndarray) -> np.ndarray:
+        """Return which numbers stay, by how much they differ from the prediction: 0.3 stays within 0.1 of 0.4."""
+        assert self.within is not None  # only numbers are compared
+        return np.asarray(np.abs(drops) <= self.within + _ROUNDING * abs(self.case.predictor.prediction))
 
     def listed(self, donors: np.ndarray, weights: np.ndarray) -> Draws:
         r"""Ask about all neighbors with their probabilities.
