@@ -199,9 +199,10 @@ class _Search:
 
     def _fewest(self, boxes: Boxes, views: Sequence[int]) -> None:
         """Try rules of one fact, of two, and so on, until one is certified."""
+        n_attributes = len({int(boxes.candidates.attributes[view]) for view in views})
         for level in grow_rules(boxes, views, self.case.k, self.goal, self.case.check):
             self.n_tried += len(level)
-            is_last = len(level[0][0]) == self.case.k
+            is_last = len(level[0][0]) == min(self.case.k, n_attributes)
             for chosen, box in level[:_TRIED]:
                 if not (is_last or box.is_reached or box.value[1] >= _PROMISING):
                     break
