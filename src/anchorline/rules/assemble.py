@@ -25,8 +25,8 @@ def tolerance(case: Case, within: float | None, answers: TableAnswers | None) ->
     if predictor.output.kind != "number":
         if within is not None:
             raise ParameterError(
-                f"within is {within!r}, but the model decides, and a decision stays or not; within is for numbers. "
-                "Leave it out."
+                f"within is {within!r}, but the model decides, and a decision stays or not: within is meant for "
+                "numbers. Leave it out."
             )
         return None
     if within is not None:

@@ -7,9 +7,9 @@ seems to reach the goal is tried on fresh neighbors. If it fails, these have sho
 tried; limits hold together over all tries.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, count
 
 import numpy as np
@@ -68,13 +68,13 @@ def find_rule(
     listed = case.neighborhood.listed(case.settings.replace_probability, most)
     if listed is not None:
         return _by_listing(asking, listed, target)
-    trees = functools.cache(trees)  # it asks the model
-    if target == 1 and trees() is None:
+    search = _Search(asking, target, trees)
+    if target == 1 and search.prover is None:
         raise ParameterError(
             "holds is 1, but that is proven only of trees that can be read, or if altered copies are few. Type "
             "holds=0.99."
         )
-    return _Search(asking, target, trees).run()
+    return search.run()
 
 
 def _by_listing(asking: Asking, listed: tuple[np.ndarray, np.ndarray], target: float | None) -> Found:
@@ -107,10 +107,19 @@ class _Search:
         room = None if target is None else min(target, _NEARLY) + (1 - min(target, _NEARLY)) * _ROOM
         self.goal = Goal(room, _MARGIN)
         self.wider = Goal(None if room is None else 1 - _WIDER * (1 - room), -_MARGIN)
+        self.source = "drawn"
         self.n_tried = self.n_certified = 0
         self.best: tuple[tuple[int, ...], Certificate] | None = None
         self.nearest: Box | None = None
         self.all, self.law = Count(), Draws(np.zeros((0, 0)), np.zeros(0, dtype=bool), np.zeros(0))
+
+    @cached_property
+    def prover(self) -> Prover | None:
+        """What the model's trees prove, asked for once; from then on the figures say that trees were read."""
+        n_asked, found = self.case.n_asked, self.trees()
+        if found is not None or self.case.n_asked > n_asked:
+            self.source = "leaves"
+        return found
 
     def run(self) -> Found:
         case = self.case
@@ -136,7 +145,7 @@ class _Search:
         return self._found(*self.best, boxes.draws)
 
     def _found(self, facts: tuple[int, ...], certificate: Certificate, sample: Draws) -> Found:
-        return Found(facts, certificate, self.all, False, "drawn", self.n_tried, self.n_certified, sample)
+        return Found(facts, certificate, self.all, False, self.source, self.n_tried, self.n_certified, sample)
 
     def _whole(self) -> tuple[Certificate, np.ndarray]:
         """Draw neighbors of the law until it is decided, or out of reach, that no facts are needed; with drops."""
@@ -178,20 +187,19 @@ class _Search:
         """Return the certificate with what the model's trees prove, if no neighbor contradicts it."""
         if self.target is None or not certificate.is_without_exception:
             return certificate
-        prover = self.trees()
-        return certificate.proven() if prover is not None and prover.is_always(facts) else certificate
+        is_always = self.prover is not None and self.prover.is_always(facts)
+        return certificate.proven() if is_always else certificate
 
     def _always(self, boxes: Boxes, views: Sequence[int]) -> bool:
         """Find the fewest facts with which the trees' decision always stays; return whether there are such."""
-        prover = self.trees()
-        assert prover is not None
+        assert self.prover is not None
         owners, facts_of = boxes.candidates.attributes, {view: boxes.facts[view] for view in views}
         for m in range(1, self.case.k + 1):
             level = []
             for chosen in combinations(views, m):
                 if len({*owners[list(chosen)].tolist()}) == m:
                     self.n_tried += 1
-                    facts = widest_always(prover, facts_of, boxes.shares, chosen)
+                    facts = widest_always(self.prover, facts_of, boxes.shares, chosen)
                     level += [] if facts is None else [facts]
             if level:
                 return self._certify(max(level, key=boxes.coverage)).verdict is RuleVerdict.ALWAYS

@@ -122,9 +122,11 @@ def doubts(stated: Explanation | Rule, fresh: Figures) -> list[Reason]:
         own = fresh.get(name)
         if own is None:
             continue
-        if ours.is_exact:
-            if stated.verdict is RuleVerdict.ALWAYS and name != "all" and isinstance(own, Share) and own.value < 1:
-                contradicted.append(Reason("counterexample", name, ours, own))
+        is_always = stated.verdict is RuleVerdict.ALWAYS and (name != "all" or not stated.facts)
+        if is_always and isinstance(own, Share) and own.value < 1:
+            contradicted.append(Reason("counterexample", name, ours, own))
+        elif ours.is_exact:
+            continue
         elif own.high < ours.low or own.low > ours.high:
             contradicted.append(Reason("contradicted", name, ours, own))
         elif own.low < ours.low - MARGIN or own.high > ours.high + MARGIN:
