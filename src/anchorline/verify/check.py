@@ -25,6 +25,7 @@ from anchorline.model.target import plain_label
 from anchorline.result.explanation import Explanation, Output
 from anchorline.result.rule import Rule
 from anchorline.result.verification import Outcome, Reason, Verification
+from anchorline.rules.assemble import tolerance
 from anchorline.search.case import Case
 from anchorline.settings import RuleSettings, Settings
 from anchorline.spaces.base import Space
@@ -167,18 +168,40 @@ def _compared(claimed: Reproduced, explainer: Explainer, case: Case, instance: A
     reason = asked()
     if reason is not None:
         return _if_steady(asked, reason)
+    again: Reproduced | None = None
     try:
         again = found()
+        differing = differences(claimed, again)
     except (ParameterError, PredictorOutputError, BudgetError) as error:
-        return _if_steady(asked, Reason("other_answers", detail=str(error)))
-    differing = differences(claimed, again)
+        differing = [Reason("other_answers", detail=str(error))]
     if not differing:
         return None
-    if claimed.queries.source == "leaves" and again.queries.source != "leaves":
-        return _unknown("no_leaves")
+    if _lacks_leaves(claimed, again):
+        return _without_leaves(claimed, explainer, case)
+    if again is None:
+        return _if_steady(asked, *differing)
     if claimed.settings.get("time_limit") is not None and "limit" in (claimed.proof.status, again.proof.status):
         return _unknown("by_clock")
     return _if_steady(lambda: found().to_json(), *differing)
+
+
+def _lacks_leaves(claimed: Reproduced, again: Reproduced | None) -> bool:
+    """Return whether a record was read off trees that this model does not show, which leaves no proof to ask for."""
+    if claimed.queries.source != "leaves":
+        return False
+    return claimed.settings.get("holds") == 1 if again is None else again.queries.source != "leaves"
+
+
+def _without_leaves(claimed: Reproduced, explainer: Explainer, case: Case) -> Verification:
+    """Return that nobody can tell without the trees, unless fresh neighbors contradict what a rule says."""
+    if not isinstance(claimed, Rule):
+        return _unknown("no_leaves")
+    within = tolerance(case, claimed.settings["within"], explainer.table_answers(ask=False))
+    fresh = measure_afresh(replace(claimed, within=within), case)
+    doubtful = doubts(claimed, fresh.figures)
+    if doubtful and doubtful[0].code != "not_confirmed":
+        return Verification(Outcome.DOES_NOT_HOLD, tuple(doubtful), fresh.figures, fresh.verdict)
+    return _unknown("no_leaves")
 
 
 def _made_again(claimed: Reproduced, explainer: Explainer, instance: Any) -> Reproduced:

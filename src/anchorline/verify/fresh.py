@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from anchorline.errors import ParameterError
 from anchorline.facts import Fact
 from anchorline.guarantees.measuring import Count, Measurement, Round
 from anchorline.result.explanation import Explanation, Fit, Share, Verdict
@@ -99,8 +100,11 @@ def candidates_of(neighborhood: Neighborhood, facts: Sequence[Fact]) -> list[int
     """Return the numbers of the candidates that state these facts."""
     found = []
     for fact in facts:
-        own = np.flatnonzero(neighborhood.candidates.groups == neighborhood.names.index(fact.attribute))
-        found.append(next(int(j) for j in own if neighborhood.fact(int(j)) == fact))
+        own = np.flatnonzero(neighborhood.candidates.groups == neighborhood.names.index(fact.attribute)).tolist()
+        same = [j for j in own if neighborhood.fact(j) == fact]
+        if not same:
+            raise ParameterError(f"No fact about {fact.attribute!r} that is true of the row is {fact!r}.")
+        found.append(same[0])
     return found
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier
 
 from anchorline.explainer import Explainer
 from anchorline.result.rule import Rule, RuleVerdict
@@ -215,14 +216,64 @@ def test_a_rule_of_a_function_is_verified_with_the_fitted_trees():
     assert verify(rule, REGRESSOR, space, seed=1).holds
 
 
+TREE = DecisionTreeClassifier(max_depth=4, random_state=0).fit(FRAME.fillna(0), SCORE > 0.2)
+
+
+def test_always_needs_the_trees_and_no_counterexample():
+    frame = FRAME.fillna(0)
+    rule = Explainer(TREE, frame).rule(frame.iloc[3], holds=1)
+    assert (rule.verdict, rule.queries.source) == (RuleVerdict.ALWAYS, "leaves")
+    assert verify(rule.to_json(), TREE, frame, seed=1).holds
+
+    def hiding(change):
+        """A model with the classes of the tree that does not show it, and that differs in some rows."""
+
+        class Hiding:
+            classes_ = TREE.classes_
+
+            def predict_proba(self, rows):
+                scores = TREE.predict_proba(rows)
+                scores[change(rows)] = scores[change(rows)][:, ::-1]
+                return scores
+
+            def predict(self, rows):
+                return self.classes_[self.predict_proba(rows).argmax(axis=1)]
+
+        return Hiding()
+
+    same = verify(rule.to_json(), hiding(lambda rows: np.zeros(len(rows), dtype=bool)), frame, seed=1)
+    assert (same.outcome, same.codes) == (Outcome.CANNOT_TELL, ("no_leaves",))
+    rare = verify(
+        rule.to_json(), hiding(lambda rows: (rows["income"] == frame["income"][7]).to_numpy()), frame, seed=1
+    )
+    assert rare.outcome is Outcome.DOES_NOT_HOLD
+    assert set(rare.codes) == {"counterexample"}
+    assert "change the decision" in str(rare)
+
+
+def hidden_tree(rows):
+    return TREE.predict_proba(rows)
+
+
+def test_facts_that_are_not_offered_are_refuted_without_trees():
+    frame = FRAME.fillna(0)
+    rule = Explainer(TREE, frame).rule(frame.iloc[3], holds=1)
+    text = with_change(rule, "facts[0].value", lambda value: value)
+    body = json.loads(text)
+    end = "low" if body["facts"][0]["low"] is not None else "high"
+    body["facts"][0][end] -= 0.123
+    answer = verify(resealed(body), hidden_tree, frame, seed=1)
+    assert answer.outcome is Outcome.DOES_NOT_HOLD
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("confidence", [0.95, 0.51])
 def test_an_honest_rule_is_never_refuted(seed, confidence):
     """Not even at a low confidence, at which limits of honest makers are often wrong, but never by much."""
-    model, made_with = [(chances, {}), (loss, {}), (vote_of_many, {})][seed % 3]
+    model = (chances, loss, vote_of_many)[seed % 3]
     space = Hypercube() if model is vote_of_many else Table(FRAME)
     row = np.random.default_rng(seed).choice([-1, 1], 14) if model is vote_of_many else FRAME.iloc[seed + 20]
-    rule = Explainer(model, space, **made_with).rule(row, seed=seed, confidence=confidence)
+    rule = Explainer(model, space).rule(row, seed=seed, confidence=confidence)
     assert rule.verdict in set(RuleVerdict)
     assert verify(rule.to_json(), model, space, seed=seed).outcome is not Outcome.DOES_NOT_HOLD
 
