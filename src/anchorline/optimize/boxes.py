@@ -26,6 +26,7 @@ import numpy as np
 from anchorline.facts import Candidates
 
 MOST_STEPS = 6000  # pairs of attributes whose facts are compared at once, before a search is no longer complete
+MOST_GROWN = 4000  # the same, before no further attributes are added to a rule
 _WIDTH = 4  # sets of attributes that are extended by one more
 _ROUNDS = 4  # of steps over all pairs of a set
 _CERTAIN = 1 - 1e-9  # stands for 1, so that the score is defined
@@ -109,7 +110,8 @@ class Boxes:
 
     ``rows`` (views, m) are the cells of the table's rows, or None if there is no table. ``unbroken`` (facts,) is
     the probability that a neighbor of the law does not break each fact. Of rules that fewer than the share
-    ``fewest`` of the law's neighbors break none of, the second share is not asked.
+    ``fewest`` of the law's neighbors break none of, the second share is not asked. ``check`` is called in every
+    loop, and may raise to interrupt.
     """
 
     candidates: Candidates
@@ -117,6 +119,7 @@ class Boxes:
     rows: np.ndarray | None
     unbroken: np.ndarray
     fewest: float
+    check: Callable[[], object] | None = None
 
     @cached_property
     def facts(self) -> list[np.ndarray]:
@@ -262,6 +265,8 @@ class Attributes:
         pair = (inner[0], inner[1] if len(inner) > 1 else None)
         order = [np.argsort(-self._shares[i], kind="stable").tolist() for i in outer]
         for chosen in product(*order):
+            if self.boxes.check is not None:
+                self.boxes.check()
             if self.n_steps >= most:
                 return best, False
             box = [0] * len(self.views)
@@ -299,6 +304,8 @@ class Attributes:
     def _step(self, goal: Goal, box: Sequence[int], i: int, j: int | None) -> tuple[list[int], Box]:
         """Return the best box with any facts of attributes i and j, and the given ones of all others."""
         self.n_steps += 1
+        if self.boxes.check is not None:
+            self.boxes.check()
         fixed = [each for each in range(len(self.views)) if each not in (i, j)]
         width, unbroken = (
             math.prod(float(each[k][box[k]]) for k in fixed) * (each[i][:, None] * (1.0 if j is None else each[j]))
@@ -360,9 +367,7 @@ def _best(allowed: np.ndarray, *keys: np.ndarray) -> tuple[int, ...]:
     return tuple(int(each) for each in np.unravel_index(int(allowed.argmax()), allowed.shape))
 
 
-def best_rule(
-    boxes: Boxes, k: int, goal: Goal, check: Callable[[], object] | None = None, most: int = MOST_STEPS
-) -> tuple[Box | None, bool, int]:
+def best_rule(boxes: Boxes, k: int, goal: Goal, most: int = MOST_STEPS) -> tuple[Box | None, bool, int]:
     """Return the best rule of at most k facts by comparing all of them, whether all were, and how many steps.
 
     The fewest facts that reach the goal, then the largest coverage, then the widest facts, then the largest share.
@@ -371,8 +376,6 @@ def best_rule(
     best, n_steps = None, 0
     for m in range(1, k + 1):
         for views in _sets(boxes, m):
-            if check is not None:
-                check()
             attributes = boxes.about(views)
             if (best is not None and len(best.facts) == m and not best.is_reached) or best is None:
                 seed = attributes.ascend(goal)
@@ -397,38 +400,40 @@ def _sets(boxes: Boxes, m: int) -> Iterator[tuple[int, ...]]:
 
 
 def grow_rules(
-    boxes: Boxes, views: Sequence[int], k: int, goal: Goal, check: Callable[[], object] | None = None
+    boxes: Boxes, views: Sequence[int], k: int, goal: Goal, most: int = MOST_GROWN
 ) -> Iterator[list[tuple[tuple[int, ...], Box]]]:
     """Yield the rules of one fact, of two, and so on up to k, the best first, with the views they are about.
 
-    All pairs of the given views are compared; then the best few sets are extended by each further view.
+    All pairs of the given views are compared; then the best few sets are extended by each further view. After
+    ``most`` steps nothing is extended any more.
     """
-    level: dict[tuple[int, ...], Box] = {(view,): boxes.about([view]).ascend(goal) for view in views}
+    level: dict[tuple[int, ...], Box] = {}
+    n_steps = 0
     for m in range(1, k + 1):
-        if m > 1:
-            ranked = sorted(level, key=lambda views: level[views].value, reverse=True)
-            level = _extended(
-                boxes, {each: level[each] for each in ranked[: None if m == 2 else _WIDTH]}, views, goal
-            )
+        ranked = sorted(level, key=lambda views: level[views].value, reverse=True)
+        starts = _extensions(boxes, {each: level[each] for each in ranked[: None if m == 2 else _WIDTH]}, views)
+        level = {}
+        for new, start in starts if m > 1 else [((view,), None) for view in views]:
+            if n_steps >= most:
+                break
+            if new not in level:
+                attributes = boxes.about(new)
+                level[new] = attributes.ascend(goal, start)
+                n_steps += attributes.n_steps
         if not level:
             return
-        if check is not None:
-            check()
         yield sorted(level.items(), key=lambda item: item[1].value, reverse=True)
 
 
-def _extended(
-    boxes: Boxes, level: Mapping[tuple[int, ...], Box], views: Sequence[int], goal: Goal
-) -> dict[tuple[int, ...], Box]:
+def _extensions(
+    boxes: Boxes, level: Mapping[tuple[int, ...], Box], views: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], list[int] | None]]:
+    """Yield sets of views with one more view, and facts to start from: the known ones, and the widest new one."""
     owners = boxes.candidates.attributes
-    found: dict[tuple[int, ...], Box] = {}
     for chosen, box in level.items():
         for view in views:
-            new = tuple(sorted((*chosen, view)))
-            if new in found or owners[view] in owners[list(chosen)]:
-                continue
-            facts = dict(zip(chosen, box.facts, strict=True))
-            own = boxes.facts[view]
-            facts[view] = int(own[boxes.shares[own].argmax()])
-            found[new] = boxes.about(new).ascend(goal, [facts[each] for each in new])
-    return found
+            if owners[view] not in owners[list(chosen)]:
+                facts, own = dict(zip(chosen, box.facts, strict=True)), boxes.facts[view]
+                facts[view] = int(own[boxes.shares[own].argmax()])
+                new = tuple(sorted((*chosen, view)))
+                yield new, [facts[each] for each in new]

@@ -10,7 +10,7 @@ tried; limits hold together over all tries.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, count
+from itertools import combinations, count, islice, takewhile
 
 import numpy as np
 
@@ -33,6 +33,7 @@ _TRIED = 3  # sets of attributes of each size that get neighbors of their own
 _PROMISING = 0.5  # score that the facts of such a set must reach on the search's sample
 _MARGIN = 1.0  # standard errors by which a rule must exceed the target on the sample
 _ROOM = 0.3  # of the way from the target to 1: closer to the target, certifying takes too many neighbors
+_PROOFS = 300  # sets of attributes for which the widest facts that always keep the decision are sought
 _NEARLY = 0.99  # is searched for in place of 1, which no sample shows
 _WIDER = 1.5  # times as many changes as the goal allows are allowed in the wider facts
 
@@ -86,7 +87,7 @@ def _by_listing(asking: Asking, listed: tuple[np.ndarray, np.ndarray], target: f
     alone = Found((), Certificate(whole, None, failures, target), whole, True, "listed", 0, 0, draws)
     if target is not None and whole.value >= target:
         return alone
-    best, is_complete, n_tried = best_rule(_boxes(case, draws), case.k, Goal(target), case.check)
+    best, is_complete, n_tried = best_rule(_boxes(case, draws), case.k, Goal(target))
     if best is None:
         return alone
     unbroken = ~case.neighborhood.candidates.flips(draws.cells, best.facts).any(axis=0)
@@ -169,6 +170,8 @@ class _Search:
         views = list(dict.fromkeys(candidates.views[list(chosen)].tolist()))
         kept, n = np.zeros(candidates.n_cells), np.zeros(candidates.n_cells)
         for attribute in np.unique(candidates.attributes).tolist():
+            if case.check is not None:
+                case.check()
             own = np.flatnonzero(candidates.attributes == attribute)
             counts = self.law.counts([attribute])
             assert counts is not None  # of the law, with ratios
@@ -196,28 +199,32 @@ class _Search:
         owners, facts_of = boxes.candidates.attributes, {view: boxes.facts[view] for view in views}
         for m in range(1, self.case.k + 1):
             level = []
-            for chosen in combinations(views, m):
-                if len({*owners[list(chosen)].tolist()}) == m:
-                    self.n_tried += 1
-                    facts = widest_always(self.prover, facts_of, boxes.shares, chosen)
-                    level += [] if facts is None else [facts]
+            sets = (each for each in combinations(views, m) if len({*owners[list(each)].tolist()}) == m)
+            for chosen in islice(sets, max(0, _PROOFS - self.n_tried)):
+                self.n_tried += 1
+                facts = widest_always(self.prover, facts_of, boxes.shares, chosen)
+                level += [] if facts is None else [facts]
             if level:
                 return self._certify(max(level, key=boxes.coverage)).verdict is RuleVerdict.ALWAYS
         return False
 
     def _fewest(self, boxes: Boxes, views: Sequence[int]) -> None:
         """Try rules of one fact, of two, and so on, until one is certified."""
-        n_attributes = len({int(boxes.candidates.attributes[view]) for view in views})
-        for level in grow_rules(boxes, views, self.case.k, self.goal, self.case.check):
+        level: list[tuple[tuple[int, ...], Box]] = []
+        n_promising = 0
+        for level in grow_rules(boxes, views, self.case.k, self.goal):
             self.n_tried += len(level)
-            is_last = len(level[0][0]) == min(self.case.k, n_attributes)
-            for chosen, box in level[:_TRIED]:
-                if not (is_last or box.is_reached or box.value[1] >= _PROMISING):
-                    break
-                if self._refined(boxes, chosen, box):
-                    return
-                if not self._can_go_on():
-                    return
+            promising = takewhile(
+                lambda each: each[1].is_reached or each[1].value[1] >= _PROMISING, level[:_TRIED]
+            )
+            n_promising = len(first := list(promising))
+            if self._is_decided(boxes, first):
+                return
+        self._is_decided(boxes, level[n_promising:_TRIED])  # to say at least how often the best facts hold
+
+    def _is_decided(self, boxes: Boxes, sets: Sequence[tuple[tuple[int, ...], Box]]) -> bool:
+        """Refine rules about some sets of attributes; return whether one is certified, or no more can be asked."""
+        return any(self._refined(boxes, chosen, box) or not self._can_go_on() for chosen, box in sets)
 
     def _can_go_on(self) -> bool:
         return self.n_certified < MOST_TRIES and self.case.n_left >= 2 * self.n_refined
@@ -287,7 +294,7 @@ class _Search:
     def _most(self, boxes: Boxes, views: Sequence[int]) -> None:
         """Measure the rule of at most k facts with the largest lower limit on the sample."""
         best: tuple[tuple[int, ...], Box] | None = None
-        for level in grow_rules(boxes, views, self.case.k, self.goal, self.case.check):
+        for level in grow_rules(boxes, views, self.case.k, self.goal):
             self.n_tried += len(level)
             if best is None or level[0][1].value > best[1].value:
                 best = level[0]
@@ -301,7 +308,7 @@ class _Search:
 def _boxes(case: Case, draws: Draws) -> Boxes:
     neighborhood = case.neighborhood
     unbroken = 1 - neighborhood.candidates.broken(case.settings.replace_probability)
-    return Boxes(neighborhood.candidates, draws, neighborhood.row_cells(), unbroken, FEWEST_UNBROKEN)
+    return Boxes(neighborhood.candidates, draws, neighborhood.row_cells(), unbroken, FEWEST_UNBROKEN, case.check)
 
 
 def _rank(certificate: Certificate) -> tuple[bool, float]:

@@ -186,7 +186,7 @@ def _compared(claimed: Reproduced, explainer: Explainer, case: Case, instance: A
 
 
 def _lacks_leaves(claimed: Reproduced, again: Reproduced | None) -> bool:
-    """Return whether a record was read off trees that this model does not show, which leaves no proof to ask for."""
+    """Return whether a record was read off trees that this model does not show."""
     if claimed.queries.source != "leaves":
         return False
     return claimed.settings.get("holds") == 1 if again is None else again.queries.source != "leaves"
