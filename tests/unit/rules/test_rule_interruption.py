@@ -109,5 +109,5 @@ def problem():
 
     case = CASES["drawn"][0].case(FRAME.iloc[3], Settings(k=12))
     case.predictor.open(case.neighborhood.original)
-    draws, _ = Asking(case, None).of_law("rule/law", 500)
+    draws, _ = Asking(case, None).of_law("rule/law", 0, 500)
     return _boxes(case, draws), list(range(12)), 12, Goal(0.999, 1.0)
