@@ -92,9 +92,10 @@ class Neighborhood(ABC):
         """
         return None
 
-    @abstractmethod
     def edge_labels(self, view: int, cells: Sequence[int]) -> tuple[Any, ...]:
-        """Return what is written where cells of a view begin: numbers or ISO dates; else the own value."""
+        """Return what is written where cells of a view begin: numbers or ISO dates; by default the own value."""
+        first = int(np.flatnonzero(self.candidates.views == view)[0])
+        return (self.fact(first).value,) * len(cells)
 
     def row_cells(self) -> np.ndarray | None:
         """Return the cell (views, n) of every row of `Space.examples`, in views of `candidates`; None without."""
