@@ -292,7 +292,8 @@ class Explainer:
 
         With ``errors="keep"``, a row that fails, or takes more than ``row_timeout`` seconds, becomes a `Failure`.
         ``progress`` is True or a function of `Progress`. ``share_calls`` allows rows to be mixed in one call of
-        the model. ``id`` names a column that identifies the rows. The other keywords are those of `explain`.
+        the model. ``id`` names a column that identifies the rows. The other keywords are those of `explain`, and
+        ``rule``: True finds the rule of every row, too, and keywords of `rule` (``rule=dict(holds=0.9)``) say how.
         """
         plan = {"n_jobs": n_jobs, "row_timeout": row_timeout}
         choices = {"progress": progress, "errors": errors, "share_calls": share_calls, "id": id}

@@ -85,6 +85,18 @@ def expected_of_laws():
     }
 
 
+@pytest.fixture(scope="module")
+def expected_rules():
+    """The rule of every id, found in one process."""
+    records = of_law("independent").explain_many(ROWS, rule=True, **CHEAP).records
+    return {id: record["rule"] for id, record in zip(ROWS["id"], records, strict=True)}
+
+
+def rules_in(frame):
+    """Return the rule of every id in the result of an engine."""
+    return dict(zip(frame["id"], frame["rule"], strict=True))
+
+
 MANY = pd.concat([ROWS.assign(id=ROWS["id"] + mark) for mark in ("", "'")])
 assert len(MANY) >= 2 * SHARED_ROWS  # enough for two pieces
 
@@ -112,7 +124,7 @@ def test_a_dask_frame_of_one_partition_may_be_empty_or_short():
         assert answer.compute(scheduler="sync")["id"].tolist() == rows["id"].tolist()
 
 
-def test_dask(expected, expected_of_laws, tmp_path, monkeypatch):
+def test_dask(expected, expected_of_laws, expected_rules, tmp_path, monkeypatch):
     import dask
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
@@ -132,6 +144,8 @@ def test_dask(expected, expected_of_laws, tmp_path, monkeypatch):
         assert outcomes(explain(frame, explainer_of(Trouble(os.devnull)), id="id", **CHEAP).compute()) == expected
         for law in LAWS:
             assert outcomes(explain(frame, of_law(law), id="id", **CHEAP).compute()) == expected_of_laws[law]
+        with_rules = explain(frame, of_law("independent"), id="id", rule=True, **CHEAP)
+        assert rules_in(with_rules.compute()) == expected_rules
 
         whole = frame.repartition(npartitions=1)
         answer = explain(whole, explainer_of(Trouble(os.devnull)), id="id", **CHEAP)
@@ -189,7 +203,7 @@ def read_back(folder):
     return {(record["key"], record["explanation"], record["error_type"]) for record in records}
 
 
-def test_ray(expected, expected_of_laws, tmp_path, monkeypatch):
+def test_ray(expected, expected_of_laws, expected_rules, tmp_path, monkeypatch):
     for name, value in {**HOME, "RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}.items():
         monkeypatch.setenv(name, value)
     import ray
@@ -210,6 +224,8 @@ def test_ray(expected, expected_of_laws, tmp_path, monkeypatch):
         for law in LAWS:
             answer_of_law = explain(data, of_law(law), id="id", batch_size=5, **CHEAP)
             assert outcomes(answer_of_law.to_pandas()) == expected_of_laws[law]
+        with_rules = explain(data, of_law("independent"), id="id", batch_size=5, rule=True, **CHEAP)
+        assert rules_in(with_rules.to_pandas()) == expected_rules
         # One block is split, so that both cores explain rows.
         answer_of_block = explain(ray.data.from_pandas(MANY), of_law("realistic"), id="id", **CHEAP).materialize()
         assert answer_of_block.num_blocks() > 1
@@ -234,7 +250,7 @@ def test_ray(expected, expected_of_laws, tmp_path, monkeypatch):
         ray.shutdown()
 
 
-def test_spark(expected, expected_of_laws, tmp_path, monkeypatch):
+def test_spark(expected, expected_of_laws, expected_rules, tmp_path, monkeypatch):
     for name, value in {**HOME, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}.items():
         monkeypatch.setenv(name, value)
     from pyspark import SparkContext
@@ -263,6 +279,8 @@ def test_spark(expected, expected_of_laws, tmp_path, monkeypatch):
         assert outcomes(answer.toPandas()) == expected
         for law in LAWS:
             assert outcomes(explain(frame, of_law(law), id="id", **CHEAP).toPandas()) == expected_of_laws[law]
+        with_rules = explain(frame, of_law("independent"), id="id", rule=True, **CHEAP)
+        assert rules_in(with_rules.toPandas()) == expected_rules
         one = explain(frame.coalesce(1), of_law("realistic"), id="id", **CHEAP)
         assert one.rdd.getNumPartitions() == 2 * PIECES_PER_CORE
         assert outcomes(one.toPandas()) == expected_of_laws["realistic"]

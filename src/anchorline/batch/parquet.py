@@ -8,10 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from anchorline.batch.partition import CHANGE_COLUMNS
 from anchorline.errors import FormatError, MissingDependencyError
 from anchorline.io.files import open_atomically
-from anchorline.result.explanations import COLUMNS, Record
+from anchorline.result.explanations import COLUMNS, RULE_COLUMNS, Record
 from anchorline.result.labels import RowIds
 
 ROWS_PER_GROUP = 256  # fixed for reproducible bytes, and small so that long explanations need little memory
@@ -24,20 +23,21 @@ def write_parquet(
     records: Iterable[Mapping[str, Any]],
     identity: Mapping[str, Any] | None = None,
     ids: RowIds | None = None,
+    kinds: Mapping[str, str] = COLUMNS,
 ) -> None:
     """Write records, as they arrive, to a file that then replaces ``path``; raise `OutputFileError` on failure.
 
-    ``ids`` become the second column.
+    ``ids`` become the second column. ``kinds`` are the other columns, with their types.
     """
     pa, pq = _arrow()
-    schema = _schema(pa, identity, ids)
-    # Explanations all differ, so neither statistics nor a dictionary would be of use for them.
-    summarized = [name for name in schema.names if name != "explanation"]
+    schema = _schema(pa, identity, ids, kinds)
+    # Explanations and rules all differ, so neither statistics nor a dictionary would be of use for them.
+    summarized = [name for name in schema.names if name not in ("explanation", "rule")]
     layout = {"compression": "zstd", "write_statistics": summarized, "use_dictionary": summarized}
     with open_atomically(path) as file, pq.ParquetWriter(file, schema, **layout) as writer:
         remaining = iter(records if ids is None else _with_ids(records, ids))
         while group := list(itertools.islice(remaining, ROWS_PER_GROUP)):
-            columns = [pa.array([record[field.name] for record in group], field.type) for field in schema]
+            columns = [pa.array([record.get(field.name) for record in group], field.type) for field in schema]
             writer.write_table(pa.table(columns, schema=schema), row_group_size=ROWS_PER_GROUP)
 
 
@@ -82,7 +82,7 @@ def _records(path: Path) -> Iterator[Record]:
                     f"{str(path)!r} lacks the column {missing[0]!r}, so it does not hold explanations. Name a "
                     "file that `anchorline batch` or `to_parquet` wrote."
                 )
-            wanted = [name for name in ("row", *COLUMNS) if name in names]
+            wanted = [name for name in ("row", *COLUMNS, *RULE_COLUMNS) if name in names]
             for i in range(file.num_row_groups):
                 yield from file.read_row_group(i, columns=wanted).to_pylist()
     except (OSError, pa.ArrowException) as error:
@@ -116,9 +116,8 @@ def read_identity(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _schema(pa: Any, identity: Mapping[str, Any] | None, ids: RowIds | None) -> Any:
-    types, kinds = {"text": pa.string(), "number": pa.float64()}, dict(COLUMNS)
-    kinds |= CHANGE_COLUMNS if identity is not None and identity.get("changes") else {}
+def _schema(pa: Any, identity: Mapping[str, Any] | None, ids: RowIds | None, kinds: Mapping[str, str]) -> Any:
+    types = {"text": pa.string(), "number": pa.float64()}
     fields = [("row", pa.int64()), *((name, types[kind]) for name, kind in kinds.items())]
     metadata = {} if identity is None else {_IDENTITY: json.dumps(identity, sort_keys=True).encode()}
     if ids is not None:

@@ -16,13 +16,22 @@ from anchorline.changes.result import Changes
 from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer
 from anchorline.model.exits import contain_exits
-from anchorline.result.explanations import COLUMNS, Record, content_key, failed_record, frame_of, record_of
+from anchorline.result.explanations import (
+    COLUMNS,
+    RULE_COLUMNS,
+    Record,
+    content_key,
+    failed_record,
+    frame_of,
+    record_of,
+    rule_record,
+)
 from anchorline.result.labels import clean_text
-from anchorline.settings import Settings
+from anchorline.settings import RuleSettings, Settings
 from anchorline.spaces.columns import dense, kind_of, level_of, row_values, to_narwhals
 from anchorline.spaces.given import schema_of
 
-RESERVED_NAMES = frozenset({"row", *COLUMNS})  # the columns of the result, in a frame and in a file
+RESERVED_NAMES = frozenset({"row", *COLUMNS, *RULE_COLUMNS})  # the columns of the result, in a frame and in a file
 # Further columns about what would change each decision; all are missing where nothing turns it.
 CHANGE_COLUMNS = {"change": "text", "change_facts": "number", "change_decision": "text", "change_output": "number"}
 _VALUES_PER_READ = 50_000  # a few megabytes
@@ -35,21 +44,33 @@ class Work:
     """The explainer and the settings that are applied to every row.
 
     ``share`` is the number of rows whose queries go to the model in one call; with 1, rows do not share calls.
-    ``changes`` adds what would change each decision to the records.
+    ``changes`` adds what would change each decision to the records, ``rule`` the rule of each row.
     """
 
     explainer: Explainer
     settings: Settings = field(default_factory=Settings)
     share: int = 1
     changes: bool = False
+    rule: RuleSettings | None = None
 
     @classmethod
     def from_keywords(
-        cls, explainer: Explainer, *, share_calls: bool = False, changes: bool = False, **keywords: Any
+        cls,
+        explainer: Explainer,
+        *,
+        share_calls: bool = False,
+        changes: bool = False,
+        rule: bool | Mapping[str, Any] = False,
+        **keywords: Any,
     ) -> "Work":
-        """Return the work with the settings that these keywords describe."""
+        """Return the work with the settings that these keywords describe; ``rule`` may be keywords of `rule`."""
         settings = Settings.from_keywords("explain_many", **keywords)
-        return cls(explainer, settings, SHARED_ROWS if share_calls else 1, changes)
+        return cls(explainer, settings, SHARED_ROWS if share_calls else 1, changes, _rule_settings(rule, settings))
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns of a frame of records, with their types."""
+        return COLUMNS | (CHANGE_COLUMNS if self.changes else {}) | (RULE_COLUMNS if self.rule else {})
 
     def record(self, row: Any) -> Record:
         """Explain one row; an error becomes part of the record, so that the next row can follow."""
@@ -65,6 +86,7 @@ class Work:
         try:
             with contain_exits():
                 record = record_of(explainer.explain_with(row, self.settings))
+                record |= {} if self.rule is None else rule_record(explainer.rule_with(row, self.rule))
                 return record | change_values(self.find_changes(explainer, row)) if self.changes else record
         except Exception as error:
             return self.failed(row, type(error).__name__, str(error))
@@ -77,6 +99,7 @@ class Work:
     def failed(self, row: Any, error_type: str, error: str) -> Record:
         """Return the record of a row without explanation."""
         record = failed_record(_failed_row_key(self.explainer, row), error_type, error)
+        record |= {} if self.rule is None else rule_record(None)
         return record | change_values(None) if self.changes else record
 
     def prepared(self) -> "Work":
@@ -97,7 +120,20 @@ class Work:
     def ask_table(self) -> None:
         """Ask about the rows of the table, if the settings ask for them; errors are left to the rows."""
         with contextlib.suppress(Exception), contain_exits():
-            self.explainer.table_answers(ask=self.settings.is_auto)
+            asks = self.settings.is_auto or (self.rule is not None and self.rule.common.is_auto)
+            self.explainer.table_answers(ask=asks)
+
+
+def _rule_settings(rule: Any, settings: Settings) -> RuleSettings | None:
+    """Return the settings of the rules: those that `explain` shares with `rule`, and the given keywords."""
+    if rule is False:
+        return None
+    if rule is not True and not isinstance(rule, Mapping):
+        raise ParameterError(
+            f"rule is {rule!r}, but it must be True, False or keywords of `rule`. Type rule=dict(holds=0.9)."
+        )
+    shared = {name: getattr(settings, name) for name in ("sigma", "queries", "seed", "confidence")}
+    return RuleSettings.from_keywords(**shared | ({} if rule is True else dict(rule)))
 
 
 def change_values(changes: Changes | None) -> Record:
@@ -178,7 +214,7 @@ class PackedWork:
 
 
 def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
-    """Explain every row of a frame; return a frame of the same library with the column ``id`` and `COLUMNS`.
+    """Explain every row of a frame; return a frame of the same library with the column ``id`` and `Work.columns`.
 
     A row that fails has its error in the columns ``error_type`` and ``error``. Without ``id``, rows are
     identified by ``key``, a digest of their values.
@@ -202,7 +238,7 @@ def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
     rows = rows_of(frame if by_name or id is None else given.drop(id).to_native(), work.explainer)
     with one_blas_thread():
         records = work.records(rows.take(0, len(rows)))
-    result = nw.from_native(frame_of(records, given.implementation), eager_only=True)
+    result = nw.from_native(frame_of(records, given.implementation, work.columns), eager_only=True)
     native = result.to_native()
     if hasattr(native, "insert") and hasattr(native, "index"):  # pandas: keep the index, which identifies rows
         reserved = {*RESERVED_NAMES, id}  # an index with such a name could not be written beside the column
@@ -210,7 +246,7 @@ def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
         if id is not None:
             native.insert(0, id, frame[id])
         return native
-    return native if id is None else result.with_columns(given[id]).select(id, *COLUMNS).to_native()
+    return native if id is None else result.with_columns(given[id]).select(id, *work.columns).to_native()
 
 
 def check_id(id: str | None, columns: Sequence[str]) -> None:

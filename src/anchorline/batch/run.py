@@ -104,6 +104,7 @@ def run_batch(
     check_progress(options.progress)
     identity = batch_identity(rows, work, sources, options) | ({} if ids is None else {"id": ids.name})
     identity |= {"changes": True} if work.changes else {}
+    identity |= {} if work.rule is None else {"rule": work.rule.to_dict()}
     journal_path = Path(f"{out}{JOURNAL_SUFFIX}")
     _check_paths(out, journal_path)
     failures: Counter[str] = Counter()
@@ -119,7 +120,7 @@ def run_batch(
         records = stream(rows, work, replace(plan, start=n_resumed, tick=journal.tick), events)
         _append_all(records, journal, reporter, options.fail_fast, ids)
         finished = _count_failures(read_records(journal_path), failures, first, len(rows), ids)
-        write_parquet(out, finished, identity, ids)
+        write_parquet(out, finished, identity, ids, work.columns)
         removed = _removed(journal_path)  # while the lock is held, so that the file cannot be another process's
     finally:
         journal.close()

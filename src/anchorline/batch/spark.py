@@ -13,7 +13,6 @@ from anchorline.batch.partition import (
 )
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.result.explanations import COLUMNS
 
 
 def explain(
@@ -33,8 +32,9 @@ def explain(
     """
     if not hasattr(frame, "mapInPandas"):  # the class differs with Spark Connect, so it is not compared
         raise wrong_frame_error(frame, "a Spark DataFrame", "session.createDataFrame(frame)")
-    schema = _schema(frame, id)
-    packed_work = PackedWork(Work.from_keywords(explainer, share_calls=share_calls, **keywords).prepared())
+    work = Work.from_keywords(explainer, share_calls=share_calls, **keywords)
+    schema = _schema(frame, id, work)
+    packed_work = PackedWork(work.prepared())
 
     def explain_batches(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
@@ -53,12 +53,12 @@ def _n_partitions(frame: Any) -> int | None:
         return None
 
 
-def _schema(frame: Any, id: str | None) -> Any:
+def _schema(frame: Any, id: str | None, work: Work) -> Any:
     """Return the schema of the result, which Spark needs in advance."""
     from pyspark.sql.types import DoubleType, StringType, StructField, StructType  # noqa: PLC0415  heavy
 
     types = {"text": StringType(), "number": DoubleType()}
-    fields = [StructField(name, types[kind]) for name, kind in COLUMNS.items()]
+    fields = [StructField(name, types[kind]) for name, kind in work.columns.items()]
     if id is None:
         return StructType(fields)
     check_id(id, frame.columns)

@@ -12,6 +12,7 @@ from anchorline.errors import ParameterError
 from anchorline.result.explanation import Explanation
 from anchorline.result.frames import frame_in
 from anchorline.result.labels import RowIds, clean_text, labeled_frame
+from anchorline.result.rule import Rule
 from anchorline.result.summary import Summary, summarize
 
 # Columns of every frame and file of explanations that are figures, with their places in the JSON and their types.
@@ -37,6 +38,13 @@ COLUMNS = {
     "error": "text",
     "explanation": "text",
 }
+# Further columns of frames and files with rules: the facts of the rule, three of its figures, and its sealed JSON.
+RULE_FIGURES = {
+    "rule_verdict": ("verdict", "text"),
+    "rule_holds_low": ("holds.low", "number"),
+    "rule_coverage": ("coverage", "number"),
+}
+RULE_COLUMNS = {"rule_facts": "text", **{name: kind for name, (_, kind) in RULE_FIGURES.items()}, "rule": "text"}
 # The columns of a frame with one row per fact.
 FACT_COLUMNS = {
     "row": "place",
@@ -68,18 +76,35 @@ def record_of(entry: Explanation | Failure) -> Record:
     if isinstance(entry, Failure):
         return failed_record(None, entry.error_type, entry.error)
     text = entry.to_json()
-    body, record = json.loads(text), dict.fromkeys(COLUMNS)
-    for name, (place, kind) in FIGURES.items():
+    body = json.loads(text)
+    figures = {"key": content_key(body["instance"]), "facts": _joined_facts(entry), "explanation": text}
+    return dict.fromkeys(COLUMNS) | _figures(body, FIGURES) | figures
+
+
+def rule_record(rule: Rule | None) -> Record:
+    """Return `RULE_COLUMNS` of one row; all are missing if it failed."""
+    if rule is None:
+        return dict.fromkeys(RULE_COLUMNS)
+    text = rule.to_json()
+    return {"rule_facts": _joined_facts(rule), **_figures(json.loads(text), RULE_FIGURES), "rule": text}
+
+
+def _figures(body: Any, places: Mapping[str, tuple[str, str]]) -> Record:
+    record: Record = {}
+    for name, (place, kind) in places.items():
         value = body
         for step in place.split("."):
             value = None if value is None else value[step]
         record[name] = clean_text(str(value)) if kind == "text" and value is not None else value
-    facts = clean_text("; ".join(_fact_texts(entry)))
-    return record | {"key": content_key(body["instance"]), "facts": facts, "explanation": text}
+    return record
 
 
-def _fact_texts(explanation: Explanation) -> list[str]:
-    return [str(call("fact", fact, explanation.space)) for fact in explanation.facts]
+def _joined_facts(result: Explanation | Rule) -> str:
+    return clean_text("; ".join(_fact_texts(result)))
+
+
+def _fact_texts(result: Explanation | Rule) -> list[str]:
+    return [str(call("fact", fact, result.space)) for fact in result.facts]
 
 
 def failed_record(key: str | None, error_type: str, error: str) -> Record:
@@ -93,9 +118,9 @@ def content_key(values: Iterable[Any]) -> str:
     return hashlib.sha256(json.dumps(list(values), default=str).encode()).hexdigest()[:32]
 
 
-def frame_of(records: Sequence[Mapping[str, Any]], backend: Any) -> Any:
-    """Return records as a frame of typed columns, `COLUMNS`."""
-    return frame_in(backend, {name: [record[name] for record in records] for name in COLUMNS}, COLUMNS)
+def frame_of(records: Sequence[Mapping[str, Any]], backend: Any, kinds: Mapping[str, str] = COLUMNS) -> Any:
+    """Return records as a frame of typed columns."""
+    return frame_in(backend, {name: [record[name] for record in records] for name in kinds}, kinds)
 
 
 class Explanations(Sequence["Explanation | Failure"]):
@@ -132,7 +157,7 @@ class Explanations(Sequence["Explanation | Failure"]):
     def from_records(
         cls, records: Iterable[Mapping[str, Any]], ids: RowIds | None = None, index: Any = None
     ) -> "Explanations":
-        """Build from the records that workers and files hold: a row's place, and `COLUMNS`.
+        """Build from the records that workers and files hold: a row's place, `COLUMNS`, maybe `RULE_COLUMNS`.
 
         ``ids`` and ``index``, a pandas index, have one entry per record.
         """
@@ -186,6 +211,39 @@ class Explanations(Sequence["Explanation | Failure"]):
         return f"Explanations({len(self) - n_failed:,} rows explained, {n_failed:,} failed)"
 
     @property
+    def has_rules(self) -> bool:
+        """Whether the rows were explained with ``rule=True``."""
+        return any("rule" in record for record in self._records)
+
+    def rule(self, index: int) -> "Rule | Failure":
+        """Return the rule of one row, if the rows were explained with ``rule=True``.
+
+        Examples
+        --------
+        >>> from anchorline.explainer import Explainer
+        >>> from anchorline.spaces.hypercube import Hypercube
+        >>> vote = lambda z: (z[:, :3].sum(axis=1) > 0) * 2 - 1
+        >>> explainer = Explainer(vote, Hypercube(["a", "b", "c", "d"]))
+        >>> many = explainer.explain_many([[1, 1, -1, 1], [1, -1, -1, 1]], rule=True)
+        >>> many.rule(1) == explainer.rule([1, -1, -1, 1]), many.to_frame()["rule_facts"].tolist()
+        (True, ['a = +1; b = +1', 'b = -1; c = -1'])
+        """
+        if not self.has_rules:
+            raise ParameterError("The rows were explained without rules. Type explain_many(frame, rule=True).")
+        place = range(len(self))[index]
+        text = self._records[place].get("rule")
+        if text is not None:
+            return Rule.from_json(text)
+        entry = self._entry(place)
+        if isinstance(entry, Failure):
+            return entry
+        raise ParameterError(f"Row {self._records[place]['row']} was explained without a rule.")
+
+    @property
+    def _columns(self) -> dict[str, str]:
+        return COLUMNS | (RULE_COLUMNS if self.has_rules else {})
+
+    @property
     def explained(self) -> "Explanations":
         """The rows that have an explanation."""
         return self._part(self._places(failed=False))
@@ -213,7 +271,7 @@ class Explanations(Sequence["Explanation | Failure"]):
 
         A pandas frame has the index of the frame that was explained. Other frames have it as a column, unless it
         is the default index (0, 1, 2 and so on). The column ``id`` of `anchorline.Explainer.explain_many` follows
-        the column ``row``.
+        the column ``row``. With rules, the last columns are `RULE_COLUMNS`.
 
         Examples
         --------
@@ -225,8 +283,8 @@ class Explanations(Sequence["Explanation | Failure"]):
         [(0, 'a = +1', 0.5, 1.0), (1, 'a = -1', -0.5, -1.0)]
         """
         if by == "row":
-            kinds = {"row": "place"} | COLUMNS
-            columns = {name: [record[name] for record in self._records] for name in kinds}
+            kinds = {"row": "place"} | self._columns
+            columns = {name: [record.get(name) for record in self._records] for name in kinds}
             return labeled_frame(backend, columns, kinds, self._ids, self._index)
         if by != "fact":
             raise ParameterError(f"by is {by!r}, but it must be 'row' or 'fact'.")
@@ -247,7 +305,7 @@ class Explanations(Sequence["Explanation | Failure"]):
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write `to_frame` as a Parquet file, without its index; a failure leaves no partial file."""
-        call("parquet.write", path, self._records, ids=self._ids)
+        call("parquet.write", path, self._records, ids=self._ids, kinds=self._columns)
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str]) -> "Explanations":
