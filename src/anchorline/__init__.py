@@ -76,6 +76,8 @@ _links.link(
         "rule_details": "anchorline.render.text:rule_details",
         "rule_fragment": "anchorline.render.report:rule_fragment",
         "rule_page": "anchorline.render.report:rule_page",
+        "rules": "anchorline.render.text:rules_text",
+        "rules.cover": "anchorline.rules.cover:cover",
         "text": "anchorline.render.text:text_of",
         "to_shap": "anchorline.compat.shap:to_shap",
         "to_shap_many": "anchorline.compat.shap:many_to_shap",

@@ -13,6 +13,7 @@ from anchorline.result.explanation import Explanation
 from anchorline.result.frames import frame_in
 from anchorline.result.labels import RowIds, clean_text, labeled_frame
 from anchorline.result.rule import Rule
+from anchorline.result.rules import Rules
 from anchorline.result.summary import Summary, summarize
 
 # Columns of every frame and file of explanations that are figures, with their places in the JSON and their types.
@@ -55,6 +56,7 @@ FACT_COLUMNS = {
     "effect": "number",
 }
 Record = dict[str, Any]
+_NO_RULES = "The rows were explained without rules. Type explain_many(frame, rule=True)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +231,7 @@ class Explanations(Sequence["Explanation | Failure"]):
         (True, ['a = +1; b = +1', 'b = -1; c = -1'])
         """
         if not self.has_rules:
-            raise ParameterError("The rows were explained without rules. Type explain_many(frame, rule=True).")
+            raise ParameterError(_NO_RULES)
         place = range(len(self))[index]
         text = self._records[place].get("rule")
         if text is not None:
@@ -238,6 +240,31 @@ class Explanations(Sequence["Explanation | Failure"]):
         if isinstance(entry, Failure):
             return entry
         raise ParameterError(f"Row {self._records[place]['row']} was explained without a rule.")
+
+    def rules(self, agree: float | None = None) -> Rules:
+        """Return the fewest rules that cover these rows, if they were explained with ``rule=True``.
+
+        Candidates are the rows' own rules that hold as often as asked. A rule covers every row that has its facts
+        and gets its decision; of the rows with its facts, at least the share ``agree`` must get it (by default the
+        share that the rule was asked to hold).
+
+        Examples
+        --------
+        >>> from itertools import product
+        >>> from anchorline.explainer import Explainer
+        >>> from anchorline.spaces.hypercube import Hypercube
+        >>> vote = lambda z: (z[:, :3].sum(axis=1) > 0) * 2 - 1
+        >>> explainer = Explainer(vote, Hypercube(["a", "b", "c", "d"]))
+        >>> rules = explainer.explain_many(list(product([1, -1], repeat=4)), rule=True).rules()
+        >>> len(rules), rules.left_over, rules.is_proven, [len(each.alike) for each in rules]
+        (6, (), True, [4, 4, 4, 4, 4, 4])
+        """
+        if not self.has_rules:
+            raise ParameterError(_NO_RULES)
+        texts = {record["row"]: record.get("rule") for record in self._records}
+        found = {row: Rule.from_json(text) for row, text in texts.items() if text is not None}
+        covering: Rules = call("rules.cover", found, len(self) - len(found), agree)
+        return covering
 
     @property
     def _columns(self) -> dict[str, str]:
