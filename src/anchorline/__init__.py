@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from anchorline.result.explanations import Explanations, Failure
     from anchorline.result.frontier import Frontier
     from anchorline.result.rule import Rule, RuleVerdict
+    from anchorline.result.rules import Rules
     from anchorline.spaces.hypercube import Hypercube
     from anchorline.spaces.image import Image
     from anchorline.spaces.signal import Signal
@@ -44,6 +45,7 @@ _ON_FIRST_USE = {
     "Image": "anchorline.spaces.image",
     "Rule": "anchorline.result.rule",
     "RuleVerdict": "anchorline.result.rule",
+    "Rules": "anchorline.result.rules",
     "Signal": "anchorline.spaces.signal",
     "Table": "anchorline.spaces.table",
     "Text": "anchorline.spaces.text",
@@ -99,6 +101,7 @@ __all__ = [
     "Image",
     "Rule",
     "RuleVerdict",
+    "Rules",
     "Signal",
     "Table",
     "Text",

@@ -27,10 +27,12 @@ from anchorline.render.digits import (
 )
 from anchorline.result.explanation import Explanation, Fit, Output, Share, Verdict
 from anchorline.result.rule import Rule, RuleVerdict
+from anchorline.result.rules import CoveringRule, Rules
 
 Result = Explanation | Rule
 
 LONGEST = 60  # characters of a category or a name; longer ones are cut in the middle
+_MANY = 10  # numbers of rows in a sentence
 ROUGH = 0.5  # R2 below which the amounts of a decision's sum are called rough
 _FAR = 0.02  # of the range, by which base and mean output of copies may differ without a word
 _FEW = 4  # names in a sentence about how copies are drawn
@@ -812,6 +814,82 @@ def _rule_proof(rule: Rule, words: RuleWords) -> Statement:
         which = "that covers more" if words.is_one else f"of fewer {words.facts}, or one that covers more,"
         better = f"A rule {which} may exist"
     return Statement("proof", f"Found, not proven best: {compared}, and {tried}. {better}.", figures)
+
+
+def rules_statements_of(rules: Rules) -> tuple[Statement, ...]:
+    """Return what is said of several rules: how many rows they cover, each of them, and what was certified.
+
+    A "rule" is followed by its "rows". Each rule was certified for copies of one row, so that of the other rows it
+    is only said how many meet it, and what they get.
+    """
+    n = rules.n_rows
+    figures = {"n_rules": len(rules), "covered": rules.n_covered, "n_rows": n, "status": rules.status}
+    failed = [f"{_count(rules.n_failed, 'row')} failed and {_is_or_has(rules.n_failed)} no rule."]
+    last = [Statement("left", text) for text in [*_left_over(rules), *(failed if rules.n_failed else ())]]
+    if not rules.rules:
+        text = f"No rule of {_these_rows(n)} holds as often as asked and agrees with the rows that have its facts."
+        return (Statement("cover", text, figures), *last[1 if rules.left_over else 0 :])
+    whole = _these_rows(n) if rules.n_covered == n else f"{rules.n_covered:,} of {_count(n, 'row')}"
+    verb = "covers" if len(rules) == 1 else "cover"
+    proof = f" (proven: no fewer of the {rules.n_candidates:,} candidates do)" if len(rules) > 1 else ""
+    proof = proof if rules.is_proven else "; fewer may do"
+    parts = [each for one in rules for each in _covering(one, n)]
+    return (
+        Statement("cover", f"{_count(len(rules), 'rule')} {verb} {whole}{proof}:", figures),
+        *parts,
+        *last,
+        _certified([each.rule for each in rules]),
+    )
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _is_or_has(n: int) -> str:
+    return "has" if n == 1 else "have"
+
+
+def _these_rows(n: int) -> str:
+    return "the row given" if n == 1 else f"the {n:,} rows given"
+
+
+def _covering(one: CoveringRule, n_rows: int) -> Iterator[Statement]:
+    """Yield one of several rules, and which of the rows given have its facts and get its decision."""
+    rule, words = one.rule, RuleWords(one.rule)
+    facts = " and ".join(fact_text(fact, rule.space) for fact in rule.facts)
+    n_alike, n_have = len(one.alike), len(one.alike) + len(one.otherwise)
+    yield Statement("rule", f"{words.subject}{words.tolerance}: {facts or 'any values'}.", {"row": one.row})
+    get = "this decision" if rule.within is None else "such a value"
+    who = f"{n_have:,} {_is_or_has(n_have)} {words.these}" if rule.facts else f"{n_have:,} are given"
+    if n_have == 1:
+        they = f"it gets {get}"
+    elif n_alike == n_have:
+        they = f"all of them get {get}"
+    else:
+        they = f"{n_alike:,} of them get{'s' * (n_alike == 1)} {get}"
+    figures = {"alike": n_alike, "otherwise": len(one.otherwise)}
+    yield Statement("rows", f"Of {_count(n_rows, 'row')}, {who}; {they}.", figures)
+
+
+def _left_over(rules: Rules) -> Iterator[str]:
+    if rules.left_over:
+        few, n = [f"{row:,}" for row in rules.left_over[:_MANY]], len(rules.left_over)
+        more = [f"{n - _MANY:,} more"] if n > _MANY else []
+        yield f"Left over: {'row' if n == 1 else 'rows'} {_listed([*few, *more])} (counted from 0)."
+
+
+def _certified(rules: Sequence[Rule]) -> Statement:
+    """Return for what the rules were certified: each for the copies of one row, and by itself."""
+    shares = [1.0 if rule.verdict is RuleVerdict.ALWAYS else float(rule.settings["holds"]) for rule in rules]
+    get = "get its decision" if rules[0].within is None else "stay within its tolerance"
+    many = "all" if min(shares) == 1 else f"at least {100 * min(shares):g}%"
+    measured = [rule.settings["confidence"] for rule in rules if not rule.holds.is_exact]
+    alone = f", by itself with {100 * min(measured):g}% confidence" if measured else ""
+    text = (
+        f"Each rule was certified for the altered copies of one row{alone}: {many} of those with its facts {get}"
+    )
+    return Statement("scope", f"{text}. Nothing is certified for other rows.", {"holds": min(shares)})
 
 
 def band_caption(rule: Rule) -> str:

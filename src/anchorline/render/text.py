@@ -9,6 +9,9 @@ from anchorline.render.statements import Statement, fact_text
 from anchorline.result.explanation import Explanation
 from anchorline.result.frontier import Frontier
 from anchorline.result.rule import Rule
+from anchorline.result.rules import Rules
+
+_MOST_RULES = 20  # that are printed
 
 
 def text_of(explanation: Explanation) -> str:
@@ -50,6 +53,21 @@ def rule_text(rule: Rule) -> str:
 def rule_details(rule: Rule) -> str:
     """Return what `rule_text` says, and how we know it: one line per statement."""
     return _with_details(rule_text(rule), say.rule_details_of(rule))
+
+
+def rules_text(rules: Rules) -> str:
+    """Return what is said of several rules: how many rows they cover, each rule, and what is certified."""
+    first, *rest = say.rules_statements_of(rules)
+    lines, n, n_more = [first.text], 0, max(0, len(rules) - _MOST_RULES)
+    for each in rest:
+        n += each.kind == "rule"
+        if each.kind not in ("rule", "rows"):
+            lines += [f"  ... and {n_more:,} more"] if n_more else []
+            n_more = 0
+            lines.append(each.text)
+        elif n <= _MOST_RULES:
+            lines.append(f"  {each.text}" if each.kind == "rule" else f"    {each.text}")
+    return "\n".join(lines)
 
 
 def _with_details(text: str, details: Iterable[Statement]) -> str:

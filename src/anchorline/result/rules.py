@@ -12,8 +12,8 @@ from anchorline.result.rule import Rule, RuleVerdict
 _COLUMNS = {
     "facts": "text",
     "decision": "text",
-    "alike": "number",
-    "otherwise": "number",
+    "alike": "place",
+    "otherwise": "place",
     "holds_low": "number",
     "coverage": "number",
     "verdict": "text",
