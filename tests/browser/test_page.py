@@ -9,12 +9,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from anchorline.explainer import Explainer
-from anchorline.render.statements import statements_of
+from anchorline.render.statements import rule_statements_of, statements_of
+from anchorline.render.strips import bands_of
+from anchorline.result.rule import Rule
 from anchorline.spaces.table import Table
 from anchorline.studio.proxy import Proxy
 from anchorline.verify import verify
 from helpers.pages import facts, ready, wait_until
-from helpers.studio import HOSTILE, hostile_explainer, live
+from helpers.studio import HOSTILE, SlowModel, hostile_explainer, live, slow_explainer
 
 
 def shown_facts(e):
@@ -160,6 +162,69 @@ def test_what_would_change_it_is_found_applied_and_ruled_out(opened, explainer):
     assert f"{found[0].moves[0].attribute} " not in page.locator("#changes ul").inner_text()
     page.click("#changes-allow")
     wait_until(page, "!document.querySelector('#changes').textContent.includes('Not changed')")
+
+
+def test_a_rule_stands_beside_the_sum(opened, explainer):
+    page = ready(opened("case=1"))
+    rule = explainer.rule(1, holds=0.9)
+    page.select_option("#rule-holds", "0.9")
+    page.click("#rule-find")
+    page.wait_for_selector("#rule .verdict")
+    head, *rest = rule_statements_of(rule)
+    assert page.locator("#rule .verdict").inner_text()[2:] == f"{head.text}:"
+    assert page.locator("#rule .rule-facts b").all_inner_texts() == [
+        each.text for each in rest if each.kind == "fact"
+    ]
+    said = " ".join(page.locator("#rule .found > p:not([class])").all_inner_texts())
+    assert said == " ".join(each.text for each in rest if each.kind != "fact")
+    assert page.locator("#rule .meter").count() == 2
+    for band, drawn in zip(bands_of(rule), page.locator("#rule .band").all(), strict=True):
+        whole, frame = drawn.bounding_box(), drawn.locator(".bounds").bounding_box()
+        assert drawn.get_attribute("aria-label") == band.summary
+        assert frame["x"] - whole["x"] == pytest.approx(band.frame[0] * whole["width"], abs=3)
+        assert frame["width"] == pytest.approx((band.frame[1] - band.frame[0]) * whole["width"], abs=6)
+    answer, card = page.locator("#answer").bounding_box(), page.locator("#rule-card").bounding_box()
+    assert card["y"] == answer["y"]
+    assert card["x"] > answer["x"] + answer["width"]
+    with page.expect_download() as data:
+        page.click("#rule-data")
+    assert Rule.from_json(data.value.path().read_text()) == rule
+    with page.expect_download() as report:
+        page.click("[data-format=html]")
+    assert report.value.path().read_text() == explainer.explain(1).to_html(rule=rule)
+    for scheme in ("light", "dark"):
+        assert not serious_violations(page), scheme
+        page.click("#theme")
+    page.set_viewport_size({"width": 390, "height": 800})
+    answer, card = page.locator("#answer").bounding_box(), page.locator("#rule-card").bounding_box()
+    assert card["x"] == answer["x"]
+    assert card["y"] > answer["y"] + answer["height"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.emulate_media(media="print")
+    assert page.locator("#rule-card").is_visible()
+    page.emulate_media(media="screen")
+    page.locator("#listing .pick").nth(2).click()
+    case_is_open(page, "Case 2")
+    assert page.locator("#rule .verdict").count() == 0  # each case asks for its own
+    page.emulate_media(media="print")
+    assert page.locator("#rule-card").is_hidden()
+
+
+def test_a_search_for_a_rule_ends_with_its_case(opened):
+    """Stop, or another case, ends the request, so that the server stops searching."""
+    ended = []
+    with live(slow_explainer(SlowModel(0.2))) as slow:
+        page = opened("case=1", studio=slow)
+        ready(page)
+        page.on("requestfailed", lambda request: ended.append(request.url))
+        for stop in ("#rule-stop", "#listing .pick >> nth=2"):
+            page.click("#rule-find")
+            page.wait_for_selector("#rule-stop")
+            page.click(stop)
+            page.wait_for_selector("#rule-find")
+        assert [url.rpartition("/page/")[2] for url in ended] == ["rule", "rule"]
+        assert page.locator("#error").is_hidden()
+        page.context.close()
 
 
 def test_two_cases_side_by_side(opened):
@@ -331,6 +396,8 @@ def test_markup_in_data_stays_text(opened):
         wait_until(page, "document.querySelector('#place').textContent.includes(' of ')")
         page.click("#changes-find")
         page.wait_for_selector("#changes details")
+        page.click("#rule-find")
+        page.wait_for_selector("#rule .verdict")
         assert page.locator("#main script, #main img, #listing script, #listing img").count() == 0
         assert "broken" not in page.title()
         assert HOSTILE[:20] in page.locator("#main").inner_text()
@@ -359,6 +426,8 @@ def test_names_of_columns_may_be_those_of_members_of_objects(opened):
         page.fill("#changes-limit", "-0.5")
         page.click("#changes-find")
         page.wait_for_selector("#changes details")
+        page.click("#rule-find")
+        page.wait_for_selector("#rule .verdict:has-text('give or take')")
         assert page.locator("#class-choice").is_hidden()
 
 

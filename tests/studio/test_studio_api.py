@@ -17,13 +17,15 @@ import pytest
 from anchorline.changes.result import Changes
 from anchorline.errors import InstanceError
 from anchorline.explainer import Explainer
-from anchorline.render.statements import details_of, statements_of
+from anchorline.render.statements import details_of, rule_details_of, rule_statements_of, statements_of
+from anchorline.render.strips import bands_of
+from anchorline.result.rule import Rule
 from anchorline.samples import loans
 from anchorline.spaces.table import Table
 from anchorline.studio.app import Studio
 from anchorline.studio.demo import demo_explainer
 from anchorline.studio.limits import StudioLimits
-from anchorline.studio.schemas import ExplainRequest, WhatIfRequest
+from anchorline.studio.schemas import ExplainRequest, ReportRequest, WhatIfRequest
 from helpers.studio import becomes_true, client_of, live
 
 QUICK = {"queries": 400}
@@ -95,7 +97,7 @@ def test_a_report_is_about_the_class_asked_for(frame):
     service = service_of(scores, frame, classes=["A", "B", "C"])
     for label in ("B", "C", "B"):  # a cached answer must not serve another class
         library = Explainer(scores, Table(frame), classes=["A", "B", "C"], output=label)
-        report = service.report(ExplainRequest(row=row, k=3, output=label)).decode()
+        report = service.report(ReportRequest(row=row, k=3, output=label)).decode()
         assert report == library.explain(row, k=3).to_html()
 
 
@@ -176,6 +178,40 @@ def test_changes_are_those_of_the_library_and_bounded(client, explainer):
     assert all(not {*option["names"]} & {*fixed} for option in other["options"])
     for wrong in ({"target": "nonsense"}, {"fixed": ["nothing"]}, {"n": 11}, {"queries": 10**9}):
         assert client.post("/changes", json={"row": 3, **wrong}).status_code == 422
+
+
+def test_rules_are_those_of_the_library_and_bounded(client, explainer):
+    body = {"row": 3, "holds": 0.9, "k": 3, "sigma": 1.5, "seed": 2}
+    found = Rule.from_json(client.post("/rule", json=body).text)
+    assert found == explainer.rule(3, holds=0.9, k=3, sigma=1.5, seed=2)
+    assert Rule.from_json(client.post("/rule", json={"row": 3, "queries": 400}).text).queries.total <= 400
+    view = client.post("/page/rule", json=body).json()
+    head, *rest = rule_statements_of(found)
+    assert view["verdict"] == {"code": found.verdict.value, "text": head.text}
+    assert view["facts"] == [each.text for each in rest if each.kind == "fact"]
+    assert " ".join(view["evidence"]) == " ".join(each.text for each in rest if each.kind != "fact")
+    assert [each["text"] for each in view["details"]] == [each.text for each in rule_details_of(found)]
+    assert [len(band["parts"]) for band in view["bands"]] == [len(band.parts) for band in bands_of(found)]
+    assert view["json"] == found.to_json()
+    wrong = ({"holds": 0}, {"holds": 1.01}, {"holds": "0.9"}, {"k": 0}, {"k": 21}, {"within": 0}, {"sigma": 9})
+    for each in (
+        *wrong,
+        {"queries": 10**6},
+        {"queries": 31},
+        {"time_limit": 1},
+        {"output": "no class"},
+        {"row": -1},
+    ):
+        assert client.post("/rule", json={"row": 3, **each}).status_code == 422
+    refused = client.post("/rule", json={"row": 3, "within": 2.0})  # decisions have no tolerance
+    assert refused.status_code == 422
+    assert "within is 2.0" in refused.json()["detail"]
+
+
+def test_a_report_has_the_rule_that_is_asked_for(client, explainer):
+    e, rule = explainer.explain(3), explainer.rule(3, holds=0.9)
+    assert client.post("/page/report", json={"row": 3}).text == e.to_html()
+    assert client.post("/page/report", json={"row": 3, "holds": 0.9}).text == e.to_html(rule=rule)
 
 
 @pytest.mark.parametrize(

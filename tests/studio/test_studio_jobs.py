@@ -55,12 +55,13 @@ def test_equal_requests_are_computed_once():
         assert model.calls == 2 * together
 
 
-def test_time_is_limited_and_the_work_stops():
+@pytest.mark.parametrize("route", ["explain", "rule"])
+def test_time_is_limited_and_the_work_stops(route):
     model = SlowModel(0.3)
     limits = StudioLimits(timeout=0.5, max_queries=50_000, workers=1)
     with live(slow_explainer(model), limits=limits) as server, client_of(server, timeout=30) as client:
         start = time.perf_counter()
-        got = client.post("/explain", json={"row": 1, "queries": 50_000})  # 13 batches
+        got = client.post(f"/{route}", json={"row": 1, "queries": 50_000})  # 13 batches
         assert (got.status_code, got.json()["status"]) == (503, 503)
         assert time.perf_counter() - start < 2
         time.sleep(0.7)

@@ -203,6 +203,11 @@ def _explain_routes(studio: Studio) -> APIRouter:
         """Return the model's answer to the changed row, and the value that the original row's sum predicts."""
         return _json(await studio.answer(request, "what-if", body.model_dump(), lambda: service.what_if(body)))
 
+    @router.post("/rule", summary="Find a rule that keeps the decision")
+    async def rule(request: Request, body: schemas.RuleRequest) -> Response:
+        """Return the sealed JSON of the fewest facts that keep the decision, identical to `Rule.to_json`."""
+        return _json(await studio.answer(request, "rule", body.model_dump(), lambda: service.rule(body)))
+
     @router.post("/changes", summary="Find what would change the decision")
     async def changes(request: Request, body: schemas.ChangesRequest) -> Response:
         """Return the sealed JSON of the fewest changes that turn the decision, identical to `Changes.to_json`."""
@@ -280,13 +285,17 @@ def _page_routes(studio: Studio) -> APIRouter:
     async def explain(request: Request, body: schemas.ExplainRequest) -> Response:
         return _json(await studio.answer(request, "view", body.model_dump(), lambda: service.explain_view(body)))
 
+    @router.post("/rule", summary="Find a rule that keeps the decision for the page")
+    async def rule(request: Request, body: schemas.RuleRequest) -> Response:
+        return _json(await studio.answer(request, "rule view", body.model_dump(), lambda: service.rule_view(body)))
+
     @router.post("/changes", summary="Find what would change the decision for the page")
     async def changes(request: Request, body: schemas.ChangesRequest) -> Response:
         content = body.model_dump()
         return _json(await studio.answer(request, "changes view", content, lambda: service.changes_view(body)))
 
     @router.post("/report", summary="Explain one row as an HTML report", response_class=Response)
-    async def report(request: Request, body: schemas.ExplainRequest) -> Response:
+    async def report(request: Request, body: schemas.ReportRequest) -> Response:
         content = await studio.answer(request, "report", body.model_dump(), lambda: service.report(body))
         return Response(content, media_type="text/html", headers=_attached("explanation.html"))
 

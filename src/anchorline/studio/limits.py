@@ -22,8 +22,8 @@ class StudioLimits:
     Parameters
     ----------
     max_queries
-        Maximum number of answers of the model per explanation, and per search for changes. Below 20,000, the model
-        is not asked about the rows of the table either.
+        Maximum number of answers of the model per explanation, rule, and search for changes. Below 20,000, the
+        model is not asked about the rows of the table either.
     max_body, max_depth
         Maximum number of bytes and of nesting levels per request body.
     queue, workers

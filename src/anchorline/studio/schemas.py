@@ -62,6 +62,8 @@ Row = Position | Values
 K = Annotated[StrictInt, Field(ge=1, le=limits.MAX_FACTS)]
 Sigma = Annotated[float, Field(ge=0, le=limits.MAX_SIGMA)]
 Seed = Annotated[StrictInt, Field(ge=0, lt=2**53)]
+Queries = Annotated[StrictInt, Field(ge=FEWEST_QUERIES, le=limits.MAX_QUERIES)]
+Holds = Annotated[float, Field(gt=0, le=1)]
 Output = Annotated[
     Text | None, Field(description="Label of the class to explain; if null, the server's own choice.")
 ]
@@ -83,7 +85,7 @@ class ExplainRequest(_Request):
     sigma: Sigma = Field(
         default=1.0, description="A copy keeps each value with probability 1 - 2 / (1 + e^sigma)."
     )
-    queries: Annotated[StrictInt, Field(ge=FEWEST_QUERIES, le=limits.MAX_QUERIES)] | None = Field(
+    queries: Queries | None = Field(
         default=None, description="Maximum number of answers of the model; if null, as many as are needed."
     )
     seed: Seed = Field(default=0, description="Seed of the random numbers; the same seed gives the same bytes.")
@@ -133,6 +135,38 @@ class ChangesRequest(_Request):
     )
     seed: Seed = 0
     output: Output = None
+
+
+class RuleRequest(_Request):
+    """A row, and what its rule must hold."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"row": 1}, {"row": _EXAMPLE_ROW, "holds": 0.99, "k": 3}]}
+    )
+
+    row: Row
+    holds: Holds | None = Field(
+        default=0.95,
+        description="Share of altered copies with the facts that must keep the decision; 1 asks for a proof, null "
+        "for the most that k facts hold.",
+    )
+    k: K = Field(default=4, description="Maximum number of facts.")
+    within: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="How much a number may change and still stay; if null, 10% of it or of the spread of outputs.",
+    )
+    sigma: Sigma = 1.0
+    queries: Queries | None = None
+    seed: Seed = 0
+    output: Output = None
+
+
+class ReportRequest(ExplainRequest):
+    """The row to explain, the parameters of its explanation, and whether its rule stands beside it."""
+
+    holds: Holds | None = Field(
+        default=None, description="If given, the report also has the rule that holds this often."
+    )
 
 
 class OverviewRequest(_Request):

@@ -13,8 +13,9 @@ from anchorline.errors import FormatError
 from anchorline.explainer import Explainer
 from anchorline.render.characters import printable
 from anchorline.result.explanation import Explanation
+from anchorline.result.rule import Rule
 from anchorline.result.verification import Outcome
-from anchorline.settings import MOST_QUERIES, Settings
+from anchorline.settings import MOST_QUERIES, RuleSettings, Settings
 from anchorline.spaces.table import Table
 from anchorline.studio.cache import ObjectCache
 from anchorline.studio.catalog import Catalog
@@ -26,15 +27,17 @@ from anchorline.studio.schemas import (
     ChangesRequest,
     ExplainRequest,
     OverviewRequest,
+    ReportRequest,
+    RuleRequest,
     VerifyRequest,
     WhatIfRequest,
 )
 from anchorline.studio.truth import Truth, outcomes
-from anchorline.studio.views import changes_view, explanation_view, summary_view, table_of
+from anchorline.studio.views import changes_view, explanation_view, rule_view, summary_view, table_of
 from anchorline.verify import verify
 
 logger = logging.getLogger("anchorline.studio")
-_MAX_EXPLANATIONS = 64  # in the cache; a few kilobytes each
+_MAX_EXPLANATIONS = 64  # and rules, in the cache; a few kilobytes each
 
 
 class ExplanationService:
@@ -54,12 +57,22 @@ class ExplanationService:
         """Return the explanation in the form that the page shows."""
         return _json(explanation_view(self._explanation(request)))
 
-    def report(self, request: ExplainRequest) -> bytes:
-        """Return the explanation as one self-contained HTML page."""
-        return self._explanation(request).to_html().encode()
+    def report(self, request: ReportRequest) -> bytes:
+        """Return the explanation as one self-contained HTML page, with the rule beside it if it is wanted."""
+        shared = request.model_dump(include={"row", "holds", "sigma", "queries", "seed", "output"})
+        rule = None if request.holds is None else self._rule(RuleRequest(**shared))
+        return self._explanation(request).to_html(rule=rule).encode()
+
+    def rule(self, request: RuleRequest) -> bytes:
+        """Return the sealed JSON of the rule."""
+        return self._rule(request).to_json().encode()
+
+    def rule_view(self, request: RuleRequest) -> bytes:
+        """Return the rule in the form that the page shows."""
+        return _json(rule_view(self._rule(request)))
 
     def verify(self, request: VerifyRequest) -> bytes:
-        """Return whether an explanation, or changes, hold, measured on fresh copies.
+        """Return whether an explanation, a rule, or changes hold, measured on fresh copies.
 
         Raises `Problem` 422 if the settings exceed the limits of this server.
         """
@@ -150,13 +163,17 @@ class ExplanationService:
         return self._explainer.explaining(labels.index(output))
 
     def _settings(self, request: Any) -> Settings:
-        most, queries = self._limits.max_queries, getattr(request, "queries", None)
-        if queries is None:
-            queries = "auto" if most >= MOST_QUERIES else most
-        elif queries > most:
-            raise Problem(422, f"queries is {queries}; the maximum on this server is {most}.")
         given = request.model_dump(include={"k", "sigma", "seed", "alternatives"})
-        return Settings(queries=queries, **given)
+        return Settings(queries=self._queries(getattr(request, "queries", None)), **given)
+
+    def _queries(self, wanted: int | None) -> int | str:
+        """Return how many answers may be asked for; raise `Problem` 422 if the server allows fewer."""
+        most = self._limits.max_queries
+        if wanted is None:
+            return "auto" if most >= MOST_QUERIES else most
+        if wanted > most:
+            raise Problem(422, f"queries is {wanted}; the maximum on this server is {most}.")
+        return wanted
 
     def _explanation(self, request: ExplainRequest) -> Explanation:
         row, settings = self._catalog.parse_row(request.row), self._settings(request)
@@ -164,6 +181,13 @@ class ExplanationService:
         # 0.0 and -0.0, which a model may distinguish, stay different in JSON.
         key = json.dumps({"row": row, "output": request.output, **settings.to_dict()}, sort_keys=True)
         return self._explanations.get_or_build(key, lambda: explainer.explain_with(row, settings, checkpoint))
+
+    def _rule(self, request: RuleRequest) -> Rule:
+        row, explainer = self._catalog.parse_row(request.row), self.explainer_for(request.output)
+        given = request.model_dump(exclude={"row", "output", "queries"})
+        settings = RuleSettings(queries=self._queries(request.queries), **given)
+        key = json.dumps({"rule of": row, "output": request.output, **settings.to_dict()}, sort_keys=True)
+        return self._explanations.get_or_build(key, lambda: explainer.rule_with(row, settings, checkpoint))
 
     def _cohort(self, request: OverviewRequest) -> Cohort:
         """Return the cohort of a search; of two classes the last is explained, so that signs are comparable."""
@@ -195,6 +219,8 @@ class ExplanationService:
         with contextlib.suppress(FormatError):
             settings = Changes.from_json(text).settings
             bounds = {"k": MAX_FACTS, "n": MAX_CHANGES, "max_values": 1000, "n_measure": 1000}
+        with contextlib.suppress(FormatError):
+            settings, bounds = Rule.from_json(text).settings, {"k": MAX_FACTS}
         asked = {name: settings[name] for name in (*bounds, "queries") if settings.get(name) is not None}
         asked |= {"queries": MOST_QUERIES} if asked.get("queries") == "auto" else {}
         bounds["queries"] = self._limits.max_queries

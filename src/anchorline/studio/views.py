@@ -17,20 +17,29 @@ from anchorline.render.drawings import area_path, edge_path
 from anchorline.render.instances import picture_of, text_runs
 from anchorline.render.statements import (
     CAPTIONS,
+    Result,
+    RuleWords,
     Words,
+    band_caption,
     details_of,
     digits_of,
     fact_text,
     legend,
+    rule_details_of,
+    rule_statements_of,
+    shade_caption,
     shown,
     statements_of,
 )
+from anchorline.render.strips import STEPS, Band, bands_of, steps_in
 from anchorline.result.explanation import Explanation, Verdict
+from anchorline.result.rule import Rule
 from anchorline.result.summary import summarize
 from anchorline.studio.cases import browser_value
 
 _MAX_ATTRIBUTES, _MAX_TEXTS = 15, 3
 _VERDICTS = {verdict.value: verdict.value.replace("_", " ") for verdict in Verdict}
+_RULE_EVIDENCE = (("holds",), ("rows", "scope"))  # what stands in one paragraph
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a text that begins like this
 
 Explained = Sequence[tuple[int, Explanation]]
@@ -82,7 +91,7 @@ def _sum(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _meters(explanation: Explanation, words: Words) -> list[dict[str, Any]]:
+def _meters(explanation: Result, words: Words) -> list[dict[str, Any]]:
     """Return the share of copies that keep the decision, with the facts and with or without them."""
     holds, all_ = explanation.holds, explanation.all
     if holds is None or all_ is None or not explanation.facts:
@@ -124,6 +133,35 @@ def _visible(text: str) -> str:
     """Return a text with control codes visible; line ends and tabs stay."""
     parts = re.split("([\n\t])", text.replace("\r\n", "\n"))
     return "".join(part if part in ("\n", "\t") else printable(part) for part in parts)
+
+
+def rule_view(rule: Rule) -> dict[str, Any]:
+    """Return everything that the page shows about one rule, and the rule's sealed JSON.
+
+    Places and widths of ``bands`` are shares of their width.
+    """
+    head, *rest = rule_statements_of(rule)
+    bands = bands_of(rule)
+    evidence = (" ".join(each.text for each in rest if each.kind in kinds) for kinds in _RULE_EVIDENCE)
+    return {
+        "verdict": {"code": rule.verdict.value, "text": head.text},
+        "best": next((each.text for each in rest if each.kind == "best"), ""),
+        "facts": [each.text for each in rest if each.kind == "fact"],
+        "bands": [_band(band) for band in bands],
+        "shades": [{"shade": shade, "text": text} for shade, text in steps_in(bands)] if bands else [],
+        "caption": f"{band_caption(rule)} {shade_caption(rule)}" if bands else "",
+        "evidence": [text for text in evidence if text],
+        "meters": _meters(rule, RuleWords(rule)),
+        "details": [{"kind": each.kind, "text": each.text} for each in rule_details_of(rule)],
+        "holds": rule.settings["holds"],
+        "json": rule.to_json(),
+    }
+
+
+def _band(band: Band) -> dict[str, Any]:
+    shades = [None if part.step is None else STEPS[part.step][1] for part in band.parts]
+    parts = [asdict(part) | {"shade": shade} for part, shade in zip(band.parts, shades, strict=True)]
+    return asdict(band) | {"parts": parts, "n_rows": band.n_rows, "summary": band.summary}
 
 
 def changes_view(changes: Changes) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import { drawContent } from "./content.js";
 import { announce, byId, fill, h, isolate } from "./dom.js";
 import { count, percent, truthText, valueText } from "./format.js";
 import { Overview } from "./overview.js";
+import { Rule } from "./rule.js";
 import { waterfall } from "./waterfall.js";
 import * as urlState from "./state.js";
 import { WhatIf } from "./whatif.js";
@@ -19,7 +20,7 @@ const HINTS = {
   images: ["Hide regions.", "The fewest regions that turn the decision when they are hidden."],
 };
 const state = urlState.read();
-let about, cases, whatIf, changes, overview;
+let about, cases, whatIf, rule, changes, overview;
 let current = { view: null, row: null, answer: null };
 let turn = 0; // counts the opened cases, so that answers for an earlier case are ignored
 let settling = null;
@@ -102,6 +103,7 @@ async function openCase(position, isNew = true, ownRow = null) {
   whatIf.forget();
   drawView(view);
   drawSliders();
+  rule.open(view);
   changes.open(view);
   byId("main").removeAttribute("aria-busy");
   announce(`${view.decision} ${view.verdict.text}.`);
@@ -188,10 +190,13 @@ function move(change) {
   settling = setTimeout(() => showErrors(openCase(state.case, false)), SETTLE_TIME);
 }
 
+const fileName = () => (isNewCase() ? "new-case" : `case-${state.case}`);
+
 async function download(format) {
-  const name = isNewCase() ? "new-case" : `case-${state.case}`;
+  const name = fileName();
   if (format === "json") return save(new Blob([current.view.json], { type: "application/json" }), `${name}.json`);
-  return save(await (await post("/page/report", request())).blob(), `${name}.html`);
+  const beside = rule.answer ? { holds: rule.answer.holds } : {}; // the report has what the page shows
+  return save(await (await post("/page/report", { ...request(), ...beside })).blob(), `${name}.html`);
 }
 
 async function copyLink() {
@@ -291,10 +296,10 @@ function openNew(values) {
   showErrors(openCase(state.case, true, values));
 }
 
-async function findChanges(wishes) {
+async function find(path, wishes, signal) {
   byId("error").hidden = true;
   try {
-    return await postJson("/page/changes", { row: shownRow(), ...classChoice(), ...wishes });
+    return await postJson(path, { row: shownRow(), ...classChoice(), ...wishes }, signal);
   } catch (error) {
     showError(error);
     return null;
@@ -341,7 +346,12 @@ async function start() {
     else edit({}, names);
     byId("what-if-title").scrollIntoView({ block: "nearest" });
   };
-  changes = new Changes(about, byId("changes"), { search: findChanges, apply });
+  changes = new Changes(about, byId("changes"), { search: (wishes) => find("/page/changes", wishes), apply });
+  rule = new Rule(byId("rule"), {
+    search: (wishes, signal) => find("/page/rule", { sigma: state.sigma, ...wishes }, signal),
+    meter,
+    download: ({ json }) => save(new Blob([json], { type: "application/json" }), `${fileName()}-rule.json`),
+  });
   wire();
   showView(state.view, false);
   await Promise.all([cases.load(), state.view === "case" ? openCase(state.case, false) : null]);
