@@ -67,6 +67,17 @@ def lines_in(journal):
         return 0
 
 
+def test_rules_stand_beside_the_explanations(tables, tmp_path, undisturbed):
+    out = tmp_path / "why.parquet"
+    done = run(tables, out, "--rules", "--jobs", "2")
+    assert done.returncode == 0, done.stderr
+    many = Explanations.from_parquet(out)
+    (tmp_path / "plain.parquet").write_bytes(undisturbed)
+    assert [*many] == [*Explanations.from_parquet(tmp_path / "plain.parquet")]
+    assert many.rule(0).settings["queries"] == 60
+    assert many.rule(0).instance == many[0].instance
+
+
 def test_killed_at_any_moment_it_ends_with_the_same_bytes(tables, undisturbed, tmp_path):
     moments = random.Random(8)
     out, journal = tmp_path / "why.parquet", tmp_path / "why.parquet.journal"

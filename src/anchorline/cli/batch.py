@@ -63,6 +63,7 @@ class BatchOptions:
         option("Combine queries of several rows in one call, if the model's answers do not depend on the batch."),
     ] = False
     changes: Annotated[bool, option("Add columns about the fewest facts that would change each decision.")] = False
+    rules: Annotated[bool, option("Add columns with the rule of each row.")] = False
 
 
 def batch(
@@ -99,7 +100,8 @@ def batch(
     loaded = model_options.load(model)
     explainer = output_options.explainer(loaded, space, cache_options.open(model, loaded))
     keywords = explain_options.keywords()
-    work = Work.from_keywords(explainer, share_calls=given.share_calls, changes=changes, **keywords)
+    choices = {"share_calls": given.share_calls, "changes": changes, "rule": given.rules}
+    work = Work.from_keywords(explainer, **choices, **keywords)
     if changes and len(frame):
         _check_decision(work, rows_of(frame, explainer).take(0, 1)[0])
     sources: dict[str, Any] = {"model": _model_digest(model), "data": file_digest(rows)}

@@ -2,7 +2,7 @@
 
 import { fill, h, isolate, s } from "./dom.js";
 
-const SHARES = [["0.9", "90%"], ["0.95", "95%"], ["0.99", "99%"], ["1", "100%"]];
+const SHARES = [["0.9", "90%"], ["0.95", "95%"], ["0.99", "99%"]];
 const SIGNS = { always: "\u2713", holds: "\u2713", falls_short: "\u2717", undecided: "?", measured: "\u2248" };
 const TOP = 26; // pixels above a band, for the case's own value
 const HEIGHT = 20;
