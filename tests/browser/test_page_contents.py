@@ -49,6 +49,18 @@ def violations(page):
     return [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in {"serious", "critical"}]
 
 
+def test_rules_of_words_and_regions(opened, texts, images):
+    for studio, noun in ((texts, "words"), (images, "regions")):
+        page = ready(opened("case=0", studio=studio, width=390))
+        assert page.locator("#rule-hint").inner_text().startswith(f"The fewest {noun} with which")
+        page.click("#rule-find")
+        page.wait_for_selector("#rule .verdict")
+        assert page.locator("#rule .band").count() == page.locator("#rule .rule-facts b").count() >= 1
+        assert page.locator("#rule script, #rule img").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert not violations(page)
+
+
 def test_words_are_marked_taken_out_and_typed(opened, texts):
     page = ready(opened("case=0&k=4", studio=texts))
     assert page.locator("#content mark.minus bdi").all_inner_texts() == ["slow"]

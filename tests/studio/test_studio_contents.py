@@ -137,6 +137,7 @@ def test_images_are_named_by_position_and_read_when_needed(pictures):
     assert changed["row"] == {"image": None}
     assert changed["is_broken"].count(True) == 1
     assert client.post("/changes", json={"row": 0}).status_code == 200
+    assert client.post("/rule", json={"row": 0, "k": 2}).json()["space"]["noun"] == "regions"
     assert "position" in client.post("/explain", json={"row": {"image": "x"}}).json()["detail"]
 
 

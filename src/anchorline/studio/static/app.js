@@ -16,8 +16,8 @@ import { WhatIf } from "./whatif.js";
 const SETTLE_TIME = 250; // milliseconds without a change of a slider before the page asks
 const SIGNS = { explained: "\u2713", partly_explained: "\u2248", not_explained: "\u2717", robust: "\u2261", undecided: "?" };
 const HINTS = {
-  texts: ["Take out words, or type another text.", "The fewest words that turn the decision when they are taken out."],
-  images: ["Hide regions.", "The fewest regions that turn the decision when they are hidden."],
+  texts: ["Take out words, or type another text.", "The fewest words that turn the decision when they are taken out.", "The fewest words with which altered copies keep the model\u2019s answer."],
+  images: ["Hide regions.", "The fewest regions that turn the decision when they are hidden.", "The fewest regions with which altered copies keep the model\u2019s answer."],
 };
 const state = urlState.read();
 let about, cases, whatIf, rule, changes, overview;
@@ -313,7 +313,7 @@ function describe() {
   byId("notices").hidden = !about.notices.length;
   byId("values-card").hidden = !about.is_table; // a text or image is shown above
   byId("view").hidden = !about.is_table;
-  if (!about.is_table) [byId("what-if-hint").textContent, byId("changes-hint").textContent] = HINTS[about.columns[0].kind];
+  if (!about.is_table) [byId("what-if-hint").textContent, byId("changes-hint").textContent, byId("rule-hint").textContent] = HINTS[about.columns[0].kind];
   if (isNarrow()) byId("drawer").open = false;
   byId("k").max = about.most_k;
   state.k = Math.min(Math.max(1, state.k ?? about.k), about.most_k);
