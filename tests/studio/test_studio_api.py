@@ -26,6 +26,7 @@ from anchorline.studio.app import Studio
 from anchorline.studio.demo import demo_explainer
 from anchorline.studio.limits import StudioLimits
 from anchorline.studio.schemas import ExplainRequest, ReportRequest, WhatIfRequest
+from helpers.sealing import resealed
 from helpers.studio import becomes_true, client_of, live
 
 QUICK = {"queries": 400}
@@ -206,6 +207,15 @@ def test_rules_are_those_of_the_library_and_bounded(client, explainer):
     refused = client.post("/rule", json={"row": 3, "within": 2.0})  # decisions have no tolerance
     assert refused.status_code == 422
     assert "within is 2.0" in refused.json()["detail"]
+
+
+def test_a_rule_is_verified_within_the_limits(client):
+    text = client.post("/rule", json={"row": 3}).text
+    assert client.post("/verify", json={"explanation": text}).json()["outcome"] == "holds"
+    dear = resealed(json.loads(text) | {"settings": json.loads(text)["settings"] | {"k": 21}})
+    refused = client.post("/verify", json={"explanation": dear})
+    assert refused.status_code == 422
+    assert "exceeds the limits of this server (k)" in refused.json()["detail"]
 
 
 def test_a_report_has_the_rule_that_is_asked_for(client, explainer):
