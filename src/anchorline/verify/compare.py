@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from anchorline.result.explanation import Explanation
@@ -11,6 +12,7 @@ from anchorline.result.rule import Rule
 from anchorline.result.verification import Reason
 
 ROUNDING = 1e-9  # computed figures may differ by this, relative to their size, or to that of what they measure
+_LAST_BITS = 1e-12  # of outputs: what rounding may add to differences of outputs, which may be much smaller
 _LEFT_OPEN = 1e-3  # of the variance: which bound a search proves within this depends on ties, and so on rounding
 # What follows from the rest, what is repeated, and effort.
 _NO_FIGURE = re.compile(r"^(sha256|versions|output\.choices|proof\.n_nodes)\b")
@@ -31,18 +33,34 @@ Reproduced = Explanation | Rule
 def differences(stated: Reproduced, found: Reproduced) -> list[Reason]:
     """Return every figure that differs, by its place in the JSON; numbers that were computed up to rounding."""
     ours, own = leaves_of(stated.to_json()), leaves_of(found.to_json())
-    sizes = [found.prediction]
+    outputs, drops = [found.prediction], [0.0]
     if isinstance(stated, Explanation) and isinstance(found, Explanation):
-        sizes += [found.base, *found.effects.tolist()] + ([] if found.fit is None else [found.fit.baseline])
+        outputs += [found.base]
+        drops += [*found.effects.tolist(), *([] if found.fit is None else [found.fit.baseline])]
         bounds = stated.proof.lower_bound, found.proof.lower_bound
         if abs(bounds[0] - bounds[1]) <= _LEFT_OPEN * found.proof.variance:
             ours["proof.lower_bound"] = own["proof.lower_bound"]
-    scale = max(map(abs, sizes))
+    scale = _Scale(max(map(abs, outputs)), max(map(abs, drops)))
     return [
         Reason("differs", where, ours.get(where), own.get(where))
         for where in sorted(ours.keys() | own.keys())
         if where not in ours or where not in own or not _same(where, ours[where], own[where], scale)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """The largest output, and the largest difference of outputs, as the verifier finds them."""
+
+    output: float
+    drop: float
+
+    def tolerance(self, where: str) -> float:
+        """Return by how much rounding may change a figure, whatever its size: shares, outputs, or squares."""
+        of_drops = ROUNDING * self.drop + _LAST_BITS * self.output
+        if _SQUARED.search(where):
+            return of_drops * self.drop
+        return of_drops if _IN_OUTPUT_UNITS.search(where) else ROUNDING
 
 
 def leaves_of(text: str) -> dict[str, Any]:
@@ -59,7 +77,8 @@ def leaves_of(text: str) -> dict[str, Any]:
 def _flat(where: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and value:
         for name, below in value.items():
-            yield from _flat(f"{where}.{name}" if where else name, below)
+            key = name if name.isidentifier() else json.dumps(name)  # no other key looks like a place in a list
+            yield from _flat(f"{where}.{key}" if where else key, below)
     elif isinstance(value, list) and value:
         for place, below in enumerate(value):
             yield from _flat(f"{where}[{place}]", below)
@@ -67,11 +86,10 @@ def _flat(where: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield where, value
 
 
-def _same(where: str, stated: Any, found: Any, scale: float) -> bool:
+def _same(where: str, stated: Any, found: Any, scale: _Scale) -> bool:
     """Return whether two values are equal; a float that was computed up to rounding, in its own units."""
     if isinstance(stated, bool) or isinstance(found, bool) or not _COMPUTED.search(where):
         return isinstance(stated, bool) == isinstance(found, bool) and bool(stated == found)
     if not (isinstance(stated, float) and isinstance(found, float)):
         return type(stated) is type(found) and bool(stated == found)
-    unit = scale**2 if _SQUARED.search(where) else scale if _IN_OUTPUT_UNITS.search(where) else 1.0
-    return math.isclose(stated, found, rel_tol=ROUNDING, abs_tol=ROUNDING * unit)
+    return math.isclose(stated, found, rel_tol=ROUNDING, abs_tol=scale.tolerance(where))
