@@ -1,5 +1,5 @@
 """From an instance to figures: where moments come from, which facts are chosen, and what is measured.
 
-Spaces, models and the solver meet here. May import: facts, guarantees, laws, model, optimize, result, settings,
-spaces.
+Spaces, models and the solver meet here. May import: errors, facts, guarantees, laws, model, optimize, result,
+settings, spaces.
 """

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anchorline.errors import PredictorOutputError
 from anchorline.laws import Random
 from anchorline.model.predictor import Answer, Predictor, batches
 from anchorline.settings import Settings
 from anchorline.spaces.base import Neighborhood
 
 _LAST_BITS = 1e-14  # of an output; a model may add in another order in another batch
+_SMALLEST, _LARGEST = 1e-70, 1e70  # differences of outputs whose fourth powers are still numbers of a computer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +83,15 @@ class Case:
 
     def _drops(self, outputs: np.ndarray) -> np.ndarray:
         """Return f(x) - f(z), which is 0 if only the last bits of outputs differ."""
-        drops = self.predictor.prediction - outputs
+        with np.errstate(over="ignore"):
+            drops = self.predictor.prediction - outputs
         size = np.maximum(np.abs(outputs), abs(self.predictor.prediction))
-        return np.where(np.abs(drops) <= _LAST_BITS * size, 0.0, drops)
+        drops = np.where(np.abs(drops) <= _LAST_BITS * size, 0.0, drops)
+        largest, is_bounded = float(np.abs(drops).max(initial=0.0)), self.predictor.output_range is not None
+        if largest > _LARGEST or (0 < largest < _SMALLEST and not is_bounded):
+            raise PredictorOutputError(
+                f"The outputs of altered copies differ from that of the row by at most {largest:.3g}, and squares "
+                f"of such numbers are not computed exactly. The largest difference must be between {_SMALLEST:g} "
+                f"and {_LARGEST:g}, or 0. Give the output another unit: `lambda rows: predict(rows) / 1e100`."
+            )
+        return drops
