@@ -19,6 +19,7 @@ from anchorline.model.outputs import classes_of, resolve
 from anchorline.model.predictor import Predictor, Questions, scores_only
 from anchorline.model.target import Target, checked_range, checked_threshold
 from anchorline.model.trees.forms import ReadableTrees
+from anchorline.optimize.choose import best_sum
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
 from anchorline.result.frontier import Frontier
@@ -33,7 +34,7 @@ from anchorline.search.checks import ADVICE, check_answers, check_setup
 from anchorline.search.copies import altered_copies
 from anchorline.search.cost import Cost, estimate_cost
 from anchorline.search.measure import measure
-from anchorline.search.sources import Search, find_sum
+from anchorline.search.sources import Choose, Search, find_sum
 from anchorline.search.table_answers import TableAnswers
 from anchorline.search.trees import ModelTrees
 from anchorline.settings import FEWEST_QUERIES, RuleSettings, Settings, checked_count, checked_ks, plain_number
@@ -150,17 +151,21 @@ class Explainer:
         self.warn()
         return explanation
 
-    def explain_with(self, instance: Any, settings: Settings, check: Check = None) -> Explanation:
-        """Explain one prediction with given settings, without warnings."""
-        case, search = self._searched(instance, settings, check)
+    def explain_with(
+        self, instance: Any, settings: Settings, check: Check = None, choose: Choose = best_sum
+    ) -> Explanation:
+        """Explain one prediction with given settings, without warnings; ``choose`` says which sum is stated."""
+        case, search = self._searched(instance, settings, check, choose)
         answers = self._answers_for(settings)
         measured = measure(case, search, None if answers is None else answers.extent(case.predictor)[2])
         return assemble(case, self.space, search, measured, answers, self.findings)
 
-    def _searched(self, instance: Any, settings: Settings, check: Check = None) -> tuple[Case, Search]:
+    def _searched(
+        self, instance: Any, settings: Settings, check: Check = None, choose: Choose = best_sum
+    ) -> tuple[Case, Search]:
         case = self.case(instance, settings, check)
         case.predictor.open(case.neighborhood.original)
-        return case, find_sum(case, self._leaves.at(case, self._answers_for(settings)))
+        return case, find_sum(case, self._leaves.at(case, self._answers_for(settings)), choose)
 
     def case(self, instance: Any, settings: Settings, check: Check = None) -> Case:
         """Return the case of an instance, which is not asked about yet."""

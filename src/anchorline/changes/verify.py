@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from anchorline.changes.find import ChangeSettings, find_changes
+import numpy as np
+
+from anchorline.changes.candidates import TwoValuedCase
+from anchorline.changes.find import ChangeSettings, case_of, find_changes
 from anchorline.changes.result import Changes
 from anchorline.model.predictor import Predictor
 from anchorline.model.trees import Reading
@@ -27,6 +30,7 @@ def verify_changes(
     seed: int,
     reading: Reading | None = None,
     instance: Any = None,
+    check: Callable[[], object] | None = None,
 ) -> Verification:
     """Return whether stated changes hold for this space and model.
 
@@ -34,6 +38,7 @@ def verify_changes(
     figure is compared. A cost function is not recorded, so that the search cannot be repeated where one was used;
     nor can it if leaves of trees decided that ``reading`` does not have. Shares that were estimated from draws are
     measured on fresh draws, from ``seed``. ``instance`` is needed if the changes record only a part of it.
+    ``check`` is called in every loop, and may raise.
     """
     instance = changes.instance if instance is None else instance
     wrong = list(_wrong_answers(changes, space, opening, instance))
@@ -44,10 +49,10 @@ def verify_changes(
     settings = ChangeSettings.from_dict(changes.settings)
 
     def again(settings: ChangeSettings) -> Changes:
-        return find_changes(space, opening(settings.queries), instance, settings, reading)
+        return find_changes(space, opening(settings.queries), instance, settings, reading, check)
 
     found = again(settings)
-    if any(level.by_leaves for level in changes.levels) and not any(level.by_leaves for level in found.levels):
+    if reading is None and any(level.by_leaves for level in changes.levels):
         return _answer(Outcome.CANNOT_TELL, Reason("no_trees"))
     wrong = list(_differences(changes, found))
     if not wrong and any(option.share is not None and not option.share.is_exact for option in changes):
@@ -74,30 +79,41 @@ def _wrong_answers(changes: Changes, space: Space, opening: Opening, instance: A
         if not _same(ours, own):
             yield Reason("other_model", where, ours, own)
             return
-    if changes.space["kind"] not in ("table", "hypercube"):
-        return  # an example is not an instance of its own; the search asks again
     for place, option in enumerate(changes):
-        row = changes.changed(place)
-        example = space.at([row[name] for name in changes.columns])
+        example = _example(changes, place, space, instance)
         # The output is that of the instance's class, the decision is the example's own.
-        output = None if predictor.is_label else float(predictor.answer(example.original, 1).outputs[0])
-        decision = opening(math.inf).open(example.original).output.decision
+        output = None if predictor.is_label else float(predictor.answer(example, 1).outputs[0])
+        decision = opening(math.inf).open(example).output.decision
         is_decided = option.decision is not None and changes.output.threshold is None
         if not _same(option.output, output) or (is_decided and decision != option.decision):
             yield Reason("other_example", str(place + 1))
 
 
+def _example(changes: Changes, place: int, space: Space, instance: Any) -> Any:
+    """Return the model's input of an example: another row, or the instance without some words or regions."""
+    case = case_of(space.at(instance))
+    if isinstance(case, TwoValuedCase):
+        names = [choice.name for choice in case.choices]
+        moved = np.array([[names.index(move.attribute) for move in changes[place].moves]], dtype=np.intp)
+        return case.realize(moved, np.zeros_like(moved))
+    row = changes.changed(place)
+    return space.at([row[name] for name in changes.columns]).original
+
+
 def _differences(changes: Changes, again: Changes) -> Iterator[Reason]:
+    """Yield the figures that differ; ``output.choices`` are repeated, not computed."""
     stated, found = json.loads(changes.to_json()), json.loads(again.to_json())
     for name in sorted(stated.keys() - {"sha256", "versions"}):
         for reason in _differing(stated[name], found[name], name):
-            if not reason.where.startswith("output.choices"):  # they are repeated, not computed
+            if not reason.where.startswith("output.choices"):
                 yield reason
 
 
 def _contradicted(changes: Changes, fresh: Changes) -> Iterator[Reason]:
     """Yield which shares the verifier's own draws contradict: their intervals have no common point."""
-    for place, (stated, found) in enumerate(zip(changes, fresh, strict=True)):
+    by_moves = {option.moves: option for option in fresh}  # the search itself draws nothing
+    for place, stated in enumerate(changes):
+        found = by_moves[stated.moves]
         ours, own = stated.share, found.share
         if ours is not None and own is not None and (own.low > ours.high or own.high < ours.low):
             yield Reason("contradicted", f"options[{place}].share", ours, own)
@@ -116,7 +132,7 @@ def _differing(stated: Any, found: Any, where: str) -> Iterator[Reason]:
 
 
 def _same(stated: Any, found: Any) -> bool:
-    """Return whether two values are equal, floats up to rounding."""
+    """Return whether two values are equal, floats up to rounding, relative to their own size."""
     if isinstance(stated, float) and isinstance(found, float):
-        return math.isclose(stated, found, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+        return math.isclose(stated, found, rel_tol=_ROUNDING, abs_tol=0.0)
     return type(stated) is type(found) and bool(stated == found)

@@ -50,7 +50,7 @@ SENTENCES = {
         "it is about fewer columns than the table has, and this model does not say which it reads; verify with "
         "the fitted model itself"
     ),
-    "by_clock": "the search was stopped by the clock, so that it cannot be repeated",
+    "by_clock": "the search for other sums was stopped by the clock, so that it cannot be repeated",
     "cost_function": "every example turned again, but the cost function is not recorded",
     "no_trees": "every example turned again, but the trees of the model cannot be read",
     "not_confirmed": (

@@ -11,7 +11,7 @@ import numpy as np
 
 from anchorline.optimize.choose import best_sum, lead
 from anchorline.optimize.moments import Moments, adjusted, exact, sampled
-from anchorline.optimize.sums import Limits, Solution
+from anchorline.optimize.sums import Limits, Solution, Status
 from anchorline.search.case import Asked, Case
 
 MOST_LISTED = 4096  # neighbors that are listed rather than drawn
@@ -20,6 +20,7 @@ MOST_SEARCH = 8000
 _STEP = 1000
 _LEAD = 0.5  # standard errors: a closer race hardly matters to the fit, and takes many queries to decide
 
+Choose = Callable[[Moments, int, Limits], Solution]  # which sum of at most k facts is stated
 LeafMoments = Callable[[], tuple[np.ndarray, float, float]]  # cell drops, mean and variance
 
 
@@ -34,12 +35,12 @@ class Search:
     listed: Asked | None = None
 
 
-def find_sum(case: Case, leaves: LeafMoments | None = None) -> Search:
+def find_sum(case: Case, leaves: LeafMoments | None = None, choose: Choose = best_sum) -> Search:
     """Search the facts of a case by leaves if the model has them, otherwise by listing or drawing neighbors."""
     if leaves is not None:
-        return _by_leaves(case, leaves)
+        return _by_leaves(case, leaves, choose)
     listed = _listed(case)
-    return _by_drawing(case) if listed is None else _by_listing(case, *listed)
+    return _by_drawing(case, choose) if listed is None else _by_listing(case, *listed, choose)
 
 
 def most_queries(case: Case) -> int:
@@ -58,13 +59,13 @@ def _limits(case: Case) -> Limits:
     return Limits(time_limit=case.settings.time_limit, check=case.check)
 
 
-def _by_leaves(case: Case, leaves: LeafMoments) -> Search:
+def _by_leaves(case: Case, leaves: LeafMoments, choose: Choose) -> Search:
     candidates = case.neighborhood.candidates
     moments = exact(candidates, candidates.chances(case.settings.replace_probability), *leaves())
-    return Search(best_sum(moments, case.k, _limits(case)), moments, "leaves", case.n_asked)
+    return Search(choose(moments, case.k, _limits(case)), moments, "leaves", case.n_asked)
 
 
-def _by_listing(case: Case, donors: np.ndarray, weights: np.ndarray) -> Search:
+def _by_listing(case: Case, donors: np.ndarray, weights: np.ndarray, choose: Choose) -> Search:
     asked = case.ask(donors, weights)
     candidates = case.neighborhood.candidates
     mean = float(weights @ asked.drops)
@@ -73,21 +74,23 @@ def _by_listing(case: Case, donors: np.ndarray, weights: np.ndarray) -> Search:
         np.add.at(cell_drops, cells, weights * asked.drops)
     chances = candidates.chances(case.settings.replace_probability)
     moments = exact(candidates, chances, cell_drops, mean, float(weights @ (asked.drops - mean) ** 2))
-    return Search(best_sum(moments, case.k, _limits(case)), moments, "listed", len(weights), asked)
+    return Search(choose(moments, case.k, _limits(case)), moments, "listed", len(weights), asked)
 
 
-def _by_drawing(case: Case) -> Search:
+def _by_drawing(case: Case, choose: Choose) -> Search:
     """Draw 2,000 neighbors, and more until the facts lead, or half of the queries or 8,000 are used.
 
-    A lead grows as the square root of the number of neighbors, so that the next number follows from it.
+    A lead grows as the square root of the number of neighbors, so that the next number follows from it. If a
+    search has a limit of time and stops at a limit, no more are drawn: what came before is the same everywhere.
     """
     most = min(MOST_SEARCH, case.n_left // 2)  # the other half measures
     (cells, drops), batch = _search_batch(case, 0, min(FIRST_SEARCH, most)), 1
     while True:
         n = len(drops)
         moments = moments_of(case, cells, drops)
-        solution = best_sum(moments, case.k, _limits(case))
-        ahead = math.inf if n >= most else lead(moments, solution)
+        solution = choose(moments, case.k, _limits(case))
+        is_stopped = solution.status is Status.LIMIT and case.settings.time_limit is not None
+        ahead = math.inf if n >= most or is_stopped else lead(moments, solution)
         if ahead >= _LEAD:
             return Search(solution, moments, "drawn", n)
         factor = min(2.0, (_LEAD / ahead) ** 2 if ahead > 0 else 2.0)

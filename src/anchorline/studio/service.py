@@ -80,7 +80,7 @@ class ExplanationService:
         text = record if isinstance(record, str) else json.dumps(record)
         self._check_effort(text)
         try:
-            result = verify(text, self._model, self._explainer.space)
+            result = verify(text, self._model, self._explainer.space, check=checkpoint)
             outcome, reasons = result.outcome, [printable(str(reason))[:500] for reason in result.reasons[:20]]
         except Exception:  # a forged explanation can cause any error
             logger.exception("an explanation could not be recomputed")

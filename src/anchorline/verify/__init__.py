@@ -1,8 +1,10 @@
 """Check somebody else's result: compute every figure again, and measure it once more on fresh neighbors.
 
-May import: changes, errors, explainer, facts, guarantees, model, result, rules, search, settings, spaces.
+May import: changes, errors, explainer, facts, guarantees, model, optimize, result, rules, search, settings,
+spaces.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,7 +12,13 @@ if TYPE_CHECKING:
 
 
 def verify(
-    record: Any, model: Any, space: Any, *, instance: Any = None, seed: int | None = None
+    record: Any,
+    model: Any,
+    space: Any,
+    *,
+    instance: Any = None,
+    seed: int | None = None,
+    check: Callable[[], object] | None = None,
 ) -> "Verification":
     """Compute an explanation, a rule, or changes, again, and return whether every figure is as stated.
 
@@ -33,6 +41,8 @@ def verify(
         Only for images that the record identifies without containing them.
     seed
         Of the fresh neighbors; by default from the system's own randomness.
+    check
+        Is called in every loop, and may raise to interrupt.
 
     Examples
     --------
@@ -45,6 +55,6 @@ def verify(
     >>> print(verify(e, lambda z: 0.6 * z[:, 0], space).reasons[0])
     the model answers differently: for this row, prediction is 0.6, but 0.5 is stated
     """
-    from anchorline.verify.check import check  # noqa: PLC0415  heavy
+    from anchorline.verify.check import verified  # noqa: PLC0415  heavy
 
-    return check(record, model, space, instance=instance, seed=seed)
+    return verified(record, model, space, instance=instance, seed=seed, check=check)

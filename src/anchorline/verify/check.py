@@ -18,26 +18,40 @@ from anchorline.errors import (
     PredictorOutputError,
     TamperedError,
 )
-from anchorline.explainer import Explainer
+from anchorline.explainer import Check, Explainer
 from anchorline.model.outputs import classes_of
 from anchorline.model.predictor import Predictor, Questions
 from anchorline.model.target import plain_label
+from anchorline.optimize.choose import TIE, best_sum
+from anchorline.optimize.moments import Moments
+from anchorline.optimize.sums import Limits, Solution, Status, fit
 from anchorline.result.explanation import Explanation, Output
 from anchorline.result.rule import Rule
 from anchorline.result.verification import Outcome, Reason, Verification
 from anchorline.rules.assemble import tolerance
 from anchorline.search.case import Case
+from anchorline.search.sources import Choose
 from anchorline.settings import RuleSettings, Settings
-from anchorline.spaces.base import Space
+from anchorline.spaces.base import Neighborhood, Space
 from anchorline.spaces.given import as_space
 from anchorline.verify.compare import ROUNDING, Reproduced, differences, leaves_of
-from anchorline.verify.fresh import CONFIDENCE, doubts, figures_of, measure_afresh
+from anchorline.verify.fresh import CONFIDENCE, candidates_of, doubts, figures_of, measure_afresh
 
 _SUBJECTS: dict[type, str] = {Explanation: "explanation", Rule: "rule", Changes: "list of changes"}
+# What settings that nobody could have chosen may lead to.
+_NOT_COMPUTED = (AnchorlineError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _KINDS: dict[Any, type[Rule | Changes]] = {"rule": Rule, "changes": Changes}
 
 
-def check(record: Any, model: Any, space: Any, *, instance: Any = None, seed: int | None = None) -> Verification:
+def verified(
+    record: Any,
+    model: Any,
+    space: Any,
+    *,
+    instance: Any = None,
+    seed: int | None = None,
+    check: Check = None,
+) -> Verification:
     """Carry out `anchorline.verify`, whose arguments these are."""
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise ParameterError(f"seed is {seed!r}, but it must be a whole number >= 0, or None. Type seed=0.")
@@ -50,12 +64,12 @@ def check(record: Any, model: Any, space: Any, *, instance: Any = None, seed: in
     except FormatError as error:
         return _unknown("unreadable", detail=str(error))
     try:
-        answer = _verify(claimed, model, space, instance, secrets.randbits(62) if seed is None else seed)
+        answer = _verify(claimed, model, space, instance, secrets.randbits(62) if seed is None else seed, check)
     except PredictorError as error:
         answer = _unknown("model_failed", detail=str(error))
     except InstanceNeededError as error:
         answer = _unknown("instance_needed", detail=str(error))
-    except (AnchorlineError, KeyError, TypeError, ValueError) as error:
+    except _NOT_COMPUTED as error:
         answer = _refuted("not_computed", detail=str(error))
     return replace(answer, subject=_SUBJECTS[type(claimed)])
 
@@ -90,7 +104,9 @@ def _unknown(code: str, detail: str = "") -> Verification:
     return Verification(Outcome.CANNOT_TELL, (Reason(code, detail=detail),))
 
 
-def _verify(claimed: Reproduced | Changes, model: Any, space: Space, instance: Any, seed: int) -> Verification:
+def _verify(
+    claimed: Reproduced | Changes, model: Any, space: Space, instance: Any, seed: int, check: Check
+) -> Verification:
     own, stated = classes_of(model), claimed.output.choices.classes
     if own is not None and stated is not None and [plain_label(label) for label in own] != list(stated):
         return _refuted("other_classes", list(stated), own)
@@ -103,19 +119,21 @@ def _verify(claimed: Reproduced | Changes, model: Any, space: Space, instance: A
         return _refuted("other_instance")
     if isinstance(claimed, Changes):
         trees = explainer.readable_trees.of(explainer.target)
-        return verify_changes(claimed, explainer.space, explainer.predictor, seed, trees, instance=instance)
-    return _verify_figures(claimed, explainer, instance, seed)
+        return verify_changes(claimed, explainer.space, explainer.predictor, seed, trees, instance, check)
+    return _verify_figures(claimed, explainer, instance, seed, check)
 
 
-def _verify_figures(claimed: Reproduced, explainer: Explainer, instance: Any, seed: int) -> Verification:
+def _verify_figures(
+    claimed: Reproduced, explainer: Explainer, instance: Any, seed: int, check: Check
+) -> Verification:
     n_attributes = len(explainer.space.at(instance).names)
-    if not explainer.columns.ignored and claimed.space["n_attributes"] < n_attributes:
+    if explainer.columns.positions is None and claimed.space["n_attributes"] < n_attributes:
         return _unknown("no_columns")
     settings = _settings_of(claimed)
     settings = settings.common if isinstance(settings, RuleSettings) else settings
     explainer.table_answers(ask=settings.is_auto)
     try:
-        case = _opened(explainer, instance, replace(settings, seed=seed))
+        case = _opened(explainer, instance, replace(settings, seed=seed), check)
     except (ParameterError, PredictorOutputError) as error:
         return _refuted("other_answers", detail=str(error))
     answer = _compared(claimed, explainer, case, instance)
@@ -145,12 +163,12 @@ def explainer_of(output: Output, model: Any, space: Space) -> Explainer:
     )
 
 
-def _opened(explainer: Explainer, instance: Any, settings: Settings) -> Case:
+def _opened(explainer: Explainer, instance: Any, settings: Settings, check: Check) -> Case:
     """Return the case of a verifier, who has a seed and a confidence of its own, and no limit of queries."""
     neighborhood, answers = explainer.space.at(instance), explainer.table_answers(ask=False)
     questions = Questions(explainer.target, None if answers is None else answers.rule)
     predictor = Predictor(questions, explainer.threshold, explainer.output_range).open(neighborhood.original)
-    return Case(neighborhood, predictor, replace(settings, confidence=CONFIDENCE), k=len(neighborhood.names))
+    return Case(neighborhood, predictor, replace(settings, confidence=CONFIDENCE), len(neighborhood.names), check)
 
 
 def _compared(claimed: Reproduced, explainer: Explainer, case: Case, instance: Any) -> Verification | None:
@@ -160,10 +178,11 @@ def _compared(claimed: Reproduced, explainer: Explainer, case: Case, instance: A
         return _difference_at_row(claimed, explainer, case)
 
     def found() -> Reproduced:
-        again = _made_again(claimed, explainer, instance)
+        again = _made_again(claimed, explainer, instance, case.check)
         if again.queries.source != "leaves" or claimed.queries.source == "leaves":
             return again
-        return _made_again(claimed, explainer.without_trees(), instance)  # it was made from a mere function
+        # It was made from a mere function.
+        return _made_again(claimed, explainer.without_trees(), instance, case.check)
 
     reason = asked()
     if reason is not None:
@@ -176,11 +195,11 @@ def _compared(claimed: Reproduced, explainer: Explainer, case: Case, instance: A
         differing = [Reason("other_answers", detail=str(error))]
     if not differing:
         return None
-    if _lacks_leaves(claimed, again):
+    if _lacks_leaves(claimed, again) and explainer.readable_trees.of(explainer.target) is None:
         return _without_leaves(claimed, explainer, case)
     if again is None:
         return _if_steady(asked, *differing)
-    if claimed.settings.get("time_limit") is not None and "limit" in (claimed.proof.status, again.proof.status):
+    if isinstance(claimed, Explanation) and all(_is_by_clock(claimed, reason) for reason in differing):
         return _unknown("by_clock")
     return _if_steady(lambda: found().to_json(), *differing)
 
@@ -204,11 +223,40 @@ def _without_leaves(claimed: Reproduced, explainer: Explainer, case: Case) -> Ve
     return _unknown("no_leaves")
 
 
-def _made_again(claimed: Reproduced, explainer: Explainer, instance: Any) -> Reproduced:
+def _made_again(claimed: Reproduced, explainer: Explainer, instance: Any, check: Check) -> Reproduced:
     settings = _settings_of(claimed)
-    if isinstance(settings, RuleSettings):
-        return explainer.rule_with(instance, settings)
-    return explainer.explain_with(instance, settings)
+    if isinstance(settings, RuleSettings) or not isinstance(claimed, Explanation):
+        return explainer.rule_with(instance, RuleSettings.from_dict(claimed.settings), check)
+    choose = best_sum if settings.time_limit is None else _as_stated(claimed, explainer.space.at(instance))
+    return explainer.explain_with(instance, settings, check, choose)
+
+
+def _as_stated(claimed: Explanation, neighborhood: Neighborhood) -> Choose:
+    """Return how a verifier chooses a sum if the record's own search had a limit of time.
+
+    It searches to the constant limit of nodes. A sum that is not proven is taken as it is stated if it fits within
+    1% of the variance of the one found, and if what is stated to be a bound is below it.
+    """
+
+    def choose(moments: Moments, k: int, limits: Limits) -> Solution:
+        own = best_sum(moments, k, replace(limits, time_limit=None))
+        is_last = claimed.queries.source != "drawn" or moments.n_rows == claimed.queries.searched
+        is_allowed = len({fact.attribute for fact in claimed.facts}) == len(claimed.facts) <= k
+        if claimed.proof.status != "limit" or not is_last or not is_allowed:
+            return own
+        facts = tuple(sorted(candidates_of(neighborhood, claimed.facts)))
+        effects, objective = fit(moments, facts)
+        bound, rounding = claimed.proof.lower_bound, ROUNDING * moments.mean_square
+        if objective > own.objective + TIE * moments.variance or bound > min(own.objective, objective) + rounding:
+            return own
+        return Solution(facts, effects, objective, bound, Status.LIMIT, claimed.proof.n_nodes)
+
+    return choose
+
+
+def _is_by_clock(claimed: Explanation, reason: Reason) -> bool:
+    """Return whether a figure depends on the clock and cannot be checked: other sums that fit as well."""
+    return claimed.settings["time_limit"] is not None and reason.where.startswith("alternatives")
 
 
 def _difference_at_row(claimed: Reproduced, explainer: Explainer, case: Case) -> Reason | None:
