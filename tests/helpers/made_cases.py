@@ -67,7 +67,7 @@ def hostile() -> Explanation:
         space=TABLE | {"noun": "<i>facts\x1b", "names": columns + [f"other {i}" for i in range(23)]},
         fit=fit(0.42, 0.5),
         settings={"k": HOSTILE, "sigma": 1.0, HOSTILE: HOSTILE},
-        versions={HOSTILE: HOSTILE},
+        versions={"numpy": "2.3.1"},
     )
 
 

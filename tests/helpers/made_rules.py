@@ -69,7 +69,7 @@ def hostile() -> Rule:
         instance=[HOSTILE, *map(float, range(6))],
         space=TABLE | {"noun": "<i>facts\x1b", "names": [*columns, "other", "last"]},
         asked={"k": HOSTILE, HOSTILE: HOSTILE},
-        versions={HOSTILE: HOSTILE},
+        versions={"numpy": "2.3.1"},
     )
 
 

@@ -10,6 +10,7 @@ import functools
 import hashlib
 import json
 import math
+import re
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,8 @@ from anchorline.result.canonical import canonical_json
 
 SCHEMA_VERSION = 2
 MAX_CHARACTERS = 64 * 2**20
+_PACKAGES = ("anchorline", "numpy")  # whose versions are recorded; no other text in a record is free
+_VERSION = r"\d+(\.\d+){0,3}[a-z0-9.+-]{0,20}"
 
 _T = TypeVar("_T")
 _NAMES = {float: "a finite number", int: "a whole number", str: "a text", bool: "true or false"}
@@ -77,9 +80,14 @@ class Record(ABC):  # noqa: PLW1641  an explanation holds arrays, so that nobody
     _CONTRADICTION: ClassVar[str]
     _OTHER_KIND: ClassVar[str]
 
+    versions: Mapping[str, str]
+
     def __post_init__(self) -> None:
         for name in self._FROZEN:
             object.__setattr__(self, name, frozen(getattr(self, name)))
+        for name, version in self.versions.items():
+            if name not in _PACKAGES or not re.fullmatch(_VERSION, version):
+                raise CertificateError(f"The version of {_shown(name)} is {_shown(version)}.")
         for contradiction in self._contradictions():
             raise CertificateError(contradiction)
 
