@@ -21,7 +21,7 @@ import numpy as np
 
 from anchorline.changes.candidates import Candidates, Change
 from anchorline.changes.questions import ChangeQuestions
-from anchorline.changes.search import Level, Ranking, Search
+from anchorline.changes.search import Level, Ranking, Search, count_combinations
 from anchorline.laws import Random
 from anchorline.model.predictor import batches
 from anchorline.model.trees import Ensemble, Reading
@@ -32,6 +32,7 @@ MIN_QUERIES = 10_000  # trees are compared with the model on some rows, which a 
 _N_CHECKED = 128
 _MAX_CELLS = 200_000_000  # cells times nodes, one byte each
 _MAX_WORK = 2_000_000_000  # multiplications per level
+_WORK_PER_SET, _WORK_PER_BOUND = 20_000, 20_000  # multiplications that take as long as a look at a set, or a bound
 _MAX_UNSURE = 4096  # combinations per level so close to the limit that only the model can tell
 _MAX_EQUAL = 64  # categories of one attribute that turn and cost the same
 
@@ -264,7 +265,7 @@ def search_leaves(questions: ChangeQuestions, leaves: LeafAnswers, n: int, k: in
     The cells of the candidates are those of the leaves.
     """
     candidates = questions.candidates
-    ranking, by_leaves = Ranking(candidates, n), _LeafSearch(questions, leaves)
+    ranking, by_leaves = Ranking(candidates, n, questions.check), _LeafSearch(questions, leaves)
     at_row, _ = questions.ask_with_instance(np.zeros((0, 1), dtype=np.intp))
     found, level = by_leaves.singles()
     levels = [level]
@@ -310,9 +311,13 @@ class _LeafSearch:
         """
         self.work, found, n_decided, n_total = _MAX_WORK, list[Best](), 0, 0
         for chosen in itertools.combinations(attributes, n_facts):
+            self.questions.check()
+            self.work -= _WORK_PER_SET
+            if self.work < 0:  # there may be more sets than anybody can look at
+                n_total = max(n_total, count_combinations([self._n_cells(a) for a in attributes], n_facts))
+                break
             if any(each <= {*chosen} for each in without):
                 continue
-            self.questions.check()
             n = math.prod(self._n_cells(a) for a in chosen)
             best, n_open = self._best(chosen, self.leaves.alive(chosen), ())
             n_total, n_decided = n_total + n, n_decided + n - n_open
@@ -340,7 +345,11 @@ class _LeafSearch:
 
         The attributes of ``fixed`` have changed already, and ``leaves`` are those that can still be reached.
         """
+        self.questions.check()
         n = math.prod(self._n_cells(a) for a in chosen)
+        self.work -= _WORK_PER_BOUND
+        if self.work < 0:
+            return None, n
         if not len(leaves) or self.leaves.bound(leaves) < -self.leaves.forms.tolerance:
             return None, 0
         if len(chosen) == 2:

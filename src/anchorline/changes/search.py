@@ -6,7 +6,7 @@ Whole training rows: those that differ least from the instance, in that order.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,7 +74,7 @@ def search_values(questions: ChangeQuestions, n: int, k: int, max_values: int) -
     No change contains another one's attributes. The search stops after the level with which ``n`` are found.
     """
     candidates = questions.candidates
-    ranking = Ranking(candidates, n)
+    ranking = Ranking(candidates, n, questions.check)
     singles = _try_singles(questions, n, max_values)
     found = _turning_singles(questions, singles, n)
     levels = [Level(1, len(questions.alone), len(questions.alone), singles.n_cells)]
@@ -108,11 +108,12 @@ def search_values(questions: ChangeQuestions, n: int, k: int, max_values: int) -
 class Ranking:
     """The order of changes: fewest facts first, then cheapest, then nearest to a training row.
 
-    In a table of realistic neighbors, nearness to training rows comes before the cost. ``n`` are wanted.
+    In a table of realistic neighbors, nearness to training rows comes before the cost. ``n`` are wanted. ``check``
+    is called in every loop, and may raise.
     """
 
-    def __init__(self, candidates: Candidates, n: int) -> None:
-        self.candidates, self.n, self.nearby = candidates, n, Nearby.of(candidates)
+    def __init__(self, candidates: Candidates, n: int, check: Callable[[], object]) -> None:
+        self.candidates, self.n, self.nearby, self.check = candidates, n, Nearby.of(candidates), check
 
     def order(self, changes: Sequence[Change]) -> list[Change]:
         """Return the changes in order."""
@@ -120,7 +121,10 @@ class Ranking:
         for i, each in enumerate(changes):
             padded[i, : len(each)] = each
         costs, nearby = self.candidates.cost(padded).round(12).tolist(), self.nearby
-        apart = [0.0 if nearby is None else round(nearby.distance(each), 12) for each in changes]
+        apart = list[float]()
+        for each in changes:
+            self.check()
+            apart.append(0.0 if nearby is None else round(nearby.distance(each), 12))
         is_realistic = self.candidates.case.is_realistic
         keys = zip(apart, costs, strict=True) if is_realistic else zip(costs, apart, strict=True)
         ranked = sorted((len(each), *key, each) for each, key in zip(changes, keys, strict=True))
@@ -130,9 +134,12 @@ class Ranking:
         """Return the first ``n`` changes, of which none contains another one's facts."""
         kept = list[Change]()
         for each in self.order(list({tuple(sorted(each)) for each in found})):
+            self.check()
+            if len(kept) == self.n:
+                break
             if not any(self._covers(other, each) for other in kept):
                 kept.append(each)
-        return tuple(kept[: self.n])
+        return tuple(kept)
 
     def _covers(self, other: Change, each: Change) -> bool:
         """Return whether a change is like one that comes before it: of the same side, or with more facts."""
@@ -298,13 +305,13 @@ def _total(candidates: Candidates, base: _Tried, n_facts: int) -> int:
     """Return the number of combinations of all allowed values of the attributes that never turn alone."""
     attributes = np.unique(candidates.owner[base.chosen[:, 0]])
     sizes = [len(np.unique(candidates.cell[candidates.owner == a])) for a in attributes.tolist()]
-    return _count(np.array(sizes), n_facts)
+    return count_combinations(sizes, n_facts)
 
 
-def _count(sizes: np.ndarray, n_facts: int) -> int:
+def count_combinations(sizes: Sequence[int], n_facts: int) -> int:
     """Return the number of combinations of ``n_facts`` values of different attributes that have these sizes."""
     totals = [1] + [0] * n_facts
-    for size in sizes.tolist():
+    for size in sizes:
         for k in range(n_facts, 0, -1):
             totals[k] += totals[k - 1] * size
     return totals[n_facts]
@@ -327,7 +334,7 @@ def _try_combinations(
     """
     candidates = questions.candidates
     sizes = np.bincount(candidates.owner[base.chosen[:, 0]])
-    n_grid = _count(sizes, before.chosen.shape[1] + 1)
+    n_grid = count_combinations(sizes.tolist(), before.chosen.shape[1] + 1)
     most = min(_MOST_AT_ONCE, _PER_QUERY * max(0, budget))
     everything = before.is_complete and n_grid <= most
     chosen, estimates = _extended(questions, base, before, prediction_margin, None if everything else most)
