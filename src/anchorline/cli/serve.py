@@ -11,13 +11,14 @@ from urllib.parse import urlsplit
 import typer
 
 from anchorline.cli import options as opt
-from anchorline.cli.console import print_message, print_result
+from anchorline.cli.console import is_terminal, print_message, print_result
 from anchorline.cli.contents import CollectionOptions
 from anchorline.cli.inputs import CacheOptions, ModelOptions, OutputOptions, TableOptions
 from anchorline.cli.options import option
 from anchorline.errors import MissingDependencyError, ParameterError
 
 SUMMARY = "Explore explanations in a browser, and serve them over HTTP."
+TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
 _FIRST_QUERIES = 100
 EXAMPLES = """\
 anchorline serve --demo
@@ -75,7 +76,8 @@ def serve(
 ) -> None:
     """Serve a page on which anybody can choose a case and understand its decision, and an HTTP interface.
 
-    The printed link contains a token, which every request needs. The browser keeps a cookie after the first use.
+    In a terminal, the printed link contains the token that every request needs, unless ANCHORLINE_STUDIO_TOKEN is
+    that token. The browser keeps a cookie after the first use.
     """
     print_message("Starting the studio.")
     try:
@@ -161,5 +163,12 @@ def _digest(spec: str, model: Any) -> str | None:
 
 
 def _print_link(link: str) -> None:
-    print_result(f"Open {link}")
+    """Print the link; the token in it only if this server made it, and to a terminal, because logs are kept."""
+    address, _, token = link.partition("?token=")
+    is_given = TOKEN_VARIABLE in os.environ
+    print_result(f"Open {link if token and not is_given and is_terminal() else address}")
+    if is_given and token:
+        print_result(f"The token is that of {TOKEN_VARIABLE}.")
+    elif token and not is_terminal():
+        print_result(f"The token is printed to terminals only. Set {TOKEN_VARIABLE} to choose it.")
     print_result("Stop with Ctrl-C.")
