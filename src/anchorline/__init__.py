@@ -83,6 +83,7 @@ _links.link(
         "text": "anchorline.render.text:text_of",
         "to_shap": "anchorline.compat.shap:to_shap",
         "to_shap_many": "anchorline.compat.shap:many_to_shap",
+        "verify_main": "anchorline.cli:verify_alone",
     }
 )
 

@@ -4,6 +4,7 @@ To add a command, write one file with one function and add one line to `app`.
 May import: every other room. No other room may import this one.
 """
 
+import argparse
 import sys
 
 _PACKAGE_MISSING = 7  # equals `codes.Code.MISSING`; `codes` is not imported here so that this file stays light
@@ -26,4 +27,14 @@ def main() -> None:
     sys.exit(run())
 
 
-__all__ = ["main"]
+def verify_alone() -> None:
+    """Run ``python -m anchorline.verify FILE --model MODEL --data TABLE``: `anchorline verify`, in three lines."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--model")
+    given, others = parser.parse_known_args(sys.argv[1:])
+    model = [] if given.model is None else [given.model]
+    sys.argv[1:] = ["verify", *others[:1], *model, *others[1:], "--three-lines"]
+    main()
+
+
+__all__ = ["main", "verify_alone"]

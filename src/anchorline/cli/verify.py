@@ -14,7 +14,7 @@ from anchorline.cli.inputs import ModelOptions, TableOptions
 from anchorline.cli.progress import QueryProgress
 from anchorline.errors import FormatError, ParameterError, TamperedError
 from anchorline.io import read_explanation
-from anchorline.result.verification import Outcome
+from anchorline.result.verification import Outcome, Verification
 from anchorline.verify import verify as check
 from anchorline.verify.check import read_result
 
@@ -24,6 +24,10 @@ _CODES = {  # the worst outcome comes first
     Outcome.HOLDS: Code.OK,
 }
 
+_NOT_KNOWN = (
+    "whether this model is the one in use, whether it answers its users as it answers a verifier, and whether the "
+    "data and the names in them are true"
+)
 _FRESH_QUERIES = 10_000  # 5,000 to 40,000, and most often few
 
 _INSTANCE = "verify(explanation, model, space, instance=image)"
@@ -46,6 +50,9 @@ def verify(
     model: opt.Model,
     data: opt.OptionalData = None,
     target: opt.Target = None,
+    three_lines: Annotated[
+        bool, typer.Option("--three-lines", help="Print what was checked, what holds, and what cannot be known.")
+    ] = False,
     table_options: TableOptions,
     content_options: ContentOptions,
     model_options: ModelOptions,
@@ -72,8 +79,17 @@ def verify(
             verification = check(text, progress.wrap_model(loaded), space, instance=instance)
             outcomes.append(verification.outcome)
             message = one_line(str(verification)).replace(_INSTANCE, "--image FILE")
-            print_result(f"Line {line}. {message}" if len(texts) > 1 else message)
+            message = f"Line {line}. {message}" if len(texts) > 1 else message
+            print_result(_in_three_lines(verification, message) if three_lines else message)
     return next(code for outcome, code in _CODES.items() if outcome in outcomes)
+
+
+def _in_three_lines(verification: Verification, message: str) -> str:
+    """Return what was checked, what holds, and what no verifier can know."""
+    checked = (
+        f"the {verification.subject} in the file, against this model and this data; nothing in it was trusted"
+    )
+    return f"Checked: {checked}.\nResult: {message}\nCannot be known: {_NOT_KNOWN}."
 
 
 def _estimate_queries(texts: Mapping[int, str]) -> float | None:
