@@ -3,7 +3,7 @@
 ``ANCHORLINE_ALIBI`` names the Python executable of an environment with alibi, which needs NumPy 1, and
 ``ANCHORLINE_EXPLAINIVERSE`` that of one with explainiverse. Both need the scikit-learn that fits the models here:
 
-    python -m venv alibi && alibi/bin/python -m pip install alibi scikit-learn==<version here>
+    python -m venv alibi && alibi/bin/python -m pip install alibi click scikit-learn==<version here>
 
 The model runs inside the child, so that the processor time of an explanation is that of the package and the model
 alone. This module imports nothing of the library.
