@@ -47,7 +47,7 @@ class Rules(Record):
     """
 
     _KIND: ClassVar[str] = "rules"
-    _FROZEN: ClassVar[tuple[str, ...]] = ("settings",)
+    _FROZEN: ClassVar[tuple[str, ...]] = ("settings", "versions")
     _CONTRADICTION: ClassVar[str] = "The rules contradict each other"
     _OTHER_KIND: ClassVar[str] = "Not anchorline rules"
 
@@ -58,6 +58,7 @@ class Rules(Record):
     left_over: tuple[int, ...]
     status: str
     settings: Mapping[str, Any]
+    versions: Mapping[str, str]
 
     @property
     def is_proven(self) -> bool:

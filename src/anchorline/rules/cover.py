@@ -11,6 +11,7 @@ from anchorline.errors import ParameterError
 from anchorline.facts import Fact
 from anchorline.result.rule import Rule, RuleVerdict
 from anchorline.result.rules import CoveringRule, Rules
+from anchorline.search.assemble import VERSIONS
 
 _WORK = 3_000_000  # rows looked at in the search for fewer rules: about two seconds, and constant
 
@@ -46,6 +47,7 @@ def cover(rules: Mapping[int, Rule], n_failed: int, agree: float | None = None) 
         left_over=tuple(number for i, number in enumerate(numbers) if not coverable >> i & 1),
         status="proven" if is_proven else "found",
         settings={"agree": agree},
+        versions=VERSIONS,
     )
 
 
