@@ -685,7 +685,7 @@ def rule_statements_of(rule: Rule) -> tuple[Statement, ...]:
         *facts,
         _rule_holds(rule, words),
         *(_rows(rule, words) if rule.verdict in (RuleVerdict.ALWAYS, RuleVerdict.HOLDS) else ()),
-        Statement("scope", "The rule says nothing about other cases."),
+        Statement("scope", "Other cases may differ."),
     )
 
 
