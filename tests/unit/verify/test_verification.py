@@ -1,6 +1,5 @@
 """Verification: every figure is computed again, what was changed is found, and fresh neighbors are the judge."""
 
-import hashlib
 import json
 import re
 
@@ -13,7 +12,6 @@ from sklearn.svm import LinearSVC
 from anchorline.changes.result import Changes
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.result.canonical import canonical_json
 from anchorline.result.explanation import Explanation
 from anchorline.result.verification import SENTENCES, Outcome, Reason, Verification
 from anchorline.spaces.hypercube import Hypercube
@@ -23,6 +21,7 @@ from anchorline.spaces.table import Table
 from anchorline.spaces.text import Text
 from anchorline.verify import verify
 from anchorline.verify.compare import leaves_of
+from helpers.sealing import resealed, with_change
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -76,13 +75,6 @@ PLACES = [
 ]
 
 
-def sealed(body):
-    """Return a record as its maker would seal it."""
-    body.pop("sha256", None)
-    digest = hashlib.sha256(canonical_json(body).encode("utf-8", "surrogatepass")).hexdigest()
-    return json.dumps(body | {"sha256": digest})
-
-
 def changed(value):
     if isinstance(value, bool):
         return not value
@@ -93,17 +85,6 @@ def changed(value):
     if isinstance(value, list):
         return [*value, "more"]
     return 0.5 if value is None else f"{value}x"
-
-
-def with_change(e, place, change=changed):
-    body = json.loads(e.to_json())
-    *path, last = re.findall(r"[^.\[\]]+", place)
-    at = body
-    for step in path:
-        at = at[int(step) if isinstance(at, list) else step]
-    last = int(last) if isinstance(at, list) else last
-    at[last] = change(at[last])
-    return sealed(body)
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -306,7 +287,7 @@ def test_a_search_that_the_clock_stopped_is_checked_without_the_clock():
     def timed(body):
         body["settings"]["time_limit"] = 9.0
         body["proof"] |= {"status": "limit", "n_nodes": 5}
-        return sealed(body)
+        return resealed(body)
 
     assert verify(timed(json.loads(e.to_json())), model, space, seed=5).holds
 
@@ -326,7 +307,7 @@ def test_changes_are_verified_by_the_same_function():
     assert str(verify(changes, CLASSIFIER, CODED.iloc[1:])).startswith("The list of changes does not hold: it was")
     body = json.loads(changes.to_json())
     body["n_queries"] += 1
-    assert verify(sealed(body), CLASSIFIER, CODED).codes == ("differs",)
+    assert verify(resealed(body), CLASSIFIER, CODED).codes == ("differs",)
     assert isinstance(Changes.from_json(changes.to_json()), Changes)
 
 
