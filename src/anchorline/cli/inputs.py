@@ -13,8 +13,7 @@ from anchorline.cli.options import option
 from anchorline.errors import CacheError, ParameterError, TableFileError
 from anchorline.explainer import Explainer
 from anchorline.io import read_rows, read_table
-from anchorline.model.cache import AnswerCache
-from anchorline.model.fingerprint import fingerprint
+from anchorline.model.cache import AnswerCache, fingerprint
 from anchorline.model.loaders import KINDS, HttpLimits, load_model
 from anchorline.model.loaders.http_endpoint import redact_address
 from anchorline.model.outputs import classes_of

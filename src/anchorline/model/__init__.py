@@ -3,11 +3,9 @@
 Models that try to end the process are contained here too. May import: errors, result.
 """
 
-from anchorline.model.label_scores import LabelScores
+from anchorline.model.answers import LabelScores, Repeated, SimilarTo, word_overlap
 from anchorline.model.outputs import resolve
 from anchorline.model.predictor import Answer, Predictor
-from anchorline.model.repeats import Repeated
-from anchorline.model.similarity import SimilarTo, word_overlap
 from anchorline.model.target import Target
 
 __all__ = ["Answer", "LabelScores", "Predictor", "Repeated", "SimilarTo", "Target", "resolve", "word_overlap"]

@@ -1,16 +1,19 @@
-"""The errors about models: what was raised or answered, what was received, and what to try."""
+"""Models that fail: what was raised, what was received, what to try; and models that end the process."""
 
+import contextlib
 import re
-from collections.abc import Sequence
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from anchorline.errors import ParameterError, PredictorOutputError
+from anchorline.errors import PredictorError
 
 _LIBRARIES = {"pyarrow": "Arrow tables", "polars": "Polars frames"}
 _OF_FRAMES = ("AssertionError", "AttributeError", "IndexError", "InvalidIndexError", "KeyError", "TypeError")
-_WHICH_TASK = "labels or numbers? For a classifier's `predict` pass task='label', otherwise task='number'."
 
 
 def failure_text(error: Exception, model: Any, inputs: Any, n_rows: int) -> str:
@@ -54,74 +57,7 @@ def _advice(error: Exception, model: Any, inputs: Any) -> str:
     return f"{arrays}Call the model on such a {type(inputs).__name__} by hand."
 
 
-def labels_have_no_range() -> ParameterError:
-    """Return the error about a threshold or an output range beside labels."""
-    return ParameterError(
-        "The answers are labels, which have no threshold and no output_range. Leave both out, or declare that "
-        "integers are numbers by task='number'."
-    )
-
-
-def other_number_of_classes(n_classes: int, n_columns: int) -> ParameterError:
-    """Return the error about classes that are not as many as the columns of the answers."""
-    return ParameterError(
-        f"{n_classes} classes were given, but the model returns {n_columns} columns. Pass one class per column."
-    )
-
-
-def columns_without_names(name: str, n_columns: int) -> ParameterError:
-    """Return the error about a class that is requested by name from answers without names."""
-    return ParameterError(
-        f"output is {name!r}, but the model returns {n_columns} columns without names. Pass classes=[...] with "
-        "the labels of all columns, or the number of one as output=0."
-    )
-
-
-def unknown_label(labels: Sequence[Any], answer: Any) -> ParameterError:
-    """Return the error about a label that is not one of the model's classes."""
-    return ParameterError(
-        f"The model's classes are {list(labels)}, but it answers {answer!r}. If that is a score, pass "
-        "task='number', otherwise task='label'."
-    )
-
-
-def not_callable(model: Any) -> ParameterError:
-    """Return the error about a model that is not a function."""
-    return ParameterError(
-        f"predict is a {type(model).__name__}, which is not callable. It must be a function of an (n, d) array, "
-        "for example `model.predict`."
-    )
-
-
-def integers(answer: Any) -> PredictorOutputError:
-    """Return the error about integers, which may be labels or numbers."""
-    kind = "booleans" if isinstance(answer, bool | np.bool_) else "integers"
-    return PredictorOutputError(f"The predictor returned {kind} such as {answer}: {_WHICH_TASK}")
-
-
-def other_integer(at_instance: Any, elsewhere: Any) -> PredictorOutputError:
-    """Return the error about integers that looked like labels at the instance."""
-    return PredictorOutputError(
-        f"The predictor returned the integer {at_instance} for x, and {elsewhere} elsewhere: {_WHICH_TASK}"
-    )
-
-
-def nan_label() -> PredictorOutputError:
-    """Return the error about a label that does not equal itself."""
-    return PredictorOutputError(
-        "The predictor returned NaN as a label. Every label must equal itself, which NaN does not."
-    )
-
-
-def not_finite(answer: Any, bad: np.ndarray, inputs: Any, n_rows: int) -> PredictorOutputError:
-    """Return the error about answers that are not finite; ``bad`` are their rows."""
-    return PredictorOutputError(
-        f"The predictor returned {answer} for {bad.size} of {n_rows} rows of one call, first for row {bad[0]}"
-        f"{_row(inputs, int(bad[0]))}. It must return finite numbers. Call `model` on that row by hand."
-    )
-
-
-def _row(inputs: Any, i: int) -> str:
+def quoted_row(inputs: Any, i: int) -> str:
     """Return a row of a table or list for the end of a sentence; nothing for other inputs."""
     if isinstance(inputs, np.ndarray | list):
         return f": {np.asarray(inputs[i]).tolist()!r:.300}"
@@ -131,14 +67,38 @@ def _row(inputs: Any, i: int) -> str:
     return f": {frame[i : i + 1].rows(named=True)[0]!r:.300}" if isinstance(frame, nw.DataFrame) else ""
 
 
-def not_probabilities() -> PredictorOutputError:
-    """Return the error about scores that are probabilities at the instance only."""
-    return PredictorOutputError(
-        "The model's scores sum to 1 at x but not everywhere, so they are not probabilities. Pass "
-        "output_range=(lowest, highest) and output=, or task='number'."
-    )
+# The signal whose handler raises each error: Python's own handler of Ctrl-C, and ours of a request to end.
+_SIGNAL_OF = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}
 
 
-def no_answer(n_rows: int) -> PredictorOutputError:
-    """Return the error about a model that returns nothing."""
-    return PredictorOutputError(f"The predictor returned None; it must return {n_rows} numbers. Add a `return`?")
+@contextlib.contextmanager
+def contain_exits() -> Iterator[None]:
+    """Raise `PredictorError` where a model raises anything but an `Exception`.
+
+    So a model that exits fails its row and not the whole batch.
+    """
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException as error:
+        if _may_come_from_signal(error):
+            raise
+        raise PredictorError(f"The model raised {error!r}.") from error
+
+
+def _may_come_from_signal(error: BaseException) -> bool:
+    """Return whether a signal from outside may have caused the error; only the main thread handles signals."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    handlers = (signal.getsignal(number) for kind, number in _SIGNAL_OF.items() if isinstance(error, kind))
+    if any(callable(handler) and _may_have_raised(handler, error) for handler in handlers):
+        return True
+    earlier = error.__cause__ or error.__context__  # a model may clean up and then raise another error
+    return earlier is not None and _may_come_from_signal(earlier)
+
+
+def _may_have_raised(handler: Callable[..., Any], error: BaseException) -> bool:
+    """Return whether the handler is in the error's traceback; a handler in C, as Python's own, leaves no trace."""
+    code = getattr(handler, "__code__", None)
+    return code is None or any(frame.f_code is code for frame, _ in traceback.walk_tb(error.__traceback__))

@@ -1,19 +1,19 @@
-"""How to query a fitted estimator or a function, and which class or column of its answers is explained."""
+"""How to query a fitted estimator or a function: its answers, its decision, and the class or column explained."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from anchorline.errors import ParameterError, PredictorError, PredictorOutputError
-from anchorline.model.decisions import ByPredict, Cutoff, with_own_decision
-from anchorline.model.label_scores import LabelScores, is_pipeline
-from anchorline.model.margins import SCALES, Margins, margins_of
+from anchorline.model.answers import LabelScores, is_pipeline
 from anchorline.model.target import TASKS, Target, plain_label
 
 INPUTS = ("auto", "frame", "array")
+SCALES = (None, "probability", "margin")
+Steps = tuple[Callable[[Any], Any], ...]
 
 
 def resolve(
@@ -147,11 +147,11 @@ def _callable_model(model: Any, task: str | None) -> Any:
     """
     kind = type(model).__module__.partition(".")[0], type(model).__name__
     if kind == ("xgboost", "Booster"):
-        from anchorline.model.loaders.xgboost_file import XgboostModel  # noqa: PLC0415  only where it is needed
+        from anchorline.model.loaders.boosters import XgboostModel  # noqa: PLC0415  only where it is needed
 
         return XgboostModel(model.copy(), "booster")  # a copy, because it is set to use one thread
     if kind == ("lightgbm", "Booster"):
-        from anchorline.model.loaders.lightgbm_file import from_booster  # noqa: PLC0415  only where it is needed
+        from anchorline.model.loaders.boosters import from_booster  # noqa: PLC0415  only where it is needed
 
         return from_booster(model)
     if kind == ("catboost", "CatBoost") and classes_of(model) and task != "number":  # its numbers are raw scores
@@ -311,3 +311,253 @@ def _column_of(output: Any, classes: tuple[Any, ...]) -> int:
 def _listed(classes: Sequence[Any]) -> str:
     shown = ", ".join(repr(label) for label in classes[:12])
     return f"{shown}, ... ({len(classes)})" if len(classes) > 12 else shown
+
+
+# ---- what is inside a model
+
+
+class NotReadableError(Exception):
+    """Raised where a model cannot be looked into, with the reason as a clause that follows "because"."""
+
+
+def unwrap(estimator: Any, visit: Callable[[Any], None] = lambda _: None) -> tuple[Any, Steps]:
+    """Return the model inside the wrappers, and the transformations of its inputs, first one first.
+
+    Only wrappers whose answers are those of the inner model are opened. ``visit`` sees each, and the model.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> model = make_pipeline(StandardScaler(), DecisionTreeRegressor()).fit([[1], [2]], [3, 4])
+    >>> unwrap(model)[0], len(unwrap(model)[1])
+    (DecisionTreeRegressor(), 1)
+    """
+    visit(estimator)
+    names = {cls.__name__ for cls in type(estimator).__mro__}
+    if "Pipeline" in names and hasattr(estimator, "steps"):
+        inner, steps = unwrap(estimator.steps[-1][1], visit)
+        before = (estimator[:-1].transform,) if len(estimator.steps) > 1 else ()
+        return inner, (*before, *steps)
+    inner = _inside(estimator, names)
+    return (estimator, ()) if inner is None else unwrap(inner, visit)
+
+
+def _inside(estimator: Any, names: set[str]) -> Any:
+    """Return the model whose answers a wrapper passes on; None if the estimator is not such a wrapper."""
+    if "BaseSearchCV" in names:
+        if not hasattr(estimator, "best_estimator_"):
+            raise NotReadableError("the search kept no best estimator (refit=False)")
+        return estimator.best_estimator_
+    if "FrozenEstimator" in names:
+        return estimator.estimator
+    if names & {"FixedThresholdClassifier", "TunedThresholdClassifierCV"}:
+        return estimator.estimator_  # its probabilities are those of the inner model; only `predict` differs
+    if "TransformedTargetRegressor" in names:
+        transformer = estimator.transformer_
+        if type(transformer).__name__ != "FunctionTransformer" or transformer.inverse_func is not None:
+            raise NotReadableError(
+                "the predictions of the inner model are transformed (TransformedTargetRegressor)"
+            )
+        return estimator.regressor_
+    return None
+
+
+def innermost(estimator: Any) -> Any:
+    """Return the estimator that a pipeline, a search or a frozen estimator passes its calls to."""
+    if type(estimator).__module__.startswith("sklearn."):
+        inner = getattr(estimator, "best_estimator_", None)
+        if type(estimator).__name__ == "Pipeline":
+            inner = estimator.steps[-1][1]
+        elif type(estimator).__name__ == "FrozenEstimator":
+            inner = estimator.estimator
+        if inner is not None:
+            return innermost(inner)
+    return estimator
+
+
+# ---- the class that a classifier names, which need not be the most probable one
+
+# Classifiers whose `predict` names the first class with the highest `predict_proba`, in all their settings. Of
+# every other classifier, `predict` is called too: SVC and NuSVC fit their probabilities separately, CatBoost has a
+# threshold, GradientBoostingClassifier resolves ties the other way, and a class of your own may do anything.
+MOST_PROBABLE = frozenset(
+    {
+        *("BaggingClassifier", "BernoulliNB", "CalibratedClassifierCV", "CategoricalNB", "ComplementNB"),
+        *("DecisionTreeClassifier", "ExtraTreeClassifier", "ExtraTreesClassifier", "GaussianNB"),
+        *("HistGradientBoostingClassifier", "LabelPropagation", "LabelSpreading", "LinearDiscriminantAnalysis"),
+        *("LogisticRegression", "LogisticRegressionCV", "MLPClassifier", "MultinomialNB"),
+        *("QuadraticDiscriminantAnalysis", "RandomForestClassifier", "VotingClassifier"),
+        *("LGBMClassifier", "XGBClassifier", "XGBRFClassifier"),
+    }
+)
+_LIBRARIES = ("lightgbm", "sklearn", "xgboost")
+
+
+@dataclass(frozen=True, slots=True)
+class Cutoff:
+    """A classifier of two classes that names the class of ``column`` if its score reaches ``threshold``."""
+
+    scores: Callable[[Any], Any]
+    column: int
+    threshold: float
+
+    def __call__(self, inputs: Any) -> np.ndarray:
+        """Return the scores, and in the last column the number of the class that is named."""
+        scores = np.asarray(self.scores(inputs))
+        named = np.where(scores[:, self.column] >= self.threshold, self.column, 1 - self.column)
+        return np.column_stack([scores, named])
+
+
+@dataclass(frozen=True, slots=True)
+class ByPredict:
+    """A classifier that is queried for its scores and for the class that its `predict` names.
+
+    ``classes`` are the labels of the columns; None if they are not known, so that labels are column numbers.
+    """
+
+    scores: Callable[[Any], Any]
+    predict: Callable[[Any], Any]
+    classes: tuple[Any, ...] | None
+
+    def __call__(self, inputs: Any) -> np.ndarray:
+        """Return the scores, and in the last column the number of the class that is named."""
+        scores = np.asarray(self.scores(inputs))
+        if scores.ndim != 2 or scores.shape[1] < 2:
+            return scores  # not scores of classes
+        return np.column_stack([scores, self._named(np.asarray(self.predict(inputs)), scores)])
+
+    def _named(self, labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Return the columns of the named classes; of the most probable ones if `predict` returns no labels."""
+        labels = labels[:, 0] if labels.shape == (len(scores), 1) else labels
+        if labels.shape != (len(scores),) or (labels.dtype.kind == "f" and (labels % 1).any()):
+            return np.asarray(scores.argmax(axis=1))
+        known = tuple(range(scores.shape[1])) if self.classes is None else self.classes
+        columns = {label: j for j, label in enumerate(known)}
+        named = [columns.get(label, -1) for label in labels.tolist()]
+        if -1 in named:
+            raise PredictorOutputError(
+                f"The model's `predict` returned {labels[named.index(-1)]!r}, which is not one of its classes "
+                f"{list(known)!r:.200}. Pass classes=[...] with the label of every column of `predict_proba`."
+            )
+        return np.array(named)
+
+
+def with_own_decision(
+    estimator: Any, scores: Callable[[Any], Any], classes: Sequence[Any] | None
+) -> Cutoff | ByPredict | None:
+    """Return how to query a classifier for its scores and its decision; None if the decision follows from scores.
+
+    ``scores`` is its `predict_proba`. A threshold is read from scikit-learn's threshold classifiers, also where
+    they are the last step of a pipeline or the best estimator of a search.
+    """
+    predict, inner = getattr(estimator, "predict", None), innermost(estimator)
+    if not callable(predict):
+        return None
+    if _has_own_predict(estimator) and _has_own_predict(inner):
+        if type(inner).__name__ in MOST_PROBABLE:
+            return None
+        cutoff = _cutoff(inner)
+        if cutoff is not None:
+            return Cutoff(scores, *cutoff)
+    return ByPredict(scores, predict, None if classes is None else tuple(classes))
+
+
+def _has_own_predict(estimator: Any) -> bool:
+    """Return whether `predict` is the one of a known library's class, and not replaced on the object."""
+    owner = getattr(getattr(estimator, "predict", None), "__self__", None)
+    return type(owner) is type(estimator) and type(estimator).__module__.partition(".")[0] in _LIBRARIES
+
+
+def _cutoff(estimator: Any) -> tuple[int, float] | None:
+    """Return the column and the threshold of a fitted threshold classifier that uses probabilities."""
+    name, classes = type(estimator).__name__, list(getattr(estimator, "classes_", ()))
+    inner = getattr(estimator, "estimator_", getattr(estimator, "estimator", None))
+    by_probability = getattr(estimator, "response_method", None) in ("auto", "predict_proba")
+    if len(classes) != 2 or not by_probability or not hasattr(inner, "predict_proba"):
+        return None
+    if name == "FixedThresholdClassifier":
+        threshold = 0.5 if estimator.threshold == "auto" else float(estimator.threshold)
+        positive = estimator.pos_label
+    elif name == "TunedThresholdClassifierCV":
+        threshold, positive = float(estimator.best_threshold_), estimator._curve_scorer._get_pos_label()
+    else:
+        return None
+    return (1 if positive is None else classes.index(positive)), threshold
+
+
+# ---- margins: the scores inside the link function that turns them into probabilities
+
+# How `predict` returns margins, in libraries whose classifiers have no `decision_function`.
+_KEYWORDS: dict[str, dict[str, Any]] = {
+    "catboost": {"prediction_type": "RawFormulaVal"},
+    "lightgbm": {"raw_score": True},
+    "xgboost": {"output_margin": True},
+}
+_OF_LOG_ODDS = ("HistGradientBoostingClassifier", "LogisticRegression", "LogisticRegressionCV")
+
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """A classifier that is queried for margins, one column per class.
+
+    Two classes have one margin, that of the second class; the margin of the first class is its negative.
+    """
+
+    ask: Callable[..., Any]
+    steps: tuple[Callable[[Any], Any], ...] = ()
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, inputs: Any) -> np.ndarray:
+        """Return the margins, (n, classes)."""
+        for step in self.steps:
+            inputs = step(inputs)
+        margins = np.asarray(self.ask(inputs, **self.keywords), dtype=np.float64)
+        margins = margins[:, 0] if margins.ndim == 2 and margins.shape[1] == 1 else margins
+        return margins if margins.ndim == 2 else np.column_stack([-margins, margins])
+
+
+def margins_of(model: Any, classes: Sequence[Any] | None) -> tuple[Margins, str]:
+    """Return how to query a classifier for its margins, and their name: "log-odds" or "margin".
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> model = HistGradientBoostingClassifier().fit([[1.0], [2.0]], ["no", "yes"])
+    >>> margins, name = margins_of(model, model.classes_)
+    >>> margins(np.array([[1.5]])).tolist(), name
+    ([[-0.0, 0.0]], 'log-odds')
+    """
+    try:
+        inner, steps = unwrap(model)
+    except NotReadableError:
+        inner, steps = model, ()
+    library = type(inner).__module__.partition(".")[0]
+    margins: Margins | None = None
+    if library in _KEYWORDS and callable(getattr(inner, "predict", None)):
+        margins = Margins(inner.predict, steps, _KEYWORDS[library])
+    elif callable(getattr(model, "decision_function", None)):
+        margins = Margins(model.decision_function)
+    elif callable(getattr(inner, "margins", None)):  # a loaded file
+        margins = Margins(inner.margins, steps)
+    if margins is None or classes is None or len(classes) < 2:
+        raise ParameterError(
+            f"output_scale is 'margin', but a {type(model).__name__} has no margins of classes; it must be a "
+            "boosted classifier of scikit-learn, XGBoost, LightGBM or CatBoost, or have `decision_function` and "
+            "`classes_`. Leave output_scale out to explain what the model returns."
+        )
+    return margins, "log-odds" if len(classes) == 2 and _gives_log_odds(inner) else "margin"
+
+
+def _gives_log_odds(model: Any) -> bool:
+    """Return whether the one margin of a classifier of two classes is the logarithm of the odds."""
+    names = {cls.__name__ for cls in type(model).__mro__}
+    if "GradientBoostingClassifier" in names:
+        return bool(model.loss == "log_loss")
+    if "LGBMClassifier" in names:
+        return bool(model.objective_ == "binary" and model.get_params().get("sigmoid", 1) == 1)
+    if "CatBoostClassifier" in names:
+        return model.get_all_params().get("loss_function") in ("Logloss", "CrossEntropy")
+    objective = getattr(model, "objective", None)  # of XGBoost, and of loaded files
+    return bool(names & {*_OF_LOG_ODDS}) or objective in ("binary:logistic", "binary sigmoid:1")

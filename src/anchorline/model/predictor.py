@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import AnchorlineError, BudgetError, ParameterError, PredictorError, PredictorOutputError
-from anchorline.model import failures
+from anchorline.model.failures import failure_text, quoted_row
 from anchorline.model.target import Target, plain_label
 from anchorline.result.explanation import Choices, Output
 
+_WHICH_TASK = "labels or numbers? For a classifier's `predict` pass task='label', otherwise task='number'."
 BATCH_ROWS = 4096  # the most rows of one call; fixed, because a model's last bits may depend on the batch it sees
 _ROUNDING = 1e-4  # probabilities that a model sums in float32 may be off by this much
 
@@ -62,7 +63,10 @@ class Questions:
 
     def __init__(self, target: Target, rule: Rule | None = None, limit: float = math.inf) -> None:
         if not callable(target.ask):
-            raise failures.not_callable(target.ask)
+            raise ParameterError(
+                f"predict is a {type(target.ask).__name__}, which is not callable. It must be a function of an "
+                "(n, d) array, for example `model.predict`."
+            )
         self.target, self.limit, self.n_answers = target, limit, 0
         self._asks_predict = target.rule is not None and "method" in target.rule
         answers_name_classes = target.rule is not None and not self._asks_predict  # by a threshold of the model
@@ -114,9 +118,8 @@ class Questions:
 def scores_only(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return what answers scores alone, out of what also asks the model's `predict`."""
     from anchorline.model.cache import CachedModel  # noqa: PLC0415  loads SQLite
-    from anchorline.model.decisions import ByPredict  # noqa: PLC0415
     from anchorline.model.features import OfColumns  # noqa: PLC0415
-    from anchorline.model.outputs import OfArrays  # noqa: PLC0415
+    from anchorline.model.outputs import ByPredict, OfArrays  # noqa: PLC0415
 
     if isinstance(ask, ByPredict):
         return ask.scores
@@ -178,7 +181,10 @@ class Predictor:
             if self.target.task is None and not _is_text(scores.values):
                 other = scores.values[~np.isin(scores.values, (-1, 1))]
                 if len(other):
-                    raise failures.other_integer(self.label, other[0])
+                    raise PredictorOutputError(
+                        f"The predictor returned the integer {self.label} for x, and {other[0]} elsewhere: "
+                        f"{_WHICH_TASK}"
+                    )
             stays = np.asarray(scores.values == self.label)
             return Answer(stays.astype(np.float64), stays)
         if _is_text(scores.values):
@@ -192,7 +198,10 @@ class Predictor:
     def _outputs(self, values: np.ndarray) -> np.ndarray:
         if self.is_probability:
             if not _are_probabilities(values):
-                raise failures.not_probabilities()
+                raise PredictorOutputError(
+                    "The model's scores sum to 1 at x but not everywhere, so they are not probabilities. Pass "
+                    "output_range=(lowest, highest) and output=, or task='number'."
+                )
             return np.asarray(values[:, self.column].clip(0, 1), dtype=np.float64)
         return np.asarray(values if values.ndim == 1 else values[:, self.column], dtype=np.float64)
 
@@ -216,13 +225,25 @@ class Predictor:
     def _check(self) -> None:
         target, n_columns = self.target, self.questions.n_columns
         if self.is_label and (self._threshold is not None or self._given_range is not None):
-            raise failures.labels_have_no_range()
+            raise ParameterError(
+                "The answers are labels, which have no threshold and no output_range. Leave both out, or declare "
+                "that integers are numbers by task='number'."
+            )
         if n_columns is not None and target.classes is not None and len(target.classes) != n_columns:
-            raise failures.other_number_of_classes(len(target.classes), n_columns)
+            raise ParameterError(
+                f"{len(target.classes)} classes were given, but the model returns {n_columns} columns. Pass one "
+                "class per column."
+            )
         if n_columns is not None and target.classes is None and target.column is None and target.name is not None:
-            raise failures.columns_without_names(target.name, n_columns)
+            raise ParameterError(
+                f"output is {target.name!r}, but the model returns {n_columns} columns without names. Pass "
+                "classes=[...] with the labels of all columns, or the number of one as output=0."
+            )
         if self.is_label and target.labels is not None and self.label not in target.labels:
-            raise failures.unknown_label(target.labels, self.label)
+            raise ParameterError(
+                f"The model's classes are {list(target.labels)}, but it answers {self.label!r}. If that is a "
+                "score, pass task='number', otherwise task='label'."
+            )
 
     def _range(self) -> tuple[float, float] | None:
         """Return lowest and highest possible output; None if they are not known."""
@@ -321,7 +342,7 @@ def checked_answer(model: Callable[[Any], Any], inputs: Any, n_rows: int, task: 
     except AnchorlineError:
         raise  # a model of our own has already explained the error
     except Exception as error:
-        raise PredictorError(failures.failure_text(error, model, inputs, n_rows)) from error
+        raise PredictorError(failure_text(error, model, inputs, n_rows)) from error
     return _as_numbers_or_labels(answer, inputs, n_rows, task)
 
 
@@ -334,7 +355,9 @@ def batches(n_rows: int, size: int = BATCH_ROWS) -> Iterator[tuple[int, int]]:
 def _as_numbers_or_labels(answer: Any, inputs: Any, n_rows: int, task: str | None) -> np.ndarray:
     """Return one finite number (or label) per row, or raise a `PredictorOutputError` that quotes the answer."""
     if answer is None:
-        raise failures.no_answer(n_rows)
+        raise PredictorOutputError(
+            f"The predictor returned None; it must return {n_rows} numbers. Add a `return`?"
+        )
     try:
         array = np.array(answer)  # a copy, because a model may answer in one buffer
     except Exception as error:
@@ -345,15 +368,22 @@ def _as_numbers_or_labels(answer: Any, inputs: Any, n_rows: int, task: str | Non
         raise PredictorOutputError.wrong_shape(array.shape, n_rows)
     if task == "label" or _is_text(array):
         if any(label != label for label in array.tolist()):  # noqa: PLR0124  only NaN differs from itself
-            raise failures.nan_label()
+            raise PredictorOutputError(
+                "The predictor returned NaN as a label. Every label must equal itself, which NaN does not."
+            )
         return array
     if array.dtype.kind not in "fiub" or array.shape[1:] == (0,):
         raise PredictorOutputError.not_numbers(array)
     if array.ndim == 1 and array.dtype.kind in "iub" and task is None and not np.isin(array, (-1, 1)).all():
-        raise failures.integers(array[0])
+        kind = "booleans" if array.dtype.kind == "b" else "integers"
+        raise PredictorOutputError(f"The predictor returned {kind} such as {array[0]}: {_WHICH_TASK}")
     if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array.reshape(n_rows, -1)).all(axis=1))
-        raise failures.not_finite(array[bad[0]], bad, inputs, n_rows)
+        raise PredictorOutputError(
+            f"The predictor returned {array[bad[0]]} for {bad.size} of {n_rows} rows of one call, first for row "
+            f"{bad[0]}{quoted_row(inputs, int(bad[0]))}. It must return finite numbers. Call `model` on that row "
+            "by hand."
+        )
     return array
 
 

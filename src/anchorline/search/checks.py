@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.model.decisions import innermost
 from anchorline.model.features import ColumnMatch, first_step, transformed_columns
+from anchorline.model.outputs import innermost
 from anchorline.search.table_answers import TableAnswers
 from anchorline.spaces.base import Finding, Space
 from anchorline.spaces.given import schema_of

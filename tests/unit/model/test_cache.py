@@ -16,8 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from anchorline.errors import AnchorlineError, CacheError, ParameterError
 from anchorline.explainer import Explainer
-from anchorline.model.cache import AnswerCache
-from anchorline.model.fingerprint import digest_inputs, fingerprint
+from anchorline.model.cache import AnswerCache, digest_inputs, fingerprint
 from anchorline.spaces.hypercube import Hypercube
 from anchorline.spaces.table import Table
 from anchorline.spaces.text import Text

@@ -18,8 +18,7 @@ from sklearn.utils import all_estimators
 
 from anchorline.errors import PredictorOutputError
 from anchorline.explainer import Explainer
-from anchorline.model.decisions import MOST_PROBABLE, ByPredict, Cutoff, with_own_decision
-from anchorline.model.outputs import resolve
+from anchorline.model.outputs import MOST_PROBABLE, ByPredict, Cutoff, resolve, with_own_decision
 from anchorline.model.predictor import Questions
 from anchorline.spaces.table import Table
 from anchorline.verify import verify

@@ -23,8 +23,7 @@ from anchorline.cli.app import app
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.model.loaders import load_model
-from anchorline.model.margins import margins_of
-from anchorline.model.outputs import resolve
+from anchorline.model.outputs import margins_of, resolve
 from anchorline.result.explanation import Explanation
 from anchorline.result.verification import Outcome
 from anchorline.spaces.table import Table

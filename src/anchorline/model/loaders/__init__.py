@@ -4,7 +4,7 @@ No loader runs code that a file contains, unless you pass ``trust_pickle=True``;
 May import: errors.
 """
 
-from anchorline.model.loaders.http_limits import HttpLimits
+from anchorline.model.loaders.http_endpoint import HttpLimits
 from anchorline.model.loaders.loading import KINDS, load_model
 
 __all__ = ["KINDS", "HttpLimits", "load_model"]

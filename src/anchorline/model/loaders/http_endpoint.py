@@ -11,96 +11,144 @@ import contextlib
 import json
 import logging
 import os
-import queue
 import re
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, fields
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import numpy as np
 
 from anchorline.errors import (
     BudgetError,
-    MissingDependencyError,
     ModelFileError,
+    ModelInputError,
     ParameterError,
     RemoteModelError,
     RemoteRefusalError,
 )
-from anchorline.model.loaders.files import Options
-from anchorline.model.loaders.http_limits import HttpLimits
-from anchorline.model.loaders.http_protocols import Mlflow, OpenInference
-from anchorline.model.loaders.rows import InputRows
+from anchorline.model.loaders.rows import InputRows, is_missing, list_names
 
 if TYPE_CHECKING:
     import httpx
 
 _log = logging.getLogger(__name__)
 _RETRY_STATUSES = {429, 502, 503, 504}
-_QUOTED_CHARACTERS = 200
+_MAY_BE_ZERO = {"max_retries", "first_wait", "longest_wait"}
+_HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+_PROBABILITIES = "predict_proba"  # the output that MLServer computes only if a request names it
+_ASK_PROBABILITIES = {"outputs": [{"name": _PROBABILITIES}]}
+_CLASS_NAMES = ("class_names", "classes", "labels")  # members of an output's parameters or tags
+_DATATYPES = {"i": "INT64", "u": "INT64", "b": "BOOL", "f": "FP64"}  # by the kind of NumPy's type
+_Answer = tuple[int, Any, bytes]  # status, headers and content
 
 
-def load(name: str, kind: str, options: Options) -> "HttpModel":
-    """Return the model at an address, after a check of the address; no request is sent yet."""
-    try:
-        import httpx  # noqa: F401, PLC0415
-    except ImportError as error:
-        raise MissingDependencyError.for_package("httpx", "http") from error
-    return HttpModel(name, kind, options.http)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpLimits:
+    """Limits of a model behind an address.
+
+    Parameters
+    ----------
+    batch_rows
+        Rows per request. The number is fixed because the last bits of a model's answer may depend on the batch.
+    connect_timeout, read_timeout, total_timeout
+        Seconds to connect, between two parts of an answer, and from the request to the end of the answer.
+    max_retries
+        Further attempts after a failed connection or after the statuses 429, 502, 503 and 504.
+    first_wait, longest_wait
+        Seconds before the first further attempt. The wait doubles with each attempt up to ``longest_wait``,
+        which also limits the wait that a server requests by ``Retry-After``.
+    requests_per_second
+        Largest rate at which requests are started, further attempts included; None for no limit. Each process has
+        its own rate.
+    parallel
+        Requests that may be under way at once. The order of answers does not depend on it.
+    max_queries
+        Rows sent in total over the life of the model; None for no limit. Each process counts its own rows. The
+        ``queries`` of an explanation limits that explanation alone.
+    max_answer_bytes
+        Largest size of one answer. Reading stops there.
+
+    Examples
+    --------
+    >>> HttpLimits(read_timeout=5).batch_rows
+    1000
+    """
+
+    batch_rows: int = 1000
+    connect_timeout: float = 5.0
+    read_timeout: float = 60.0
+    total_timeout: float = 300.0
+    max_retries: int = 4
+    first_wait: float = 0.5
+    longest_wait: float = 30.0
+    requests_per_second: float | None = None
+    parallel: int = 1
+    max_queries: int | None = None
+    max_answer_bytes: int = 64 * 2**20
+
+    def __post_init__(self) -> None:
+        for name in (field.name for field in fields(self)):
+            value, zero_allowed = getattr(self, name), name in _MAY_BE_ZERO
+            if value is None and name in ("max_queries", "requests_per_second"):
+                continue
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not is_number or not (value > 0 or (value == 0 and zero_allowed)):
+                lowest = "a number that is not negative" if zero_allowed else "a number above 0"
+                raise ParameterError(f"{name} is {value!r}, but it must be {lowest}.")
 
 
 class HttpModel:
-    """A callable on frames and 2-D arrays that queries a model behind an address."""
+    """A callable on frames and 2-D arrays that queries a model behind an address; the first call connects."""
 
     def __init__(self, address: str, kind: str, limits: HttpLimits) -> None:
         self.address = redact_address(address)
         self._address, self._limits = _checked_address(address), limits
-        self._n_queries, self._next_turn, self._lock = 0, 0.0, threading.Lock()
-        self._idle: list[httpx.Client] = []
+        self._n_queries, self._next_turn = 0, 0.0
         self.classes_: list[str] | None = None
-        self._protocol: Mlflow | OpenInference
-        if kind == "mlflow":
-            self._protocol = Mlflow(self._address)
-        else:
-            self._protocol = OpenInference(self._address, self._fetch_metadata)
-        _hide_query(self._address)
+        self._protocol = _Mlflow(self._address) if kind == "mlflow" else _OpenInference(self._address)
+        self.__setstate__({})
 
     def __repr__(self) -> str:
         return f"HttpModel({self.address!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("_lock", "_idle")}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_lock", "_client")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock(), _idle=[])
-        _hide_query(self._address)
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+        logger = logging.getLogger("httpx")
+        if urlsplit(self._address).query and _redact_record not in logger.filters:  # it may be a key
+            logger.addFilter(_redact_record)
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the model's answers to rows, which are sent in batches of fixed size."""
         rows = InputRows(inputs)
         self._count_queries(rows.n_rows)
+        self._fetch_metadata()
         table = self._protocol.table(rows)
 
         def ask(start: int) -> np.ndarray:
-            stop = min(start + self._limits.batch_rows, rows.n_rows)
-            content = self._query(self._protocol.request(table, start, stop), stop - start)
-            return self._parse_answer(content, stop - start)
+            n_rows = min(self._limits.batch_rows, rows.n_rows - start)
+            content = self._query(self._protocol.request(table, start, start + n_rows), n_rows)
+            return self._parse_answer(content, n_rows)
 
         starts = range(0, rows.n_rows, self._limits.batch_rows)
         answers = [ask(start) for start in starts[:1]]  # which settles how to ask for the others
         with ThreadPoolExecutor(int(self._limits.parallel)) as pool:
             answers += pool.map(ask, starts[1:])  # in order, whichever ends first
-        if not answers:
-            return np.zeros(0)
         if len({answer.shape[1:] for answer in answers}) > 1:
             raise RemoteModelError(
                 f"{self.address} returned different numbers of columns for different batches. It must return the "
                 "same number each time."
             )
-        return np.concatenate(answers)
+        return np.concatenate(answers or [np.zeros(0)])
 
     def classes_for(self, inputs: Any) -> list[str] | None:
         """Return the labels of the answer's columns, or None if they are unknown.
@@ -109,55 +157,57 @@ class HttpModel:
         server about ``inputs``, and returns None if the server refuses these rows. An Open Inference server may
         state them in its metadata.
         """
-        if self.classes_ is None and isinstance(self._protocol, Mlflow):
+        if self.classes_ is None and isinstance(self._protocol, _Mlflow):
             with contextlib.suppress(RemoteRefusalError):
                 self(inputs)
-        elif self.classes_ is None and isinstance(self._protocol, OpenInference):
-            self._protocol.fetch_metadata()
+        elif self.classes_ is None:
+            self._fetch_metadata()
             self.classes_ = self._protocol.labels
         return self.classes_
 
     def close(self) -> None:
         """Close the connections; the next call opens a new one."""
         with self._lock:
-            while self._idle:
-                self._idle.pop().close()
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
     def _count_queries(self, n_rows: int) -> None:
-        max_queries = self._limits.max_queries
+        limit = self._limits.max_queries
         with self._lock:
             n_queries = self._n_queries + n_rows
-            if max_queries is not None and n_queries > max_queries:
+            if limit is not None and n_queries > limit:
                 raise BudgetError(
                     f"This call would raise the rows sent to {self.address} to {n_queries}; its max_queries is "
-                    f"{max_queries}. Type http=HttpLimits(max_queries={2 * n_queries}), or max_queries=None for "
-                    "no limit."
+                    f"{limit}. Type http=HttpLimits(max_queries={2 * n_queries}), or max_queries=None for no "
+                    "limit."
                 )
             self._n_queries = n_queries
 
-    def _query(self, request: dict[str, Any], n_rows: int) -> bytes:
-        """Return the content of the answer to a request, which is repeated if the server has a better output."""
+    def _fetch_metadata(self) -> None:
+        """Tell the protocol what the server reports about its model, once: when it is first needed."""
+        if isinstance(self._protocol, _OpenInference) and not self._protocol.is_described:
+            metadata = None
+            try:
+                metadata = json.loads(self._exchange("GET", self._protocol.metadata_address))
+            except (RemoteRefusalError, ValueError) as error:
+                _log.debug("no metadata: %s", error)
+            self._protocol.describe(metadata if isinstance(metadata, dict) else {})
 
-        def try_again(members: dict[str, Any]) -> bytes | None:
+    def _query(self, request: dict[str, Any], n_rows: int) -> bytes:
+        """Return the content of the answer to a request, which is repeated if the server may have a better one."""
+        content = self._post(request)
+        if isinstance(self._protocol, _OpenInference) and self._protocol.may_have_better(content):
             self._count_queries(n_rows)
             try:
-                return self._post(request | members)
+                return self._protocol.settle(content, self._post(request | _ASK_PROBABILITIES))
             except RemoteRefusalError as error:
                 _log.debug("no such output: %s", error)
-                return None
-
-        return self._protocol.settle(self._post(request), try_again)
+                self._protocol.settle(content, b"")
+        return content
 
     def _post(self, request: dict[str, Any]) -> bytes:
         return self._exchange("POST", self._protocol.address, json.dumps(request, allow_nan=False).encode())
-
-    def _fetch_metadata(self, address: str) -> Any:
-        """Return what the server reports about its model, or None if it reports nothing."""
-        try:
-            return json.loads(self._exchange("GET", address, None))
-        except (RemoteRefusalError, ValueError) as error:
-            _log.debug("no metadata: %s", error)
-            return None
 
     def _parse_answer(self, content: bytes, n_rows: int) -> np.ndarray:
         try:
@@ -178,12 +228,15 @@ class HttpModel:
             self.classes_ = list(self._protocol.labels)
         return answer
 
-    def _exchange(self, method: str, address: str, body: bytes | None) -> bytes:
-        """Return the content of the answer to one request, with further attempts where these may help."""
+    def _exchange(self, method: str, address: str, body: bytes | None = None) -> bytes:
+        """Return the content of the answer to one request, with further attempts where these may help.
+
+        The retries of httpx itself are for connections only.
+        """
         import httpx  # noqa: PLC0415
 
         for attempt in range(self._limits.max_retries + 1):
-            requested_wait: float | None = None
+            wait = self._limits.first_wait * 2**attempt
             try:
                 status, headers, content = self._exchange_once(method, address, body)
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.RemoteProtocolError, httpx.ReadError) as error:
@@ -200,57 +253,51 @@ class HttpModel:
                 problem = self._refusal(status, headers, content)
                 if status not in _RETRY_STATUSES:
                     raise RemoteRefusalError(problem)
-                requested_wait = _retry_after(headers.get("retry-after"))
-            if attempt == self._limits.max_retries:
-                raise RemoteModelError(f"{problem} (tried {attempt + 1} times).")
-            doubled = self._limits.first_wait * 2**attempt
-            wait = min(doubled if requested_wait is None else requested_wait, self._limits.longest_wait)
-            _log.info("%s; trying again in %.1f s", problem, wait)
-            time.sleep(wait)
-        raise AssertionError("unreachable")
+                wait = _retry_after(headers.get("retry-after"), wait)
+            if attempt < self._limits.max_retries:
+                wait = min(wait, self._limits.longest_wait)
+                _log.info("%s; trying again in %.1f s", problem, wait)
+                time.sleep(wait)
+        raise RemoteModelError(f"{problem} (tried {attempt + 1} times).")
 
-    def _exchange_once(self, method: str, address: str, body: bytes | None) -> tuple[int, Any, bytes]:
-        """Send one request and return status, headers and content, within ``total_timeout``.
+    def _exchange_once(self, method: str, address: str, body: bytes | None) -> _Answer:
+        """Send one request and return its answer, within ``total_timeout``.
 
         A thread does the work, because httpx limits the time of each part of an answer, headers included, but
         never the time of the whole. A thread that is given up ends when the next part is late or too large.
         """
-        self._wait_for_turn()
-        client, outcome = self._take_client(), queue.SimpleQueue[Any]()
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        request = client.build_request(method, address, content=body, headers=headers)
-        threading.Thread(target=self._send, args=(client, request, outcome), daemon=True).start()
-        try:
-            answer: tuple[int, Any, bytes] | Exception = outcome.get(
-                timeout=min(self._limits.total_timeout, threading.TIMEOUT_MAX)
-            )
-        except queue.Empty:
-            answer = self._too_late()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    def _wait_for_turn(self) -> None:
-        """Wait until another request may start; turns are given in order, at the allowed distance."""
-        rate = self._limits.requests_per_second
-        if rate is not None:
-            with self._lock:
+        if self._limits.requests_per_second is not None:
+            with self._lock:  # turns are given in order, at the allowed distance
                 turn = max(time.monotonic(), self._next_turn)
-                self._next_turn = turn + 1 / rate
+                self._next_turn = turn + 1 / self._limits.requests_per_second
             time.sleep(max(0.0, turn - time.monotonic()))
+        client, outcome = self._open(), Future[_Answer]()
+        request = client.build_request(method, address, content=body, headers=_HEADERS)
 
-    def _send(self, client: "httpx.Client", request: "httpx.Request", outcome: "queue.SimpleQueue[Any]") -> None:
-        """Put the answer or the error into ``outcome``; a client that failed is not used again."""
+        def send() -> None:
+            try:
+                outcome.set_result(self._read(client, request))
+            except Exception as error:
+                outcome.set_exception(error)
+
+        threading.Thread(target=send, daemon=True).start()
         try:
-            answer = self._read(client, request)
-        except Exception as error:
-            client.close()
-            outcome.put(error)
-        else:
-            self._idle.append(client)
-            outcome.put(answer)
+            return outcome.result(min(self._limits.total_timeout, threading.TIMEOUT_MAX))
+        except TimeoutError:
+            raise self._too_late() from None
 
-    def _read(self, client: "httpx.Client", request: "httpx.Request") -> tuple[int, Any, bytes]:
+    def _open(self) -> "httpx.Client":
+        """Return the client, whose connections are kept between calls and shared by threads."""
+        import httpx  # noqa: PLC0415
+
+        with self._lock:
+            if self._client is None:
+                timeout = httpx.Timeout(self._limits.read_timeout, connect=self._limits.connect_timeout)
+                unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+                self._client = httpx.Client(timeout=timeout, headers=_credentials(), limits=unlimited)
+            return self._client
+
+    def _read(self, client: "httpx.Client", request: "httpx.Request") -> _Answer:
         deadline = time.monotonic() + self._limits.total_timeout
         with contextlib.closing(client.send(request, stream=True)) as response:
             if response.headers.get("content-encoding", "identity") != "identity":
@@ -283,7 +330,7 @@ class HttpModel:
         if status in (401, 403):
             return f"{self.address} answered {status}: set ANCHORLINE_HTTP_TOKEN to a token that it accepts."
         text = " ".join(content.decode("utf-8", "replace").split())
-        return f"{self.address} answered {status}: {self._without_secrets(text)[:_QUOTED_CHARACTERS]}"
+        return f"{self.address} answered {status}: {self._without_secrets(text)[:200]}"
 
     def _without_secrets(self, text: str) -> str:
         """Return a server's text with ``***`` in place of credentials and of the address' query.
@@ -298,16 +345,6 @@ class HttpModel:
         for secret in sorted(secrets - {""}, key=len, reverse=True):
             text = text.replace(secret, "***").replace(unquote(secret), "***")
         return text
-
-    def _take_client(self) -> "httpx.Client":
-        """Return a client that no other thread is using."""
-        import httpx  # noqa: PLC0415
-
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        timeout = httpx.Timeout(self._limits.read_timeout, connect=self._limits.connect_timeout)
-        return httpx.Client(timeout=timeout, headers=_credentials(), follow_redirects=False)
 
 
 def redact_address(address: str) -> str:
@@ -326,35 +363,32 @@ def _checked_address(address: str) -> str:
     import httpx  # noqa: PLC0415
 
     try:
-        parts = urlsplit(address)
-        httpx.URL(address).host.encode("idna")  # fails here as it would when a connection is opened
-        has_host = bool(parts.hostname) and (parts.port is None or 0 < parts.port < 65536)
+        url = httpx.URL(address)
+        url.host.encode("idna")  # fails here as it would when a connection is opened
+        is_valid = url.scheme in ("http", "https") and url.host and (url.port is None or 0 < url.port < 65536)
     except (ValueError, httpx.InvalidURL):
-        has_host = False
-    if not has_host or parts.scheme.lower() not in ("http", "https") or re.search(r"[\s\0]", address):
+        is_valid = False
+    if not is_valid or re.search(r"[\s\0]", address):
         raise ModelFileError(f"{redact_address(address)!r} is not a valid address. Type http(s)://host/path.")
-    if "@" in parts.netloc:
+    if url.userinfo:
         raise ModelFileError(
             f"The address of {redact_address(address)} holds a user or password, which would appear in shell "
             "histories and logs. Leave them out and set ANCHORLINE_HTTP_TOKEN, or ANCHORLINE_HTTP_USER and "
             "ANCHORLINE_HTTP_PASSWORD."
         )
-    local = parts.hostname in ("localhost", "::1") or str(parts.hostname).startswith("127.")
-    if parts.scheme.lower() == "http" and not local and _credentials():
+    is_local = url.host in ("localhost", "::1") or url.host.startswith("127.")
+    if url.scheme == "http" and not is_local and _credentials():
         _log.warning("credentials are sent to %s unencrypted; use https", redact_address(address))
     return address.partition("#")[0]
 
 
 def _credentials() -> dict[str, str]:
     """Return the Authorization header, read from the environment; empty if no credentials are set."""
-    token = _variable("ANCHORLINE_HTTP_TOKEN")
+    token, user = _variable("ANCHORLINE_HTTP_TOKEN"), _variable("ANCHORLINE_HTTP_USER")
     if token:
         return {"Authorization": f"Bearer {token}"}
-    user = _variable("ANCHORLINE_HTTP_USER")
-    if user:
-        pair = f"{user}:{_variable('ANCHORLINE_HTTP_PASSWORD')}"
-        return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
-    return {}
+    pair = f"{user}:{_variable('ANCHORLINE_HTTP_PASSWORD')}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"} if user else {}
 
 
 def _variable(name: str) -> str:
@@ -367,24 +401,15 @@ def _variable(name: str) -> str:
     return value
 
 
-def _retry_after(value: str | None) -> float | None:
-    """Return the seconds that a ``Retry-After`` header requests (a number or a date), or None if unreadable."""
-    if value is None:
-        return None
+def _retry_after(value: str | None, default: float) -> float:
+    """Return the seconds that a ``Retry-After`` header requests, a number or a date; otherwise ``default``."""
     try:
-        is_number = value.strip().isdigit()
-        return max(0.0, float(value) if is_number else parsedate_to_datetime(value).timestamp() - time.time())
+        seconds = (value or "").strip()
+        if not seconds.isdigit():
+            return max(0.0, parsedate_to_datetime(seconds).timestamp() - time.time())
+        return float(seconds)
     except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _hide_query(address: str) -> None:
-    """Keep the query of an address, which may be a key, out of what httpx logs."""
-    if not urlsplit(address).query:
-        return
-    logger = logging.getLogger("httpx")
-    if _redact_record not in logger.filters:
-        logger.addFilter(_redact_record)
+        return default
 
 
 def _redact_record(record: logging.LogRecord) -> bool:
@@ -392,3 +417,188 @@ def _redact_record(record: logging.LogRecord) -> bool:
         # Every address, because a protocol sends requests to several addresses below the one that was typed.
         record.args = tuple(redact_address(str(part)) if "://" in str(part) else part for part in record.args)
     return True
+
+
+class _Column(NamedTuple):
+    """One column that is ready to be sent: its values as JSON values, with None for missing ones."""
+
+    name: str
+    datatype: str
+    values: Sequence[Any]
+
+
+class _Mlflow:
+    """``POST .../invocations`` with ``dataframe_split``; the answer is ``{"predictions": [...]}``.
+
+    Scores may come as one JSON object per row, with one score per label. JSON objects have no order, so the
+    columns of the answer are in the order of the sorted ``labels``.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.labels: list[str] | None = None
+
+    def table(self, rows: InputRows) -> list[_Column]:
+        return [_column(rows, position) for position in range(rows.n_columns)]
+
+    def request(self, table: list[_Column], start: int, stop: int) -> dict[str, Any]:
+        data = [list(row) for row in zip(*(column.values[start:stop] for column in table), strict=True)]
+        return {"dataframe_split": {"columns": [column.name for column in table], "data": data}}
+
+    def answer(self, body: Any) -> np.ndarray:
+        """Return the numbers, labels or scores in an answer; store the labels of scores in ``labels``."""
+        predictions = body.get("predictions") if isinstance(body, dict) else body
+        if not isinstance(predictions, list):
+            raise ValueError("the answer holds no list of predictions")
+        if not predictions or not isinstance(predictions[0], dict):
+            return _array(predictions)
+        labels = self.labels or sorted(predictions[0])
+        for row in predictions:
+            if not isinstance(row, dict) or row.keys() != set(labels):
+                raise ValueError(
+                    f"the predictions do not all have the same labels: {list_names(labels)}, then {row!r:.60}"
+                )
+        scores = _array([[row[label] for label in labels] for row in predictions])
+        self.labels = labels
+        return _flat(scores)
+
+
+class _OpenInference:
+    """``POST .../v2/models/NAME/infer``; the inputs are those that the server's metadata list.
+
+    A server without metadata gets one input per column if a column holds texts, and otherwise one matrix. If the
+    metadata list an output named "predict_proba", every request names it, because MLServer otherwise returns
+    labels. MLServer's metadata list no outputs unless its operator declares them. If they list none and the only
+    output of an answer is "predict", a request that names "predict_proba" finds out whether the server has it.
+    ``labels`` are the class names that the metadata state for this output.
+    """
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        path = re.sub(r"/infer/?$", "", parts.path.rstrip("/"))
+        self.address = urlunsplit(parts._replace(path=f"{path}/infer"))
+        self.metadata_address = urlunsplit(parts._replace(path=path))
+        self.labels: list[str] | None = None
+        self.is_described, self._inputs = False, list[dict[str, Any]]()
+        self._wants_probabilities = self._is_settled = False
+
+    def describe(self, metadata: dict[str, Any]) -> None:
+        """Read the lists of the model's inputs and outputs."""
+        inputs, outputs = metadata.get("inputs"), metadata.get("outputs")
+        if isinstance(inputs, list) and all(isinstance(part, dict) and "name" in part for part in inputs):
+            self._inputs = inputs
+        for part in outputs if isinstance(outputs, list) else []:
+            self._is_settled |= isinstance(part, dict) and "name" in part
+            if isinstance(part, dict) and part.get("name") == _PROBABILITIES:
+                self._wants_probabilities, self.labels = True, _class_names(part)
+        self.is_described = True
+
+    def may_have_better(self, content: bytes) -> bool:
+        """Return whether the server may have probabilities beside the labels in an answer."""
+        return not self._is_settled and _output_names(content) == ["predict"]  # what MLServer sends if not asked
+
+    def settle(self, content: bytes, better: bytes) -> bytes:
+        """Return the better one of two answers; it decides what further requests ask for."""
+        self._is_settled, self._wants_probabilities = True, _output_names(better) == [_PROBABILITIES]
+        return better if self._wants_probabilities else content
+
+    def table(self, rows: InputRows) -> list[_Column]:
+        """Return the columns that the model needs, each in the type that it needs."""
+        names, kinds = [[str(part.get(key, "")) for part in self._inputs] for key in ("name", "datatype")]
+        if len(names) > 1 or (names and names[0] in (rows.names or ())):
+            columns = zip(rows.positions(names), names, kinds, strict=True)
+            return [_column(rows, position, name, kind) for position, name, kind in columns]
+        shape = self._inputs[0].get("shape") if self._inputs else None
+        is_wide = isinstance(shape, list) and len(shape) == 2 and isinstance(shape[1], int) and shape[1] > 0
+        positions = rows.all_positions(shape[1] if shape is not None and is_wide else None)
+        return [_column(rows, position, kind="".join(kinds)) for position in positions]
+
+    def request(self, table: list[_Column], start: int, stop: int) -> dict[str, Any]:
+        outputs = _ASK_PROBABILITIES if self._wants_probabilities else {}
+        n_rows, parts = stop - start, [column.values[start:stop] for column in table]
+        kinds = {column.datatype for column in table}
+        declared = self._inputs[0] if self._inputs else {}
+        as_matrix = len(self._inputs) == 1 if self._inputs else "BYTES" not in kinds
+        if as_matrix and not (declared and len(table) == 1 and table[0].name == declared["name"]):
+            values = [value for row in zip(*parts, strict=True) for value in row]
+            kind = declared.get("datatype") or (kinds.pop() if len(kinds) == 1 else "FP64")
+            tensor = {"name": declared.get("name", "input-0"), "shape": [n_rows, len(table)], "datatype": kind}
+            return {"inputs": [tensor | {"data": values}]} | outputs
+        inputs = [
+            {"name": column.name, "shape": [n_rows, 1], "datatype": column.datatype, "data": list(part)}
+            | ({"parameters": {"content_type": "str"}} if column.datatype == "BYTES" else {})
+            for column, part in zip(table, parts, strict=True)
+        ]
+        return {"parameters": {"content_type": "pd"}, "inputs": inputs} | outputs
+
+    def answer(self, body: Any) -> np.ndarray:
+        """Return the output whose name contains "prob" if there is one, and otherwise the first output."""
+        outputs = body["outputs"]
+        if not outputs:
+            raise ValueError("the answer has no outputs")
+        chosen = next((part for part in outputs if "prob" in str(part.get("name", "")).lower()), outputs[0])
+        values = _array(chosen["data"])
+        if str(chosen.get("datatype", "")).startswith(("FP", "BF")):
+            values = values.astype(np.float64)  # JSON may write 3.0 as 3
+        shape = [int(size) for size in chosen["shape"]]
+        if int(np.prod(shape)) != values.size:
+            raise ValueError(f"shape {shape} does not fit {values.size} values")
+        return _flat(values.reshape(shape))
+
+
+def _output_names(content: bytes) -> list[Any]:
+    """Return the names of the outputs in an answer; an answer that cannot be read has none."""
+    try:
+        return [part["name"] for part in json.loads(content)["outputs"]]
+    except (LookupError, RecursionError, TypeError, ValueError):
+        return []
+
+
+def _class_names(output: dict[str, Any]) -> list[str] | None:
+    """Return the class names in an output's metadata: different texts, one per column of its declared shape."""
+    shape = output.get("shape")
+    n_columns = shape[1] if isinstance(shape, list) and len(shape) == 2 else None
+    parts = [part for part in (output.get("parameters"), output.get("tags")) if isinstance(part, dict)]
+    for names in (part.get(key) for part in parts for key in _CLASS_NAMES):
+        are_texts = isinstance(names, list) and all(isinstance(name, str) and name for name in names)
+        if are_texts and len(names) == len(set(names)) == n_columns and n_columns > 1:
+            return list(names)
+    return None
+
+
+def _column(rows: InputRows, position: int, name: str | None = None, kind: str = "") -> _Column:
+    """Return a column in the protocol's type ``kind``, or in the type of its values if ``kind`` is empty."""
+    if name is None:
+        name = rows.names[position] if rows.names is not None else f"x{position}"
+    if not kind:
+        values = rows.values(position)
+        has_texts = values.dtype.kind not in "iubf" and any(isinstance(value, str) for value in values.tolist())
+        kind = "BYTES" if has_texts else _DATATYPES.get(values.dtype.kind, "FP64")
+    if kind == "BYTES":
+        pairs = zip(rows.texts(position), rows.values(position).tolist(), strict=True)
+        return _Column(name, kind, [None if is_missing(value) else text for text, value in pairs])
+    if kind == "BOOL" or kind.removeprefix("U").startswith("INT"):
+        numbers = rows.integers(position)
+        return _Column(name, kind, (numbers.astype(bool) if kind == "BOOL" else numbers).tolist())
+    numbers = rows.numbers(position)
+    if np.isinf(numbers).any():
+        raise ModelInputError(
+            f"Column {name!r} holds an infinite number, but JSON can represent only finite numbers."
+        )
+    return _Column(name, kind, [None if value != value else value for value in numbers.tolist()])  # noqa: PLR0124
+
+
+def _flat(answer: np.ndarray) -> np.ndarray:
+    return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
+
+
+def _array(values: Any) -> np.ndarray:
+    """Return integers and booleans as they are, texts as objects, and other numbers as float64."""
+    array = np.array(values)
+    if array.dtype.kind in "iub":
+        return array
+    if array.dtype.kind == "U":
+        if any(not isinstance(value, str) for value in values):
+            raise ValueError("the answer mixes texts and numbers")
+        return array.astype(object)
+    return array.astype(np.float64)  # None becomes NaN, which `HttpModel` refuses

@@ -1,42 +1,69 @@
-"""`load_model`: finds out which kind of model a text or path names, and calls the loader of that kind.
+"""`load_model`: finds out which kind of model a text or path names, and loads it.
 
-To add a kind, write one file with a ``load`` function and add one line to `KINDS`.
+To add a kind of file, write one module with a ``load`` function and add one line to each table.
 """
 
+import importlib
+import logging
+import operator
 import re
-from collections.abc import Callable, Iterable
-from importlib import import_module
+from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from anchorline.errors import ModelFileError, ParameterError
-from anchorline.model.loaders.files import Options, read_head
-from anchorline.model.loaders.http_limits import HttpLimits
+from anchorline.errors import (
+    AnchorlineError,
+    MissingDependencyError,
+    ModelFileError,
+    ParameterError,
+    UntrustedError,
+)
+from anchorline.model.loaders.http_endpoint import HttpLimits, HttpModel
 
+_log = logging.getLogger(__name__)
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_HEAD_BYTES = 512
+_MAX_BYTES = {"skops": 4 * 2**30}  # of a file; for other kinds, the size of the largest protocol buffer
 
 # Names, not modules: a loader is imported when its kind is first needed.
 KINDS = {
     "onnx": "anchorline.model.loaders.onnx_file",
     "skops": "anchorline.model.loaders.skops_file",
-    "xgboost": "anchorline.model.loaders.xgboost_file",
-    "lightgbm": "anchorline.model.loaders.lightgbm_file",
-    "python": "anchorline.model.loaders.python_name",
+    "xgboost": "anchorline.model.loaders.boosters",
+    "lightgbm": "anchorline.model.loaders.boosters",
+    "python": "anchorline.model.loaders.loading",
     "open-inference": "anchorline.model.loaders.http_endpoint",
     "mlflow": "anchorline.model.loaders.http_endpoint",
-    "pickle": "anchorline.model.loaders.pickle_file",
+    "pickle": "anchorline.model.loaders.loading",
+}
+_TITLES = {  # what a file must be
+    "onnx": "an ONNX model",
+    "skops": "a skops file",
+    "xgboost": "an XGBoost model in JSON or UBJSON",
+    "lightgbm": "a LightGBM model",
+    "pickle": "a pickle",
+}
+_NEEDS = {  # packages, and the extra that installs them
+    "onnx": ("onnx", "onnxruntime", "onnx"),
+    "skops": ("skops.io", "skops"),
+    "xgboost": ("xgboost", "boosters"),
+    "lightgbm": ("lightgbm", "boosters"),
+    "open-inference": ("httpx", "http"),
+    "mlflow": ("httpx", "http"),
 }
 _BY_SUFFIX = {
     ".onnx": "onnx",
     ".skops": "skops",
-    ".json": "xgboost",
-    ".ubj": "xgboost",
-    ".txt": "lightgbm",
-    ".lgb": "lightgbm",
-    ".pkl": "pickle",
-    ".pickle": "pickle",
-    ".joblib": "pickle",
+    **dict.fromkeys((".json", ".ubj"), "xgboost"),
+    **dict.fromkeys((".txt", ".lgb"), "lightgbm"),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle"),
+}
+_BY_HEAD = {  # patterns of a file's first bytes
+    rb"\x80[\x02-\x05]": "pickle",  # of protocol 2 or later
+    rb"PK\x03\x04": "skops",
+    rb"tree\r?\n": "lightgbm",
+    rb"\{\s*(\"learner\"|L.{8}learner)": "xgboost",
 }
 
 
@@ -82,22 +109,88 @@ def load_model(
         raise ParameterError(f"kind is {kind!r}, but it must be one of {', '.join(map(repr, KINDS))}, or None.")
     name = fspath(spec)
     kind = kind or _kind_of(name, is_path=not isinstance(spec, str))
-    load: Callable[[str, str, Options], Any] = import_module(KINDS[kind]).load
-    return load(name, kind, Options(tuple(trust), trust_pickle, http or HttpLimits()))
+    *packages, extra = _NEEDS.get(kind, ("",))
+    for package in packages:
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            raise MissingDependencyError.for_package(package.partition(".")[0], extra) from error
+    if KINDS[kind].endswith("http_endpoint"):
+        return HttpModel(name, kind, http or HttpLimits())
+    model = _imported(name) if kind == "python" else _read(name, kind, tuple(trust), trust_pickle)
+    if not (callable(model) or hasattr(model, "predict")):
+        raise ModelFileError(
+            f"{name!r} holds an object of type {type(model).__name__}. It must be a function of rows, or an "
+            "object with `predict`."
+        )
+    return model
+
+
+def _read(name: str, kind: str, trust: tuple[str, ...], trust_pickle: bool) -> Any:
+    """Load a file; whatever a library raises becomes a `ModelFileError`."""
+    if kind == "pickle" and not trust_pickle:
+        raise UntrustedError(
+            f"{name!r} is a pickle, and loading a pickle runs whatever code its author put into it. Save the "
+            "model as .skops or .onnx instead. If you trust the author, pass trust_pickle=True (--trust-pickle)."
+        )
+    max_bytes = _MAX_BYTES.get(kind, 2**31 - 1)
+    content = _read_bytes(name, _HEAD_BYTES if kind == "pickle" else max_bytes + 1)
+    if len(content) > max_bytes:
+        raise ModelFileError(f"The model {name!r} is too large; the limit is {max_bytes:,} bytes.")
+    try:
+        if kind != "pickle":
+            return importlib.import_module(KINDS[kind]).load(name, kind, content, trust)
+        _log.warning("loading the pickle %r runs the code in it, because trust_pickle is true", name)
+        return importlib.import_module("joblib").load(Path(name))  # which reads plain pickles too
+    except AnchorlineError:
+        raise
+    except Exception as error:
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
+        raise ModelFileError(
+            f"{name!r} is not {_TITLES[kind]}, or it is damaged: {type(error).__name__}: {reason}"
+        ) from error
+
+
+def _imported(name: str) -> Any:
+    """Import the module of ``module:function`` and return the named object; ``sys.path`` is left as it is.
+
+    The working directory is not added to ``sys.path``, so that a module that happens to be there is not run. To
+    use a module from a folder, type ``PYTHONPATH=folder`` or install the module.
+    """
+    module_name, _, inside = name.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise ModelFileError(f"Importing {module_name!r} failed: {error}.") from error
+        raise ModelFileError(
+            f"The Python path has no module {error.name!r}; the working directory is not searched. Install the "
+            "module, or type PYTHONPATH=folder before the command."
+        ) from error
+    except Exception as error:
+        raise ModelFileError(f"Importing {module_name!r} raised {type(error).__name__}: {error}") from error
+    try:
+        return operator.attrgetter(inside)(module)
+    except AttributeError as error:
+        raise ModelFileError(f"Module {module_name!r} has no {inside!r}.") from error
 
 
 def _kind_of(name: str, is_path: bool) -> str:
     if not is_path and re.match(r"https?://", name, flags=re.IGNORECASE):
-        return _kind_of_address(name)
+        path = re.split(r"[?#]", name.partition("://")[2])[0].rstrip("/")
+        if path.endswith("/invocations"):
+            return "mlflow"
+        if re.search(r"/v2/models/[^/]+(/versions/[^/]+)?(/infer)?$", path):
+            return "open-inference"
+        raise ModelFileError(
+            "The address ends neither in /invocations nor in /v2/models/NAME/infer. Pass kind='mlflow' or "
+            "kind='open-inference' (--kind on the command line)."
+        )
     if not is_path and _NAME.fullmatch(name):
         return "python"
-    path = Path(name)
-    kind = _BY_SUFFIX.get(path.suffix.lower())
-    head = read_head(path)
-    if _looks_pickled(head):
-        return "pickle"
-    if kind is None:
-        kind = _kind_of_head(head)
+    head = _read_bytes(name, _HEAD_BYTES)
+    by_head = next((kind for start, kind in _BY_HEAD.items() if re.match(start, head, flags=re.DOTALL)), None)
+    kind = by_head if by_head == "pickle" else _BY_SUFFIX.get(Path(name).suffix.lower(), by_head)
     if kind is None:
         raise ModelFileError(
             f"The kind of the model {name!r} is unknown. It must be a file that ends in {', '.join(_BY_SUFFIX)}, "
@@ -107,28 +200,16 @@ def _kind_of(name: str, is_path: bool) -> str:
     return kind
 
 
-def _kind_of_address(address: str) -> str:
-    path = re.split(r"[?#]", address.partition("://")[2])[0].rstrip("/")
-    if path.endswith("/invocations"):
-        return "mlflow"
-    if re.search(r"/v2/models/[^/]+(/versions/[^/]+)?(/infer)?$", path):
-        return "open-inference"
-    raise ModelFileError(
-        "The address ends neither in /invocations nor in /v2/models/NAME/infer. Pass kind='mlflow' or "
-        "kind='open-inference' (--kind on the command line)."
-    )
-
-
-def _looks_pickled(head: bytes) -> bool:
-    """Return whether the file begins like a pickle of protocol 2 or later, whatever its name is."""
-    return head[0] == 0x80 and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
-
-
-def _kind_of_head(head: bytes) -> str | None:
-    if head.startswith(b"PK\x03\x04"):
-        return "skops"
-    if head.startswith((b"tree\n", b"tree\r\n")):
-        return "lightgbm"
-    if re.match(rb"\{\s*(\"learner\"|L.{8}learner)", head, flags=re.DOTALL):
-        return "xgboost"
-    return None
+def _read_bytes(name: str, most: int) -> bytes:
+    """Return the first bytes of a model file; raise `ModelFileError` if it is unreadable or empty."""
+    try:
+        with Path(name).open("rb") as file:
+            content = file.read(most)
+    except IsADirectoryError:
+        raise ModelFileError(f"{name!r} is a folder. Type the name of a model file.") from None
+    except (OSError, ValueError) as error:  # ValueError if the name holds a null character
+        reason = getattr(error, "strerror", None) or error
+        raise ModelFileError(f"The model {name!r} cannot be read: {reason}.") from error
+    if not content:
+        raise ModelFileError(f"The model {name!r} is empty.")
+    return content

@@ -1,6 +1,6 @@
 """`InputRows`: the rows for a loaded model, with columns by name from any frame or by position from an array."""
 
-import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -8,27 +8,27 @@ import numpy as np
 
 from anchorline.errors import ModelInputError
 
-_log = logging.getLogger(__name__)
-
 
 class InputRows:
     """The columns of a pandas, Polars or Arrow frame, or of a 2-D array, whose columns have no names."""
 
     def __init__(self, inputs: Any) -> None:
         self.names: list[str] | None = None
-        self._columns: list[Any]
-        frame = _frame_of(inputs)
-        if frame is not None:
-            self.names = [str(name) for name in frame.columns]
-            # By position, because frame[0] would be a row if the column labels are integers.
-            self._columns, self.n_rows = [frame[:, j] for j in range(frame.shape[1])], len(frame)
-            return
-        array = np.asarray(inputs)
-        if array.ndim != 2:
+        frame = inputs
+        if not isinstance(inputs, np.ndarray):
+            import narwhals as nw  # noqa: PLC0415  imported on first use
+
+            frame = nw.from_native(inputs, eager_only=True, pass_through=True)
+            if isinstance(frame, nw.DataFrame):
+                self.names = [str(name) for name in frame.columns]
+        frame = np.asarray(frame) if self.names is None else frame
+        if len(frame.shape) != 2:
             raise ModelInputError(
-                f"The model got an array of shape {array.shape}, but the shape must be (rows, columns)."
+                f"The model got an array of shape {frame.shape}, but the shape must be (rows, columns)."
             )
-        self._columns, self.n_rows = list(array.T), len(array)
+        # By position, because frame[0] would be a row if the column labels are integers.
+        self._columns: list[Any] = [frame[:, j] for j in range(frame.shape[1])]
+        self.n_rows = len(frame)
 
     @property
     def n_columns(self) -> int:
@@ -51,22 +51,17 @@ class InputRows:
                     f"The model got {self.n_columns} columns, but it needs {len(wanted)}: {list_names(wanted)}."
                 )
             return list(range(len(wanted)))
+        rewritten = [rewrite(name) for name in self.names]
+        counts = Counter(rewritten)
         exact = {name: i for i, name in enumerate(self.names)}
-        similar: dict[str, list[int]] = {}
-        for i, name in enumerate(self.names):
-            similar.setdefault(rewrite(name), []).append(i)
-        matches = [
-            exact.get(name, similar[name][0] if len(similar.get(name, ())) == 1 else None) for name in wanted
-        ]
+        similar = {name: i for i, name in enumerate(rewritten) if counts[name] == 1}
+        matches = [exact.get(name, similar.get(name)) for name in wanted]
         missing = [name for name, position in zip(wanted, matches, strict=True) if position is None]
         if missing:
             raise ModelInputError(
                 f"The data have the columns {list_names(self.names)} and lack {list_names(missing)}, which the "
                 "model needs. Rename the columns, or pass other data."
             )
-        if len(set(matches)) < self.n_columns:
-            unused = [name for i, name in enumerate(self.names) if i not in matches]
-            _log.debug("columns that the model does not use: %s", unused)
         return [position for position in matches if position is not None]
 
     def all_positions(self, n_columns: int | None) -> list[int]:
@@ -89,14 +84,12 @@ class InputRows:
 
     def values(self, position: int) -> np.ndarray:
         """Return one column of shape (n_rows,): numbers, booleans, dates, or objects."""
-        column = self._columns[position]
-        if isinstance(column, np.ndarray):
-            values = column
-        elif self.is_category(position):
+        values = self._columns[position]
+        if self.is_category(position):
             # Arrow's arrays hold a wrong category in place of a missing one; its lists hold None.
-            values = np.fromiter(column.to_list(), dtype=object)
-        else:
-            values = np.asarray(column.to_numpy())
+            values = np.fromiter(values.to_list(), dtype=object)
+        elif self.names is not None:
+            values = np.asarray(values.to_numpy())
         if values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] == "ns":
             return values.astype(f"{values.dtype.kind}8[us]")  # tolist() would turn nanoseconds into integers
         return values
@@ -106,16 +99,17 @@ class InputRows:
         values = self.values(position)
         if values.dtype.kind in "fiub":
             return values.astype(np.float64)
-        try:
-            return np.array([np.nan if is_missing(v) else _number(v) for v in values.tolist()], dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            others = (
-                v for v in values.tolist() if not is_missing(v) and not isinstance(v, int | float | np.number)
-            )
-            raise ModelInputError(
-                f"Column {self.column_label(position)} holds {next(others, None)!r:.60}; the model needs numbers "
-                "there."
-            ) from error
+        numbers = np.full(self.n_rows, np.nan)
+        for i, value in enumerate(values.tolist()):
+            try:
+                if isinstance(value, str | bytes):
+                    raise TypeError("a text")
+                numbers[i] = np.nan if is_missing(value) else float(value)
+            except (TypeError, ValueError) as error:
+                raise ModelInputError(
+                    f"Column {self.column_label(position)} holds {value!r:.60}; the model needs numbers there."
+                ) from error
+        return numbers
 
     def texts(self, position: int) -> list[str]:
         """Return one column as texts, with the empty text for missing values."""
@@ -141,13 +135,19 @@ class InputRows:
         ``unknown`` is the code of a value that is not in ``categories``; if it is None, such a value raises
         `ModelInputError`.
         """
-        places: dict[Any, float] = {_key(value): float(i) for i, value in enumerate(categories)}
+
+        def key(value: Any) -> Any:
+            return (
+                value if isinstance(value, str) else float(value) if isinstance(value, int | float) else str(value)
+            )
+
+        places: dict[Any, float] = {key(value): float(i) for i, value in enumerate(categories)}
         texts = {plain_text(value): float(i) for i, value in enumerate(categories)}
         coded = np.full(self.n_rows, np.nan)
         for i, value in enumerate(self.values(position).tolist()):
             if is_missing(value):
                 continue
-            place = places.get(_key(value), texts.get(plain_text(value), unknown))
+            place = places.get(key(value), texts.get(plain_text(value), unknown))
             if place is None:
                 raise ModelInputError(
                     f"Column {self.column_label(position)} holds {value!r:.60}, but it must hold one of the "
@@ -176,23 +176,3 @@ def list_names(names: Iterable[Any]) -> str:
     names = list(names)
     first = ", ".join(repr(str(name)) for name in names[:8])
     return f"{first}, ... ({len(names)} in total)" if len(names) > 8 else first or "none"
-
-
-def _frame_of(inputs: Any) -> Any:
-    """Return the inputs as a narwhals frame, or None if they are not a frame."""
-    if isinstance(inputs, np.ndarray):
-        return None
-    import narwhals as nw  # noqa: PLC0415  imported on first use
-
-    frame = nw.from_native(inputs, eager_only=True, pass_through=True)
-    return frame if isinstance(frame, nw.DataFrame) else None
-
-
-def _key(value: Any) -> Any:
-    return value if isinstance(value, str) else float(value) if isinstance(value, (int, float)) else str(value)
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, (str, bytes)):
-        raise TypeError("a text")
-    return float(value)

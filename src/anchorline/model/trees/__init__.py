@@ -3,8 +3,7 @@
 May import: errors, grid.
 """
 
-from anchorline.model.trees.dispatch import read
 from anchorline.model.trees.ensemble import Ensemble
-from anchorline.model.trees.reading import Agreement, Reading, Refusal, agrees
+from anchorline.model.trees.reading import Agreement, Reading, Refusal, agrees, read
 
 __all__ = ["Agreement", "Ensemble", "Reading", "Refusal", "agrees", "read"]

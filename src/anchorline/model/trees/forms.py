@@ -9,8 +9,7 @@ from anchorline.errors import ParameterError
 from anchorline.model.features import ColumnMatch
 from anchorline.model.outputs import OfArrays, resolve
 from anchorline.model.target import Target
-from anchorline.model.trees.dispatch import read
-from anchorline.model.trees.reading import Reading, Refusal, agrees
+from anchorline.model.trees.reading import Reading, Refusal, agrees, read
 
 _LINKED = 1e-6  # by how much probabilities may differ, beside the rounding of margins
 

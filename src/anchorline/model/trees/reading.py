@@ -1,14 +1,23 @@
-"""What was read of a model: its trees, how its inputs become features, and whether both agree with its answers."""
+"""`read`: the trees of a model, if its answers are a sum of trees, and otherwise the reason why not.
+
+Nothing that is read is trusted: `agrees` compares it with the model's own answers.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from anchorline.model.loaders.onnx_file import OnnxModel
+from anchorline.model.outputs import NotReadableError, Steps, classes_of, unwrap
+from anchorline.model.target import Target
 from anchorline.model.trees.ensemble import Ensemble
+from anchorline.model.trees.libraries import READERS, Reader, Trees
 
 _SHARE_OF_RANGE = 1e-9  # by how much of the range of the answers the trees may differ from the model
+_LIBRARIES = {"imblearn", *READERS}
+_ANSWERS = ("predict", "predict_proba", "decision_function", "__call__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,22 +31,6 @@ class Refusal:
     """
 
     reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Trees:
-    """What a reader finds in one fitted model, whichever of its answers is explained.
-
-    ``link`` is how the model turns the sum of its trees into its answers: "identity", "logistic", "softmax", or
-    another name. ``build`` returns the sum. ``encode`` turns the inputs of this model, a frame, an array or a
-    sparse matrix, into features.
-    """
-
-    link: str
-    build: Callable[[], Ensemble]
-    encode: Callable[[Any], np.ndarray]
-    library: str
-    sums_in: str = "float64"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,10 +49,6 @@ class Reading:
         the link of a boosted classifier.
     link
         How the model turns a margin into probabilities: "logistic" or "softmax"; "identity" for other scales.
-    classes
-        Labels of the columns, or None for numbers.
-    library
-        The library that fitted the trees.
     is_mirrored
         Whether the model has two classes and one margin: that of column 1, whose negative is that of column 0.
     sums_in
@@ -70,8 +59,6 @@ class Reading:
     transform: Callable[[Any], np.ndarray]
     scale: str
     link: str
-    classes: tuple[Any, ...] | None
-    library: str
     is_mirrored: bool = False
     sums_in: str = "float64"
 
@@ -92,6 +79,126 @@ class Reading:
         return np.column_stack([-answers, answers]) if self.is_mirrored else answers
 
 
+def read(model: Any, target: Target) -> Reading | Refusal | None:
+    """Return the model as a sum of trees, or the reason why not; None if it has no trees as far as one can see.
+
+    Parameters
+    ----------
+    model
+        What an `Explainer` was given: an estimator, a booster, a loaded model file, or a method of one of these.
+    target
+        Which of the model's answers are explained. Probabilities of boosted classifiers and labels are not sums of
+        trees.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from anchorline.model.outputs import resolve
+    >>> model = DecisionTreeRegressor().fit([[1.0], [2.0], [3.0]], [5.0, 6.0, 6.0])
+    >>> read(model, resolve(model)).evaluate(np.array([[0.0], [4.0]])).ravel().tolist()
+    [5.0, 6.0]
+    """
+    owner = getattr(model, "__self__", None)
+    estimator, method = (model, None) if owner is None else (owner, model.__name__)
+    try:
+        opened: list[Any] = []
+        inner, steps = unwrap(estimator, opened.append)
+        reader = _reader(inner)
+        if reader is None:
+            return _refused_wrapper(inner)
+        for each in (*opened, *np.ravel(getattr(inner, "estimators_", ()))):
+            _refuse_own_answers(each)
+        asked = _asked(estimator, method, target)
+        return _reading(reader(inner), steps, asked, classes_of(estimator), target)
+    except NotReadableError as error:
+        return Refusal(str(error))
+    except Exception as error:  # another version of a library may keep its trees elsewhere
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        return Refusal(f"the trees of the {type(estimator).__name__} could not be read ({text:.200})")
+
+
+def _reader(model: Any) -> Reader | None:
+    """Return the reader of a model's class or of the first of its base classes that has one."""
+    names = ((cls.__module__.partition(".")[0], cls.__name__) for cls in type(model).__mro__)
+    return next((READERS[library][name] for library, name in names if name in READERS.get(library, {})), None)
+
+
+def _refuse_own_answers(model: Any) -> None:
+    """Raise `NotReadableError` if the model itself, or a class that no known library wrote, changes its answers.
+
+    Such a model may answer unlike its trees anywhere, so that no comparison on some rows is enough.
+    """
+    for name in _ANSWERS:
+        authors = [cls for cls in type(model).__mro__ if name in vars(cls)][:1]
+        is_own = any(cls.__module__.partition(".")[0] not in _LIBRARIES for cls in authors)
+        if is_own or name in getattr(model, "__dict__", {}):
+            raise NotReadableError(f"its {type(model).__name__} has a `{name}` of its own")
+
+
+def _refused_wrapper(model: Any) -> Refusal | None:
+    """Return the refusal of a model that has trees or tree models in its attributes; None for any other model."""
+    if isinstance(model, OnnxModel) and b"TreeEnsemble" in model.content:
+        return Refusal("the trees of an ONNX file are not read; load the original model")
+    if callable(getattr(model, "predict", None)):
+        for part in getattr(model, "__dict__", {}).values():
+            if any(_reader(unwrap(each)[0]) for each in (part if isinstance(part, list | tuple) else [part])):
+                name = type(model).__name__
+                return Refusal(f"its {name} makes answers from those of its models in a way of its own")
+    return None
+
+
+def _asked(estimator: Any, method: str | None, target: Target) -> str:
+    """Return the scale of the answers that are explained: "number", "probability" or "margin"."""
+    if target.contrast is not None:
+        return "probability" if target.scale is None else "margin"
+    if target.task == "label":
+        raise NotReadableError("a label is not a sum of trees")
+    if target.scale is not None or method == "decision_function":
+        return "margin"
+    has_classes = callable(getattr(estimator, "predict_proba", None)) or not hasattr(estimator, "predict")
+    has_classes = target.classes is not None or (has_classes and classes_of(estimator) is not None)
+    if method == "predict_proba" or (method is None and has_classes):
+        return "probability"
+    if method not in (None, "predict", "__call__"):
+        raise NotReadableError(f"the answers of `{method}` are not a sum of trees")
+    if classes_of(estimator) is not None:
+        raise NotReadableError("a label is not a sum of trees")
+    return "number"
+
+
+def _reading(trees: Trees, steps: Steps, asked: str, classes: Any, target: Target) -> Reading:
+    """Return the trees as the answers that are explained."""
+    if asked != "margin" and trees.link in ("logistic", "softmax"):
+        raise NotReadableError(
+            "the probabilities of a boosted classifier are not a sum of trees; its margin is "
+            "(output_scale='margin')"
+        )
+    if asked != "margin" and trees.link != "identity":
+        raise NotReadableError(f"the answers are not a sum of trees, but a function of it ({trees.link})")
+    ensemble = trees.ensemble()
+    if asked == "probability" and ensemble.n_outputs != len(classes):
+        raise NotReadableError(f"the trees have {ensemble.n_outputs} outputs for {len(classes)} classes")
+
+    def transform(inputs: Any) -> np.ndarray:
+        for step in steps:
+            inputs = step(inputs)
+        return trees.encode(inputs)
+
+    reading = Reading(
+        ensemble=ensemble,
+        transform=transform,
+        scale=asked,
+        link=trees.link,
+        is_mirrored=target.scale is not None and ensemble.n_outputs == 1,  # two classes have two margins
+        sums_in=trees.sums_in,
+    )
+    if target.contrast is None:
+        return reading
+    first, second = (target.contrast["classes"].index(label) for label in target.contrast["contrast"])
+    weights = {0: 2.0 if first else -2.0} if reading.is_mirrored else {first: 1.0, second: -1.0}
+    return replace(reading, ensemble=ensemble.weighted(weights), is_mirrored=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """Whether trees answer like their model, their largest difference, and how large it may be."""
@@ -102,16 +209,6 @@ class Agreement:
 
     def __bool__(self) -> bool:
         return self.holds
-
-    @property
-    def reason(self) -> str | None:
-        """Why the trees cannot stand for the model's answers, as in a `Refusal`; None if they can."""
-        if self.holds:
-            return None
-        return (
-            f"the trees that were read from the model differ from its own answers by up to {self.difference:.2g}, "
-            f"where {self.allowed:.2g} is allowed for rounding"
-        )
 
 
 def agrees(reading: Reading, ask: Callable[[Any], Any], inputs: Any) -> Agreement:
@@ -130,14 +227,9 @@ def agrees(reading: Reading, ask: Callable[[Any], Any], inputs: Any) -> Agreemen
     found = reading.evaluate(inputs)
     if found.shape != answers.shape:
         return Agreement(False, float("inf"), 0.0)
-    ensemble, differences = reading.ensemble, np.abs(found - answers)
-    rounding = (4 + np.sqrt(len(ensemble.roots))) * np.finfo(reading.sums_in).eps * _largest_sum(ensemble)
+    ensemble, difference = reading.ensemble, float(np.abs(found - answers).max())
+    largest = np.maximum.reduceat(np.abs(ensemble.values).max(axis=1), ensemble.roots)  # leaf of every tree
+    largest_sum = float(largest.sum() + np.abs(ensemble.base).max())
+    rounding = (4 + np.sqrt(len(ensemble.roots))) * np.finfo(reading.sums_in).eps * largest_sum
     allowed = _SHARE_OF_RANGE * float(np.ptp(answers, axis=0).max()) + rounding
-    difference = float(differences.max())
     return Agreement(bool(difference <= allowed), difference, float(allowed))
-
-
-def _largest_sum(ensemble: Ensemble) -> float:
-    """Return an upper limit for the sum of the sizes of the leaf values that one row reaches."""
-    sizes = np.abs(ensemble.values).max(axis=1)
-    return float(np.maximum.reduceat(sizes, ensemble.roots).sum() + np.abs(ensemble.base).max())

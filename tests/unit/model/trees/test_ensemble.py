@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from anchorline.model.trees import Ensemble, Reading
-from anchorline.model.trees.building import Tree, bits, join, without_unreachable
-from anchorline.model.trees.ensemble import LEAF
+from anchorline.model.trees.ensemble import LEAF, Tree, bits, join, without_unreachable
 
 
 def random_tree(rng, n_features, n_outputs, output):
@@ -107,8 +106,6 @@ def test_two_classes_with_one_margin_have_two_columns():
         transform=lambda rows: rows,
         scale="margin",
         link="logistic",
-        classes=("no", "yes"),
-        library="a library",
         is_mirrored=True,
     )
     rows = random_rows(rng)
