@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.compat.lime_text import LimeTextExplainer as OurTextExplainer
+from anchorline.compat.lime import LimeTextExplainer as OurTextExplainer
 from anchorline.explainer import Explainer
 from anchorline.spaces.image import Image
 from benchmarks.tasks import SEED, Stopwatch

@@ -5,10 +5,12 @@ May import: errors, facts, io, settings, spaces, model, explainer, result, rende
 >>> from anchorline.compat import LimeTabularExplainer, to_shap
 """
 
-from anchorline.compat.lime_explanation import LimeExplanation
-from anchorline.compat.lime_image import LimeImageExplainer
-from anchorline.compat.lime_tabular import LimeTabularExplainer
-from anchorline.compat.lime_text import LimeTextExplainer
+from anchorline.compat.lime import (
+    LimeExplanation,
+    LimeImageExplainer,
+    LimeTabularExplainer,
+    LimeTextExplainer,
+)
 from anchorline.compat.shap import to_shap
 
 __all__ = ["LimeExplanation", "LimeImageExplainer", "LimeTabularExplainer", "LimeTextExplainer", "to_shap"]

@@ -55,7 +55,10 @@ def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *,
     is_single = isinstance(explanations, Explanation)
     checked = [explanations] if isinstance(explanations, Explanation) else _check(explanations)
     names = list(dict.fromkeys(name for explanation in checked for name in explanation.space["names"]))
-    values, bases = _contributions(checked, names), np.array([explanation.base for explanation in checked])
+    values, bases = np.zeros((len(checked), len(names))), np.array([explanation.base for explanation in checked])
+    for row, explanation in zip(values, checked, strict=True):
+        for fact, contribution in zip(explanation.facts, explanation.contributions.tolist(), strict=True):
+            row[names.index(fact.column)] += contribution
     own = None if checked[0].space["kind"] not in ("table", "hypercube") else [[*e.instance] for e in checked]
     if common_base and not is_single:
         names.append(_BASE)
@@ -64,13 +67,14 @@ def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *,
         bases = np.full(len(bases), bases.mean())
     is_signed = checked[0].space["kind"] == "hypercube"
     data, display = (None, None) if own is None else _data(own, is_single=is_single, is_signed=is_signed)
+    is_batch = isinstance(explanations, Explanations)
     converted = shap.Explanation(
         values=values[0] if is_single else values,
         base_values=float(bases[0]) if is_single else bases,
         data=data,
         display_data=display,
         feature_names=names,
-        instance_names=_positions(explanations),
+        instance_names=[str(record["row"]) for record in explanations.records] if is_batch else None,
     )
     # SHAP's constructor reads a single name as the name of a column, and for several rows as a list of names.
     if is_single:
@@ -85,22 +89,6 @@ def many_to_shap(many: Explanations, *, common_base: bool = False) -> Any:
             f"None of the {len(many)} rows has an explanation, but at least one is needed. {many.failures[0]}"
         )
     return to_shap(many.explained, common_base=common_base)
-
-
-def _contributions(explanations: list[Explanation], names: list[str]) -> np.ndarray:
-    """Return the contributions at the columns that the facts are about, (n, d)."""
-    places, values = {name: j for j, name in enumerate(names)}, np.zeros((len(explanations), len(names)))
-    for row, explanation in zip(values, explanations, strict=True):
-        for fact, contribution in zip(explanation.facts, explanation.contributions.tolist(), strict=True):
-            row[places[fact.column]] += contribution
-    return values
-
-
-def _positions(explanations: Any) -> list[str] | None:
-    """Return the positions of the rows in the batch as texts, which SHAP accepts as names of rows."""
-    if not isinstance(explanations, Explanations):
-        return None
-    return [str(record["row"]) for record in explanations.records]
 
 
 def _import_shap() -> Any:
@@ -161,7 +149,10 @@ def _data(rows: list[list[Any]], *, is_single: bool, is_signed: bool) -> tuple[n
     data, display = [], []
     for column in zip(*rows, strict=True):
         texts = [_text(value, is_signed=is_signed) for value in column]
-        values = [_value(value) for value in column]
+        values: list[Any] = [
+            np.nan if value is None else _short_date(value) if isinstance(value, str) else float(value)
+            for value in column
+        ]
         has_text = any(isinstance(value, str) for value in values)
         are_numbers = any(_is_number(value) for value in column) and not (has_text or is_signed)
         data.append(texts if has_text else values)
@@ -178,11 +169,6 @@ def _data(rows: list[list[Any]], *, is_single: bool, is_signed: bool) -> tuple[n
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _value(value: Any) -> Any:
-    """Return a value of the instance as a float, NaN for a missing one, or a text."""
-    return np.nan if value is None else _short_date(value) if isinstance(value, str) else float(value)
 
 
 def _text(value: Any, *, is_signed: bool = False) -> str:

@@ -28,7 +28,7 @@ def test_pages(iris, tmp_path):
     assert "<title>a &amp; b, " in two.as_html()
     assert two.as_html(labels=[0]) == one.as_html()
     assert two._repr_html_().count('class="anchorline"') == 2
-    with pytest.warns(UserWarning, match="show_all=True has no effect"):
+    with pytest.warns(UserWarning, match="show_all has no effect"):
         one.as_html(show_all=True)
     with pytest.raises(TypeError, match="show_everything"):
         one.as_html(show_everything=True)
@@ -39,7 +39,7 @@ def test_limes_positional_arguments(iris, tmp_path):
     result = LimeTabularExplainer(data.data).explain_instance(data.data[0], model.predict_proba, **FEW)
     result.save_to_file(tmp_path / "page.html", None, True, True)
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == result.as_html(None, True, True)
-    with pytest.warns(UserWarning, match="predict_proba=False has no effect"):
+    with pytest.warns(UserWarning, match="predict_proba has no effect"):
         result.as_html([1], False)
 
 

@@ -1,0 +1,905 @@
+"""LIME's explainers by their own names: existing calls keep working, and the weights now add up."""
+
+import contextlib
+import functools
+import hashlib
+import inspect
+import json
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from anchorline.errors import (
+    AnchorlineError,
+    InstanceError,
+    MissingDependencyError,
+    ParameterError,
+    PredictorError,
+    PredictorOutputError,
+    names_similar_keywords,
+)
+from anchorline.explainer import Explainer
+from anchorline.facts import Fact
+from anchorline.io import write_atomically
+from anchorline.model.failures import failure_text
+from anchorline.render.report import fragment, page
+from anchorline.render.statements import fact_text
+from anchorline.result.explanation import Explanation
+from anchorline.settings import FEWEST_QUERIES, Settings, checked_count
+from anchorline.spaces.columns import dense, is_sparse
+from anchorline.spaces.image import Image
+from anchorline.spaces.table import Table
+from anchorline.spaces.text import Text
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_MODES = ("classification", "regression")
+_CUT = "Numbers are not cut into fixed bins: each fact has the cut points that fit best."
+_ALL = 100_000  # LIME's default number of regions, which stands for all of them
+_REGRESSION = 1  # the label that LIME gives to the output of a regression
+_SELECTIONS = ("auto", "none", "forward_selection", "lasso_path", "highest_weights")
+_CLOSE = "neighbors are drawn close to the row, and all of them have the same weight"
+_PAGE = "every page shows the model's output, the facts of the sum and their weights"
+_BEST = "the best sum of at most num_features facts is found"
+_INSTEAD = {  # of keywords for steps that anchorline does not have
+    "kernel_width": _CLOSE,
+    "kernel": _CLOSE,
+    "distance_metric": _CLOSE,
+    "sample_around_instance": "every neighbor keeps about half of the row's own values",
+    "sampling_method": "the values of neighbors come from training rows",
+    "model_regressor": _BEST,
+    "feature_selection": _BEST,
+    "verbose": "nothing is printed; type print(result)",
+    **dict.fromkeys(("predict_proba", "show_predicted_value", "show_table", "show_all"), _PAGE),
+}
+
+
+def _as_in_lime(call: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Decorate one of LIME's calls: an unknown keyword raises, and one without an effect warns if it is given."""
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        signature = inspect.signature(function)
+
+        @names_similar_keywords(call)
+        @functools.wraps(function)
+        def checked(*arguments: _P.args, **keywords: _P.kwargs) -> _R:
+            for name, value in signature.bind(*arguments, **keywords).arguments.items():
+                default = signature.parameters[name].default
+                if name == "feature_selection" and value not in _SELECTIONS:
+                    raise ParameterError(f"{name} is {value!r}, but it must be one of {', '.join(_SELECTIONS)}.")
+                is_default = value is default or (isinstance(value, type(default)) and value == default)
+                if name in _INSTEAD and not is_default:
+                    text = f"{name} has no effect in anchorline: {_INSTEAD[name]}."
+                    warnings.warn(text, UserWarning, stacklevel=3)  # points to the user's call
+            return function(*arguments, **keywords)
+
+        return checked
+
+    return decorate
+
+
+# ---- results
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class LimeExplanation:
+    """Explanations of one row by label, with LIME's names for their parts.
+
+    ``intercept[label]`` and the weights of ``as_map()[label]`` add up to the model's own output: to
+    ``predict_proba[label]`` or, in regression (label 1), to ``predicted_value``. A weight is what a fact adds to
+    the average over neighbors; LIME's weight is the whole effect of a fact, ``explanations[label].effects``.
+
+    As in LIME, ``score`` and ``local_pred`` belong to the label explained last, which is the predicted label if
+    top_labels was given, and label 0 of a regression has the weights with opposite signs. ``min_value`` and
+    ``max_value`` are the lowest and the highest output of a regression on the rows that it was asked about.
+
+    Examples
+    --------
+    >>> from anchorline.compat import LimeTabularExplainer
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> explainer = LimeTabularExplainer(rows, mode="regression", feature_names=["a", "b"])
+    >>> result = explainer.explain_instance([2.0, 0.1], lambda rows: rows[:, 0])
+    >>> result.local_pred, result.predicted_value, result.explanations[1].is_proven
+    (array([2.]), 2.0, True)
+    """
+
+    mode: str
+    explanations: Mapping[int, Explanation]
+    feature_names: tuple[str, ...]
+    class_names: list[str] | None = None
+    predict_proba: np.ndarray | None = None
+    top_labels: list[int] | None = None
+    min_value: float | None = None
+    max_value: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode == "regression":
+            object.__setattr__(self, "class_names", ["negative", "positive"])
+
+    @cached_property
+    def local_exp(self) -> dict[int, list[tuple[int, float]]]:
+        """(Column number, weight) pairs by label, largest first; numbers of words, or of regions."""
+        weights = {
+            label: [(self._number(fact), weight) for fact, weight in self._pairs(label)]
+            for label in self.explanations
+        }
+        if self.mode == "regression":
+            weights = {0: [(column, -weight) for column, weight in weights[_REGRESSION]], **weights}
+        return weights
+
+    @property
+    def intercept(self) -> dict[int, float]:
+        """The base of every sum, which is its average over neighbors, by label."""
+        return {label: self._explanation(label).base for label in self.local_exp}
+
+    @property
+    def scores(self) -> dict[int, float]:
+        """The `score` of every label."""
+        fits = ((label, explanation.fit) for label, explanation in self.explanations.items())
+        return {label: np.nan if fit is None else fit.r2 for label, fit in fits}
+
+    @property
+    def score(self) -> float:
+        """The share of the output's mean squared change on fresh neighbors that the sum explains.
+
+        It is 1 if the sum follows the model exactly, and 0 if it says no more than the prediction itself. LIME's
+        R2 compares with the neighbors' mean, on the sample of the fit, so that the two scores are different
+        numbers. NaN if nothing was measured.
+        """
+        return list(self.scores.values())[-1]
+
+    @property
+    def local_pred(self) -> np.ndarray:
+        """The value of the sum for the row, of shape (1,), which equals the model's output."""
+        return np.array([list(self.explanations.values())[-1].prediction])
+
+    @property
+    def predicted_value(self) -> float | None:
+        """The model's output in regression, else None."""
+        return self.explanations[_REGRESSION].prediction if self.mode == "regression" else None
+
+    def available_labels(self) -> list[int]:
+        """Return the labels that were explained; the predicted label is first if top_labels was given."""
+        return list(self.top_labels or self.explanations)
+
+    def as_list(self, label: int = 1) -> list[tuple[str, float]]:
+        """Return (fact, weight) pairs, largest first; in regression the label does not matter."""
+        space = self._explanation(label).space
+        return [(fact_text(fact, space), weight) for fact, weight in self._pairs(label)]
+
+    def as_map(self) -> dict[int, list[tuple[int, float]]]:
+        """Return (column number, weight) pairs by label, largest first."""
+        return self.local_exp
+
+    def as_pyplot_figure(self, label: int = 1, figsize: tuple[float, float] | None = None) -> Any:
+        """Return a pyplot figure that shows the weights as bars."""
+        figure = self._explanation(label).plot("bars").figure
+        if figsize is not None:
+            figure.set_size_inches(figsize)
+        return figure
+
+    @_as_in_lime("as_html")
+    def as_html(
+        self,
+        labels: Iterable[int] | None = None,
+        predict_proba: bool = True,
+        show_predicted_value: bool = True,
+        show_table: bool = True,
+        show_all: bool = False,
+    ) -> str:
+        """Return a self-contained page: the full report of one label, or several labels one below the other.
+
+        LIME's switches ``predict_proba``, ``show_predicted_value``, ``show_table`` and ``show_all`` are accepted.
+        A value other than the default raises a warning, because there is only one layout of the page.
+        """
+        chosen = self._select(labels)
+        if len(chosen) == 1:
+            return page(chosen[0])
+        title = escape(", ".join(explanation.output.name for explanation in chosen))
+        return (
+            f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>'
+            f"{''.join(map(fragment, chosen))}</body></html>\n"
+        )
+
+    def save_to_file(self, file_path: str | Path, *arguments: Any, **switches: Any) -> None:
+        """Write the page of `as_html`, which has the other arguments, to a file, completely or not at all."""
+        write_atomically(file_path, self.as_html(*arguments, **switches))
+
+    @_as_in_lime("show_in_notebook")
+    def show_in_notebook(
+        self,
+        labels: Iterable[int] | None = None,
+        predict_proba: bool = True,
+        show_predicted_value: bool = True,
+        show_table: bool = True,
+        show_all: bool = False,
+    ) -> None:
+        """Show the explanations of the labels in a notebook; the switches are those of `as_html`."""
+        try:
+            display = import_module("IPython.display")
+        except ModuleNotFoundError as error:
+            raise MissingDependencyError(
+                "`show_in_notebook` needs `IPython`, which is not installed. Type "
+                "`save_to_file('explanation.html')`, or: pip install ipython"
+            ) from error
+        display.display(display.HTML("".join(map(fragment, self._select(labels)))))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({dict(self.explanations)})"
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self._select(None)))
+
+    def _repr_html_(self) -> str:
+        return "".join(map(fragment, self._select(None)))
+
+    def _number(self, fact: Fact) -> int:
+        """Return the number by which LIME knows what a fact is about."""
+        return self.feature_names.index(fact.column)
+
+    def _select(self, labels: Iterable[int] | None) -> list[Explanation]:
+        return [self._explanation(label) for label in (self.available_labels() if labels is None else labels)]
+
+    def _explanation(self, label: int) -> Explanation:
+        explanation = self.explanations.get(_REGRESSION if self.mode == "regression" else label)
+        if explanation is None:
+            names: list[Any] = self.class_names or []
+            number, available = names.index(label) if label in names else label, self.available_labels()
+            if number in available:
+                raise ParameterError(f"label is {label!r}, but it must be a number. Type label={number}.")
+            raise ParameterError(
+                f"Label {label!r} was not explained. The explained labels are {available}. Type "
+                f"label={available[0]}, or explain_instance(row, predict_fn, labels=({number!r},))."
+            )
+        return explanation
+
+    def _pairs(self, label: int) -> Iterable[tuple[Fact, float]]:
+        explanation = self._explanation(label)
+        return zip(explanation.facts, explanation.contributions.tolist(), strict=True)
+
+
+# ---- tables
+
+
+class LimeTabularExplainer:
+    """Explain rows of a table with the names that ``lime.lime_tabular.LimeTabularExplainer`` uses.
+
+    Weights are contributions in the units of the output. The intercept and the weights of a label add up to the
+    model's own output for that label. A result has the `anchorline.Explanation` of every label.
+
+    Parameters
+    ----------
+    training_data
+        A 2-D array with categories coded as integers, a SciPy sparse matrix of at most 50 million cells, or a
+        pandas, Polars or Arrow frame with any columns.
+    mode
+        "classification" or "regression".
+    training_labels
+        Not needed, because numbers are not cut by class.
+    feature_names
+        Column names of an array. Without names, ``feature_names`` is "0", "1", ... as in LIME, and facts say x0,
+        x1, ..., because "0 >= 0.66" looks like a statement about the number 0.
+    categorical_features
+        Numbers (or names) of the columns that hold categories.
+    categorical_names
+        The names of a column's values, by column: ``{2: ["female", "male"]}``. Each column listed here holds
+        categories.
+    kernel_width, kernel, verbose, feature_selection, sample_around_instance
+        Have no effect here. A value other than the default raises a warning that says what happens instead.
+    class_names
+        The names of the columns of the model's answers; None for the labels that the model itself has, or else
+        "0", "1", ... In regression, a single name is the name of the output; as in LIME, several names have no
+        effect.
+    discretize_continuous, discretizer, training_data_stats
+        Only the defaults are accepted: a fact has the cut points that fit best, and values come from rows.
+    random_state
+        A seed. None is seed 0, so that the same call gives the same bytes. The state of a generator is read and
+        never changed.
+
+    Attributes
+    ----------
+    table
+        The `anchorline.Table` of the training data.
+    feature_names, class_names, categorical_names, mode
+        As given, with the defaults of LIME.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rows = np.column_stack([rng.normal(40, 9, 500).round(), rng.integers(0, 2, 500)])
+    >>> def predict_proba(rows):
+    ...     p = 1 / (1 + np.exp(4 - rows[:, 0] / 10 - rows[:, 1]))
+    ...     return np.column_stack([1 - p, p])
+    >>> explainer = LimeTabularExplainer(
+    ...     rows, feature_names=["age", "member"], class_names=["no", "yes"], categorical_features=[1],
+    ...     categorical_names={1: ["no", "yes"]},
+    ... )
+    >>> result = explainer.explain_instance(np.array([52, 1]), predict_proba, num_features=2)
+    >>> [text for text, weight in result.as_list()]
+    ['age >= 40', 'member = yes']
+    >>> bool(abs(result.intercept[1] + sum(w for _, w in result.as_list()) - result.predict_proba[1]) < 1e-12)
+    True
+    """
+
+    @_as_in_lime("LimeTabularExplainer")
+    def __init__(
+        self,
+        training_data: Any,
+        mode: str = "classification",
+        training_labels: Any = None,
+        feature_names: Sequence[str] | None = None,
+        categorical_features: Iterable[int | str] | None = None,
+        categorical_names: Mapping[Any, Any] | None = None,
+        kernel_width: float | None = None,
+        kernel: Callable[..., Any] | None = None,
+        verbose: bool = False,
+        class_names: Sequence[Any] | None = None,
+        feature_selection: str = "auto",
+        discretize_continuous: bool = True,
+        discretizer: str = "quartile",
+        sample_around_instance: bool = False,
+        random_state: Any = None,
+        training_data_stats: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._sparse = type(training_data) if is_sparse(training_data) else None
+        rows = dense(training_data, ParameterError)
+        names, self._has_own_names = _column_names(rows, feature_names)
+        categorical = _categorical_columns(names, categorical_features, categorical_names)
+        are_cut = len(categorical) < len(names)
+        _refuse_options(mode, discretizer, discretize_continuous or not are_cut, training_data_stats)
+        self.table = Table(rows, names=None if self._has_own_names else names, categorical=categorical)
+        self._numbers = rows if isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf" else None
+        self._categorical = categorical
+        self.mode = mode
+        if mode == "regression":  # LIME ignores class names there, except that a single one names the output
+            names_output = np.ndim(class_names) == 1 and np.size(class_names) == 1
+            class_names = class_names if names_output else None
+        self.class_names = _class_labels(class_names)
+        is_numbered = feature_names is None and not self._has_own_names
+        self.feature_names = [str(j) for j in range(len(names))] if is_numbered else list(self.table.names)
+        self.categorical_names = dict(categorical_names or {})
+        self.seed = _seed_from(random_state)
+
+    @_as_in_lime("explain_instance")
+    def explain_instance(
+        self,
+        data_row: Any,
+        predict_fn: Any,
+        labels: Iterable[int] = (1,),
+        top_labels: int | None = None,
+        num_features: int = 10,
+        num_samples: int = 5000,
+        distance_metric: str = "euclidean",
+        model_regressor: Any = None,
+        sampling_method: str = "gaussian",
+    ) -> LimeExplanation:
+        """Explain one row's prediction, with one independent explanation per label.
+
+        Parameters
+        ----------
+        data_row
+            The row: an array, a list, a dict, a Series, or a frame of one row.
+        predict_fn
+            A function from rows, in the form of the training data, to (n, c) probabilities; in regression, to n
+            numbers. A method of a scikit-learn estimator that was fitted on frames with the same columns receives
+            frames, also if the training data is an array of numbers.
+        labels
+            Columns of the model's answers to explain.
+        top_labels
+            Explain this many columns with the highest outputs instead of ``labels``.
+        num_features
+            The most facts. A fact that gains less than 1%, or whose gain may be due to chance, is left out.
+        num_samples
+            The most rows that the model is asked about, per label: some find the facts, the others measure them.
+            One more answer, to the row itself, chooses the labels.
+        distance_metric, model_regressor, sampling_method
+            Have no effect here. A value other than the default raises a warning that says what happens instead.
+
+        Returns
+        -------
+        LimeExplanation
+            LIME's result, with ``as_list``, ``as_map``, ``local_pred``, ``intercept``, ``score``, ..., and with
+            ``explanations``, the `anchorline.Explanation` of every label.
+
+        Examples
+        --------
+        >>> rows = np.random.default_rng(0).normal(size=(200, 3))
+        >>> explainer = LimeTabularExplainer(rows, mode="regression", class_names=["price"])
+        >>> result = explainer.explain_instance([2, 0, -2], lambda rows: 3 * rows[:, 0] - rows[:, 2])
+        >>> [column for column, weight in result.as_map()[1]], result.predicted_value
+        ([0, 2], 8.0)
+        """
+        settings = _settings_from(num_features, num_samples, self.seed)
+        row = self._one_row(data_row)
+        table = self._table_for(predict_fn)
+        if self.mode == "regression":
+            return self._explain_number(_Asked(predict_fn, self._sparse), table, row, settings)
+        ask = predict_fn if self._sparse is None else _Asked(predict_fn, self._sparse)
+        explainer = Explainer(ask, table, classes=self.class_names)
+        found = _explain_labels(explainer, row, labels, top_labels, settings)
+        return LimeExplanation(feature_names=self.table.names, **found)
+
+    def _explain_number(self, ask: "_Asked", table: Table, row: Any, settings: Settings) -> LimeExplanation:
+        output = None if self.class_names is None else self.class_names[0]
+        explainer = Explainer(ask, table, output=output, task="number")
+        answer = _answer_to(explainer, row)
+        if answer.size != 1 or answer.dtype.kind not in "fiub":
+            raise PredictorOutputError(
+                f"mode is 'regression', but predict_fn returns {answer.dtype} of shape {answer.shape} for one "
+                "row. It must return one number per row. For class probabilities, type mode='classification'."
+            )
+        return LimeExplanation(
+            mode=self.mode,
+            explanations={1: explainer.explain_with(row, settings)},
+            feature_names=self.table.names,
+            min_value=ask.low,
+            max_value=ask.high,
+        )
+
+    def _one_row(self, row: Any) -> Any:
+        """Return the row; several rows raise an error, and labels 0, 1, ... of a Series are not column names."""
+        shape = getattr(row, "shape", None) or np.shape(row if isinstance(row, list | tuple) else 0)
+        if len(shape) == 2 and shape[0] != 1:
+            raise InstanceError(
+                f"data_row has shape {tuple(shape)}, but it must be one row. Type rows[0], or frame.iloc[0]. To "
+                "explain several rows, call explain_instance for each of them."
+            )
+        is_numbered = type(getattr(row, "index", None)).__name__ == "RangeIndex" and len(shape) == 1
+        return row.to_numpy() if is_numbered and not self._has_own_names else row
+
+    def _table_for(self, predict_fn: Any) -> Table:
+        """Return the table, as a frame for an estimator that was fitted on frames with these columns."""
+        names = getattr(getattr(predict_fn, "__self__", predict_fn), "feature_names_in_", ())
+        is_needed = self._numbers is not None and self._sparse is None and tuple(names) == self.table.names
+        return self._table_of_frame if is_needed and find_spec("pandas") else self.table
+
+    @cached_property
+    def _table_of_frame(self) -> Table:
+        import pandas as pd  # noqa: PLC0415  optional
+
+        frame = pd.DataFrame(self._numbers, columns=list(self.table.names))
+        return Table(frame, categorical=self._categorical)
+
+
+class _Asked:
+    """A function of rows, or of sparse matrices, that remembers its lowest and highest number, as LIME does."""
+
+    def __init__(self, ask: Callable[[Any], Any], sparse_type: Callable[[Any], Any] | None) -> None:
+        self._ask, self._sparse_type = ask, sparse_type
+        self.low, self.high = np.inf, -np.inf
+        if hasattr(ask, "__self__"):  # a method still belongs to its estimator
+            self.__self__, self.__name__ = ask.__self__, getattr(ask, "__name__", "")
+
+    def __call__(self, rows: Any) -> Any:
+        """Return the answers to rows."""
+        answers = self._ask(rows if self._sparse_type is None else self._sparse_type(rows))
+        numbers = np.asarray(answers)
+        if numbers.dtype.kind in "fiub" and numbers.size:
+            self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
+        return answers
+
+
+def _refuse_options(mode: str, discretizer: Any, discretize_continuous: bool, stats: Any) -> None:
+    """Raise an error for an option of LIME that has no meaning here, with what to do instead."""
+    if mode not in _MODES:
+        raise ParameterError(f"mode is {mode!r}, but it must be one of {', '.join(_MODES)}.")
+    if not isinstance(discretizer, str) or discretizer != "quartile":
+        raise ParameterError(
+            f"discretizer is {discretizer!r}. {_CUT} Leave it out; for cut points of your own, use "
+            "anchorline.Table(X, cuts={'age': [30, 40, 50]}) with anchorline.Explainer."
+        )
+    if not discretize_continuous:
+        raise ParameterError(f"discretize_continuous is False. {_CUT} A weight belongs to a fact. Leave it out.")
+    if stats is not None:
+        raise ParameterError(
+            "training_data_stats was given, but the values of neighbors come from training rows. Leave it out; "
+            "pass training rows as training_data, of which a sample of 1,000 is enough."
+        )
+
+
+def _column_names(training_data: Any, feature_names: Any) -> tuple[list[str], bool]:
+    """Return the column names, and whether the training data carries them itself."""
+    own = getattr(training_data, "column_names", getattr(training_data, "columns", None))
+    given = None
+    if feature_names is not None:
+        given = [str(name) for name in _as_list(feature_names, "feature_names", "feature_names=['age', 'pay']")]
+    if own is None:
+        shape = np.shape(training_data)
+        numbered = [f"x{j}" for j in range(shape[1] if len(shape) == 2 else 0)]
+        return numbered if given is None else given, False
+    names = [str(name) for name in own]
+    if given not in (None, names):
+        raise ParameterError(f"feature_names differ from the frame's own names, {names[:8]}. Leave them out.")
+    return names, True
+
+
+def _categorical_columns(names: list[str], features: Any, value_names: Any) -> dict[str, dict[Any, str]]:
+    """Return the names of the values of every categorical column, by column name."""
+    if value_names is not None and not isinstance(value_names, Mapping):
+        raise ParameterError(
+            f"categorical_names is a {type(value_names).__name__}, but it must be a dict {{column: [names]}}."
+        )
+    listed = [] if features is None else _as_list(features, "categorical_features", "categorical_features=[0]")
+    columns: dict[str, dict[Any, str]] = {_column_name(key, names): {} for key in listed}
+    for key, given in (value_names or {}).items():
+        example = f"categorical_names={{{key!r}: ['no', 'yes']}}"
+        texts = _as_list(given, f"categorical_names[{key!r}]", example)
+        pairs = given.items() if isinstance(given, Mapping) else enumerate(texts)
+        columns[_column_name(key, names)] = {value: str(text) for value, text in pairs}
+    return columns
+
+
+def _column_name(key: Any, names: list[str]) -> str:
+    if isinstance(key, str) and key in names:
+        return key
+    if isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= key < len(names):
+        return names[key]
+    raise ParameterError(
+        f"A categorical column is {key!r}, but it must be a column's number, 0 to {len(names) - 1}."
+    )
+
+
+# ---- texts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class LimeTextExplanation(LimeExplanation):
+    """Explanations of one text by label; `as_list` returns words instead of statements.
+
+    ``words`` are the words of the text, one per fact that may be stated, in the order in which they first occur.
+    """
+
+    words: tuple[str, ...] = ()
+
+    def as_list(self, label: int = 1, positions: bool = False) -> list[tuple[str, float]]:
+        """Return (word, weight) pairs, largest first; with ``positions``, "word 5" if occurrences are distinct."""
+        explanation = self._explanation(label)
+        names = [fact.column if positions else self.words[self._number(fact)] for fact in explanation.facts]
+        return list(zip(names, explanation.contributions.tolist(), strict=True))
+
+
+class LimeTextExplainer:
+    r"""Explain texts with the names that ``lime.lime_text.LimeTextExplainer`` uses.
+
+    The intercept and the weights of a label add up to the model's own output for that label. ``explanations`` of a
+    result has the `anchorline.Explanation` of every label.
+
+    Parameters
+    ----------
+    kernel_width, kernel, verbose, feature_selection
+        Have no effect here. A value other than the default raises a warning that says what happens instead.
+    class_names
+        The names of the columns of the model's answers.
+    split_expression
+        A regular expression of what separates words, or a function that returns the list of words.
+    bow
+        Whether all occurrences of a word are one fact, and are deleted. Otherwise every occurrence is a fact of
+        its own, and a mask takes its place.
+    mask_string
+        The mask; by default "UNKWORDZ", and the character NUL for characters.
+    random_state
+        A seed. None is seed 0, so that the same call gives the same bytes.
+    char_level
+        Whether characters take the place of words.
+
+    Examples
+    --------
+    >>> def predict_proba(texts):
+    ...     p = [0.9 if "great" in text else 0.2 for text in texts]
+    ...     return [[1 - one, one] for one in p]
+    >>> explainer = LimeTextExplainer(class_names=["bad", "good"])
+    >>> result = explainer.explain_instance("A great, great day", predict_proba)
+    >>> [(word, round(weight, 2)) for word, weight in result.as_list()], result.explanations[1].is_proven
+    ([('great', 0.19)], True)
+    """
+
+    @_as_in_lime("LimeTextExplainer")
+    def __init__(
+        self,
+        kernel_width: float = 25,
+        kernel: Callable[..., Any] | None = None,
+        verbose: bool = False,
+        class_names: Sequence[Any] | None = None,
+        feature_selection: str = "auto",
+        split_expression: str | Callable[[str], Sequence[str]] = r"\W+",
+        bow: bool = True,
+        mask_string: str | None = None,
+        random_state: Any = None,
+        char_level: bool = False,
+    ) -> None:
+        self.class_names = _class_labels(class_names)
+        self.bow, self.seed = bool(bow), _seed_from(random_state)
+        mask = mask_string if mask_string is not None else chr(0) if char_level else "UNKWORDZ"
+        unit: Any = list if char_level else split_expression
+        if not callable(unit):
+            unit = _Splitter(unit)
+        self.space = Text(unit, "delete" if bow else mask, "all" if bow else "each")
+        if not char_level:
+            self.space.singular, self.space.noun = "word", "words"
+
+    @_as_in_lime("explain_instance")
+    def explain_instance(
+        self,
+        text_instance: str,
+        classifier_fn: Any,
+        labels: Iterable[int] = (1,),
+        top_labels: int | None = None,
+        num_features: int = 10,
+        num_samples: int = 5000,
+        distance_metric: str = "cosine",
+        model_regressor: Any = None,
+    ) -> LimeTextExplanation:
+        """Explain one text's prediction, with one independent explanation per label.
+
+        ``classifier_fn`` maps a list of texts to (n, c) probabilities. ``num_features`` is the most words, and
+        ``num_samples`` the most texts that the model is asked about, per label. ``distance_metric`` and
+        ``model_regressor`` have no effect.
+
+        Examples
+        --------
+        >>> share = lambda texts: [[1 - len(text) / 99, len(text) / 99] for text in texts]
+        >>> LimeTextExplainer(class_names=["short", "long"]).explain_instance("a bb cccc", share).as_map()[1][0][0]
+        2
+        """
+        settings = _settings_from(num_features, num_samples, self.seed)
+        explainer = Explainer(classifier_fn, self.space, classes=self.class_names)
+        found = _explain_labels(explainer, text_instance, labels, top_labels, settings)
+        there = self.space.at(text_instance)
+        first: dict[str, str] = {}
+        for word in there.pieces[1::2]:
+            first.setdefault(unicodedata.normalize("NFC", word), word)
+        return LimeTextExplanation(
+            feature_names=there.names,
+            words=tuple(first.values()) if self.bow else there.pieces[1::2],
+            **found,
+        )
+
+
+class _Splitter:
+    """Cuts a text at a regular expression, as LIME does."""
+
+    def __init__(self, expression: str) -> None:
+        try:
+            self._pattern = re.compile(f"(?:{expression})")
+        except (re.error, TypeError) as error:
+            raise ParameterError(
+                f"split_expression is {expression!r}, which is not a regular expression: {error}. Type "
+                r"split_expression=r'\W+'."
+            ) from None
+        self.__qualname__ = f"split at {expression!r}"  # what identifies the space
+
+    def __call__(self, text: str) -> list[tuple[int, int]]:
+        """Return the spans between what the expression matches."""
+        ends = [0, *(end for match in self._pattern.finditer(text) for end in match.span()), len(text)]
+        return [(start, stop) for start, stop in zip(ends[::2], ends[1::2], strict=True) if start < stop]
+
+
+# ---- images
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class LimeImageExplanation(LimeExplanation):
+    """Explanations of one image by label; ``segments`` are the numbers of the pixels' regions, as in LIME."""
+
+    image: np.ndarray
+    segments: np.ndarray
+
+    def _number(self, fact: Fact) -> int:
+        return int(fact.column.removeprefix("region "))
+
+    def get_image_and_mask(
+        self,
+        label: int,
+        positive_only: bool = True,
+        negative_only: bool = False,
+        hide_rest: bool = False,
+        num_features: int = 5,
+        min_weight: float = 0.0,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the image with the regions of a label, and a mask for `skimage.segmentation.mark_boundaries`."""
+        if positive_only and negative_only:
+            raise ParameterError("positive_only and negative_only are both True. Set one of them to False.")
+        self._explanation(label)  # raises if the label was not explained
+        weights = [(region, weight) for region, weight in self.local_exp[label] if abs(weight) >= min_weight]
+        if positive_only or negative_only:
+            weights = [pair for pair in weights if (pair[1] > 0) == positive_only]
+        shown = np.zeros(self.image.shape) if hide_rest else self.image.copy()
+        mask = np.zeros(self.segments.shape, self.segments.dtype if self.segments.dtype.kind == "i" else np.int64)
+        for region, weight in weights[:num_features]:
+            inside = self.segments == region
+            shown[inside] = self.image[inside]
+            mask[inside] = 1 if positive_only or negative_only or weight > 0 else -1
+            if not (positive_only or negative_only):
+                shown[inside, int(weight > 0)] = self.image.max()  # red subtracts, green adds, as in LIME
+        return shown, mask
+
+
+class LimeImageExplainer:
+    """Explain images with the names that ``lime.lime_image.LimeImageExplainer`` uses.
+
+    The intercept and the weights of a label add up to the model's own output for that label. ``explanations`` of a
+    result has the `anchorline.Explanation` of every label, and its `plot` draws the regions.
+
+    Parameters
+    ----------
+    kernel_width, kernel, verbose, feature_selection
+        Have no effect here. A value other than the default raises a warning that says what happens instead.
+    random_state
+        A seed. None is seed 0, so that the same call gives the same bytes.
+
+    Examples
+    --------
+    >>> image = np.full((4, 4, 3), 200, dtype=np.uint8)
+    >>> def predict_proba(images):
+    ...     p = images[:, 0, 0, 0] / 255
+    ...     return np.column_stack([1 - p, p])
+    >>> quarters = lambda image: np.arange(4).reshape(2, 2).repeat(2, axis=0).repeat(2, axis=1)
+    >>> result = LimeImageExplainer().explain_instance(
+    ...     image, predict_proba, top_labels=1, hide_color=0, num_features=1, segmentation_fn=quarters)
+    >>> result.local_exp[1][0][0], result.get_image_and_mask(1)[1].tolist()[0]
+    (0, [1, 1, 0, 0])
+    """
+
+    @_as_in_lime("LimeImageExplainer")
+    def __init__(
+        self,
+        kernel_width: float = 0.25,
+        kernel: Callable[..., Any] | None = None,
+        verbose: bool = False,
+        feature_selection: str = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.seed = _seed_from(random_state)
+
+    @_as_in_lime("explain_instance")
+    def explain_instance(
+        self,
+        image: Any,
+        classifier_fn: Any,
+        labels: Iterable[int] = (1,),
+        hide_color: Any = None,
+        top_labels: int | None = 5,
+        num_features: int = _ALL,
+        num_samples: int = 1000,
+        batch_size: int = 10,
+        segmentation_fn: Callable[[np.ndarray], Any] | None = None,
+        distance_metric: str = "cosine",
+        model_regressor: Any = None,
+        random_seed: int | None = None,
+    ) -> LimeImageExplanation:
+        """Explain one image's prediction, with one independent explanation per label.
+
+        ``classifier_fn`` maps images (n, h, w, 3) to (n, c) probabilities. As in LIME, a gray image becomes one of
+        three channels, regions come from quickshift unless ``segmentation_fn`` returns others, and hidden regions
+        have their mean color unless ``hide_color`` is given. ``num_features`` is the most regions of a sum, and 8
+        by default. The model is asked about ``num_samples`` images at most, per label, in batches of at most 64
+        MiB, so that ``batch_size`` has no effect; neither have ``distance_metric`` and ``model_regressor``.
+        """
+        pixels = np.asarray(image)
+        pixels = np.stack([pixels] * 3, axis=-1) if pixels.ndim == 2 else pixels
+        seed = self.seed % 1000 if random_seed is None else random_seed
+        segments = np.asarray(_quickshift(pixels, seed) if segmentation_fn is None else segmentation_fn(pixels))
+        space = Image(segments, "mean" if hide_color is None else hide_color)
+        k = Image.default_k if num_features == _ALL else num_features
+        settings = _settings_from(k, num_samples, self.seed)
+        found = _explain_labels(Explainer(classifier_fn, space), pixels, labels, top_labels, settings)
+        regions = tuple(f"region {number}" for number in np.unique(segments).tolist())
+        return LimeImageExplanation(feature_names=regions, image=pixels, segments=segments, **found)
+
+
+def _quickshift(image: np.ndarray, seed: int) -> np.ndarray:
+    """Return the regions that LIME finds by default."""
+    try:
+        from skimage import segmentation  # noqa: PLC0415  heavy, and optional
+    except ImportError as error:
+        raise MissingDependencyError.for_package("skimage", "image") from error
+    quickshift: Any = segmentation.quickshift  # it has no types
+    return np.asarray(quickshift(image, kernel_size=4, max_dist=200, ratio=0.2, rng=seed))
+
+
+# ---- what the explainers share
+
+
+def _as_list(given: Any, what: str, example: str) -> list[Any]:
+    """Return an iterable as a list; a single value or a text raises an error that shows an example to type."""
+    with contextlib.suppress(TypeError):
+        if not isinstance(given, str):
+            return list(given)
+    raise ParameterError(f"{what} is {given!r}, but it must be a list. Type {example}.")
+
+
+def _class_labels(class_names: Any) -> list[Any] | None:
+    """Return the labels of the columns of the model's answers; None if the model itself knows them."""
+    return None if class_names is None else _as_list(class_names, "class_names", "class_names=['no', 'yes']")
+
+
+def _seed_from(random_state: Any) -> int:
+    """Return a seed for every random state that LIME accepts; a generator's state is read, not changed."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        state: Any = random_state.get_state(legacy=False)
+    elif isinstance(random_state, np.random.Generator):
+        state = random_state.bit_generator.state
+    else:
+        raise ParameterError(
+            f"random_state is {random_state!r}, but it must be a whole number >= 0, None (seed 0), a RandomState "
+            "or a Generator."
+        )
+    text = json.dumps(state, default=np.ndarray.tolist, sort_keys=True)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")
+
+
+def _settings_from(num_features: Any, num_samples: Any, seed: int) -> Settings:
+    """Return what LIME's numbers mean here: the most facts, and the most rows that the model is asked about."""
+    numbers = [int(each) if isinstance(each, np.integer) else each for each in (num_features, num_samples)]
+    checked_count("num_features", numbers[0], 1, "num_features=5")
+    checked_count("num_samples", numbers[1], FEWEST_QUERIES, "num_samples=5000")
+    return Settings(k=numbers[0], queries=numbers[1], seed=seed)
+
+
+def _explain_labels(
+    explainer: Explainer, instance: Any, labels: Iterable[int], top_labels: int | None, settings: Settings
+) -> dict[str, Any]:
+    """Explain some labels of one instance, each independently; return fields of `LimeExplanation`."""
+    outputs = _answer_to(explainer, instance).reshape(-1)
+    names = [str(name) for name in explainer.target.classes or range(len(outputs))]
+    chosen, highest_first = _choose(labels, top_labels, outputs, names)
+    return {
+        "mode": "classification",
+        "explanations": {label: explainer.explaining(label).explain_with(instance, settings) for label in chosen},
+        "class_names": names,
+        "predict_proba": outputs,
+        "top_labels": highest_first,
+    }
+
+
+def _answer_to(explainer: Explainer, instance: Any) -> np.ndarray:
+    """Return the model's answer to the instance, (1, c), or (1,) for a single number; not yet checked."""
+    target, original = explainer.target, explainer.space.at(instance).original
+    try:
+        answer = np.asarray(target.ask(original))
+    except AnchorlineError:
+        raise
+    except Exception as error:
+        raise PredictorError(failure_text(error, target.ask, original, 1)) from error
+    return answer if target.rule is None or answer.ndim < 2 else answer[:, :-1]  # the last is the class it names
+
+
+def _choose(
+    labels: Any, top_labels: Any, outputs: np.ndarray, names: list[str]
+) -> tuple[list[int], list[int] | None]:
+    """Return the columns to explain and, if ``top_labels`` was given, the same columns with the highest first."""
+    if len(outputs) < 2:
+        raise PredictorOutputError(
+            "mode is 'classification', but predict_fn returns one value per row instead of (n, c) probabilities. "
+            "Pass `model.predict_proba`. If the value is a number to explain, type mode='regression'. For a "
+            "classifier without probabilities, type anchorline.Explainer(model, table, task='label')."
+        )
+    if top_labels:
+        if isinstance(top_labels, bool) or not isinstance(top_labels, int | np.integer) or top_labels < 0:
+            raise ParameterError(f"top_labels is {top_labels!r}, but it must be a number of labels, at least 1.")
+        highest_last = [int(label) for label in np.argsort(outputs)[-top_labels:]]
+        return highest_last, highest_last[::-1]
+    chosen = _as_list(labels, "labels", f"labels=({labels!r},)")
+    wrong = [label for label in chosen if label not in range(len(outputs)) or isinstance(label, bool)]
+    if wrong or not chosen:
+        numbers = tuple(names.index(label) if label in names else label for label in chosen)
+        hint = f" Type labels={numbers}." if wrong and set(numbers) <= set(range(len(outputs))) else ""
+        last = len(outputs) - 1
+        raise ParameterError(
+            f"labels is {chosen!r}, but it must list columns of the model's answers, 0 to {last}.{hint}"
+        )
+    return [int(label) for label in chosen], None
