@@ -361,9 +361,8 @@ class LimeTabularExplainer:
         self._numbers = rows if isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf" else None
         self._categorical = categorical
         self.mode = mode
-        if mode == "regression":  # LIME ignores class names there, except that a single one names the output
-            names_output = np.ndim(class_names) == 1 and np.size(class_names) == 1
-            class_names = class_names if names_output else None
+        if mode == "regression" and np.asarray(class_names, dtype=object).shape != (1,):
+            class_names = None  # LIME ignores class names there; a single one is the name of the output
         self.class_names = _class_labels(class_names)
         is_numbered = feature_names is None and not self._has_own_names
         self.feature_names = [str(j) for j in range(len(names))] if is_numbered else list(self.table.names)

@@ -67,14 +67,14 @@ def to_shap(explanations: Explanation | Iterable[Explanation] | Explanations, *,
         bases = np.full(len(bases), bases.mean())
     is_signed = checked[0].space["kind"] == "hypercube"
     data, display = (None, None) if own is None else _data(own, is_single=is_single, is_signed=is_signed)
-    is_batch = isinstance(explanations, Explanations)
+    records = explanations.records if isinstance(explanations, Explanations) else None
     converted = shap.Explanation(
         values=values[0] if is_single else values,
         base_values=float(bases[0]) if is_single else bases,
         data=data,
         display_data=display,
         feature_names=names,
-        instance_names=[str(record["row"]) for record in explanations.records] if is_batch else None,
+        instance_names=None if records is None else [str(record["row"]) for record in records],
     )
     # SHAP's constructor reads a single name as the name of a column, and for several rows as a list of names.
     if is_single:

@@ -41,7 +41,12 @@ class LabelScores:
                 "LabelScores(pipeline, classes=['bad', 'good'])."
             )
         self.classes_ = known
-        self._options = {"top_k": None} if _takes_top_k(pipeline) else {}
+        try:
+            parameters = [*inspect.signature(pipeline).parameters.values()]
+        except (TypeError, ValueError):
+            parameters = []
+        takes_top_k = any(one.name == "top_k" or one.kind is one.VAR_KEYWORD for one in parameters)
+        self._options = {"top_k": None} if takes_top_k else {}
 
     def __call__(self, inputs: Sequence[Any]) -> np.ndarray:
         """Return the scores of all labels, (n, classes)."""
@@ -72,14 +77,6 @@ def is_pipeline(model: Any) -> bool:
     """Return whether a model is a pipeline of Hugging Face's transformers that scores labels."""
     libraries = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
     return "transformers" in libraries and callable(model) and labels_of(model) is not None
-
-
-def _takes_top_k(pipeline: Callable[..., Any]) -> bool:
-    try:
-        parameters = inspect.signature(pipeline).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    return any(one.name == "top_k" or one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
 
 
 class Repeated:
@@ -119,16 +116,15 @@ class Repeated:
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the averages: (n,) of numbers, and (n, classes) of class scores or labels."""
-        total: np.ndarray | None = None
-        for _ in range(self.n):
+        total = self._numbers(self.model(inputs))
+        for _ in range(self.n - 1):
             answer = self._numbers(self.model(inputs))
-            if total is not None and answer.shape != total.shape:
+            if answer.shape != total.shape:
                 raise PredictorOutputError(
                     f"The model answered the same rows with shapes {total.shape} and {answer.shape}. It must "
                     "return the same shape each time."
                 )
-            total = answer if total is None else total + answer
-        assert total is not None  # n >= 1
+            total = total + answer
         return np.asarray(total / self.n)
 
     def _numbers(self, answer: Any) -> np.ndarray:
@@ -200,11 +196,9 @@ class SimilarTo:
                 "per input."
             )
         values = np.array([float(self.measure(text, self.answer)) for text in texts])
-        if not ((values >= 0) & (values <= 1)).all():
-            raise PredictorOutputError(
-                f"The measure returned {values[~((values >= 0) & (values <= 1))][0]!r}; it must return a number "
-                "from 0 to 1."
-            )
+        beyond = values[~((values >= 0) & (values <= 1))]
+        if len(beyond):
+            raise PredictorOutputError(f"The measure returned {beyond[0]!r}; it must return a number from 0 to 1.")
         return values
 
 

@@ -193,7 +193,10 @@ class CachedModel:
         n_rows, size = len(inputs), self.cache.rows_per_call
         if size is None or n_rows <= size:
             return self._one(inputs, n_rows)
-        parts = [_rows(inputs, first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
+        import narwhals as nw  # noqa: PLC0415  heavy
+
+        rows = nw.from_native(inputs, eager_only=True, pass_through=True)
+        parts = [nw.to_native(rows[k : k + size], pass_through=True) for k in range(0, n_rows, size)]
         return np.concatenate([np.asarray(self._one(part, len(part))) for part in parts])
 
     def _one(self, inputs: Any, n_rows: int) -> Any:
@@ -207,14 +210,6 @@ class CachedModel:
         if array.shape[:1] == (n_rows,):  # otherwise the predictor raises an error about it
             self.cache.store(key, array)
         return answer
-
-
-def _rows(inputs: Any, first: int, last: int) -> Any:
-    if isinstance(inputs, np.ndarray | list):
-        return inputs[first:last]
-    import narwhals as nw  # noqa: PLC0415  heavy
-
-    return nw.from_native(inputs, eager_only=True)[first:last].to_native()
 
 
 def _packed(answer: np.ndarray) -> tuple[str, str, bytes] | None:

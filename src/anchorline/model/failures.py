@@ -5,7 +5,7 @@ import re
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -91,14 +91,10 @@ def _may_come_from_signal(error: BaseException) -> bool:
     """Return whether a signal from outside may have caused the error; only the main thread handles signals."""
     if threading.current_thread() is not threading.main_thread():
         return False
-    handlers = (signal.getsignal(number) for kind, number in _SIGNAL_OF.items() if isinstance(error, kind))
-    if any(callable(handler) and _may_have_raised(handler, error) for handler in handlers):
-        return True
+    frames = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    for handler in (signal.getsignal(number) for kind, number in _SIGNAL_OF.items() if isinstance(error, kind)):
+        # A handler in C, as Python's own, leaves no trace.
+        if callable(handler) and getattr(handler, "__code__", None) in (None, *frames):
+            return True
     earlier = error.__cause__ or error.__context__  # a model may clean up and then raise another error
     return earlier is not None and _may_come_from_signal(earlier)
-
-
-def _may_have_raised(handler: Callable[..., Any], error: BaseException) -> bool:
-    """Return whether the handler is in the error's traceback; a handler in C, as Python's own, leaves no trace."""
-    code = getattr(handler, "__code__", None)
-    return code is None or any(frame.f_code is code for frame, _ in traceback.walk_tb(error.__traceback__))

@@ -1,5 +1,6 @@
 """How to query a fitted estimator or a function: its answers, its decision, and the class or column explained."""
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -194,18 +195,13 @@ def _method(model: Any, task: str | None) -> tuple[Callable[[Any], Any], str | N
         )
     if task != "label" and callable(getattr(model, "predict_proba", None)):
         return model.predict_proba, task
-    if classes_of(model) is not None:
-        return predict, "label" if task is None else task
-    return predict, "number" if task is None and _is_regressor(model) else task
-
-
-def _is_regressor(model: Any) -> bool:
+    if task is not None or classes_of(model) is not None:
+        return predict, task or "label"
     from sklearn.base import is_regressor  # noqa: PLC0415  heavy
 
-    try:
-        return bool(is_regressor(model))
-    except (AttributeError, TypeError):  # not an estimator at all
-        return False
+    with contextlib.suppress(AttributeError, TypeError):  # raised if it is not an estimator at all
+        return predict, "number" if is_regressor(model) else None
+    return predict, None
 
 
 def wants_arrays(model: Any, input: str) -> bool:

@@ -560,9 +560,10 @@ def _class_names(output: dict[str, Any]) -> list[str] | None:
     n_columns = shape[1] if isinstance(shape, list) and len(shape) == 2 else None
     parts = [part for part in (output.get("parameters"), output.get("tags")) if isinstance(part, dict)]
     for names in (part.get(key) for part in parts for key in _CLASS_NAMES):
-        are_texts = isinstance(names, list) and all(isinstance(name, str) and name for name in names)
-        if are_texts and len(names) == len(set(names)) == n_columns and n_columns > 1:
-            return list(names)
+        if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+            continue
+        if len(names) == len(set(names)) == n_columns and n_columns > 1:
+            return names
     return None
 
 

@@ -1,6 +1,6 @@
 """`load_model`: finds out which kind of model a text or path names, and loads it.
 
-To add a kind of file, write one module with a ``load`` function and add one line to each table.
+To add a kind of file, write one module with a ``load`` function and add one line to the table.
 """
 
 import importlib
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from anchorline.errors import (
     AnchorlineError,
@@ -24,47 +24,41 @@ from anchorline.model.loaders.http_endpoint import HttpLimits, HttpModel
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _HEAD_BYTES = 512
-_MAX_BYTES = {"skops": 4 * 2**30}  # of a file; for other kinds, the size of the largest protocol buffer
 
-# Names, not modules: a loader is imported when its kind is first needed.
-KINDS = {
-    "onnx": "anchorline.model.loaders.onnx_file",
-    "skops": "anchorline.model.loaders.skops_file",
-    "xgboost": "anchorline.model.loaders.boosters",
-    "lightgbm": "anchorline.model.loaders.boosters",
-    "python": "anchorline.model.loaders.loading",
-    "open-inference": "anchorline.model.loaders.http_endpoint",
-    "mlflow": "anchorline.model.loaders.http_endpoint",
-    "pickle": "anchorline.model.loaders.loading",
+
+class _Format(NamedTuple):
+    """How models of one kind are recognized and loaded."""
+
+    module: str  # imported when its kind is first needed
+    title: str  # what the file must be
+    packages: tuple[str, ...] = ()
+    extra: str = ""  # which installs the packages
+    suffixes: tuple[str, ...] = ()
+    head: bytes = rb"(?!)"  # pattern of the first bytes of a file
+    max_bytes: int = 2**31 - 1  # the size of the largest protocol buffer
+
+
+_XGBOOST = rb"\{\s*(\"learner\"|L.{8}learner)"
+_FORMATS = {
+    "onnx": _Format("onnx_file", "an ONNX model", ("onnx", "onnxruntime"), "onnx", (".onnx",)),
+    "skops": _Format(
+        "skops_file", "a skops file", ("skops.io",), "skops", (".skops",), rb"PK\x03\x04", max_bytes=4 * 2**30
+    ),
+    "xgboost": _Format(
+        "boosters", "an XGBoost model in JSON or UBJSON", ("xgboost",), "boosters", (".json", ".ubj"), _XGBOOST
+    ),
+    "lightgbm": _Format(
+        "boosters", "a LightGBM model", ("lightgbm",), "boosters", (".txt", ".lgb"), rb"tree\r?\n"
+    ),
+    "python": _Format("loading", "a name"),
+    "open-inference": _Format("http_endpoint", "an address", ("httpx",), "http"),
+    "mlflow": _Format("http_endpoint", "an address", ("httpx",), "http"),
+    "pickle": _Format(  # of protocol 2 or later
+        "loading", "a pickle", suffixes=(".pkl", ".pickle", ".joblib"), head=rb"\x80[\x02-\x05]"
+    ),
 }
-_TITLES = {  # what a file must be
-    "onnx": "an ONNX model",
-    "skops": "a skops file",
-    "xgboost": "an XGBoost model in JSON or UBJSON",
-    "lightgbm": "a LightGBM model",
-    "pickle": "a pickle",
-}
-_NEEDS = {  # packages, and the extra that installs them
-    "onnx": ("onnx", "onnxruntime", "onnx"),
-    "skops": ("skops.io", "skops"),
-    "xgboost": ("xgboost", "boosters"),
-    "lightgbm": ("lightgbm", "boosters"),
-    "open-inference": ("httpx", "http"),
-    "mlflow": ("httpx", "http"),
-}
-_BY_SUFFIX = {
-    ".onnx": "onnx",
-    ".skops": "skops",
-    **dict.fromkeys((".json", ".ubj"), "xgboost"),
-    **dict.fromkeys((".txt", ".lgb"), "lightgbm"),
-    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle"),
-}
-_BY_HEAD = {  # patterns of a file's first bytes
-    rb"\x80[\x02-\x05]": "pickle",  # of protocol 2 or later
-    rb"PK\x03\x04": "skops",
-    rb"tree\r?\n": "lightgbm",
-    rb"\{\s*(\"learner\"|L.{8}learner)": "xgboost",
-}
+KINDS = {kind: f"anchorline.model.loaders.{each.module}" for kind, each in _FORMATS.items()}
+_BY_SUFFIX = {suffix: kind for kind, each in _FORMATS.items() for suffix in each.suffixes}
 
 
 def load_model(
@@ -109,13 +103,12 @@ def load_model(
         raise ParameterError(f"kind is {kind!r}, but it must be one of {', '.join(map(repr, KINDS))}, or None.")
     name = fspath(spec)
     kind = kind or _kind_of(name, is_path=not isinstance(spec, str))
-    *packages, extra = _NEEDS.get(kind, ("",))
-    for package in packages:
+    for package in _FORMATS[kind].packages:
         try:
             importlib.import_module(package)
         except ImportError as error:
-            raise MissingDependencyError.for_package(package.partition(".")[0], extra) from error
-    if KINDS[kind].endswith("http_endpoint"):
+            raise MissingDependencyError.for_package(package.partition(".")[0], _FORMATS[kind].extra) from error
+    if _FORMATS[kind].module == "http_endpoint":
         return HttpModel(name, kind, http or HttpLimits())
     model = _imported(name) if kind == "python" else _read(name, kind, tuple(trust), trust_pickle)
     if not (callable(model) or hasattr(model, "predict")):
@@ -133,7 +126,7 @@ def _read(name: str, kind: str, trust: tuple[str, ...], trust_pickle: bool) -> A
             f"{name!r} is a pickle, and loading a pickle runs whatever code its author put into it. Save the "
             "model as .skops or .onnx instead. If you trust the author, pass trust_pickle=True (--trust-pickle)."
         )
-    max_bytes = _MAX_BYTES.get(kind, 2**31 - 1)
+    max_bytes = _FORMATS[kind].max_bytes
     content = _read_bytes(name, _HEAD_BYTES if kind == "pickle" else max_bytes + 1)
     if len(content) > max_bytes:
         raise ModelFileError(f"The model {name!r} is too large; the limit is {max_bytes:,} bytes.")
@@ -147,7 +140,7 @@ def _read(name: str, kind: str, trust: tuple[str, ...], trust_pickle: bool) -> A
     except Exception as error:
         reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
         raise ModelFileError(
-            f"{name!r} is not {_TITLES[kind]}, or it is damaged: {type(error).__name__}: {reason}"
+            f"{name!r} is not {_FORMATS[kind].title}, or it is damaged: {type(error).__name__}: {reason}"
         ) from error
 
 
@@ -189,7 +182,7 @@ def _kind_of(name: str, is_path: bool) -> str:
     if not is_path and _NAME.fullmatch(name):
         return "python"
     head = _read_bytes(name, _HEAD_BYTES)
-    by_head = next((kind for start, kind in _BY_HEAD.items() if re.match(start, head, flags=re.DOTALL)), None)
+    by_head = next((kind for kind, each in _FORMATS.items() if re.match(each.head, head, re.DOTALL)), None)
     kind = by_head if by_head == "pickle" else _BY_SUFFIX.get(Path(name).suffix.lower(), by_head)
     if kind is None:
         raise ModelFileError(

@@ -89,7 +89,8 @@ class InputRows:
             # Arrow's arrays hold a wrong category in place of a missing one; its lists hold None.
             values = np.fromiter(values.to_list(), dtype=object)
         elif self.names is not None:
-            values = np.asarray(values.to_numpy())
+            values = values.to_numpy()
+        values = np.asarray(values)
         if values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] == "ns":
             return values.astype(f"{values.dtype.kind}8[us]")  # tolist() would turn nanoseconds into integers
         return values

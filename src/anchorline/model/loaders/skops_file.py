@@ -90,21 +90,14 @@ def _trees(thing: Any, n_columns: int | None, visited: set[int]) -> Iterator[tup
         parts = thing
     else:
         attributes = getattr(thing, "__dict__", {})
-        n_columns = _columns_passed_on(thing, attributes.get("n_features_in_"), n_columns)
+        own, is_family = attributes.get("n_features_in_"), type(thing).__module__.startswith(_FAMILIES)
+        if isinstance(own, (int, np.integer)):
+            n_columns = min(int(own), n_columns) if is_family and n_columns is not None else int(own)
+        else:  # no column is safe in a family, because scikit-learn would take rows of any width
+            n_columns = 0 if is_family else None
         parts = attributes.values()
     for part in parts:
         yield from _trees(part, n_columns, visited)
-
-
-def _columns_passed_on(thing: Any, own: Any, received: int | None) -> int | None:
-    """Return the number of columns of the rows that an object passes to its parts, or None if it is unknown.
-
-    ``own`` is the object's ``n_features_in_``, ``received`` the number of columns that it gets itself.
-    """
-    is_family = type(thing).__module__.startswith(_FAMILIES)
-    if not isinstance(own, (int, np.integer)):
-        return 0 if is_family else None  # no column is safe, because scikit-learn would take rows of any width
-    return min(int(own), received) if is_family and received is not None else int(own)
 
 
 def _is_sound_tree(tree: Any, n_columns: int) -> bool:
