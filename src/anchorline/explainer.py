@@ -163,9 +163,10 @@ class Explainer:
     def _searched(
         self, instance: Any, settings: Settings, check: Check = None, choose: Choose = best_sum
     ) -> tuple[Case, Search]:
-        case = self.case(instance, settings, check)
-        case.predictor.open(case.neighborhood.original)
-        return case, find_sum(case, self._leaves.at(case, self._answers_for(settings)), choose)
+        case, answers = self.case(instance, settings, check), self._answers_for(settings)
+        if answers is None:  # the first question shows whether the model works; one row is enough for that
+            case.predictor.open(case.neighborhood.original)
+        return case, find_sum(case, self._leaves.at(case, answers), choose)
 
     def case(self, instance: Any, settings: Settings, check: Check = None) -> Case:
         """Return the case of an instance, which is not asked about yet."""

@@ -31,6 +31,9 @@ FEWEST_UNBROKEN = 0.05
 FIRST_LAW, FEWEST = 500, 300
 """Neighbors of the law in the first round, and the fewest by which a stream grows."""
 
+_STEP = 1.25
+"""Factor between the numbers of further neighbors that are considered."""
+
 _LUCK = 2.0
 """Standard errors by which further neighbors may be better than those so far; else a verdict is out of reach."""
 
@@ -41,6 +44,11 @@ _HOPES = {
     Verdict.NOT_EXPLAINED: (1, -1),
 }
 """In which direction a verdict wants the share of all neighbors, and what the facts achieve."""
+
+
+def _grown(n: int, needed: float) -> int:
+    """Return by how many neighbors a stream of n grows: by as many as are needed, or to twice its size."""
+    return max(FEWEST, int(min(needed, n)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +157,7 @@ class Measurement:
     confidence: float = 0.95
     n_queries: int = 0
     _all: Count = Count()
+    _before: tuple[int, float] = (0, 0.0)  # neighbors of the law before these, and the sum of their drops
     _drawn: Count = Count()
     _law: Count = Count()
     _n_unbroken: int = 0  # among the neighbors of the law
@@ -162,6 +171,16 @@ class Measurement:
             object.__setattr__(self, "_squares", squares)
 
     # Answers
+
+    def with_searched(self, stays: np.ndarray | None, drops: np.ndarray) -> "Measurement":
+        """Return the measurement with the neighbors of the law that the facts were chosen by, as for `with_law`.
+
+        They count for what does not depend on the facts: for the share `all`, whose limits hold at every look,
+        and for the mean output.
+        """
+        n, total = self._before
+        more = n + drops.size, total + float(drops.sum())
+        return replace(self, _all=self._all.added(self._stays(stays, drops)), _before=more)
 
     def with_law(
         self,
@@ -177,10 +196,7 @@ class Measurement:
         broken, ``drops`` are t = f(x) - f(z), and ``sums`` what the sum says. With ``weights`` these are all
         neighbors with their probabilities, and everything that follows from them is exact.
         """
-        if self.is_number:
-            stays = np.abs(drops) <= SAME_WITHIN * (self.spread or 0.0)
-        elif stays is None:
-            raise ParameterError("stays is None, but a decision is explained. Type is_number=True, or give stays.")
+        stays = self._stays(stays, drops)
         if weights is not None:
             weights = weights / weights.sum()
             return replace(
@@ -199,6 +215,13 @@ class Measurement:
             _n_unbroken=self._n_unbroken + int(np.count_nonzero(unbroken)),
             _squares=self._squares.added(drops, sums),
         )
+
+    def _stays(self, stays: np.ndarray | None, drops: np.ndarray) -> np.ndarray:
+        if self.is_number:
+            return np.asarray(np.abs(drops) <= SAME_WITHIN * (self.spread or 0.0))
+        if stays is None:
+            raise ParameterError("stays is None, but a decision is explained. Type is_number=True, or give stays.")
+        return stays
 
     def with_facts(self, stays: np.ndarray, weights: np.ndarray | None = None) -> "Measurement":
         """Return the measurement with decisions of neighbors with these facts; of all, with ``weights``."""
@@ -251,6 +274,8 @@ class Measurement:
         if squares.n == 0:
             return None
         weight = 1.0 if is_exact else 1.0 / squares.n
+        n_before, drops_before = self._before
+        mean_drop = squares.drops if is_exact else (drops_before + squares.drops) / (n_before + squares.n)
         low, high = self._fit_limits()
         return Fit(
             r2=squares.r2,
@@ -258,7 +283,7 @@ class Measurement:
             high=high,
             error=math.sqrt(squares.error * weight),
             baseline=math.sqrt(squares.base * weight),
-            mean_output=self.prediction - squares.drops * weight,
+            mean_output=self.prediction - mean_drop,
             n=squares.n,
             is_exact=is_exact,
             is_approximate=not is_exact and squares.largest_error is None,
@@ -273,42 +298,57 @@ class Measurement:
 
     def is_decided(self, left: int) -> bool:
         """Return whether no better verdict is in reach with as many queries as are left."""
-        return self._all.n > 0 and not self._wanted(left)
+        return self._squares.n > 0 and not self._wanted(left)[0]
 
     def next_round(self, left: int) -> Round:
         """Return how many neighbors to ask about next, at most ``left`` in all; none if the verdict is decided.
 
-        The first round asks about 500 neighbors of the law and 300 with the facts, and completes 300 without a
-        broken fact. Then every stream that can still improve the verdict grows by half, by 300 at least. A verdict
-        is in reach if its limits would establish it after all queries that are left, were the answers better by
-        two standard errors than those so far. To look at answers is what limits that hold at every look allow.
+        The first round asks about 300 neighbors of the law, or 500 if the search drew none or a number is
+        explained, and 300 with the facts, and completes 300 without a broken fact. Then every stream that can
+        still improve the verdict grows by as many as would establish one if answers stayed as they are, by 300 at
+        least, and at most to twice its size. A verdict is in reach if its limits would establish it after all
+        queries that are left, were the answers better by two standard errors than those so far. To look at answers
+        is what limits that hold at every look allow.
         """
-        wanted = self._wanted(left) if self._all.n else {"all", *self._held}
+        wanted, needed = self._wanted(left) if self._squares.n else ({"all", *self._held}, 0.0)
         sizes = dict.fromkeys(("law", "facts", "unbroken"), 0)
         if "all" in wanted:
-            sizes["law"] = max(FEWEST, self._all.n // 2) if self._all.n else FIRST_LAW
+            n_law = self._squares.n if self.is_number else self._all.n
+            sizes["law"] = _grown(n_law, needed) if self._squares.n else self._first_law
         if "drawn" in wanted:
-            sizes["facts"] = max(FEWEST, self._drawn.n // 2)
+            sizes["facts"] = _grown(self._drawn.n, needed)
         if "law" in wanted and (share := self._unbroken_share) is not None:
-            sizes["unbroken"] = max(0, max(FEWEST, self._law.n // 2) - int(sizes["law"] * share))
+            sizes["unbroken"] = max(0, _grown(self._law.n, needed) - int(sizes["law"] * share))
         total = sum(sizes.values())
         if total > left:
             sizes = {stream: size * max(left, 0) // total for stream, size in sizes.items()}
         return Round(**sizes)
 
-    def _wanted(self, left: int) -> set[str]:
-        """Return the counts whose streams can improve the verdict."""
-        wanted: set[str] = set()
+    @property
+    def _first_law(self) -> int:
+        return FIRST_LAW if self.is_number or not self._before[0] else FEWEST
+
+    def _wanted(self, left: int) -> tuple[set[str], float]:
+        """Return the counts whose streams can improve the verdict, and how many more neighbors of each will.
+
+        Their number is infinite if no better verdict is expected.
+        """
+        wanted, needed = set[str](), math.inf
         established = self.verdict
         for verdict, condition in self._conditions.items():
             if verdict is established:
                 break
             streams = self._open_streams(verdict, condition)
-            more = left / max(len(streams), 1)
+            most = left / max(len(streams), 1)
             of_all, of_facts = (_LUCK * hope for hope in _HOPES[verdict])
-            if streams and condition(self._all_limits(more, of_all), self._facts_limits(more, of_facts)):
-                wanted |= streams
-        return wanted
+            if not streams or not condition(self._all_limits(most, of_all), self._facts_limits(most, of_facts)):
+                continue
+            wanted |= streams
+            more = float(FEWEST)
+            while more < min(most, needed) and not condition(self._all_limits(more), self._facts_limits(more)):
+                more *= _STEP
+            needed = more if more < min(most, needed) else needed
+        return wanted, needed
 
     def _open_streams(self, verdict: Verdict, condition: Condition) -> set[str]:
         """Return the counts that keep a verdict from being established."""
@@ -322,6 +362,9 @@ class Measurement:
             if verdict is Verdict.PARTLY_EXPLAINED:
                 names.add("all")
         counts = {"all": self._all, **self._held}
+        others = [counts[name].n for name in names if name != "all"]
+        if others and min(others) < self._all.n:  # the others are less known, and matter as much
+            names.discard("all")
         return {name for name in names if not counts[name].is_exact}
 
     # Parts
@@ -335,7 +378,7 @@ class Measurement:
         """The share of the law's neighbors that break no fact, or None if nothing is known about it."""
         if self.unbroken is not None:
             return self.unbroken
-        return self._n_unbroken / self._all.n if self._all.n else None
+        return self._n_unbroken / self._squares.n if self._squares.n else None
 
     @cached_property
     def _held(self) -> dict[str, Count]:

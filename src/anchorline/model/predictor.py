@@ -35,6 +35,10 @@ class Scores:
     values: np.ndarray
     named: np.ndarray | None
 
+    def part(self, rows: slice) -> "Scores":
+        """Return the answers to some of the rows."""
+        return Scores(self.values[rows], None if self.named is None else self.named[rows])
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -152,10 +156,15 @@ class Predictor:
     ) -> None:
         self.questions, self.target = questions, questions.target
         self._threshold, self._given_range = threshold, output_range
+        self.is_open = False
 
     def open(self, original: Any) -> "Predictor":
         """Ask about the instance, one model input of one row; return the predictor itself."""
-        scores = self.questions.ask(original, 1)
+        return self.open_with(self.questions.ask(original, 1))
+
+    def open_with(self, scores: Scores) -> "Predictor":
+        """Take the answer about the instance, which has one row; return the predictor itself."""
+        self.is_open = True
         answer, target = scores.values, self.target
         integers = target.task is None and answer.ndim == 1 and answer.dtype.kind in "iub"
         self.is_label = target.task == "label" or _is_text(answer) or integers

@@ -32,6 +32,11 @@ class Asked:
         stays = None if self.stays is None else self.stays[first:last]
         return Asked(self.donors[:, first:last], self.drops[first:last], stays)
 
+    def joined(self, more: "Asked") -> "Asked":
+        """Return these and more of them."""
+        stays = None if self.stays is None or more.stays is None else np.append(self.stays, more.stays)
+        return Asked(np.hstack([self.donors, more.donors]), np.append(self.drops, more.drops), stays)
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
@@ -64,13 +69,24 @@ class Case:
         return self.neighborhood.draw(n, self.random(stream, batch), q, facts)
 
     def ask(self, donors: np.ndarray, weights: np.ndarray | None = None) -> Asked:
-        """Ask the model about the neighbors with these donors, in calls of a fixed size."""
-        n, answers = donors.shape[1], list[Answer]()
-        for first, last in batches(n, self.neighborhood.rows_per_call):
+        """Ask the model about the neighbors with these donors, in calls of a fixed size.
+
+        If the model was not asked about the instance yet, the instance comes first: it is a neighbor that keeps
+        every value. That saves a call, and many models are slow to be called.
+        """
+        n_before = int(not self.predictor.is_open)
+        every, answers = donors, list[Answer]()
+        if n_before:
+            every = np.hstack([np.full((len(donors), n_before), -1, dtype=donors.dtype), donors])
+        for first, last in batches(every.shape[1], self.neighborhood.rows_per_call):
             if self.check is not None:
                 self.check()
-            inputs = self.neighborhood.realize(donors[:, first:last])
-            answers.append(self.predictor.answer(inputs, last - first))
+            inputs = self.neighborhood.realize(every[:, first:last])
+            scores = self.predictor.questions.ask(inputs, last - first)
+            if not self.predictor.is_open:
+                self.predictor.open_with(scores.part(slice(0, n_before)))
+                scores = scores.part(slice(n_before, None))
+            answers.append(self.predictor.read(scores))
         outputs = np.concatenate([np.zeros(0), *(answer.outputs for answer in answers)])
         stays = [answer.stays for answer in answers if answer.stays is not None]
         decided = self.predictor.output.kind != "number"

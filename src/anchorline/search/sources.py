@@ -26,13 +26,14 @@ LeafMoments = Callable[[], tuple[np.ndarray, float, float]]  # cell drops, mean 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
-    """What the search found: the sum, its moments, and where these come from."""
+    """What the search found: the sum, its moments, and where these come from, with the neighbors if any."""
 
     solution: Solution
     moments: Moments
     source: str
     n_asked: int
     listed: Asked | None = None
+    drawn: Asked | None = None
 
 
 def find_sum(case: Case, leaves: LeafMoments | None = None, choose: Choose = best_sum) -> Search:
@@ -84,25 +85,25 @@ def _by_drawing(case: Case, choose: Choose) -> Search:
     search has a limit of time and stops at a limit, no more are drawn: what came before is the same everywhere.
     """
     most = min(MOST_SEARCH, case.n_left // 2)  # the other half measures
-    (cells, drops), batch = _search_batch(case, 0, min(FIRST_SEARCH, most)), 1
+    (cells, asked), batch = _search_batch(case, 0, min(FIRST_SEARCH, most)), 1
     while True:
-        n = len(drops)
-        moments = moments_of(case, cells, drops)
+        n = len(asked.drops)
+        moments = moments_of(case, cells, asked.drops)
         solution = choose(moments, case.k, _limits(case))
         is_stopped = solution.status is Status.LIMIT and case.settings.time_limit is not None
         ahead = math.inf if n >= most or is_stopped else lead(moments, solution)
         if ahead >= _LEAD:
-            return Search(solution, moments, "drawn", n)
+            return Search(solution, moments, "drawn", n, drawn=asked)
         factor = min(2.0, (_LEAD / ahead) ** 2 if ahead > 0 else 2.0)
         n_more = min(max(_STEP, int((factor - 1) * n)), most - n)
-        (more_cells, more_drops), batch = _search_batch(case, batch, n_more), batch + 1
-        cells, drops = np.hstack([cells, more_cells]), np.append(drops, more_drops)
+        (more_cells, more), batch = _search_batch(case, batch, n_more), batch + 1
+        cells, asked = np.hstack([cells, more_cells]), asked.joined(more)
 
 
-def _search_batch(case: Case, batch: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cells (views, n) and drops (n,) of a batch of neighbors of the search."""
+def _search_batch(case: Case, batch: int, n: int) -> tuple[np.ndarray, Asked]:
+    """Return the cells (views, n) of a batch of neighbors of the search, and the answers."""
     donors = case.draw("search", batch, n)
-    return case.neighborhood.cells(donors), case.ask(donors).drops
+    return case.neighborhood.cells(donors), case.ask(donors)
 
 
 def moments_of(case: Case, cells: np.ndarray, drops: np.ndarray) -> Moments:

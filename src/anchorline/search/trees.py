@@ -48,14 +48,16 @@ class ModelTrees:
         return self.__dict__ | {"_joined": ...}  # every process reads them for itself
 
     def at(self, case: Case, answers: TableAnswers | None = None) -> LeafMoments | None:
-        """Return what gives cell drops (cells,), mean and variance of the drops of an opened case, or None.
+        """Return what gives cell drops (cells,), mean and variance of the drops of a case, or None.
 
         ``answers`` are those of the model to rows of the table; without them it is asked about a few neighbors,
         which count.
         """
-        if case.predictor.is_label or (joined := self.joined(case.predictor.target)) is None:
+        if (joined := self.joined(case.predictor.target)) is None:
             return None
-        return joined.at(case, answers)
+        if not case.predictor.is_open:
+            case.predictor.open(case.neighborhood.original)
+        return None if case.predictor.is_label else joined.at(case, answers)
 
     def joined(self, target: Target) -> "JoinedTrees | None":
         """Return the trees joined with the table; None if the model, its output or the law does not allow it."""

@@ -212,8 +212,37 @@ def test_the_first_round_completes_the_neighbors_without_a_broken_fact():
 def test_queries_go_where_they_decide():
     measured = answered(start(), 300, 300, 298, 1000)
     measured = measured.with_facts(first(970, 1000)).with_unbroken(first(1700, 1700))
-    assert measured.next_round(20_000) == Round(facts=500)
+    assert measured.next_round(20_000) == Round(facts=300)
     assert measured.with_facts(first(5000, 5000)).next_round(20_000) == Round()
+
+
+def test_a_stream_grows_by_what_is_needed_and_at_most_to_twice_its_size():
+    measured = answered(start(), 300, 300, 298, 1000).with_unbroken(first(1700, 1700))
+    assert measured.with_facts(first(194, 200)).next_round(20_000) == Round(facts=300)
+    assert 300 < measured.with_facts(first(968, 1000)).next_round(20_000).facts < 1000
+    assert measured.with_facts(first(957, 1000)).next_round(20_000) == Round(facts=1000)
+
+
+def test_neighbors_of_the_search_count_for_what_does_not_depend_on_the_facts():
+    searched = start().with_searched(first(1500, 2000), np.full(2000, 0.2))
+    assert (searched.all.value, searched.all.n, searched.n_queries) == (0.75, 2000, 0)
+    assert (searched.fit, searched.holds_law, searched.verdict) == (None, None, Verdict.UNDECIDED)
+    assert searched.next_round(20_000) == Round(law=300, facts=300, unbroken=210)
+    measured = answered(searched, 60, 30, 25, 100)
+    assert (measured.all.value, measured.all.n) == (1560 / 2100, 2100)
+    assert (measured.fit.n, measured.holds_law.n) == (100, 30)
+    assert measured.fit.r2 == answered(start(), 60, 30, 25, 100).fit.r2
+    alone = answered(start(), 60, 30, 25, 100)
+    mean_drop = (400 + 100 * (0.6 - alone.fit.mean_output)) / 2100
+    assert measured.fit.mean_output == pytest.approx(0.6 - mean_drop)
+
+
+def test_shares_that_are_known_better_than_others_wait_for_these():
+    measured = start().with_searched(first(1000, 2000), np.full(2000, 0.2))
+    asked = answered(measured, 150, 90, 70, 300).with_facts(first(230, 300)).with_unbroken(first(165, 210))
+    asked = asked.next_round(20_000)
+    assert asked.law == 0
+    assert asked.facts == 300
 
 
 def test_what_is_out_of_reach_is_not_asked():
