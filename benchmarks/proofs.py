@@ -27,6 +27,7 @@ N_ROWS = 10
 N_SEARCH = 2000
 DIMENSIONS = (1000, 3000)
 N_TRAINING = 2000
+N_WIDE = 5  # rows of many columns that are timed
 LAWS = ("independent", "realistic")
 
 
@@ -48,7 +49,8 @@ def wide_proofs(dimensions: Sequence[int] = DIMENSIONS, sizes: Sequence[int] = S
     """Yield the same for one row of many columns of numbers; then time and memory of the search over 0.1's.
 
     ``time_ratio`` and ``memory_ratio`` are those of whole searches, in processes of their own, model included; the
-    first search of each, which prepares the table, counts only for memory.
+    first search of each, which prepares the table, counts only for memory. ``search_ratio`` compares search and
+    proof alone: what follows on the model's answers. Times are medians of five rows.
     """
     python = python_of_01()
     for d in dimensions:
@@ -57,16 +59,19 @@ def wide_proofs(dimensions: Sequence[int] = DIMENSIONS, sizes: Sequence[int] = S
         for row in _searched(f"{d:,} columns", "independent", [moments], sizes):
             yield row | {"moments_seconds": seconds}
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            own_seconds, own_megabytes = pool.submit(_search, frame, model).result()
+            own_seconds, own_search, own_megabytes = pool.submit(_search, frame, model).result()
         row = {"table": f"{d:,} columns", "law": "whole search", "k": 4}
-        row |= {"median_seconds": own_seconds, "megabytes": own_megabytes}
+        row |= {"median_seconds": own_seconds, "search_seconds": own_search, "megabytes": own_megabytes}
         if python is not None:
             with Release01(python, model, frame) as old:
-                first, second = (old.explain(row, n_samples=N_SEARCH, n_certify=0) for row in range(2))
-            megabytes = first.megabytes + second.megabytes
+                found = [old.explain(i, n_samples=N_SEARCH, n_certify=0) for i in range(N_WIDE + 1)]
+            megabytes = sum(each.megabytes for each in found)
+            seconds = statistics.median(each.seconds for each in found[1:])
+            search = statistics.median(each.search_seconds for each in found[1:])
             ratio = own_megabytes / megabytes if megabytes else None  # 0: not beyond what loading had needed
-            row |= {"time_ratio": own_seconds / second.seconds, "memory_ratio": ratio}
-            row |= {"seconds_of_01": second.seconds, "megabytes_of_01": megabytes}
+            row |= {"time_ratio": own_seconds / seconds, "search_ratio": own_search / search}
+            row |= {"memory_ratio": ratio, "seconds_of_01": seconds}
+            row |= {"search_seconds_of_01": search, "megabytes_of_01": megabytes}
         yield row
 
 
@@ -83,29 +88,37 @@ def wide_model(d: int) -> tuple[Any, Any]:
     return frame, make_pipeline(FunctionTransformer(np.tanh), Ridge(1e3)).fit(frame, target)
 
 
-def _search(frame: Any, model: Any) -> tuple[float, float]:
-    """Return processor time of a search with 2,000 neighbors, the second, and memory of both."""
+def _search(frame: Any, model: Any) -> tuple[float, float, float]:
+    """Return processor times of searches with 2,000 neighbors, of moments and choice alone, and memory of all."""
     explainer, size = Explainer(model, Table(frame), task="number"), largest_size()
-    for row in range(2):
+    whole, alone = list[float](), list[float]()
+    for row in range(N_WIDE + 1):
         start = time.process_time()
         explainer.frontier(row, ks=[4], queries=2 * N_SEARCH + 1)
-    return time.process_time() - start, largest_size() - size
+        whole.append(time.process_time() - start)
+    size = largest_size() - size
+    for row in range(N_WIDE + 1):
+        moments, seconds = moments_at(explainer, row)
+        start = time.process_time()
+        best_sum(moments, 4)
+        alone.append(seconds + time.process_time() - start)
+    return statistics.median(whole[1:]), statistics.median(alone[1:]), size
 
 
 def moments_at(explainer: Explainer, row: int) -> tuple[Moments, float]:
-    """Return the moments of neighbors of a row of the table, and the seconds that they take, without the model."""
+    """Return the moments of neighbors of a row of the table, and their processor seconds, without the model's."""
     settings = Settings(queries=N_SEARCH + 2)
     case = explainer.case(row, settings)
     case.predictor.open(case.neighborhood.original)
     donors = case.draw("search", 0, N_SEARCH)
     drops, cells = case.ask(donors).drops, case.neighborhood.cells(donors)
     candidates = case.neighborhood.candidates
-    started = time.perf_counter()
+    started = time.process_time()
     if case.neighborhood.is_product:
         moments = adjusted(candidates, cells, drops, settings.replace_probability)
     else:
         moments = sampled(candidates, cells, drops)
-    return moments, time.perf_counter() - started
+    return moments, time.process_time() - started
 
 
 def _searched(name: str, law: str, problems: Sequence[Moments], sizes: Sequence[int]) -> Iterator[dict[str, Any]]:

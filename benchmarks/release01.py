@@ -4,6 +4,7 @@
 comparisons leave out the columns of 0.1.
 """
 
+import functools
 import sys
 import sysconfig
 import time
@@ -23,6 +24,7 @@ VARIABLE = "ANCHORLINE_01"
 class OldExplanation:
     """What 0.1 said about a row: facts as (column, text), largest contribution first; processor time and memory.
 
+    ``search_seconds``: those without drawing and the model, if ``n_samples`` was a number; see `_time_search`.
     ``megabytes``: by how much the process grew beyond its largest size before. ``stays``: the lower limit of the
     share of neighbors with these facts that keep the decision, or None if it was not measured.
     """
@@ -30,6 +32,7 @@ class OldExplanation:
     facts: tuple[tuple[str, str], ...]
     verdict: str
     seconds: float
+    search_seconds: float
     megabytes: float
     stays: float | None
 
@@ -113,22 +116,54 @@ def main(file: str, packages: str) -> None:
         import anchorline
 
         model, frame, choices = joblib.load(file)
-        explainer = anchorline.Explainer(model, anchorline.Table(frame), **choices)
-        return lambda request: _answer(explainer, **request)
+        explainer, searched = anchorline.Explainer(model, anchorline.Table(frame), **choices), _time_search()
+        return lambda request: _answer(explainer, searched, **request)
 
     serve(start)
 
 
-def _answer(explainer: Any, call: str, row: int, keywords: dict[str, Any]) -> dict[str, Any]:
+def _time_search() -> list[float]:
+    """Return a list to which 0.1 adds the seconds of each phase of a search in which it neither draws nor asks.
+
+    These are the statistics of a sample, the problem that they pose, and the choice of facts with its proof.
+    """
+    from anchorline.optimize import evidence, wide
+    from anchorline.search import investigate
+
+    seconds: list[float] = []
+
+    def timed(call: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(call)
+        def wrapper(*values: Any, **keywords: Any) -> Any:
+            start = time.process_time()
+            answer = call(*values, **keywords)
+            seconds.append(time.process_time() - start)
+            return answer
+
+        return wrapper
+
+    for name in ("pose", "_choose"):
+        setattr(investigate, name, timed(getattr(investigate, name)))
+    for kind in (evidence.Evidence, wide.WideEvidence):
+        kind.from_sample = timed(kind.from_sample)
+    evidence.Evidence.mapped = timed(evidence.Evidence.mapped)
+    return seconds
+
+
+def _answer(
+    explainer: Any, searched: list[float], call: str, row: int, keywords: dict[str, Any]
+) -> dict[str, Any]:
     """Return what 0.1 says about a row; an error of the kind "nothing found" is an answer without a verdict."""
     from anchorline import errors
 
+    searched.clear()
     begin, size = time.process_time(), largest_size()
     try:
         explanation = getattr(explainer, call)(row, **keywords)
     except errors.InfeasibleError:
         explanation = None
     answer: dict[str, Any] = {"seconds": time.process_time() - begin, "megabytes": largest_size() - size}
+    answer["search_seconds"] = sum(searched)
     if explanation is None:
         return answer | {"facts": [], "verdict": "infeasible", "stays": None}
     verdict, stays = explanation.certificate.verdict, explanation.certificate.stability

@@ -32,11 +32,6 @@ class Asked:
         stays = None if self.stays is None else self.stays[first:last]
         return Asked(self.donors[:, first:last], self.drops[first:last], stays)
 
-    def joined(self, more: "Asked") -> "Asked":
-        """Return these and more of them."""
-        stays = None if self.stays is None or more.stays is None else np.append(self.stays, more.stays)
-        return Asked(np.hstack([self.donors, more.donors]), np.append(self.drops, more.drops), stays)
-
 
 @dataclass(frozen=True, eq=False)
 class Case:

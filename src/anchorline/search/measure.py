@@ -18,8 +18,8 @@ def measure(case: Case, search: Search, spread: float | None) -> Measurement:
     measured = begin(case, effects, search.moments.b[list(facts)], spread)
     if search.listed is not None:
         return _exactly(case, search.listed, measured, facts, effects)
-    if search.drawn is not None:
-        measured = measured.with_searched(search.drawn.stays, search.drawn.drops)
+    if search.drops is not None:
+        measured = measured.with_searched(search.stays, search.drops)
     batch = 0
     while (asked := measured.next_round(case.n_left)).total:
         if case.check is not None:

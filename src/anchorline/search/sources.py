@@ -26,14 +26,18 @@ LeafMoments = Callable[[], tuple[np.ndarray, float, float]]  # cell drops, mean 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
-    """What the search found: the sum, its moments, and where these come from, with the neighbors if any."""
+    """What the search found: the sum, its moments, and where these come from.
+
+    ``drops`` and ``stays`` (n,) are the answers about drawn neighbors, without their donors, which are large.
+    """
 
     solution: Solution
     moments: Moments
     source: str
     n_asked: int
     listed: Asked | None = None
-    drawn: Asked | None = None
+    drops: np.ndarray | None = None
+    stays: np.ndarray | None = None
 
 
 def find_sum(case: Case, leaves: LeafMoments | None = None, choose: Choose = best_sum) -> Search:
@@ -85,25 +89,27 @@ def _by_drawing(case: Case, choose: Choose) -> Search:
     search has a limit of time and stops at a limit, no more are drawn: what came before is the same everywhere.
     """
     most = min(MOST_SEARCH, case.n_left // 2)  # the other half measures
-    (cells, asked), batch = _search_batch(case, 0, min(FIRST_SEARCH, most)), 1
+    (cells, drops, stays), batch = _search_batch(case, 0, min(FIRST_SEARCH, most)), 1
     while True:
-        n = len(asked.drops)
-        moments = moments_of(case, cells, asked.drops)
+        n = len(drops)
+        moments = moments_of(case, cells, drops)
         solution = choose(moments, case.k, _limits(case))
         is_stopped = solution.status is Status.LIMIT and case.settings.time_limit is not None
         ahead = math.inf if n >= most or is_stopped else lead(moments, solution)
         if ahead >= _LEAD:
-            return Search(solution, moments, "drawn", n, drawn=asked)
+            return Search(solution, moments, "drawn", n, drops=drops, stays=stays)
         factor = min(2.0, (_LEAD / ahead) ** 2 if ahead > 0 else 2.0)
         n_more = min(max(_STEP, int((factor - 1) * n)), most - n)
-        (more_cells, more), batch = _search_batch(case, batch, n_more), batch + 1
-        cells, asked = np.hstack([cells, more_cells]), asked.joined(more)
+        (more_cells, more_drops, more), batch = _search_batch(case, batch, n_more), batch + 1
+        cells, drops = np.hstack([cells, more_cells]), np.append(drops, more_drops)
+        stays = None if stays is None or more is None else np.append(stays, more)
 
 
-def _search_batch(case: Case, batch: int, n: int) -> tuple[np.ndarray, Asked]:
-    """Return the cells (views, n) of a batch of neighbors of the search, and the answers."""
+def _search_batch(case: Case, batch: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the cells (views, n) of a batch of neighbors of the search, their drops, and what stays."""
     donors = case.draw("search", batch, n)
-    return case.neighborhood.cells(donors), case.ask(donors)
+    asked = case.ask(donors)
+    return case.neighborhood.cells(donors), asked.drops, asked.stays
 
 
 def moments_of(case: Case, cells: np.ndarray, drops: np.ndarray) -> Moments:

@@ -37,6 +37,7 @@ from anchorline.spaces.given import as_space
 from anchorline.verify.compare import ROUNDING, Reproduced, differences, leaves_of
 from anchorline.verify.fresh import CONFIDENCE, candidates_of, doubts, figures_of, measure_afresh
 
+_SINGLE = 1e-5  # answers in single precision may differ by this, because the row was asked about among others
 _SUBJECTS: dict[type, str] = {Explanation: "explanation", Rule: "rule", Changes: "list of changes"}
 # What settings that nobody could have chosen may lead to.
 _NOT_COMPUTED = (AnchorlineError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -264,7 +265,7 @@ def _difference_at_row(claimed: Reproduced, explainer: Explainer, case: Case) ->
     predictor = Predictor(case.predictor.questions, explainer.threshold, explainer.output_range)
     predictor.open(case.neighborhood.original)
     stated, found = claimed.prediction, predictor.prediction
-    if abs(stated - found) > ROUNDING * max(abs(stated), abs(found)):
+    if abs(stated - found) > _SINGLE * max(abs(stated), abs(found)):
         return Reason("other_model", "prediction", stated, found)
     if claimed.output.decision != predictor.output.decision:
         return Reason("other_model", "output.decision", claimed.output.decision, predictor.output.decision)

@@ -113,6 +113,32 @@ def test_a_model_whose_scores_decide_is_asked_once():
     assert few.queries.total <= 400
 
 
+def test_a_row_is_asked_about_with_the_first_copies_if_the_model_is_known_to_work(boosted):
+    model, X = boosted
+    sizes = []
+
+    def ask(rows):
+        sizes.append(len(rows))
+        return model.predict_proba(rows)
+
+    explainer = Explainer(ask, Table(X[:300]), classes=["malignant", "benign"])
+    e = explainer.explain(X.iloc[333])
+    assert sizes[:2] == [300, 2001]
+    assert e.queries.total == sum(sizes[1:]) == 1 + e.queries.searched + e.queries.measured
+    assert e.prediction == pytest.approx(model.predict_proba(X.iloc[[333]]).max(), abs=1e-12)
+    sizes.clear()
+    explainer.explain(X.iloc[333], queries=1000)  # the answers about the table are not used
+    assert sizes[0] == 1
+
+
+def test_copies_of_the_search_count_among_all_copies(explainer, boosted):
+    _, X = boosted
+    e = explainer.explain(X.iloc[333])
+    assert e.queries.source == "drawn"
+    assert e.all.n >= e.queries.searched + e.fit.n
+    assert e.fit.n < e.queries.searched
+
+
 def test_leaves_and_drawing_find_the_same_sum():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     model = RandomForestRegressor(10, max_depth=4, random_state=0).fit(X, y)
