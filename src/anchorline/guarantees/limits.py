@@ -41,33 +41,25 @@ _FEWEST = 100
 
 
 @functools.lru_cache(maxsize=4096)  # rounds ask for the same limits again and again
-def share_limits(kept: float, n: float, fail_low: float, fail_high: float) -> tuple[float, float]:
-    r"""Return the limits of a share, of which ``kept`` of ``n`` draws are examples.
+def lower_limit(kept: float, n: float, failure: float) -> float:
+    r"""Return the lower limit of a share, of which ``kept`` of ``n`` draws are examples; 0 without draws.
 
-    .. math:: \text{low} = \max\Bigl\{m : \frac{1}{|\Lambda|} \sum_{\lambda \in \Lambda}
-              \frac{(1 + \lambda)^{\text{kept}}}{(1 + \lambda m)^n} \ge \frac{1}{\text{fail\_low}}\Bigr\}
+    .. math:: \max\Bigl\{m : \frac{1}{|\Lambda|} \sum_{\lambda \in \Lambda}
+              \frac{(1 + \lambda)^{\text{kept}}}{(1 + \lambda m)^n} \ge \frac{1}{\text{failure}}\Bigr\}
 
-    and likewise for the complement. Each term is the likelihood ratio of a share with odds 1 + λ times those of m.
-    The lower limit is ever too high with probability at most ``fail_low``, the upper one ever too low with
-    ``fail_high``, over all n together.
+    Each term is the likelihood ratio of a share with odds 1 + λ times those of m. The limit is ever too high with
+    probability at most ``failure``, over all n together. The upper limit is that of the complement.
+
+    The logarithm of this capital is convex and decreasing in m. The best single bet gives a refuted m in closed
+    form; Newton's method from there approaches the limit from below, and every iterate is refuted too.
 
     Examples
     --------
-    >>> low, high = share_limits(979, 1000, 0.025, 0.025)
-    >>> round(low, 4), round(high, 4)
+    >>> round(lower_limit(979, 1000, 0.025), 4), round(1 - lower_limit(21, 1000, 0.025), 4)
     (0.9605, 0.9908)
     """
     if n == 0:
-        return 0.0, 1.0
-    return _lower_limit(kept, n, fail_low), 1.0 - _lower_limit(n - kept, n, fail_high)
-
-
-def _lower_limit(kept: float, n: float, failure: float) -> float:
-    """Return the largest m whose capital reaches 1 / failure.
-
-    The logarithm of the capital is convex and decreasing in m. The best single bet gives a refuted m in closed
-    form; Newton's method from there approaches the limit from below, and every iterate is refuted too.
-    """
+        return 0.0
     needed = _LOG_BETS - math.log(failure)
     m = max(0.0, *(math.expm1((kept * growth - needed) / n) / bet for bet, growth in _SHARE_BETS))
     for _ in range(_NEWTON_STEPS):

@@ -13,7 +13,7 @@ of the two shares of `holds`, on which most verdicts rest, count three times, ev
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -21,8 +21,8 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.guarantees._checks import checked_confidence
-from anchorline.guarantees.limits import Squares, share_limits
-from anchorline.guarantees.verdicts import DECISIONS, NUMBERS, SAME_WITHIN, Condition, Limits, decide
+from anchorline.guarantees.limits import Squares, lower_limit
+from anchorline.guarantees.verdicts import DECISIONS, NUMBERS, SAME_WITHIN, Condition, Limits, Sides, decide
 from anchorline.result.explanation import Fit, Share, Verdict
 
 FEWEST_UNBROKEN = 0.05
@@ -31,7 +31,7 @@ FEWEST_UNBROKEN = 0.05
 FIRST_LAW, FEWEST = 500, 300
 """Neighbors of the law in the first round, and the fewest by which a stream grows."""
 
-_STEP = 1.25
+_STEP = 1.5
 """Factor between the numbers of further neighbors that are considered."""
 
 _LUCK = 2.0
@@ -94,14 +94,18 @@ class Count:
 
     def limits(self, failures: Limits, more: float = 0.0, luck: float = 0.0) -> Limits:
         """Return the limits, or those after ``more`` neighbors that are by ``luck`` standard errors better."""
+        return self.limit(0, failures, more, luck), self.limit(1, failures, more, luck)
+
+    def limit(self, side: int, failures: Limits, more: float = 0.0, luck: float = 0.0) -> float:
+        """Return the lower (0) or the upper (1) of the limits."""
         if self.is_exact:
-            return self.kept, self.kept
+            return self.kept
         kept, n = self.kept, self.n + more
         if more:
             smoothed = (self.kept + 2) / (self.n + 4)
             rate = self.value + luck * math.sqrt(smoothed * (1 - smoothed) / (self.n + 4))
             kept += more * min(max(rate, 0.0), 1.0)
-        return share_limits(kept, n, *failures)
+        return 1.0 - lower_limit(n - kept, n, failures[1]) if side else lower_limit(kept, n, failures[0])
 
     def share(self, failures: Limits) -> Share | None:
         """Return the share with its limits, or None if nothing was asked."""
@@ -109,6 +113,16 @@ class Count:
             return None
         low, high = self.limits(failures)
         return Share(self.value, low, high, self.n, self.is_exact)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lazily:
+    """Limits of which a condition that looks at one computes one."""
+
+    limit: Callable[[int], float]
+
+    def __getitem__(self, side: int) -> float:
+        return self.limit(side)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -265,7 +279,8 @@ class Measurement:
             return None
         smallest = min(counts, key=lambda count: count.value)
         is_exact = all(count.is_exact for count in counts)
-        return Share(smallest.value, *self._facts_limits(), smallest.n, is_exact)
+        limits = self._facts_limits()
+        return Share(smallest.value, limits[0], limits[1], smallest.n, is_exact)
 
     @property
     def fit(self) -> Fit | None:
@@ -331,7 +346,7 @@ class Measurement:
     def _wanted(self, left: int) -> tuple[set[str], float]:
         """Return the counts whose streams can improve the verdict, and how many more neighbors of each will.
 
-        Their number is infinite if no better verdict is expected.
+        No more than the largest has are considered.
         """
         wanted, needed = set[str](), math.inf
         established = self.verdict
@@ -344,10 +359,10 @@ class Measurement:
             if not streams or not condition(self._all_limits(most, of_all), self._facts_limits(most, of_facts)):
                 continue
             wanted |= streams
-            more = float(FEWEST)
+            more, most = float(FEWEST), max(count.n for name, count in self._counts.items() if name in streams)
             while more < min(most, needed) and not condition(self._all_limits(more), self._facts_limits(more)):
                 more *= _STEP
-            needed = more if more < min(most, needed) else needed
+            needed = min(more, needed)
         return wanted, needed
 
     def _open_streams(self, verdict: Verdict, condition: Condition) -> set[str]:
@@ -357,11 +372,10 @@ class Measurement:
         elif verdict is Verdict.NOT_EXPLAINED:  # the smaller share decides
             names = {"all", min(self._held, key=lambda name: self._held[name].value)}
         else:
-            limits = {name: count.limits(self._failures[name]) for name, count in self._held.items()}
-            names = {name for name in limits if not condition(self._all_limits(), limits[name])}
+            names = {name for name in self._held if not condition(self._all_limits(), self._held_limits(name))}
             if verdict is Verdict.PARTLY_EXPLAINED:
                 names.add("all")
-        counts = {"all": self._all, **self._held}
+        counts = self._counts
         others = [counts[name].n for name in names if name != "all"]
         if others and min(others) < self._all.n:  # the others are less known, and matter as much
             names.discard("all")
@@ -372,6 +386,10 @@ class Measurement:
     @property
     def _conditions(self) -> Mapping[Verdict, Condition]:
         return NUMBERS if self.is_number else DECISIONS
+
+    @property
+    def _counts(self) -> dict[str, Count]:
+        return {"all": self._all, **self._held}
 
     @property
     def _unbroken_share(self) -> float | None:
@@ -403,15 +421,17 @@ class Measurement:
         unit = (1.0 - self.confidence) / sum(map(sum, parts.values()))
         return {name: (low * unit, high * unit) for name, (low, high) in parts.items()}
 
-    def _all_limits(self, more: float = 0.0, luck: float = 0.0) -> Limits:
-        return self._all.limits(self._failures["all"], more, luck)
+    def _all_limits(self, more: float = 0.0, luck: float = 0.0) -> Sides:
+        return _Lazily(lambda side: self._all.limit(side, self._failures["all"], more, luck))
 
-    def _facts_limits(self, more: float = 0.0, luck: float = 0.0) -> Limits:
+    def _held_limits(self, name: str, more: float = 0.0, luck: float = 0.0) -> Sides:
+        return _Lazily(lambda side: self._held[name].limit(side, self._failures[name], more, luck))
+
+    def _facts_limits(self, more: float = 0.0, luck: float = 0.0) -> Sides:
         """Return the limits of `holds`, or of R2 for numbers."""
         if self.is_number:
-            return self._fit_limits(more, luck)
-        limits = [count.limits(self._failures[name], more, luck) for name, count in self._held.items()]
-        return min(low for low, _ in limits), min(high for _, high in limits)
+            return _Lazily(lambda side: self._fit_limits(more, luck)[side])
+        return _Lazily(lambda side: min(self._held_limits(name, more, luck)[side] for name in self._held))
 
     def _fit_limits(self, more: float = 0.0, luck: float = 0.0) -> Limits:
         if self._all.is_exact:

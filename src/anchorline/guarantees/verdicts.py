@@ -24,10 +24,19 @@ therefore `not_explained` needs both lines.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from anchorline.result.explanation import Verdict
 
 Limits = tuple[float, float]
+
+
+class Sides(Protocol):
+    """Limits, 0 for the lower and 1 for the upper one, which may be computed where a condition looks at them."""
+
+    def __getitem__(self, side: int, /) -> float:
+        """Return a limit."""
+
 
 STAYS = 0.95
 """Share of neighbors that must keep a decision."""
@@ -46,10 +55,10 @@ def _is_at_least(limit: float, line: float) -> bool:
 
 
 # A condition compares the limits of all neighbors with those of what the facts achieve: `holds`, or R2.
-Condition = Callable[[Limits, Limits], bool]
+Condition = Callable[[Sides, Sides], bool]
 
 
-def _robust(of_all: Limits, of_facts: Limits) -> bool:
+def _robust(of_all: Sides, of_facts: Sides) -> bool:
     return _is_at_least(of_all[0], STAYS)
 
 
@@ -70,7 +79,7 @@ NUMBERS: Mapping[Verdict, Condition] = {
 """The conditions for numbers, best verdict first."""
 
 
-def decide(conditions: Mapping[Verdict, Condition], of_all: Limits, of_facts: Limits) -> Verdict:
+def decide(conditions: Mapping[Verdict, Condition], of_all: Sides, of_facts: Sides) -> Verdict:
     """Return the best verdict whose condition the limits establish.
 
     Examples

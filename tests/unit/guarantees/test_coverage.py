@@ -128,7 +128,7 @@ def test_limits_of_fits_hold(errors):
 @pytest.mark.parametrize("share", [0.95, 0.5, 0.999])
 def test_limits_of_shares_hold_at_every_draw(share, confidence):
     """At a failure probability of 25% per limit, where misses are common enough to be counted."""
-    from anchorline.guarantees.limits import share_limits
+    from anchorline.guarantees.measuring import Count
 
     rng = np.random.default_rng(2)
     looks = np.unique(np.geomspace(1, 3000, 60).astype(int))
@@ -136,7 +136,7 @@ def test_limits_of_shares_hold_at_every_draw(share, confidence):
     too_high = too_low = 0
     for kept in np.cumsum(rng.random((200, 3000)) < share, axis=1)[:, looks - 1]:
         limits = np.array(
-            [share_limits(int(k), int(n), failure, failure) for k, n in zip(kept, looks, strict=True)]
+            [Count(int(k), int(n)).limits((failure, failure)) for k, n in zip(kept, looks, strict=True)]
         )
         too_high += limits[:, 0].max() > share
         too_low += limits[:, 1].min() < share

@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import brentq
 
 from anchorline.errors import ParameterError
-from anchorline.guarantees.limits import Squares, share_limits
+from anchorline.guarantees.limits import Squares
+from anchorline.guarantees.measuring import Count
 
 BETS = [2.0**power for power in range(-4, 6)]
 
@@ -26,14 +27,14 @@ def test_limits_of_shares_are_the_roots_of_the_capital():
         n = int(rng.integers(1, 20_000))
         kept = int(rng.binomial(n, rng.choice([0.0, 0.01, 0.3, 0.5, 0.9, 0.99, 1.0])))
         fail_low, fail_high = rng.choice([0.001, 0.0125, 0.1], 2)
-        low, high = share_limits(kept, n, fail_low, fail_high)
+        low, high = Count(kept, n).limits((fail_low, fail_high))
         assert low <= kept / n <= high
         assert low == pytest.approx(lower_limit_by_bisection(kept, n, fail_low), abs=1e-11)
         assert high == pytest.approx(1 - lower_limit_by_bisection(n - kept, n, fail_high), abs=1e-11)
 
 
 def test_a_share_without_draws_has_no_limits():
-    assert share_limits(0, 0, 0.01, 0.01) == (0.0, 1.0)
+    assert Count().limits((0.01, 0.01)) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(("share", "most"), [(1.0, 115), (0.99, 210), (0.97, 1200), (0.96, 5500)])
@@ -47,7 +48,7 @@ def test_few_draws_reach_the_line_of_a_verdict(share, most):
         capital = np.logaddexp.reduce(kept * np.log1p(bets) - n * np.log1p(0.95 * bets)) - math.log(len(BETS))
         passed = capital >= math.log(80)
         needed[i] = np.argmax(passed) + 1 if passed.any() else n[-1]
-        assert share_limits(kept[needed[i] - 1], needed[i], 1 / 80, 1 / 80)[0] >= 0.95 or not passed.any()
+        assert Count(kept[needed[i] - 1], needed[i]).limits((1 / 80, 1 / 80))[0] >= 0.95 or not passed.any()
     assert needed.mean() <= most
 
 
