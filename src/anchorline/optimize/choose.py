@@ -109,8 +109,10 @@ def evident(moments: Moments) -> np.ndarray:
     :math:`c_j^2 / S_{jj}` is its noise / n times the square of a normal variable, or 0 without error: one that is
     offered exceeds what the largest of all facts' is by chance.
     """
-    least = np.maximum(moments.chance, _ROUNDING * moments.variance)
-    return np.asarray((moments.b > 0) & (moments.c**2 > moments.S * least))
+    near, offered = moments.near, np.zeros(moments.candidates.n_facts, dtype=bool)
+    least = np.maximum(moments.chance[near], _ROUNDING * moments.variance)
+    offered[near] = (moments.b[near] > 0) & (moments.c[near] ** 2 > moments.S[near] * least)
+    return offered
 
 
 def _that_matter(moments: Moments, solution: Solution) -> tuple[int, ...]:

@@ -79,11 +79,10 @@ class Moments:
     r"""The moments of facts and drops; build them with `adjusted`, `exact` or `sampled`.
 
     ``chances`` (cells,): :math:`P_c`. ``cell_drops`` (cells,): :math:`T_c = \mathbb E[t\,1_c]`. ``mean`` and
-    ``variance``: of t. ``n_rows``: how many drawn neighbors they rest on; 0 if they are exact. ``cell_noise``
-    (cells,): the mean of :math:`e^2 1_c`, where e is what is left of the drops to chance; of known moments, only
-    where a fact could be evident, because to count it takes a third of the time, and elsewhere
-    :math:`P_c \mathbb E e^2`, which is never larger than it counts. ``pairs``: None if facts about different
-    attributes are uncorrelated, or where to count their covariances.
+    ``variance``: of t. ``n_rows``: how many drawn neighbors they rest on; 0 if they are exact. ``level``: the mean
+    of :math:`e^2`, where e is what is left of the drops to chance. ``cell_noise`` (cells,): that of
+    :math:`e^2 1_c`, in views of facts that are `near`. ``pairs``: None if facts about different attributes are
+    uncorrelated, or where to count their covariances.
     """
 
     candidates: Candidates
@@ -92,6 +91,7 @@ class Moments:
     mean: float
     variance: float
     n_rows: int = 0
+    level: float = 0.0
     cell_noise: np.ndarray | None = None
     pairs: Pairs | None = None
 
@@ -126,28 +126,36 @@ class Moments:
 
         The larger of :math:`\mathbb E e^2` and :math:`\mathbb E[(F_j - b_j)^2 e^2] / S_{jj}`. The second is right
         for each fact, and much larger if few large outputs decide; but too few neighbors break a rare fact to
-        rely on it alone.
+        rely on it alone. It is not computed for facts that even the first leaves to chance.
         """
-        if self.cell_noise is None:
-            return np.zeros(self.candidates.n_facts)
-        inside, outside = range_sums(self.candidates, self.cell_noise)
-        odds = np.divide(self.b, self.holds, out=np.zeros_like(self.b), where=self.S > 0)
-        own = odds * inside + np.divide(outside, odds, out=np.zeros_like(odds), where=odds > 0)
-        return np.asarray(np.maximum(inside + outside, own))
+        noise = np.full(self.candidates.n_facts, self.level)
+        if self.cell_noise is not None:
+            near = self.near
+            inside, outside = range_sums(self.candidates, self.cell_noise, near)
+            odds = self.b[near] / self.holds[near]
+            noise[near] = np.maximum(self.level, odds * inside + outside / odds)
+        return noise
+
+    @cached_property
+    def near(self) -> np.ndarray:
+        """The facts whose covariance is not left to chance by the mean noise alone, (n,)."""
+        return np.flatnonzero((self.c**2 > self.S * (self._unlikely * self.level)) & (self.S > 0))
+
+    @property
+    def _unlikely(self) -> float:
+        """How often the noise of a fact the best of all candidates gains by chance at most."""
+        deviations = NormalDist().inv_cdf(1 - _CHANCE / (2 * max(1, self.candidates.n_facts)))
+        return deviations**2 / max(1, self.n_rows)
 
     @cached_property
     def chance(self) -> np.ndarray:
         """What each fact gains by chance if it is the best of all candidates, (facts,)."""
-        return np.asarray(_deviations(self.candidates.n_facts) ** 2 / max(1, self.n_rows) * self.noise)
+        return np.asarray(self._unlikely * self.noise)
 
-    def with_own_noise(self, sums: np.ndarray, views: np.ndarray) -> "Moments":
-        """Return the same moments with the noise (cells,) of some views."""
-        assert self.cell_noise is not None
-        starts, counted = self.candidates.starts, np.zeros(len(self.candidates.attributes), dtype=bool)
-        counted[views] = True
-        other = copy.copy(self)  # with all that is known by now
-        noise = np.where(counted.repeat(np.diff(starts)), sums, self.cell_noise)
-        object.__setattr__(other, "cell_noise", noise)
+    def with_noise(self, cell_noise: np.ndarray) -> "Moments":
+        """Return the same moments with the noise of cells (cells,), which is needed where facts are near."""
+        other = copy.copy(self)  # with all that is computed by now
+        object.__setattr__(other, "cell_noise", cell_noise)
         return other
 
     @property
@@ -175,7 +183,7 @@ def sampled(candidates: Candidates, cells: np.ndarray, drops: np.ndarray) -> Mom
         cell_sums(candidates, cells, each) / n for each in (None, drops, (drops - mean) ** 2)
     )
     pairs = Pairs(candidates, cells, chances)
-    return Moments(candidates, chances, cell_drops, mean, variance, n, noise, pairs)
+    return Moments(candidates, chances, cell_drops, mean, variance, n, variance, noise, pairs)
 
 
 def adjusted(candidates: Candidates, cells: np.ndarray, drops: np.ndarray, replace_probability: float) -> Moments:
@@ -205,10 +213,9 @@ def adjusted(candidates: Candidates, cells: np.ndarray, drops: np.ndarray, repla
             sums[candidates.starts[view] : candidates.starts[view + 1]] = 0
             cell_drops += sums
     squares = pilot.residuals**2 / max(n - pilot.freedom, 1.0)
-    level = Moments(candidates, chances, cell_drops, pilot.mean, pilot.variance, n, float(squares.sum()) * chances)
-    beyond = level.c**2 > level.S * (_deviations(candidates.n_facts) ** 2 / n * float(squares.sum()))
-    views = np.flatnonzero(np.bincount(candidates.views[beyond], minlength=len(candidates.attributes)))
-    return level.with_own_noise(cell_sums(candidates, cells, squares, views), views)
+    moments = Moments(candidates, chances, cell_drops, pilot.mean, pilot.variance, n, float(squares.sum()))
+    views = np.unique(candidates.views[moments.near])
+    return moments.with_noise(cell_sums(candidates, cells, squares, views))
 
 
 class _Pilot:
@@ -326,7 +333,9 @@ def cell_sums(
     return sums
 
 
-def range_sums(candidates: Candidates, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def range_sums(
+    candidates: Candidates, values: np.ndarray, facts: np.ndarray | slice = slice(None)
+) -> tuple[np.ndarray, np.ndarray]:
     """Return, per fact, the sums of the values (cells,) of the cells in its range, and of the others of its view.
 
     Sums run from the instance's own cell outward, and from the ends of the view inward, so that nothing is
@@ -340,7 +349,7 @@ def range_sums(candidates: Candidates, values: np.ndarray) -> tuple[np.ndarray, 
     table = np.zeros(is_cell.shape)
     table[is_cell] = values
     upper = np.where(width >= (candidates.own - candidates.starts[:-1])[:, None], table, 0.0)
-    first, final = candidates.first, candidates.last - 1
+    first, final = candidates.first[facts], candidates.last[facts] - 1
     inside = _from_above(table - upper)[is_cell][first] + np.cumsum(upper, axis=1)[is_cell][final]
     before, after = np.zeros_like(table), np.zeros_like(table)
     np.cumsum(table[:, :-1], axis=1, out=before[:, 1:])
@@ -351,11 +360,6 @@ def range_sums(candidates: Candidates, values: np.ndarray) -> tuple[np.ndarray, 
 def _from_above(table: np.ndarray) -> np.ndarray:
     """Return the sums of each row from every place to its end."""
     return np.asarray(np.cumsum(table[:, ::-1], axis=1)[:, ::-1])
-
-
-def _deviations(n_facts: int) -> float:
-    """Return what the largest of as many normal variables, in absolute value, hardly exceeds by chance."""
-    return NormalDist().inv_cdf(1 - _CHANCE / (2 * max(1, n_facts)))
 
 
 def _checked(candidates: Candidates, cells: np.ndarray, drops: np.ndarray) -> np.ndarray:
