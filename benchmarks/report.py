@@ -115,10 +115,11 @@ NOTES = {
     'gradient boosting on Adult (14 attributes), k = 4. The "computed" rows use the default settings, '
     "with two workers. Every answer is compared byte by byte with the library's answer "
     'in the client process; "wrong" counts the differences, and "refused" the answers with status 429. '
-    "Memory is the resident set of the server after the first 2,000 of 10,000 requests, and after all of "
-    "them. The rows about hostile clients use a synthetic model of 57 columns: hostile ones send searches for 20 "
-    "facts, large bodies, repeated facts and searches for odd words, or never read their answers; honest "
-    "clients are measured with and without them in turns. The time to the link of `anchorline serve --demo` is "
+    "Memory is the resident set of the server after the first 500 of 5,000 requests of every kind, and after all "
+    "of them. The rows about hostile clients use a synthetic model of 57 columns: hostile ones send the most "
+    "expensive legal explanations, changes, rules and summaries, large bodies, repeated facts and searches for odd "
+    "words, or never read their answers; honest clients, who ask for explanations and changes, are measured with "
+    "and without them in turns. The time to the link of `anchorline serve --demo` is "
     "that of new processes.",
     "import_time": "Medians over new processes.",
     "batch": "Gradient boosting (scikit-learn's histogram regressor, 100 trees) on a pandas frame, with the "

@@ -1,7 +1,7 @@
 """The studio under load: server and clients in two processes; every answer is compared with the library's.
 
-``python -m benchmarks.studio DIR`` measures; ``--hostile`` and ``--start`` print only the rows about hostile
-clients and about the start of the demonstration. ``python -m benchmarks.studio DIR --serve`` runs the server.
+``python -m benchmarks.studio DIR`` measures; ``--hostile`` prints only the rows about hostile clients and about the
+memory after many requests, ``--start`` the one about the start of the demonstration. ``python -m benchmarks.studio DIR --serve`` runs the server.
 """
 
 import argparse
@@ -30,15 +30,18 @@ ADULT = 179  # 14 attributes, 48,842 rows
 TOKEN = "a-token-of-the-benchmark-alone"
 COMPUTED = {1: 16, 8: 48, 64: 96}  # requests by number of clients; each is computed with the default settings
 CACHED = {1: 1000, 8: 4000, 64: 8000}  # requests by number of clients; each is answered from the cache
-ENDURANCE = 10_000
+WARM, ENDURANCE = 500, 5_000  # mixed requests after which the memory is read
 SMALL = {"queries": 100, "k": 4}  # of the endurance run, which measures the server and not the search
 N_SMALL = 240  # more different requests than the cache holds, so that some are always computed
+MOVE = "+0.2"  # the change that is asked for in the wide table
 CACHE_ENTRIES = 200
 MAX_SECONDS = 600  # per measurement
 WIDE = 57  # columns of the table that hostile clients attack
 STARTS = 5  # starts of the demonstration
 LARGE_BODY = json.dumps({"row": {f"c{i}": i for i in range(60_000)}}).encode()  # which is refused
 ROUNDS, PER_ROUND = 4, 60  # rounds without and with hostile clients, in turns, and honest requests per round
+
+Request = tuple[str, Any, str | None]  # path, body and the expected answer, if it is known
 
 
 def load_explainer(data: Path) -> Explainer:
@@ -149,23 +152,24 @@ class Tally:
         return row | rest | more
 
 
-async def load(port: int, clients: int, requests: Sequence[tuple[Any, str]]) -> tuple[Tally, float]:
+async def load(port: int, clients: int, requests: Sequence[Request]) -> tuple[Tally, float]:
     """Distribute the requests over the clients, and compare each answer with the expected text."""
     tally, waiting = Tally(), iter(requests)
 
     async def work() -> None:
         connection = Connection(port)
-        for body, expected in waiting:
+        for path, body, expected in waiting:
             start = time.perf_counter()
             try:
-                status, content = await connection.ask("/explain", body)
+                status, content = await connection.ask(path, body)
             except (OSError, asyncio.IncompleteReadError):
                 tally.lost += 1
                 connection.close()
                 continue
             tally.seconds.append(time.perf_counter() - start)
             tally.refused += status == 429
-            tally.wrong += status not in (200, 429) or (status == 200 and content.decode() != expected)
+            is_expected = expected is None or content.decode() == expected
+            tally.wrong += status not in (200, 429) or (status == 200 and not is_expected)
         connection.close()
 
     start = time.perf_counter()
@@ -174,12 +178,17 @@ async def load(port: int, clients: int, requests: Sequence[tuple[Any, str]]) -> 
     return tally, time.perf_counter() - start
 
 
-def expected_answers(explainer: Explainer, bodies: Sequence[dict[str, Any]]) -> list[tuple[Any, str]]:
-    """Return each request with the library's answer, computed in this process."""
-    return [
-        (body, explainer.explain(body["row"], **{key: body[key] for key in body if key != "row"}).to_json())
-        for body in bodies
-    ]
+def expected_answers(explainer: Explainer, bodies: Sequence[dict[str, Any]]) -> list[Request]:
+    """Return each request with the library's answer, computed in this process; those with a target are changes."""
+    requests: list[Request] = []
+    for body in bodies:
+        keywords = {key: body[key] for key in body if key != "row"}
+        if "target" in body:
+            found: Any = explainer.changes(body["row"], queries=20_000, **keywords)
+            requests.append(("/changes", body, found.to_json()))
+        else:
+            requests.append(("/explain", body, explainer.explain(body["row"], **keywords).to_json()))
+    return requests
 
 
 async def resident_memory(port: int) -> float:
@@ -224,21 +233,39 @@ def under_load(port: int, explainer: Explainer) -> Iterator[dict[str, Any]]:
         yield tally.row("from the cache", clients, duration)
 
 
-def endurance(port: int, small: Sequence[tuple[Any, str]]) -> dict[str, Any]:
-    """Measure the memory after the first part of 10,000 requests, and after all of them."""
-    order = np.random.default_rng(0).integers(0, len(small), ENDURANCE)
-    requests = [small[i] for i in order]
-    warm, _ = asyncio.run(load(port, 8, requests[: ENDURANCE // 5]))
+def mixed_requests() -> list[Request]:
+    """Return requests of every kind about different rows, most of which are computed, in a random order."""
+    rng, requests = np.random.default_rng(0), []
+    for row in map(int, rng.integers(0, 20_000, ENDURANCE)):
+        small = {"row": row, **SMALL}
+        kinds: list[tuple[str, Any]] = [
+            ("/explain", small),
+            ("/page/explain", small),
+            ("/page/report", small),
+            ("/rule", {"row": row, "queries": 100, "k": 2}),
+            ("/what-if", small | {"edits": {"x1": 0.5}}),
+            ("/changes", {"row": row, "k": 1, "n": 1, "target": MOVE}),
+            ("/overview", {"search": f"#{row}", "n_rows": 1, "k": 1}),
+            (f"/rows?search=x0>{row / 10_000}&offset={row}&limit=20", None),
+        ]
+        requests.append((*kinds[int(rng.integers(len(kinds)))], None))
+    return requests
+
+
+def endurance(port: int) -> dict[str, Any]:
+    """Measure the memory after the first mixed requests, and after all of them."""
+    requests = mixed_requests()
+    warm, _ = asyncio.run(load(port, 8, requests[:WARM]))
     before = asyncio.run(resident_memory(port))
-    tally, duration = asyncio.run(load(port, 8, requests[ENDURANCE // 5 :]))
+    tally, duration = asyncio.run(load(port, 8, requests[WARM:]))
     after = asyncio.run(resident_memory(port))
     tally.wrong, tally.lost = tally.wrong + warm.wrong, tally.lost + warm.lost
-    return tally.row(
-        "10,000 small requests", 8, duration, requests=ENDURANCE, memory_before_mb=before, memory_after_mb=after
-    )
+    what = f"{ENDURANCE:,} mixed requests: memory is {after / before:.2f} times that after {WARM}"
+    memory = {"memory_before_mb": before, "memory_after_mb": after}
+    return tally.row(what, 8, duration, requests=ENDURANCE, **memory)
 
 
-def beside_bad_clients(port: int, small: Sequence[tuple[Any, str]]) -> dict[str, Any]:
+def beside_bad_clients(port: int, small: Sequence[Request]) -> dict[str, Any]:
     """Measure ordinary clients beside slow clients and clients that disconnect."""
 
     async def run() -> tuple[Tally, float]:
@@ -252,29 +279,35 @@ def beside_bad_clients(port: int, small: Sequence[tuple[Any, str]]) -> dict[str,
     return tally.row("beside 60 slow or disconnecting clients", 4, duration)
 
 
-async def attack(port: int, number: int) -> None:
-    """Be one hostile client until canceled: long searches, large bodies, repeated facts, or unread answers."""
-    count = 0
+def hostile_request(number: int, seed: int) -> tuple[str, Any]:
+    """Return the most expensive legal request of one kind."""
+    most = {"row": seed, "k": 20, "seed": seed}
+    kinds: list[tuple[str, Any]] = [
+        ("/explain", most | {"queries": 20_000, "alternatives": 10, "sigma": 0.0}),
+        ("/changes", most | {"n": 10, "target": "+50"}),
+        ("/changes", most | {"n": 10, "target": "+50", "examples": "rows"}),
+        ("/overview", {"n_rows": 300, "k": 20, "sigma": 0.001 * (seed % 20)}),
+        ("/rule", most | {"queries": 20_000, "holds": 1.0, "sigma": 0.0}),
+        ("/explain", LARGE_BODY) if seed % 2 else ("/what-if", most | {"broken": ["x1"] * 4096, "edits": {}}),
+        (f"/rows?search=word{seed}+{seed}.5&sort=high&limit=200", None),
+        ("/rows?limit=200", None),
+    ]
+    return kinds[number % len(kinds)]
+
+
+async def attack(port: int, number: int, seed: int) -> None:
+    """Be one hostile client until canceled; every eighth one never reads its answers."""
     while True:
-        count += 1
-        seed = 1000 * number + count
+        seed += 1
+        path, body = hostile_request(number, seed)
         connection = Connection(port)
         try:
-            if number % 4 == 0:
-                body: dict[str, Any] = {"row": count, "k": 20, "queries": 20_000, "seed": seed}
-                await connection.ask("/explain", body)
-            elif number % 4 == 1 and count % 2:
-                await connection.ask("/explain", LARGE_BODY)
-            elif number % 4 == 1:
-                body = {"row": count, "broken": ["x1"] * 4096, "seed": seed}
-                await connection.ask("/what-if", body)
-            elif number % 4 == 2:
-                await connection.ask(f"/rows?search=word{seed}+{seed}.5&sort=high&limit=200")
-            else:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-                writer.write(request_bytes("/rows?limit=200") * 20)
-                connection.streams = (_, writer)
-                await asyncio.sleep(1.0)
+            if number % 8 < 7:
+                await connection.ask(path, body)
+                continue
+            connection.streams = await asyncio.open_connection("127.0.0.1", port)
+            connection.streams[1].write(request_bytes(path) * 20)
+            await asyncio.sleep(1.0)
         except (OSError, asyncio.IncompleteReadError):
             await asyncio.sleep(0.1)
         finally:
@@ -282,14 +315,17 @@ async def attack(port: int, number: int) -> None:
 
 
 def beside_hostile_clients(data: Path) -> Iterator[dict[str, Any]]:
-    """Measure 8 honest clients alone and beside 8 hostile ones, in turns on one server."""
+    """Measure 8 honest clients alone and beside 8 hostile ones, in turns on one server; then the memory."""
     explainer = wide_explainer()
-    bodies = [{"row": row, "queries": 1000, "k": 4} for row in range(2 * ROUNDS * PER_ROUND)]
+    bodies = [
+        {"row": row, "k": 1, "n": 1, "target": MOVE} if row % 4 == 3 else {"row": row, "queries": 1000, "k": 4}
+        for row in range(2 * ROUNDS * PER_ROUND)
+    ]
     requests = expected_answers(explainer, bodies)
     parts = [requests[i : i + PER_ROUND] for i in range(0, len(requests), PER_ROUND)]
 
-    async def run(port: int, part: Sequence[tuple[Any, str]], hostile: int) -> tuple[Tally, float]:
-        attackers = [asyncio.ensure_future(attack(port, number)) for number in range(hostile)]
+    async def run(port: int, part: Sequence[Request], hostile: int, seed: int) -> tuple[Tally, float]:
+        attackers = [asyncio.ensure_future(attack(port, number, seed)) for number in range(hostile)]
         await asyncio.sleep(1.0)
         outcome = await load(port, 8, part)
         for attacker in attackers:
@@ -301,15 +337,17 @@ def beside_hostile_clients(data: Path) -> Iterator[dict[str, Any]]:
     with served(data, "--wide") as (_, port):
         for i, part in enumerate(parts):
             hostile = 8 * (i % 2)
-            tally, duration = asyncio.run(run(port, part, hostile))
+            tally, duration = asyncio.run(run(port, part, hostile, 1000 * i))
             total = tallies[hostile]
             total.wrong, total.refused = total.wrong + tally.wrong, total.refused + tally.refused
             total.lost, durations[hostile] = total.lost + tally.lost, durations[hostile] + duration
             total.seconds += tally.seconds
     p99 = {hostile: float(np.quantile(tally.seconds, 0.99)) for hostile, tally in tallies.items()}
     yield tallies[0].row("8 honest clients alone, 57 columns", 8, durations[0])
-    what = f"8 honest beside 8 hostile clients: p99 is {p99[8] / p99[0]:.1f} times that without"
+    what = f"8 honest beside 8 hostile clients: p99 is {p99[8] / p99[0]:.2f} times that without"
     yield tallies[8].row(what, 8, durations[8])
+    with served(data, "--wide") as (_, port):
+        yield endurance(port)
 
 
 def shut_down(process: "subprocess.Popen[str]", port: int, explainer: Explainer) -> dict[str, Any]:
@@ -336,7 +374,6 @@ def measure(data: Path) -> Iterator[dict[str, Any]]:
     with served(data) as (process, port):
         yield from under_load(port, explainer)
         small = expected_answers(explainer, [{"row": row, **SMALL} for row in range(N_SMALL)])
-        yield endurance(port, small)
         yield beside_bad_clients(port, small)
         yield shut_down(process, port, explainer)
     yield from beside_hostile_clients(data)

@@ -1,23 +1,39 @@
 """What a hostile client of the studio got through, point by point; each attack must fail."""
 
+import concurrent.futures
+import contextlib
+import getpass
+import io
 import json
+import logging
 import os
 import pathlib
 import pty
+import re
+import resource
+import shutil
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
+import httpx
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 import anchorline as al
+from anchorline.studio import cohort, job_queue, readiness
 from anchorline.studio.limits import MAX_ALTERNATIVES, MAX_CHANGES, MAX_COHORT, MAX_FACTS, StudioLimits
+from anchorline.studio.logs import LogFormatter
+from anchorline.studio.proxy import Proxy
 from helpers.sealing import resealed
-from helpers.studio import becomes_true, live
+from helpers.studio import SlowModel, becomes_true, client_of, live, slow_explainer
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 N_COLUMNS = 40
 RNG = np.random.default_rng(0)
@@ -92,6 +108,161 @@ def test_1_every_search_for_changes_ends(name):
     assert all(level.n_tried <= level.n_total for level in changes.levels)
 
 
+# 2. Errors are logged with traceback, time and the id of the request; as JSON lines on request.
+
+
+class Moody:
+    """A model that answers, fails or hangs, as a test wants."""
+
+    def __init__(self):
+        self.fails, self.goes_on = False, threading.Event()
+        self.goes_on.set()
+
+    def __call__(self, rows):
+        self.goes_on.wait(60)
+        if self.fails:
+            raise RuntimeError("the model's own words\n2026-01-01 ERROR forged")
+        return np.tanh(np.asarray(rows, dtype=float)[:, 0])
+
+
+@contextlib.contextmanager
+def logged(*, as_json):
+    """Yield what the server logs."""
+    handler, logger = logging.StreamHandler(io.StringIO()), logging.getLogger("anchorline")
+    handler.setFormatter(LogFormatter(as_json=as_json))
+    logger.addHandler(handler)
+    try:
+        yield handler.stream
+    finally:
+        logger.removeHandler(handler)
+
+
+def broken(*arguments):
+    raise KeyError("a bug")
+
+
+@pytest.mark.parametrize("status", [500, 502])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_2_errors_are_logged_with_traceback_time_and_request_id(monkeypatch, status, as_json):
+    model = Moody()
+    with live(slow_explainer(model)) as server, client_of(server, timeout=30) as client, logged(as_json=as_json) as log:
+        model.fails = True
+        monkeypatch.setattr(server.studio.service, "rows", broken)
+        ask = (client.get, "/rows") if status == 500 else (client.post, "/explain")
+        body = {} if status == 500 else {"json": {"row": 1}}
+        answer = ask[0](ask[1], headers={"X-Request-ID": "mine-1"}, **body)
+        assert (answer.status_code, answer.json()["request_id"]) == (status, "mine-1")
+        assert becomes_true(lambda: "mine-1" in log.getvalue())
+    said = "a bug" if status == 500 else "the model's own words"
+    lines = log.getvalue().splitlines()
+    if as_json:
+        line = next(line for line in map(json.loads, lines) if line["level"] == "error")
+        assert (line["request_id"], line["time"][:3]) == ("mine-1", "202")
+        assert line["traceback"].startswith("Traceback (most recent call last)")
+        assert said in line["traceback"]
+        return
+    assert re.match(r"20\d\d-\d\d-\d\dT.* ERROR anchorline.studio: .*mine-1", lines[0])
+    assert "  | Traceback (most recent call last):" in lines
+    assert any(said in line for line in lines)
+    assert not any(line.startswith("2026-01-01 ERROR forged") for line in lines)
+
+
+MODEL = """
+import os, time
+import numpy as np
+FLAG = {flag!r}
+
+def predict(rows):
+    mood = open(FLAG).read() if os.path.exists(FLAG) else ""
+    if mood == "fails":
+        raise RuntimeError("the model's own words")
+    time.sleep(300 if mood == "hangs" else 0)
+    return np.tanh(np.asarray(rows, dtype=float)[:, 0])
+"""
+
+
+@contextlib.contextmanager
+def process(folder, *options):
+    """Run ``anchorline serve`` in a process of its own; yield it, a client, the model's mood and the log."""
+    flag, log, token = folder / "flag", folder / "log", "a-token-of-the-attacks"
+    (folder / "moody_model.py").write_text(MODEL.format(flag=str(flag)))
+    WIDE.iloc[:200, :3].to_csv(folder / "rows.csv", index=False)
+    environment = os.environ | {"ANCHORLINE_STUDIO_TOKEN": token, "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = f"{pathlib.Path(al.__file__).parents[1]}{os.pathsep}{folder}"
+    command = [sys.executable, "-m", "anchorline", "serve", "moody_model:predict", "--data", "rows.csv"]
+    with log.open("wb") as errors:
+        started = subprocess.Popen(
+            [*command, "--port", "0", *options],
+            cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True,
+        )  # fmt: skip
+    try:
+        base = started.stdout.readline().removeprefix("Open ").strip()
+        assert base, log.read_text()
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=base, headers=headers, timeout=30) as client:
+            yield started, client, flag, log
+    finally:
+        started.kill()
+        started.stdout.close()
+        started.wait()
+
+
+def test_2_the_log_of_the_command_is_json_lines(tmp_path):
+    with process(tmp_path, "--log-format", "json") as (_, client, flag, log):
+        flag.write_text("fails")
+        answer = client.post("/explain", json={"row": 1})
+        assert answer.status_code == 502
+        assert becomes_true(lambda: answer.json()["request_id"] in log.read_text())
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["level"] for line in lines] == ["error"]
+    assert "the model's own words" in lines[0]["traceback"]
+
+
+# 3. Readiness fails if the model does not answer or workers are stuck; liveness does not.
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(readiness, "_RECENT", 0.0)
+    monkeypatch.setattr(readiness, "_PATIENCE", 0.5)
+    monkeypatch.setattr(job_queue, "_STUCK_SECONDS", 0.5)
+
+
+def readiness_of(server):
+    """Return the status of /ready and its reasons, as a probe without the token sees them; /health is well."""
+    assert httpx.get(f"{server.base}/health", headers={"Host": "10.0.0.1"}).json() == {"status": "ok"}
+    answer = httpx.get(f"{server.base}/ready", headers={"Host": "10.0.0.1"})
+    return answer.status_code, answer.json().get("detail", "")
+
+
+def test_3_a_server_whose_model_fails_is_not_ready(impatient):
+    model = Moody()
+    with live(slow_explainer(model)) as server, logged(as_json=False) as log:
+        assert readiness_of(server) == (200, "")
+        model.fails = True
+        assert readiness_of(server) == (503, "The model does not answer.")
+        assert "the model's own words" in log.getvalue()
+        model.fails = False
+        assert readiness_of(server) == (200, "")
+
+
+def test_3_a_server_whose_workers_are_stuck_is_not_ready(impatient):
+    model = Moody()
+    with live(slow_explainer(model), limits=StudioLimits(workers=2)) as server, client_of(server) as client:
+        model.goes_on.clear()
+        try:
+            for row in (1, 2):
+                with pytest.raises(httpx.ReadTimeout):
+                    client.post("/explain", json={"row": row}, timeout=0.5)
+            assert becomes_true(lambda: "2 of 2 workers are stuck" in readiness_of(server)[1], 10)
+            answer = client.post("/explain", json={"row": 3}, timeout=10)  # nobody waits for threads that never end
+            assert (answer.status_code, answer.json()["detail"][:25]) == (503, "The model does not answer")
+        finally:
+            model.goes_on.set()
+        assert becomes_true(lambda: readiness_of(server) == (200, ""), 10)
+        assert client.post("/explain", json={"row": 3}, timeout=30).status_code == 200
+
+
 # 4. The token is printed only if the server made it, and only to a terminal.
 
 COMMAND = [sys.executable, "-m", "anchorline", "serve", "--demo", "--port", "0"]
@@ -132,3 +303,213 @@ def test_4_a_new_token_is_printed_to_a_terminal_only():
     text = printed(token=None, terminal=False)
     assert "token=" not in text
     assert "ANCHORLINE_STUDIO_TOKEN" in text
+
+
+# 5. Finished work is not discarded under load.
+
+
+def ask_all(server, bodies):
+    """Send requests at once; return their answers and how long each took."""
+
+    def ask(body):
+        start = time.monotonic()
+        return client.post("/explain", json=body), time.monotonic() - start
+
+    options = httpx.Limits(max_connections=len(bodies))
+    with client_of(server, timeout=500, limits=options) as client:
+        with concurrent.futures.ThreadPoolExecutor(len(bodies)) as pool:
+            return list(pool.map(ask, bodies))
+
+
+def test_5_thirty_two_heavy_explains_are_all_answered():
+    """Each makes room for the others again and again; before, more than 16 of them ended each other."""
+    with live(al.Explainer(MODELS["forest"], WIDE), limits=StudioLimits(workers=2)) as server:
+        answers = ask_all(server, [{"row": ROW, "k": MAX_FACTS, "sigma": 0.0, "seed": seed} for seed in range(32)])
+        assert [answer.status_code for answer, _ in answers] == [200] * 32
+        assert server.studio.metrics.value("anchorline_jobs_total", outcome="done") == 32
+
+
+def test_5_requests_beyond_the_queue_are_refused_at_once():
+    """The queue of 64 holds 64, and nothing that was accepted is refused later."""
+    with live(slow_explainer(SlowModel(0.1)), limits=StudioLimits(workers=2, queue=64, timeout=2.0)) as server:
+        answers = ask_all(server, [{"row": 1, "seed": seed, "queries": 100} for seed in range(80)])
+    refused = [(answer, seconds) for answer, seconds in answers if answer.status_code == 429]
+    assert len(refused) == 80 - 66
+    assert {answer.status_code for answer, _ in answers} == {200, 429}
+    assert all(1 <= int(answer.headers["Retry-After"]) <= 60 for answer, _ in refused)
+    assert max(seconds for _, seconds in refused) < 0.5 * max(seconds for _, seconds in answers)
+
+
+# 6. Quotas, the audit log, idle connections, nginx, the end of the process, and the unit file.
+
+
+def test_6_one_user_cannot_take_all_summaries(monkeypatch):
+    monkeypatch.setattr(cohort, "_IDLE_SECONDS", 600.0)
+    proxy = Proxy("127.0.0.1", "X-User")
+    with live(slow_explainer(SlowModel(0.1)), proxy=proxy) as server, client_of(server, timeout=60) as client:
+
+        def ask(user, k):
+            return client.post("/overview", json={"n_rows": 50, "k": k}, headers={"X-User": user})
+
+        assert [ask("mallory", k).status_code for k in (1, 2, 3, 4)] == [200] * 4
+        refused = ask("mallory", 5)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "5")
+        assert "4 summaries of yours" in refused.json()["detail"]
+        assert ask("mallory", 1).status_code == 200  # those under way go on
+        assert ask("ann", 5).status_code == 200
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full, the disk that is always full")
+def test_6_a_full_audit_disk_is_named_and_nothing_is_answered_unseen(tmp_path):
+    """A line that did not fit leaves nothing behind, and writing goes on once there is room."""
+    with live(slow_explainer(SlowModel(0)), audit_log=pathlib.Path("/dev/full")) as server, logged(as_json=True) as log:
+        with client_of(server, timeout=30) as client:
+            answer = client.post("/explain", json={"row": 1, "queries": 100})
+            assert (answer.status_code, answer.json()["detail"][:31]) == (503, "The audit log cannot be written")
+            assert readiness_of(server) == (503, "The audit log cannot be written.")
+            line = json.loads(log.getvalue().splitlines()[0])
+            assert "/dev/full" in line["message"]
+            assert "No space left on device" in line["traceback"]
+            assert line["request_id"] == answer.json()["request_id"]
+            with (tmp_path / "log").open("ab", buffering=0) as file:
+                server.studio.audit._file.close()
+                server.studio.audit._file = file
+                assert readiness_of(server) == (200, "")
+                assert client.post("/explain", json={"row": 1, "queries": 100}).status_code == 200
+    assert [json.loads(line)["outcome"] for line in (tmp_path / "log").open()] == ["resumed", "answered"]
+
+
+def test_6_a_line_of_the_audit_log_is_written_whole_or_not_at_all(tmp_path):
+    """The disk of this process is full after 40 bytes."""
+    program = """
+import pathlib, resource, signal, sys
+from anchorline.studio.audit import AuditLog
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+log = AuditLog(pathlib.Path(sys.argv[1]))
+assert log.resume()
+size = pathlib.Path(sys.argv[1]).stat().st_size
+resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40, resource.RLIM_INFINITY))
+assert not log.resume()
+assert not log.resume()
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+assert log.resume()
+"""
+    environment = os.environ | {"PYTHONPATH": str(pathlib.Path(al.__file__).parents[1])}
+    path = tmp_path / "log"
+    subprocess.run([sys.executable, "-c", program, path], check=True, env=environment, capture_output=True)
+    assert [json.loads(line)["outcome"] for line in path.read_text().splitlines()] == ["resumed", "resumed"]
+
+
+def test_6_six_hundred_idle_connections_leave_health_answering():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2048:
+        pytest.skip("this process may not open 2,048 files; raise the hard limit: ulimit -Hn 4096")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    with live(slow_explainer(SlowModel(0))) as server, contextlib.ExitStack() as stack:
+        address = ("127.0.0.1", int(server.base.rpartition(":")[2]))
+        for number in range(600):
+            idle = stack.enter_context(socket.create_connection(address, timeout=10))
+            if number % 2:
+                idle.sendall(b"GET /health HTTP/1.1\r\nHost: local")  # and never the rest
+        for _ in range(5):
+            assert httpx.get(f"{server.base}/health", timeout=5).status_code == 200
+        with client_of(server, timeout=30) as client:
+            assert client.post("/explain", json={"row": 1, "queries": 100}).status_code == 200
+        assert len(server.server_state.connections) <= server.studio.limits.concurrency
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def example(language):
+    """Return an example of the page about deployment."""
+    page = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+    return re.search(rf"```{language}\n(.*?)```", page, re.S)[1]
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@pytest.mark.skipif(
+    not (shutil.which("nginx") and shutil.which("openssl")),
+    reason="nginx or openssl is missing; get them with: apt-get install nginx-light openssl",
+)
+def test_6_the_nginx_example_works_on_any_port(tmp_path):
+    """The page asks as a browser does: with the origin of its address, which includes the port."""
+    host, port = "studio.example.org", free_port()
+    certificate = f"openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN={host} -keyout k -out c"
+    subprocess.run(certificate.split(), cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "users").write_text("ann:{PLAIN}her password\n")
+    proxy = Proxy("127.0.0.1", "X-Forwarded-User", "/loans")
+    log = tmp_path / "audit"
+    hosts = frozenset({host})
+    with live(slow_explainer(SlowModel(0)), proxy=proxy, allow_hosts=hosts, audit_log=log) as server:
+        (tmp_path / "token").write_text(f'proxy_set_header Authorization "Bearer {server.token}";\n')
+        site = example("nginx")
+        for there, here in {
+            "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
+            "/etc/ssl/studio.crt": tmp_path / "c",
+            "/etc/ssl/studio.key": tmp_path / "k",
+            "/etc/nginx/studio.htpasswd": tmp_path / "users",
+            "/etc/nginx/studio-token.conf": tmp_path / "token",
+            "http://127.0.0.1:8377": server.base,
+        }.items():
+            assert there in site
+            site = site.replace(there, str(here))
+        kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        folders = " ".join(f"{kind}_temp_path {tmp_path / kind};" for kind in kinds)
+        whole = f"user {getpass.getuser()}; daemon off; pid {tmp_path / 'pid'}; error_log stderr; events {{}}\n"
+        (tmp_path / "conf").write_text(f"{whole}http {{ access_log off; {folders}\n{site}}}\n")
+        command = ["nginx", "-p", tmp_path, "-c", tmp_path / "conf"]
+        nginx = subprocess.Popen(command, stderr=subprocess.PIPE)
+        try:
+            assert becomes_true(lambda: (tmp_path / "pid").exists(), 10), nginx.stderr.peek()
+            authority = f"{host}:{port}"
+            headers = {"Host": authority, "Origin": f"https://{authority}", "Sec-Fetch-Site": "same-origin"}
+            base = f"https://127.0.0.1:{port}/loans"
+            with httpx.Client(verify=False, auth=("ann", "her password"), timeout=30) as client:
+                assert client.get(f"{base}/", headers={"Host": authority}).status_code == 200
+                answer = client.post(f"{base}/explain", headers=headers, json={"row": 1, "queries": 100})
+                assert answer.status_code == 200, answer.text
+                other = headers | {"Origin": f"https://{host}:{port + 1}"}
+                assert client.post(f"{base}/explain", headers=other, json={"row": 1}).status_code == 403
+            assert httpx.get(f"{base}/", headers={"Host": authority}, verify=False).status_code == 401
+        finally:
+            nginx.terminate()
+            nginx.communicate(timeout=10)
+    line = json.loads(log.read_text().splitlines()[-1])
+    assert (line["user"], line["route"]) == ("ann", "explain")
+
+
+def test_6_a_signal_ends_a_server_with_stuck_jobs_in_five_seconds(tmp_path):
+    """The model hangs in both workers, further requests wait, and one has sent half of its body."""
+    with process(tmp_path) as (server, client, flag, _):
+        flag.write_text("hangs")
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            asked = [pool.submit(client.post, "/explain", json={"row": row}) for row in range(6)]
+            address = ("127.0.0.1", client.base_url.port)
+            with socket.create_connection(address) as half:
+                half.sendall(b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ntok")
+                time.sleep(1.0)
+                assert not any(one.done() for one in asked)
+                start = time.monotonic()
+                server.send_signal(signal.SIGTERM)
+                assert server.wait(10) == 0
+                assert time.monotonic() - start < 5
+            assert {one.result().status_code for one in asked} == {503}
+
+
+@pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None,
+    reason="systemd-analyze is missing; get it with: apt-get install systemd",
+)
+def test_6_the_unit_file_exposes_little(tmp_path):
+    unit = tmp_path / "anchorline-studio.service"
+    unit.write_text(example("ini"))
+    command = ["systemd-analyze", "security", "--offline=true", "--threshold=30", "--no-pager", unit]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    rated = re.search(r"exposure level for \S+: ([\d.]+)", done.stdout)
+    assert rated is not None, done.stdout + done.stderr
+    assert float(rated[1]) < 3
+    assert done.returncode == 0

@@ -69,9 +69,15 @@ def test_slow_readers_are_cut_off_without_a_token_too(server, monkeypatch):
 
 
 def test_a_connection_too_many_gets_a_problem():
-    with live(explainer(), limits=StudioLimits(concurrency=3)) as server:
+    """Every connection has a request under way, so that none can make room."""
+    with live(slow_explainer(SlowModel(0.3)), limits=StudioLimits(concurrency=3)) as server:
         waiting = [socket.create_connection(address_of(server)) for _ in range(3)]
-        assert becomes_true(lambda: len(server.server_state.connections) == 3)
+        body = json.dumps({"row": 1})
+        head = f"POST /explain HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        for caller in waiting:
+            caller.sendall(head.encode())
+        assert becomes_true(lambda: sum(not one.is_idle for one in server.server_state.connections) == 3)
         answer = httpx.get(f"{server.base}/rows")
         assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
         assert answer.json()["detail"].startswith("The server has too many open connections")

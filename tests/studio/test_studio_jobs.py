@@ -91,7 +91,6 @@ def test_a_request_after_one_that_left_is_computed_anew():
 
     async def run():
         jobs = JobQueue(StudioLimits(workers=1), Metrics())
-        jobs.start()
         begun, release = threading.Event(), threading.Event()
 
         def slow():
@@ -126,7 +125,6 @@ def test_cheap_requests_that_keep_arriving_do_not_starve_a_longer_one():
         return b""
 
     async def run():
-        jobs.start()
         stays = lambda: asyncio.sleep(60)  # noqa: E731
         ask = lambda name, seconds: jobs.run(None, lambda: work(name, seconds), stays)  # noqa: E731
 

@@ -221,7 +221,7 @@ def test_summaries_that_are_computed_do_not_displace_each_other(monkeypatch):
     built = {name: SimpleNamespace(is_done=False, is_busy=False, used=0.0) for name in "abcd"}
 
     def ask(name):
-        return cache.get_or_build(name, lambda: built[name])
+        return cache.get_or_build(name, None, lambda: built[name])
 
     assert (ask("a"), ask("b"), ask("a")) == (built["a"], built["b"], built["a"])
     with pytest.raises(Problem, match="2 other summaries") as refused:

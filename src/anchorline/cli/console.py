@@ -156,10 +156,10 @@ class _OneLineFormatter(logging.Formatter):
 
 def prepare_logging(level: int) -> None:
     """Write every warning and every log record to standard error, on one line each."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLineFormatter())
+    State.log = logging.StreamHandler(sys.stderr)
+    State.log.setFormatter(_OneLineFormatter())
     root = logging.getLogger()
-    root.handlers[:] = [handler]
+    root.handlers[:] = [State.log]
     root.setLevel(level)
     logging.captureWarnings(True)
     warnings.formatwarning = _format_warning
@@ -174,10 +174,11 @@ def _format_warning(
 
 
 class State:
-    """Options that apply to every command, and the stream for results (None for the current standard output)."""
+    """Options that apply to every command, the log, and the stream for results (None for standard output)."""
 
     debug: bool = False
     results: TextIO | None = None
+    log: logging.Handler = logging.NullHandler()
 
 
 def set_debug(value: bool) -> bool:

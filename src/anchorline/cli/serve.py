@@ -1,5 +1,6 @@
 """The command ``anchorline serve``."""
 
+import enum
 import hashlib
 import logging
 import os
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 import typer
 
 from anchorline.cli import options as opt
-from anchorline.cli.console import is_terminal, print_message, print_result
+from anchorline.cli.console import State, is_terminal, print_message, print_result
 from anchorline.cli.contents import CollectionOptions
 from anchorline.cli.inputs import CacheOptions, ModelOptions, OutputOptions, TableOptions
 from anchorline.cli.options import option
@@ -20,6 +21,7 @@ from anchorline.errors import MissingDependencyError, ParameterError
 SUMMARY = "Explore explanations in a browser, and serve them over HTTP."
 TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
 _FIRST_QUERIES = 100
+LogFormat = enum.StrEnum("LogFormat", ["text", "json"])
 EXAMPLES = """\
 anchorline serve --demo
 anchorline serve model.onnx --data train.parquet --target approved
@@ -53,6 +55,7 @@ class ServerOptions:
     ] = None
     user_header: Annotated[str | None, option("Header in which the proxy names the user.", metavar="NAME")] = None
     audit_log: Annotated[Path | None, option("Append who asked for which case, and when.", metavar="FILE")] = None
+    log_format: Annotated[LogFormat, option("Write the log as text or as JSON lines.")] = LogFormat.text
 
 
 def serve(
@@ -79,7 +82,12 @@ def serve(
     In a terminal, the printed link contains the token that every request needs, unless ANCHORLINE_STUDIO_TOKEN is
     that token. The browser keeps a cookie after the first use.
     """
-    print_message("Starting the studio.")
+    from anchorline.studio.logs import LogFormatter  # noqa: PLC0415
+
+    is_json = server_options.log_format is LogFormat.json
+    State.log.setFormatter(LogFormatter(as_json=is_json))
+    print_progress: Any = logging.getLogger("anchorline.studio").info if is_json else print_message
+    print_progress("Starting the studio.")
     try:
         from anchorline.studio.limits import StudioLimits  # noqa: PLC0415  the extra may be missing
         from anchorline.studio.proxy import Proxy  # noqa: PLC0415
@@ -92,10 +100,10 @@ def serve(
             "`anchorline serve` needs either --demo, or one MODEL and its --data, --text or --images. "
             "Type: anchorline serve --demo, or: anchorline serve MODEL --data FILE"
         )
-    print_message("Loading the model and the cases." if is_collection else "Loading the model and the table.")
+    print_progress("Loading the model and the cases." if is_collection else "Loading the model and the table.")
     parts = (collection_options, table_options, output_options, model_options, cache_options)
     explainer, default_name, truth = _demo() if given.demo else _loaded(spec, data, target, *parts)
-    print_message("Asking the model for its first answers.")
+    print_progress("Asking the model for its first answers.")
     # Errors of the model and the data appear now instead of in the browser. The first text may be empty.
     explainer.explain(explainer.space.first if is_collection else 0, k=2, queries=_FIRST_QUERIES)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)

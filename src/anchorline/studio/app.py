@@ -1,7 +1,6 @@
 """The application: the routes, and the `Studio` that connects them to the service, the job queue and the guard."""
 
 import json
-import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -36,10 +35,10 @@ from anchorline.studio.metrics import Metrics
 from anchorline.studio.openapi import PROBLEMS, openapi_document
 from anchorline.studio.problems import MEDIA_TYPE, Problem, problem_from_error
 from anchorline.studio.proxy import Proxy
+from anchorline.studio.readiness import Readiness
 from anchorline.studio.service import ExplanationService
 from anchorline.studio.truth import Truth
 
-logger = logging.getLogger("anchorline.studio")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 Content = dict[str, Any] | None
 
@@ -92,6 +91,7 @@ class Studio:
         self.service = ExplanationService(self.explainer, model, self.catalog, self.limits, known)
         self.fingerprint = fingerprint
         self.jobs = JobQueue(self.limits, self.metrics)
+        self.readiness = Readiness(self.jobs, self.audit, self.catalog)
         self.files = static_files()
         landing = self.files["landing.html"].content
         self.app: App = Guard(build_api(self), self.access, self.limits, self.metrics, landing, self.proxy)  # type: ignore[arg-type]
@@ -116,7 +116,6 @@ class Studio:
             outcome = "answered"
         except AnchorlineError as error:
             outcome = "refused"
-            logger.info("request %s: %s", request.state.request_id, printable(str(error)))
             raise problem_from_error(error) from error
         finally:
             self.audit.record(request.scope["state"], route, read or content, outcome)
@@ -154,7 +153,6 @@ def build_api(studio: Studio) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        studio.jobs.start()
         yield
         studio.jobs.abandon()
 
@@ -261,14 +259,14 @@ def _overview_routes(studio: Studio) -> APIRouter:
 
         While `is_done` is false, send the same request again. Nothing is computed while nobody asks.
         """
-        read = body.model_dump()
-        return _json(await studio.answer(request, "overview", None, lambda: service.overview(body), read))
+        read, user = body.model_dump(), _user_of(request)
+        return _json(await studio.answer(request, "overview", None, lambda: service.overview(body, user), read))
 
     @router.post("/overview/table", summary="List the explanations of many cases", response_class=Response)
     async def overview_table(request: Request, body: schemas.OverviewRequest) -> Response:
         """Return CSV, one line per case that is explained so far."""
-        read = body.model_dump()
-        content = await studio.answer(request, "table", None, lambda: service.overview_table(body), read)
+        read, user = body.model_dump(), _user_of(request)
+        content = await studio.answer(request, "table", None, lambda: service.overview_table(body, user), read)
         return Response(content, media_type="text/csv", headers=_attached("explanations.csv"))
 
     return router
@@ -302,6 +300,11 @@ def _page_routes(studio: Studio) -> APIRouter:
     return router
 
 
+def _user_of(request: Request) -> str | None:
+    """Return the name that the proxy sent, or the address of the client."""
+    return request.state.user or request.state.address
+
+
 def _attached(name: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
@@ -322,6 +325,13 @@ def _open_routes(studio: Studio) -> APIRouter:
             content |= {"version": __version__, "rows": studio.catalog.n_rows}
             content |= {"waiting": studio.jobs.n_waiting, "running": studio.jobs.n_running}
         return _json(_dump(content))
+
+    @router.get("/ready", summary="Check whether requests about cases can be answered", tags=["programs"])
+    async def ready() -> Response:
+        """Return 503 if the model does not answer, if workers are stuck or if the audit log cannot be written."""
+        if reasons := await studio.readiness.reasons():
+            raise Problem(503, " ".join(reasons), headers={"Retry-After": "10"})
+        return _json(_dump({"status": "ready"}))
 
     @router.post("/login", include_in_schema=False)
     async def login(request: Request) -> Response:

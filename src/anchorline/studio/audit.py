@@ -1,25 +1,37 @@
 """The audit log: who asked for which case, and when, one JSON object per line."""
 
+import errno
 import hashlib
 import json
+import logging
+import os
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from anchorline.errors import ParameterError
+from anchorline.render.characters import printable
+from anchorline.studio.problems import Problem
+
+logger = logging.getLogger("anchorline.studio")
+CANNOT_WRITE = "The audit log cannot be written."
 
 _COHORT = ("search", "other", "n_rows", "offset", "limit")  # what a request about many cases says about them
 
 
 class AuditLog:
-    """Appends one line per request about cases to a file; without a path, nothing is written."""
+    """Appends one line per request about cases to a file; without a path, nothing is written.
+
+    ``failed`` says whether the last line could not be written.
+    """
 
     def __init__(self, path: Path | None) -> None:
-        self._lock = threading.Lock()
+        self._lock, self.failed = threading.Lock(), False
         try:
-            self._file = None if path is None else path.open("a", encoding="utf-8")
+            self._file = None if path is None else path.open("ab", buffering=0)
         except OSError as error:
             raise ParameterError(
                 f"The audit log {str(path)!r} cannot be opened: {error.strerror}. Name a file in a folder that "
@@ -29,11 +41,11 @@ class AuditLog:
     def record(
         self, state: Mapping[str, Any], route: str, content: Mapping[str, Any] | None, outcome: str
     ) -> None:
-        """Write a line about one request; ``state`` is that of its ASGI scope."""
-        if self._file is None:
-            return
+        """Write a line about one request; ``state`` is that of its ASGI scope.
+
+        Raises `Problem` 503 if the line cannot be written: an answer that nobody could account for is not given.
+        """
         line = {
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "user": state.get("user"),
             "address": state.get("address"),
             "route": route,
@@ -42,9 +54,34 @@ class AuditLog:
             "outcome": outcome,
             "request_id": state.get("request_id"),
         }
+        self._write(line)
+        if self.failed:
+            raise Problem(503, f"{CANNOT_WRITE} No case is explained.", headers={"Retry-After": "60"})
+
+    def resume(self) -> bool:
+        """Try to write again after a failure, and return whether it has worked."""
+        self._write({"route": "audit", "outcome": "resumed"})
+        return not self.failed
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        if self._file is None:
+            return
+        text = json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds")} | dict(line))
         with self._lock:
-            self._file.write(json.dumps(line) + "\n")
-            self._file.flush()
+            try:
+                _append(self._file, text.encode() + b"\n")
+                self.failed = False
+            except OSError:
+                self.failed = True
+                logger.exception("The audit log %s cannot be written.", printable(str(self._file.name)))
+
+
+def _append(file: FileIO, line: bytes) -> None:
+    """Append a whole line or nothing: what fits on a full disk is cut off again."""
+    size = os.fstat(file.fileno()).st_size
+    if file.write(line) < len(line):
+        file.truncate(size)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _case(content: Mapping[str, Any]) -> Any:

@@ -25,7 +25,7 @@ class Catalog:
         exact = lambda j, row: self.cases.cells(j, [row])[0]  # noqa: E731
         self._search = Search(self.names, list(self.cases.columns), exact)
         self.answer_table = AnswerTable(
-            self._ask_rows, lambda: explainer.target, self.n_rows, self.cases.block_rows
+            self.ask_rows, lambda: explainer.target, self.n_rows, self.cases.block_rows
         )
 
     def values(self, positions: Sequence[int]) -> list[list[Plain]]:
@@ -43,7 +43,8 @@ class Catalog:
         known = self._explainer.table_answers(ask=False)
         return Questions(self._explainer.target, None if known is None else known.rule).ask(inputs, n_rows)
 
-    def _ask_rows(self, positions: np.ndarray) -> Scores:
+    def ask_rows(self, positions: np.ndarray) -> Scores:
+        """Return the model's checked answers to cases."""
         parts = [self.ask(inputs, n_rows) for inputs, n_rows in self.cases.inputs(self._stored_at[positions])]
         named = [part.named for part in parts if part.named is not None]
         return Scores(np.concatenate([part.values for part in parts]), np.concatenate(named) if named else None)

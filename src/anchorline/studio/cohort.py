@@ -4,6 +4,7 @@ Every request goes on for about a second and returns what is known so far. Work 
 nobody asks any more, and takes turns with all other requests. What is known is kept.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -18,10 +19,12 @@ from anchorline.studio.job_queue import JobCanceledError, checkpoint, running_se
 from anchorline.studio.limits import MAX_ANSWERED
 from anchorline.studio.problems import Problem
 
+logger = logging.getLogger("anchorline.studio")
 _STEP_SECONDS = 1.0
 _ANSWERS_PER_CHUNK = 512
 _MAX_VALUES = 60_000  # values of all explained cases of a cohort, which take a few hundred bytes each
 _MAX_COHORTS = 12  # in memory; each holds a few hundred explanations
+_MAX_PER_USER = 4  # that are under way, so that one user leaves room for the others
 _IDLE_SECONDS = 10.0  # the page asks about an unfinished cohort several times in this time
 
 
@@ -113,6 +116,8 @@ class Cohort:
         try:
             self.explained.append((position, self._explain(position)))
         except AnchorlineError as error:
+            if not self.failures:  # further ones are most likely of the same kind
+                logger.exception("case %s of a summary could not be explained", position)
             self.failures[position] = type(error).__name__
         except JobCanceledError:
             if running_seconds() - began > self._case_seconds:
@@ -134,29 +139,38 @@ class CohortCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._cohorts: dict[str, Cohort] = {}  # the one that was asked for first comes first
+        self._cohorts: dict[str, tuple[Cohort, str | None]] = {}  # with their users; least recently used first
 
-    def get_or_build(self, key: str, build: Callable[[], Cohort]) -> Cohort:
-        """Return the cohort stored under ``key``, or store a new one; raise `Problem` 429 if there is no room."""
+    def get_or_build(self, key: str, user: str | None, build: Callable[[], Cohort]) -> Cohort:
+        """Return the cohort stored under ``key``, or store a new one that ``user`` has begun.
+
+        Raises `Problem` 429 if the user has too many under way, or if there is no room.
+        """
         with self._lock:
-            cohort = self._cohorts.pop(key, None)
+            cohort, user = self._cohorts.pop(key, (None, user))
             if cohort is None:
-                self._make_room()
+                self._make_room(user)
                 cohort = build()
             cohort.used = time.monotonic()
-            self._cohorts[key] = cohort
+            self._cohorts[key] = cohort, user
             return cohort
 
-    def _make_room(self) -> None:
+    def _make_room(self, user: str | None) -> None:
+        ended = [key for key, (cohort, _) in self._cohorts.items() if cohort.is_done or _is_idle(cohort)]
+        own = [key for key, (_, other) in self._cohorts.items() if other == user and key not in ended]
+        if len(own) >= _MAX_PER_USER:
+            detail = f"{_MAX_PER_USER} summaries of yours are computed at the moment. Try again later."
+            raise Problem(429, detail, headers={"Retry-After": "5"})
         if len(self._cohorts) < _MAX_COHORTS:
             return
-        for key, cohort in self._cohorts.items():
-            is_idle = not cohort.is_busy and time.monotonic() - cohort.used > _IDLE_SECONDS
-            if cohort.is_done or is_idle:
-                del self._cohorts[key]
-                return
-        detail = f"{_MAX_COHORTS} other summaries are computed at the moment. Try again later."
-        raise Problem(429, detail, headers={"Retry-After": "5"})
+        if not ended:
+            detail = f"{_MAX_COHORTS} other summaries are computed at the moment. Try again later."
+            raise Problem(429, detail, headers={"Retry-After": "5"})
+        del self._cohorts[ended[0]]
+
+
+def _is_idle(cohort: Cohort) -> bool:
+    return not cohort.is_busy and time.monotonic() - cohort.used > _IDLE_SECONDS
 
 
 def progress_of(cohort: Cohort) -> dict[str, Any]:

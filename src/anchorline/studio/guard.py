@@ -18,6 +18,7 @@ from anchorline.studio.access import Access, is_address, is_same_origin
 from anchorline.studio.bodies import check_json
 from anchorline.studio.job_queue import ClientDisconnectedError
 from anchorline.studio.limits import StudioLimits
+from anchorline.studio.logs import request_id
 from anchorline.studio.metrics import Metrics
 from anchorline.studio.problems import MEDIA_TYPE, Problem
 from anchorline.studio.proxy import Proxy
@@ -47,7 +48,8 @@ _HEADERS = {
     b"permissions-policy": b"camera=(), geolocation=(), microphone=()",
     b"cache-control": b"no-store",
 }
-_OPEN_PATHS = frozenset({"/health", "/login", "/static/style.css", "/static/landing.js"})
+_PROBES = frozenset({"/health", "/ready"})
+_OPEN_PATHS = _PROBES | frozenset({"/login", "/static/style.css", "/static/landing.js"})
 _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _LARGE = 32_000  # bytes; checking a larger body takes milliseconds, in which the server would answer nobody else
 _MAX_LARGE = 16  # large bodies that wait to be checked
@@ -76,6 +78,7 @@ class Guard:
         reply = _Reply(send, _request_id(headers))
         scope = self._as_inside(scope, headers)
         scope["state"]["request_id"] = reply.request_id
+        request_id.set(reply.request_id)
         start = time.perf_counter()
         try:
             await self._answer(scope, headers, receive, reply)
@@ -109,7 +112,7 @@ class Guard:
         if "content-length" in headers and "transfer-encoding" in headers:  # two lengths of one body
             detail = "The request has both Content-Length and Transfer-Encoding. Send only one of them."
             raise Problem(400, detail, headers={"Connection": "close"})
-        is_probe = path == "/health" and is_address(host)
+        is_probe = path in _PROBES and is_address(host)
         if not is_probe and not self._access.is_own_host(host):
             detail = "The Host header does not name this server. Start it with --allow-host NAME to allow a name."
             raise Problem(421, detail)

@@ -1,18 +1,23 @@
-"""Computation outside the event loop: a bounded queue, a few threads, shared jobs and cancellation.
+"""Computation outside the event loop: a bounded queue, turns, shared jobs and cancellation.
 
 A thread cannot be stopped from outside. It stops itself at its next `checkpoint` when every client of its job has
-left or timed out. Checkpoints are the queries of the model, the steps of the solvers, and the steps of every other
-loop that may take long. There, a job that has run for long also makes room for others, so that a few expensive
-requests cannot delay all others. Jobs take turns in the order of their `Job.rank`: every second that a job has run
-counts as if it had arrived several seconds later. A job that has run little thus overtakes expensive ones, and
-cheap jobs that keep arriving cannot hold it up for ever.
+left or its time is up. Checkpoints are the queries of the model, the steps of the solvers, and the steps of every
+other loop that may take long. There, a job also gives its turn to others:
+
+- Jobs that have run for less than a quarter of a second come first. While they wait, longer ones together get a
+  fifth of the time, so that no number of expensive requests holds up the others, and none is starved.
+- Among equals, the lowest `Job.rank` comes first: time that a job has run counts as if it had arrived later. The
+  time counts in steps that double, so that equally long jobs end one after another, and not all at the end.
+
+Every accepted job is finished, however many wait: the time limit counts the time that it runs.
 """
 
 import asyncio
+import contextvars
 import math
+import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,11 +27,13 @@ from anchorline.studio.limits import StudioLimits
 from anchorline.studio.metrics import Metrics
 from anchorline.studio.problems import Problem
 
-_thread_state = threading.local()
-_SLICE = 0.25  # seconds that a job runs before it makes room for others
-_PATIENCE = 3.0  # seconds by which a job makes room for others, per second that it has run
+_SLICE = 0.25  # seconds; a job that has run for longer makes room for those that have not
+_STEP = _SLICE / 8  # the first step of the time that counts for the rank
+_PATIENCE = 3.0  # seconds by which a job falls behind, per second that it has run
+_SHARE = 0.2  # of the time, for long jobs while others wait
+_MOST_OWED, _MOST_BORROWED = 0.1, 1.0  # seconds of long jobs in a row while others wait, and without a turn
 _CHECK_EVERY = 0.01  # seconds between two looks at the queue
-_MAX_PAUSED = 16  # jobs that have begun and wait; each keeps its data in memory
+_STUCK_SECONDS = 5.0  # a thread that has not stopped this long after it should is stuck
 _RETRY_LATER = {"Retry-After": "10"}
 _SHUTTING_DOWN = "The server is shutting down. Send the request again when it has restarted."
 
@@ -49,111 +56,141 @@ class Job:
     key: str | None
     function: Callable[[], bytes]
     future: "asyncio.Future[bytes]"
+    pause: Callable[["Job"], None]
+    context: contextvars.Context = field(default_factory=contextvars.copy_context)
+    turn: threading.Event = field(default_factory=threading.Event)
     n_waiters: int = 0
-    canceled: threading.Event = field(default_factory=threading.Event)
+    has_begun: bool = False
+    canceled: float = math.inf  # when it should have stopped
     seconds: float = 0.0  # of running, before it was resumed for the last time
-    resumed: float = 0.0
+    resumed: float | None = None  # None while it waits
     checked: float = 0.0
     arrived: float = field(default_factory=time.perf_counter)
 
     @property
-    def rank(self) -> float:
-        """Its turn while it waits or is paused: the lowest rank comes first."""
-        return self.arrived + _PATIENCE * self.seconds
-
-    @property
     def running_seconds(self) -> float:
         """How long the job has run, without its pauses."""
-        return self.seconds + time.perf_counter() - self.resumed
+        return self.seconds + (0.0 if self.resumed is None else time.perf_counter() - self.resumed)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the job has run so long that it makes room for others."""
+        return self.running_seconds >= _SLICE
+
+    @property
+    def rank(self) -> float:
+        """Its turn among equals: the lowest rank comes first."""
+        steps = self.running_seconds / _STEP
+        counted = 0.0 if steps < 1 else _STEP * 2.0 ** math.floor(math.log2(steps))
+        return self.arrived + _PATIENCE * counted
+
+
+_current: contextvars.ContextVar[Job | None] = contextvars.ContextVar("job", default=None)
 
 
 def raise_if_canceled() -> None:
     """Raise `JobCanceledError` if the job that this thread runs was canceled."""
-    job: Job | None = getattr(_thread_state, "job", None)
-    if job is not None and job.canceled.is_set():
+    job = _current.get()
+    if job is not None and job.canceled < math.inf:
         raise JobCanceledError
 
 
 def checkpoint() -> None:
-    """Stop the job that this thread runs if it was canceled, or pause it while jobs that have run less wait.
+    """Stop the job that this thread runs if it was canceled, or pause it while others come first.
 
     Must not be called by a thread that holds a lock.
     """
     raise_if_canceled()
-    job: Job | None = getattr(_thread_state, "job", None)
+    job = _current.get()
     if job is not None and time.perf_counter() - job.checked > _CHECK_EVERY:
-        _thread_state.queue.pause(job)
-        job.checked = time.perf_counter()
+        job.pause(job)
         raise_if_canceled()
 
 
 def running_seconds() -> float:
     """Return how long the job of this thread has run, without its pauses; the clock's time outside of jobs."""
-    job: Job | None = getattr(_thread_state, "job", None)
+    job = _current.get()
     return time.perf_counter() if job is None else job.running_seconds
 
 
 class JobQueue:
-    """Runs jobs in daemon threads; caches the answers of jobs that have a key."""
+    """Runs jobs in daemon threads, ``limits.workers`` at a time; caches the answers of jobs that have a key.
+
+    A thread that hangs in a model cannot keep the process alive. Paused jobs keep their threads, and idle threads
+    are used again.
+    """
 
     def __init__(self, limits: StudioLimits, metrics: Metrics) -> None:
         self.limits, self.metrics = limits, metrics
         self.cache = AnswerCache(limits.cache_entries, limits.cache_bytes)
-        self._waiting: deque[Job] = deque()
-        self._paused: list[Job] = []
-        self._changed = threading.Condition()
-        self._joinable: dict[str, Job] = {}
+        self._lock = threading.Lock()
+        self._waiting: list[Job] = []  # for a turn, whether or not they have begun
+        self._running: set[Job] = set()
+        self._owed = 0.0  # seconds of running to the long jobs
+        self._begun: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._n_idle = threading.Semaphore(0)
         self._unfinished: set[Job] = set()
         self._is_closed = False
         self._mean_seconds = 0.3  # a moving average of the duration of a job, for Retry-After
-        self.n_running = 0
         metrics.jobs_waiting.set_function(lambda: self.n_waiting)
         metrics.jobs_running.set_function(lambda: self.n_running)
         metrics.cache_entries.set_function(lambda: len(self.cache))
         metrics.cache_bytes.set_function(lambda: self.cache.n_bytes)
 
-    def start(self) -> None:
-        """Start the threads as daemons, so that a thread that hangs in a model cannot keep the process alive.
-
-        Of these threads, at most ``limits.workers`` run at a time; the others have paused jobs or none.
-        """
-        for number in range(self.limits.workers + _MAX_PAUSED):
-            threading.Thread(target=self._run_jobs, name=f"studio-{number}", daemon=True).start()
-
     @property
     def n_waiting(self) -> int:
-        """The number of jobs that no thread has started."""
+        """The number of jobs that wait for a turn."""
         return len(self._waiting)
+
+    @property
+    def n_running(self) -> int:
+        """The number of jobs that run."""
+        return len(self._running)
+
+    @property
+    def n_stuck(self) -> int:
+        """The number of jobs that run although nobody has waited for them for several seconds."""
+        with self._lock:
+            return sum(time.perf_counter() - job.canceled > _STUCK_SECONDS for job in self._running)
 
     async def run(
         self,
         key: str | None,
         function: Callable[[], bytes],
-        wait_for_disconnect: Callable[[], Coroutine[Any, Any, None]],
+        wait_for_disconnect: Callable[[], Coroutine[Any, Any, Any]],
     ) -> bytes:
         """Return the answer of ``function``: from the cache, from a job under way with the same key, or computed.
 
-        ``wait_for_disconnect()`` returns when the client has left. Then, or after the timeout, the job is
-        canceled unless other requests wait for it. Raises `Problem` 429 if the queue is full, and `Problem` 503
-        after the timeout.
+        ``wait_for_disconnect()`` returns when the client has left. Then, or when it has run for too long, the job
+        is canceled unless other requests wait for it. Raises `Problem` 429 if the queue is full, and `Problem` 503
+        if the job has run for too long or all threads are stuck.
         """
         cached = None if key is None else self.cache.get(key)
         self.metrics.cache_lookups.labels(outcome="miss" if cached is None else "hit").inc()
         if cached is not None:
             return cached
-        job = (None if key is None else self._joinable.get(key)) or self._submit(key, function)
+        shared = (job for job in self._unfinished if key is not None and job.key == key)
+        job = next(shared, None) or self._submit(key, function)
         job.n_waiters += 1
         disconnect = asyncio.ensure_future(wait_for_disconnect())
         outcome = "abandoned"
         try:
-            both: set[asyncio.Future[Any]] = {job.future, disconnect}
-            await asyncio.wait(both, timeout=self.limits.timeout, return_when=asyncio.FIRST_COMPLETED)
-            if job.future.done():
-                return job.future.result()
-            outcome = "left" if disconnect.done() else "timed out"
-            if disconnect.done():
-                raise ClientDisconnectedError
-            raise Problem(503, f"The answer took longer than {self.limits.timeout:g} s.", headers=_RETRY_LATER)
+            while not job.future.done():
+                both: set[asyncio.Future[Any]] = {job.future, disconnect}
+                left = max(0.01, self.limits.timeout - job.running_seconds)
+                await asyncio.wait(both, timeout=min(1.0, left), return_when=asyncio.FIRST_COMPLETED)
+                if job.future.done():
+                    break
+                if disconnect.done():
+                    outcome = "left"
+                    raise ClientDisconnectedError
+                if job.running_seconds > self.limits.timeout:
+                    outcome = "timed out"
+                    detail = f"The answer took longer than {self.limits.timeout:g} s."
+                    raise Problem(503, detail, headers=_RETRY_LATER)
+                if self.n_stuck >= self.limits.workers:
+                    raise Problem(503, "The model does not answer. Try again later.", headers=_RETRY_LATER)
+            return job.future.result()
         finally:
             disconnect.cancel()
             job.n_waiters -= 1
@@ -168,34 +205,26 @@ class JobQueue:
         """Cancel every unfinished job, and answer the requests that wait for one with 503."""
         self.close()
         for job in list(self._unfinished):
-            if not job.future.done():
-                self._cancel(job, "abandoned", Problem(503, _SHUTTING_DOWN, headers=_RETRY_LATER))
+            self._cancel(job, "abandoned", Problem(503, _SHUTTING_DOWN, headers=_RETRY_LATER))
 
     def _submit(self, key: str | None, function: Callable[[], bytes]) -> Job:
         if self._is_closed:
             raise Problem(503, _SHUTTING_DOWN, headers=_RETRY_LATER)
-        job = Job(key, function, asyncio.get_running_loop().create_future())
-        with self._changed:
-            if len(self._waiting) >= self.limits.queue:
-                self.metrics.jobs.labels(outcome="refused").inc()
-                seconds = math.ceil(len(self._waiting) * self._mean_seconds / self.limits.workers)
-                retry_after = {"Retry-After": str(min(60, max(1, seconds)))}
-                raise Problem(429, "Too many requests are waiting. Try again later.", headers=retry_after)
-            self._waiting.append(job)
-            self._changed.notify_all()
+        if len(self._unfinished) >= self.limits.queue + self.limits.workers:
+            self.metrics.jobs.labels(outcome="refused").inc()
+            seconds = math.ceil(len(self._unfinished) * self._mean_seconds / self.limits.workers)
+            retry_after = {"Retry-After": str(min(60, max(1, seconds)))}
+            raise Problem(429, "Too many requests are waiting. Try again later.", headers=retry_after)
+        job = Job(key, function, asyncio.get_running_loop().create_future(), self._pause)
         self._unfinished.add(job)
-        if key is not None:
-            self._joinable[key] = job
         job.future.add_done_callback(lambda future: self._finish(job))
+        with self._lock:
+            self._waiting.append(job)
+            self._give_turns()
         return job
-
-    def _forbid_joining(self, job: Job) -> None:
-        if job.key is not None and self._joinable.get(job.key) is job:
-            del self._joinable[job.key]
 
     def _finish(self, job: Job) -> None:
         self._unfinished.discard(job)
-        self._forbid_joining(job)
         if job.future.cancelled() or job.future.exception() is not None:
             return
         self.metrics.jobs.labels(outcome="done").inc()
@@ -206,94 +235,78 @@ class JobQueue:
         """Remove the job from the queue, or signal the thread that runs it to stop."""
         if job.future.done():
             return
-        job.canceled.set()
-        self._forbid_joining(job)
-        with self._changed:
+        self._unfinished.discard(job)
+        with self._lock:
+            job.canceled = time.perf_counter()
             if job in self._waiting:
                 self._waiting.remove(job)
-            self._changed.notify_all()  # a paused job ends
+            job.turn.set()  # a paused job ends
         self.metrics.jobs.labels(outcome=outcome).inc()
         if problem is None:
             job.future.cancel()
         else:
             job.future.set_exception(problem)
 
-    def pause(self, job: Job) -> None:
-        """Let the calling thread wait while jobs of a lower rank need its place."""
-        with self._changed:
-            if not self._must_pause(job):
-                return
-            job.seconds = job.running_seconds
-            self.n_running -= 1
-            self._paused.append(job)
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: job.canceled.is_set() or self._may_resume(job))
-            self._paused.remove(job)
-            self.n_running += 1
-            self._changed.notify_all()
-            job.resumed = time.perf_counter()
-
-    def _must_pause(self, job: Job) -> bool:
-        seconds = job.running_seconds
-        rank = job.arrived + _PATIENCE * seconds
-        if self._waiting and seconds > _SLICE and rank > self._waiting[0].rank:
-            if len(self._paused) >= _MAX_PAUSED:
-                self._end_longest()
-                return False
-            return True
-        return any(rank > other.rank + _PATIENCE * _SLICE for other in self._paused)
-
-    def _end_longest(self) -> None:
-        """Cancel the paused job that has run longest, to make room for another one."""
-        longest = max(self._paused, key=lambda paused: paused.seconds)
-        problem = Problem(503, "Too many expensive requests run at once. Try again later.", headers=_RETRY_LATER)
-        longest.future.get_loop().call_soon_threadsafe(self._cancel, longest, "ended", problem)
-
-    def _may_resume(self, job: Job) -> bool:
-        """Return whether a place is free, and it is the job's turn."""
-        has_place = self.n_running < self.limits.workers
-        return has_place and job is min((*self._paused, *self._first), key=lambda other: other.rank)
-
-    def _may_start(self) -> bool:
-        """Return whether a place is free, and it is the turn of the first job that waits."""
-        if not self._waiting or self.n_running >= self.limits.workers:
-            return False
-        return self._waiting[0] is min((*self._first, *self._paused), key=lambda other: other.rank)
-
-    @property
-    def _first(self) -> list[Job]:
-        """The job that has waited longest, if any waits."""
-        return [self._waiting[0]] if self._waiting else []
-
-    def _next_job(self) -> Job:
-        with self._changed:
-            self._changed.wait_for(self._may_start)
-            job = self._waiting.popleft()
-            self.n_running += 1
-            self._changed.notify_all()  # the next one may have a place, too
+    def _give_turns(self) -> None:
+        """Let the next jobs run, as far as there is room; the caller holds the lock."""
+        while self._waiting and len(self._running) < self.limits.workers:
+            job = self._next()
+            self._waiting.remove(job)
+            self._running.add(job)
             job.resumed = job.checked = time.perf_counter()
-            return job
+            if job.has_begun:
+                job.turn.set()
+                continue
+            job.has_begun = True
+            self._begun.put(job)
+            if not self._n_idle.acquire(blocking=False):
+                threading.Thread(target=self._run_jobs, name="studio", daemon=True).start()
+
+    def _next(self, *running: Job) -> Job:
+        """Return the job whose turn it is, among those that wait and the one that may make room."""
+        candidates = [*running, *self._waiting]
+        long, others = [job for job in candidates if job.is_long], [job for job in candidates if not job.is_long]
+        if long and others:
+            is_due = self._owed > 0 and not any(job.is_long for job in self._running.difference(running))
+            candidates = long if is_due else others
+        return min(candidates, key=lambda job: job.rank)
+
+    def _pause(self, job: Job) -> None:
+        """Let the calling thread wait if another job comes first."""
+        with self._lock:
+            now = time.perf_counter()
+            elapsed, job.checked = now - job.checked, now
+            if any(other.is_long != job.is_long for other in self._waiting):
+                owed = self._owed + (-elapsed if job.is_long else _SHARE * elapsed)
+                self._owed = min(_MOST_OWED, max(-_MOST_BORROWED, owed))
+            if job.canceled < math.inf or self._next(job) is job:
+                return
+            job.seconds, job.resumed = job.running_seconds, None
+            job.turn.clear()
+            self._running.discard(job)
+            self._waiting.append(job)
+            self._give_turns()
+        job.turn.wait()
 
     def _run_jobs(self) -> None:
         """Run one job after another, for as long as the thread lives."""
-        _thread_state.queue = self
         while True:
-            job = self._next_job()
-            _thread_state.job = job
+            job = self._begun.get()
+            job.context.run(_current.set, job)
             answer, error = b"", None
             try:
-                answer = job.function()
+                answer = job.context.run(job.function)
             except BaseException as raised:  # passed on to the requests that wait; the thread must survive
                 error = raised
-            _thread_state.job = None
-            with self._changed:
-                self.n_running -= 1
+            with self._lock:
+                self._running.discard(job)
                 self._mean_seconds += 0.1 * (job.running_seconds - self._mean_seconds)
-                self._changed.notify_all()
+                self._give_turns()
             loop = job.future.get_loop()
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_settle, job, answer, error)
-            del job, answer, error  # so that nothing is kept in memory while the thread waits
+            del job, answer, error, loop  # so that nothing is kept in memory while the thread waits
+            self._n_idle.release()
 
 
 def _settle(job: Job, answer: bytes, error: BaseException | None) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ class LockedPredict:
             raise_if_canceled()  # the clients may have left while this thread waited for the lock
             answer = self._predict(inputs, **keywords)
         self._metrics.model_rows.inc(len(inputs) if hasattr(inputs, "__len__") else 1)
+        self._metrics.answered = time.monotonic()
         return answer
 
     def __getattr__(self, name: str) -> Any:

@@ -1,5 +1,6 @@
 """The metrics of one studio in the Prometheus text format."""
 
+import math
 from collections.abc import Iterable
 
 from prometheus_client import (
@@ -25,6 +26,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = own = CollectorRegistry()
+        self.answered = -math.inf  # when the model last answered
         self.requests = Counter(
             "anchorline_requests_total",
             "Requests answered, by route, method and status.",
@@ -43,7 +45,7 @@ class Metrics:
             "anchorline_cache_total", "Cache lookups, by outcome.", ("outcome",), registry=own
         )
         self.model_rows = Counter("anchorline_model_rows_total", "Rows sent to the model.", registry=own)
-        self.jobs_waiting = Gauge("anchorline_jobs_waiting", "Jobs that wait for a thread.", registry=own)
+        self.jobs_waiting = Gauge("anchorline_jobs_waiting", "Jobs that wait for a turn.", registry=own)
         self.jobs_running = Gauge("anchorline_jobs_running", "Jobs that a thread runs.", registry=own)
         self.cache_entries = Gauge("anchorline_cache_entries", "Answers in the cache.", registry=own)
         self.cache_bytes = Gauge("anchorline_cache_bytes", "Total size of the answers in the cache.", registry=own)

@@ -4,6 +4,7 @@ The request's id in the body leads to the log, which holds the details.
 """
 
 import json
+import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -19,7 +20,9 @@ from anchorline.errors import (
     PredictorOutputError,
 )
 from anchorline.render.characters import printable
+from anchorline.studio.logs import request_id
 
+logger = logging.getLogger("anchorline.studio")
 MEDIA_TYPE = "application/problem+json"
 _MAX_DETAIL = 1000
 _CLIENT_ERRORS = (InstanceError, ParameterError, FormatError, BudgetError, ModelInputError)
@@ -53,17 +56,19 @@ class Problem(Exception):
 
 
 def problem_from_error(error: AnchorlineError) -> Problem:
-    """Return the problem that a client receives for one of the library's errors.
+    """Return the problem that a client receives for one of the library's errors, and log the error.
 
     A model's own error messages stay in the log, because they may quote rows, paths and credentials.
     """
+    cause = error.__cause__
+    if isinstance(cause, ModelInputError):  # raised by anchorline inside the model
+        error = cause
+    if isinstance(error, _CLIENT_ERRORS):
+        logger.info("request %s: %s", request_id.get(), printable(str(error)))
+        return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+    logger.error("request %s: %s", request_id.get(), printable(str(error)), exc_info=error)
     if isinstance(error, PredictorError | PredictorOutputError):
-        cause = error.__cause__
-        if isinstance(cause, ModelInputError):  # raised by anchorline inside the model
-            return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(cause))
         detail = "The model failed on this row or its altered copies. The server's log contains the error."
         return Problem(HTTPStatus.BAD_GATEWAY, detail)
-    if isinstance(error, _CLIENT_ERRORS):
-        return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
     detail = "The explanation could not be computed. The server's log contains the error."
     return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail)

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import threading
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,7 +31,8 @@ _HEADER_SECONDS = 10.0  # a connection without a complete request head after thi
 _READ_SECONDS = 20.0  # a client that leaves a part of an answer unread for this time is disconnected
 _WATCH_SECONDS = 1.0  # between two looks at the unread part of an answer
 _FINISH_SECONDS = 3.0  # running jobs get this long to finish after a signal; then their clients get a 503
-_GRACE_SECONDS = 4  # after a signal, the process ends after this time in any case
+_GRACE_SECONDS = 4  # and the server this long to send the answers
+_END_SECONDS = 4.5  # after a signal, the process ends after this time in any case
 
 
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
@@ -39,7 +41,8 @@ _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
 class StrictProtocol(H11Protocol):
     """HTTP/1.1 that closes idle connections, slow readers and connections beyond the limit, and refuses bare LF.
 
-    Otherwise such connections would count against the limit of connections. A connection is idle if no request
+    Otherwise such connections would count against the limit of connections. Beyond the limit, the connection that
+    has been idle for longest makes room for a new one. A connection is idle if no request
     begins on it, be it the first one or a later one. Proxies disagree about lines that end with LF alone, so that
     such lines could smuggle a request past a proxy.
     """
@@ -53,8 +56,12 @@ class StrictProtocol(H11Protocol):
         """Start the timers; answer with 503 if there are too many connections."""
         super().connection_made(transport)
         if self._max_connections is not None and len(self.connections) > self._max_connections:
-            self.app = refuse_connection
-        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._close_if_idle)
+            idle = [other for other in self.connections if other.is_idle and other is not self]
+            if idle:  # the one that has been idle for longest
+                min(idle, key=lambda other: other.idle_since).transport.abort()
+            else:
+                self.app = refuse_connection
+        self._await_request()
         self._watch = self.loop.call_later(_WATCH_SECONDS, self._abort_if_unread)
 
     def handle_events(self) -> None:
@@ -86,8 +93,18 @@ class StrictProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """Restart the timer; the keep-alive timer of uvicorn stops at the first byte of the next request."""
         self._deadline.cancel()
-        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._close_if_idle)
+        self._await_request()
         super().on_response_complete()
+
+    def _await_request(self) -> None:
+        self.idle_since = self.loop.time()
+        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._close_if_idle)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered and the connection is open."""
+        is_busy = self.cycle is not None and not self.cycle.response_complete
+        return not is_busy and not self.transport.is_closing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
@@ -96,8 +113,7 @@ class StrictProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _close_if_idle(self) -> None:
-        is_busy = self.cycle is not None and not self.cycle.response_complete
-        if not is_busy and not self.transport.is_closing():
+        if self.is_idle:
             self.transport.close()
 
 
@@ -140,12 +156,19 @@ class StudioServer(uvicorn.Server):
         # These handlers replace uvicorn's, which raise the signal again, so that the process ends with code 0.
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
             for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, self.stop)
+                loop.add_signal_handler(number, self._end_process)
         self._on_ready(self.link)
 
     def stop(self) -> None:
         """Begin to shut down."""
         self.should_exit = True
+
+    def _end_process(self) -> None:
+        """Begin to shut down, and end the process in time, whatever threads of the model still run."""
+        self.stop()
+        timer = threading.Timer(_END_SECONDS, os._exit, (0,))
+        timer.daemon = True
+        timer.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish the running jobs within the time limits."""

@@ -132,9 +132,9 @@ class ExplanationService:
         counts = {"total": self._catalog.n_rows, "found": len(matches), "offset": offset, "progress": progress}
         return _json(counts | {"columns": self._catalog.names, "rows": rows})
 
-    def overview(self, request: OverviewRequest) -> bytes:
+    def overview(self, request: OverviewRequest, user: str | None = None) -> bytes:
         """Go on with the cases that match a search, and return their summary as far as it is known."""
-        cohort = self._cohort(request)
+        cohort = self._cohort(request, user)
         cohort.step()
         content = progress_of(cohort) | {"summary": None, "outcomes": None}
         if cohort.explained:
@@ -143,9 +143,9 @@ class ExplanationService:
             content["outcomes"] = outcomes(self._catalog.answer_table, cohort.answered, self.truth)
         return _json(content)
 
-    def overview_table(self, request: OverviewRequest) -> bytes:
+    def overview_table(self, request: OverviewRequest, user: str | None = None) -> bytes:
         """Go on with the cases that match a search, and return CSV of those that are explained so far."""
-        cohort = self._cohort(request)
+        cohort = self._cohort(request, user)
         cohort.step()
         return table_of([*cohort.explained])
 
@@ -189,7 +189,7 @@ class ExplanationService:
         key = json.dumps({"rule of": row, "output": request.output, **settings.to_dict()}, sort_keys=True)
         return self._explanations.get_or_build(key, lambda: explainer.rule_with(row, settings, checkpoint))
 
-    def _cohort(self, request: OverviewRequest) -> Cohort:
+    def _cohort(self, request: OverviewRequest, user: str | None) -> Cohort:
         """Return the cohort of a search; of two classes the last is explained, so that signs are comparable."""
         target, output = self._explainer.target, request.output
         if output is None and target.column is None and target.classes is not None and len(target.classes) == 2:
@@ -205,7 +205,7 @@ class ExplanationService:
 
             return Cohort(self._catalog, request.search, request.n_rows, explain, self._limits.timeout / 2)
 
-        return self._cohorts.get_or_build(key, build)
+        return self._cohorts.get_or_build(key, user, build)
 
     def _check_effort(self, text: str) -> None:
         """Raise `Problem` 422 if the settings exceed the limits, because anybody can seal an explanation."""
