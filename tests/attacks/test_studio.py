@@ -376,7 +376,8 @@ def test_6_a_full_audit_disk_is_named_and_nothing_is_answered_unseen(tmp_path):
                 server.studio.audit._file = file
                 assert readiness_of(server) == (200, "")
                 assert client.post("/explain", json={"row": 1, "queries": 100}).status_code == 200
-    assert [json.loads(line)["outcome"] for line in (tmp_path / "log").open()] == ["resumed", "answered"]
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert [json.loads(line)["outcome"] for line in lines] == ["resumed", "answered"]
 
 
 def test_6_a_line_of_the_audit_log_is_written_whole_or_not_at_all(tmp_path):

@@ -49,7 +49,7 @@ def served(monkeypatch):
 
     def prepare(explainer, **options):
         found.append((explainer, options))
-        return SimpleNamespace(run=lambda: None)
+        return SimpleNamespace(run=lambda: None, has_signal=False)
 
     monkeypatch.setattr("anchorline.studio.server.prepare", prepare)
     return found

@@ -4,6 +4,7 @@ import enum
 import hashlib
 import logging
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -107,7 +108,7 @@ def serve(
     # Errors of the model and the data appear now instead of in the browser. The first text may be empty.
     explainer.explain(explainer.space.first if is_collection else 0, k=2, queries=_FIRST_QUERIES)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    prepare(
+    server = prepare(
         explainer,
         on_ready=_print_link,
         name=given.name or default_name,
@@ -122,7 +123,11 @@ def serve(
         limits=StudioLimits(
             max_queries=given.max_queries, queue=given.queue, workers=given.workers, timeout=given.time_limit
         ),
-    ).run()
+    )
+    server.run()
+    if server.has_signal:  # Python would wait for the model's threads, and unload every library
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def _demo() -> tuple[Any, str, Any]:

@@ -144,6 +144,7 @@ class StudioServer(uvicorn.Server):
             )
         )
         self.studio, self.link, self._listener, self._on_ready = studio, link, listener, on_ready
+        self.has_signal = False  # whether a signal has asked the process to end
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until `stop` is called or a signal arrives."""
@@ -164,7 +165,8 @@ class StudioServer(uvicorn.Server):
         self.should_exit = True
 
     def _end_process(self) -> None:
-        """Begin to shut down, and end the process in time, whatever threads of the model still run."""
+        """Begin to shut down, and end the process in time, whatever the model's threads do."""
+        self.has_signal = True
         self.stop()
         timer = threading.Timer(_END_SECONDS, os._exit, (0,))
         timer.daemon = True
