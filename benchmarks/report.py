@@ -117,9 +117,9 @@ NOTES = {
     'in the client process; "wrong" counts the differences, and "refused" the answers with status 429. '
     "Memory is the resident set of the server after the first 500 of 5,000 requests of every kind, and after all "
     "of them. The rows about hostile clients use a synthetic model of 57 columns: hostile ones send the most "
-    "expensive legal explanations, changes, rules and summaries, large bodies, repeated facts and searches for odd "
-    "words, or never read their answers; honest clients, who ask for explanations and changes, are measured with "
-    "and without them in turns. The time to the link of `anchorline serve --demo` is "
+    "expensive legal explanations, changes, rules and summaries, large bodies, repeated facts and searches for "
+    "odd words, or never read their answers; honest clients, who ask for explanations and changes, are measured "
+    "with and without them in turns. The time to the link of `anchorline serve --demo` is "
     "that of new processes.",
     "import_time": "Medians over new processes.",
     "batch": "Gradient boosting (scikit-learn's histogram regressor, 100 trees) on a pandas frame, with the "

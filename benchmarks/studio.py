@@ -1,7 +1,8 @@
 """The studio under load: server and clients in two processes; every answer is compared with the library's.
 
-``python -m benchmarks.studio DIR`` measures; ``--hostile`` prints only the rows about hostile clients and about the
-memory after many requests, ``--start`` the one about the start of the demonstration. ``python -m benchmarks.studio DIR --serve`` runs the server.
+``python -m benchmarks.studio DIR`` measures; ``--hostile`` prints only the rows about hostile clients and about
+the memory after many requests, ``--start`` the one about the start of the demonstration. With ``--serve``, it
+runs the server.
 """
 
 import argparse
@@ -33,11 +34,12 @@ CACHED = {1: 1000, 8: 4000, 64: 8000}  # requests by number of clients; each is 
 WARM, ENDURANCE = 500, 5_000  # mixed requests after which the memory is read
 SMALL = {"queries": 100, "k": 4}  # of the endurance run, which measures the server and not the search
 N_SMALL = 240  # more different requests than the cache holds, so that some are always computed
-MOVE = "+0.2"  # the change that is asked for in the wide table
 CACHE_ENTRIES = 200
 MAX_SECONDS = 600  # per measurement
 WIDE = 57  # columns of the table that hostile clients attack
 STARTS = 5  # starts of the demonstration
+# What honest clients ask of the wide table: a change of one of four columns.
+CHANGE = {"k": 1, "n": 1, "target": "+0.2", "fixed": [f"x{j}" for j in range(4, WIDE)]}
 LARGE_BODY = json.dumps({"row": {f"c{i}": i for i in range(60_000)}}).encode()  # which is refused
 ROUNDS, PER_ROUND = 4, 60  # rounds without and with hostile clients, in turns, and honest requests per round
 
@@ -244,8 +246,8 @@ def mixed_requests() -> list[Request]:
             ("/page/report", small),
             ("/rule", {"row": row, "queries": 100, "k": 2}),
             ("/what-if", small | {"edits": {"x1": 0.5}}),
-            ("/changes", {"row": row, "k": 1, "n": 1, "target": MOVE}),
-            ("/overview", {"search": f"#{row}", "n_rows": 1, "k": 1}),
+            ("/changes", {"row": row, **CHANGE}),
+            ("/overview", {"search": f"#{row}", "n_rows": 1, "k": 1, "sigma": 8.0}),
             (f"/rows?search=x0>{row / 10_000}&offset={row}&limit=20", None),
         ]
         requests.append((*kinds[int(rng.integers(len(kinds)))], None))
@@ -318,7 +320,7 @@ def beside_hostile_clients(data: Path) -> Iterator[dict[str, Any]]:
     """Measure 8 honest clients alone and beside 8 hostile ones, in turns on one server; then the memory."""
     explainer = wide_explainer()
     bodies = [
-        {"row": row, "k": 1, "n": 1, "target": MOVE} if row % 4 == 3 else {"row": row, "queries": 1000, "k": 4}
+        {"row": row} | (CHANGE if row % 4 == 3 else {"queries": 1000, "k": 4})
         for row in range(2 * ROUNDS * PER_ROUND)
     ]
     requests = expected_answers(explainer, bodies)

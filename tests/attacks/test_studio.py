@@ -145,7 +145,11 @@ def broken(*arguments):
 @pytest.mark.parametrize("as_json", [False, True])
 def test_2_errors_are_logged_with_traceback_time_and_request_id(monkeypatch, status, as_json):
     model = Moody()
-    with live(slow_explainer(model)) as server, client_of(server, timeout=30) as client, logged(as_json=as_json) as log:
+    with (
+        live(slow_explainer(model)) as server,
+        client_of(server, timeout=30) as client,
+        logged(as_json=as_json) as log,
+    ):
         model.fails = True
         monkeypatch.setattr(server.studio.service, "rows", broken)
         ask = (client.get, "/rows") if status == 500 else (client.post, "/explain")
@@ -255,7 +259,9 @@ def test_3_a_server_whose_workers_are_stuck_is_not_ready(impatient):
                 with pytest.raises(httpx.ReadTimeout):
                     client.post("/explain", json={"row": row}, timeout=0.5)
             assert becomes_true(lambda: "2 of 2 workers are stuck" in readiness_of(server)[1], 10)
-            answer = client.post("/explain", json={"row": 3}, timeout=10)  # nobody waits for threads that never end
+            answer = client.post(
+                "/explain", json={"row": 3}, timeout=10
+            )  # nobody waits for threads that never end
             assert (answer.status_code, answer.json()["detail"][:25]) == (503, "The model does not answer")
         finally:
             model.goes_on.set()
@@ -316,9 +322,9 @@ def ask_all(server, bodies):
         return client.post("/explain", json=body), time.monotonic() - start
 
     options = httpx.Limits(max_connections=len(bodies))
-    with client_of(server, timeout=500, limits=options) as client:
-        with concurrent.futures.ThreadPoolExecutor(len(bodies)) as pool:
-            return list(pool.map(ask, bodies))
+    pool = concurrent.futures.ThreadPoolExecutor(len(bodies))
+    with client_of(server, timeout=500, limits=options) as client, pool:
+        return list(pool.map(ask, bodies))
 
 
 def test_5_thirty_two_heavy_explains_are_all_answered():
@@ -362,20 +368,20 @@ def test_6_one_user_cannot_take_all_summaries(monkeypatch):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full, the disk that is always full")
 def test_6_a_full_audit_disk_is_named_and_nothing_is_answered_unseen(tmp_path):
     """A line that did not fit leaves nothing behind, and writing goes on once there is room."""
-    with live(slow_explainer(SlowModel(0)), audit_log=pathlib.Path("/dev/full")) as server, logged(as_json=True) as log:
-        with client_of(server, timeout=30) as client:
-            answer = client.post("/explain", json={"row": 1, "queries": 100})
-            assert (answer.status_code, answer.json()["detail"][:31]) == (503, "The audit log cannot be written")
-            assert readiness_of(server) == (503, "The audit log cannot be written.")
-            line = json.loads(log.getvalue().splitlines()[0])
-            assert "/dev/full" in line["message"]
-            assert "No space left on device" in line["traceback"]
-            assert line["request_id"] == answer.json()["request_id"]
-            with (tmp_path / "log").open("ab", buffering=0) as file:
-                server.studio.audit._file.close()
-                server.studio.audit._file = file
-                assert readiness_of(server) == (200, "")
-                assert client.post("/explain", json={"row": 1, "queries": 100}).status_code == 200
+    full = live(slow_explainer(SlowModel(0)), audit_log=pathlib.Path("/dev/full"))
+    with full as server, logged(as_json=True) as log, client_of(server, timeout=30) as client:
+        answer = client.post("/explain", json={"row": 1, "queries": 100})
+        assert (answer.status_code, answer.json()["detail"][:31]) == (503, "The audit log cannot be written")
+        assert readiness_of(server) == (503, "The audit log cannot be written.")
+        line = json.loads(log.getvalue().splitlines()[0])
+        assert "/dev/full" in line["message"]
+        assert "No space left on device" in line["traceback"]
+        assert line["request_id"] == answer.json()["request_id"]
+        with (tmp_path / "log").open("ab", buffering=0) as file:
+            server.studio.audit._file.close()
+            server.studio.audit._file = file
+            assert readiness_of(server) == (200, "")
+            assert client.post("/explain", json={"row": 1, "queries": 100}).status_code == 200
     lines = (tmp_path / "log").read_text().splitlines()
     assert [json.loads(line)["outcome"] for line in lines] == ["resumed", "answered"]
 
@@ -465,7 +471,7 @@ def test_6_the_nginx_example_works_on_any_port(tmp_path):
         command = ["nginx", "-p", tmp_path, "-c", tmp_path / "conf"]
         nginx = subprocess.Popen(command, stderr=subprocess.PIPE)
         try:
-            assert becomes_true(lambda: (tmp_path / "pid").exists(), 10), nginx.stderr.peek()
+            assert becomes_true((tmp_path / "pid").exists, 10), nginx.stderr.peek()
             authority = f"{host}:{port}"
             headers = {"Host": authority, "Origin": f"https://{authority}", "Sec-Fetch-Site": "same-origin"}
             base = f"https://127.0.0.1:{port}/loans"
