@@ -12,6 +12,7 @@ and a sum takes at most one fact per attribute. If attributes are independent, n
 """
 
 import copy
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -29,6 +30,7 @@ _BEYOND = 2.0  # standard deviations by which a view of the pilot must exceed ch
 _PASSES = 12
 _SETTLED = 0.03  # a pass that changes the pilot by less than this share of the drops' size ends it: more passes
 # changed the mean squared error of c by less than 0.5% on six tables, whereas a single pass raised it by 4 to 10%
+_SMALLEST, _LARGEST = 1e-140, 1e140  # sizes of drops whose squares are numbers of a computer
 _CHANCE = 0.05  # that one of all candidates seems to matter although none does
 _BLOCK = 2**18  # numbers that are summed at once, to bound memory
 
@@ -94,6 +96,12 @@ class Moments:
     level: float = 0.0
     cell_noise: np.ndarray | None = None
     pairs: Pairs | None = None
+
+    def __post_init__(self) -> None:
+        size = abs(self.mean) + math.sqrt(abs(self.variance))
+        is_zero = size == 0 and not self.cell_drops.any()
+        if not (is_zero or _SMALLEST <= size <= _LARGEST):
+            raise _not_a_size(size)
 
     @cached_property
     def _chances(self) -> tuple[np.ndarray, np.ndarray]:
@@ -370,4 +378,14 @@ def _checked(candidates: Candidates, cells: np.ndarray, drops: np.ndarray) -> np
             f"Cells of shape {cells.shape} came with drops of shape {drops.shape}; needed are cells {shape}, a "
             "column per neighbor, and as many finite drops, at least one. Pass the cells and drops of one sample."
         )
+    largest = float(np.abs(drops).max())
+    if largest and not _SMALLEST <= largest <= _LARGEST:
+        raise _not_a_size(largest)
     return drops
+
+
+def _not_a_size(size: float) -> SampleError:
+    return SampleError(
+        f"The size of the drops is {size:.3g}, but it must be between {_SMALLEST:g} and {_LARGEST:g}, or 0, "
+        "because squares of other numbers are not numbers of a computer. Give the output another unit."
+    )

@@ -43,7 +43,7 @@ NODE_LIMIT = 2_000  # the same everywhere, so that results are; about a second
 _CORRELATIONS_PER_NODE = 40_000  # take about as long as a node of known moments
 TOLERANCE = 1e-9  # of mean t^2: a node that cannot gain more is closed, and its bound is kept
 _ROUNDING = 1e-13  # of the terms of a bound; subtracted from it
-_CONSTANT = 1e-12  # a fact that holds more rarely is a constant
+_CONSTANT = 1e-12  # a fact that holds more rarely, and gains no larger share of mean t^2, is a constant
 _DEPENDENT = 1e-9  # a fact that keeps a smaller share of its variance depends on the chosen ones
 _DRIFT = 1e-6  # a fact without variance whose mean is larger is a constant, and otherwise gains nothing
 _CLIMBS = 40
@@ -204,7 +204,8 @@ class _Known:
         self.groups = moments.candidates.groups[usable]
         self.mean = moments.mean / unit
         self.b, self.c, self.S = moments.b[usable], moments.c[usable] / unit, moments.S[usable]
-        self.constant = moments.holds[usable] <= _CONSTANT
+        gains_little = np.abs(self.c) <= np.sqrt(_CONSTANT * self.S * moments.mean_square) / unit
+        self.constant = (moments.holds[usable] <= _CONSTANT) & gains_little
         sizes = np.sqrt(np.where(self.constant, 1.0, self.S))
         self.alpha = np.where(self.constant, 0.0, self.c / sizes)
         self.beta = np.where(self.constant, 0.0, self.b / sizes)

@@ -2,6 +2,7 @@
 
 import heapq
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,7 @@ def solve_exact(problem: Problem, limits: Limits = UNLIMITED) -> Solution:
     incumbent is greedy selection, which single swaps improve if the proof is long. The bound at a limit is the
     smallest one of the open nodes. Cost d^2, then O(n) to O(n^2) per node with n surviving candidates.
     """
-    best = _Incumbent(problem.scaled)
+    best = _Incumbent(problem.scaled, limits.check)
     try:
         n_nodes, stopped = _search(problem.scaled, limits, best)
     except NumericalError:
@@ -40,6 +41,7 @@ class _Incumbent:
     """The best sum so far, and the smallest bound of the closed nodes; everything is in units of the drops."""
 
     problem: Problem
+    check: Callable[[], object]
     objective: float = np.inf
     fitted: tuple[np.ndarray, float] | None = None  # contributions and intercept
     closed: float = np.inf
@@ -76,8 +78,11 @@ class _Incumbent:
         if self.fitted is None:  # the first guess would have found a sum if any were feasible
             status = Status.INFEASIBLE
         contributions, intercept = self.fitted or (np.zeros(self.problem.n_literals), self.problem.prediction)
+        evidence = self.problem.evidence
+        if evidence.rare_square > self.tolerance(_MAX_GAP):
+            status = Status.NUMERICAL
         bound = 0.0 if status is Status.NUMERICAL else max(0.0, min(self.objective, self.closed))
-        unsure = max(self.objective - bound, self.problem.evidence.blur(contributions))
+        unsure = max(self.objective - bound, evidence.blur(contributions))
         if status is Status.OPTIMAL and unsure > self.tolerance(_MAX_GAP):
             status = Status.NUMERICAL
         return Solution(
@@ -118,6 +123,7 @@ def _branch(centered: Centered, open_nodes: Queue, best: _Incumbent, max_nodes: 
     while (
         open_nodes and open_nodes[0][0] < best.cutoff and n_nodes < max_nodes and time.perf_counter() <= deadline
     ):
+        best.check()
         bound, _, node = heapq.heappop(open_nodes)
         n_nodes += 1
         for child_bound, child in _expand(centered, node, best):
@@ -144,11 +150,13 @@ def _guess(
     """Offer the greedy extension of ``chosen``; with ``swap``, improve it by single swaps while they help."""
     value, gain = np.inf, _TOLERANCE * best.problem.evidence.drop_square
     while len(chosen) < variant.size:
+        best.check()
         chosen, value = _add_best(centered, chosen, variant)
     improved = swap and len(chosen) > 1
     while improved:
         improved = False
         for literal in chosen:
+            best.check()
             rest = tuple(j for j in chosen if j != literal)
             other, other_value = _add_best(centered, rest, variant)
             if other_value < value - gain:
@@ -204,6 +212,7 @@ def _screen(centered: Centered, projection: Projection, node: Node, best: _Incum
     candidates, left, multipliers = node.candidates, node.left, node.multipliers
     exact = len(candidates) <= _FEW_CANDIDATES
     while True:
+        best.check()
         rho = (exact_rho if exact else cheap_rho)(centered, projection, candidates, left - 1)
         bound = climb(projection, rho, left, node.limits, multipliers)
         kept, closed = bound.screen(best.cutoff)

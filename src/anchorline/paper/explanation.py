@@ -1,5 +1,6 @@
 """`explain`: from a model and an instance to an explanation, as the paper writes it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +26,12 @@ def solve(
     *,
     time_limit: float | None = None,
     node_limit: int | None = None,
+    check: Callable[[], object] = tuple,
     **settings: Any,
 ) -> Solution:
     """Solve a problem by one of `SOLVERS`; at a limit, return the best known answer with its gap.
+
+    ``check`` is called in every loop of the exact search, and may raise to interrupt.
 
     Examples
     --------
@@ -36,7 +40,7 @@ def solve(
     >>> solution.contributions.round(9).tolist(), solution.intercept, solution.status.name
     ([0.5, 0.0], 0.25, 'OPTIMAL')
     """
-    limits = Limits(time_limit, node_limit)
+    limits = Limits(time_limit, node_limit, check)
     match solver:
         case "exact":
             return solve_exact(problem, limits, **settings)

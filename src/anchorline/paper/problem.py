@@ -11,6 +11,7 @@ paper's loss is
 
 import enum
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -27,6 +28,8 @@ from anchorline.errors import (
 )
 
 _EPS = float(np.finfo(np.float64).eps)
+_SMALLEST, _LARGEST = 1e-70, 1e70  # numbers whose ratios can still be squared
+_RARE = 1e-9  # over n: the share of the weight below which the moments do not resolve a row
 _ROWS_AT_ONCE = 2**12  # bounds the memory; float32 counts rows exactly up to 2^24
 # The drops are the unit of the following constants (`Problem.unit`).
 _NEGLIGIBLE = 2.0**-20  # a term this small changes the objective by 1e-12 of mean t^2
@@ -40,10 +43,14 @@ _OBJECTIVE_ROUNDING = 1e-9  # of objectives, as a share of mean t^2
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on the time in seconds and on the number of search nodes; None means no limit."""
+    """Limits on the time in seconds and on the number of search nodes; None means no limit.
+
+    ``check`` is called in every loop of the exact search, and may raise to interrupt.
+    """
 
     time_limit: float | None = None
     node_limit: int | None = None
+    check: Callable[[], object] = tuple  # which does nothing
 
 
 UNLIMITED = Limits()
@@ -56,7 +63,9 @@ class Evidence:
     With flips :math:`F \in \{0,1\}^{n \times d}` and drops :math:`t \in [-1, 1]^n`, ``flip_means`` is
     :math:`b = \overline F` (d,), ``second_moments`` :math:`G = \overline{F^\top F}` (d, d), ``cross_moments``
     :math:`h = \overline{F^\top t}` (d,), and ``drop_mean`` and ``drop_square`` are the means of t and t^2. The
-    last is the fidelity error of the explanation that consists of the constant only. The arrays are read-only.
+    last is the fidelity error of the explanation that consists of the constant only. ``rare_square`` is the part
+    of it that comes from rows whose weight is too small to be resolved by moments, about which they prove nothing.
+    The arrays are read-only.
 
     Examples
     --------
@@ -70,6 +79,7 @@ class Evidence:
     cross_moments: np.ndarray
     drop_mean: float
     drop_square: float
+    rare_square: float = 0.0
 
     def __post_init__(self) -> None:
         for array in (self.flip_means, self.second_moments, self.cross_moments):
@@ -95,6 +105,7 @@ class Evidence:
             cross_moments=cross / total,
             drop_mean=math.fsum(weights * drops) / total,
             drop_square=math.fsum(weights * drops * drops) / total,
+            rare_square=math.fsum((weights * drops * drops)[weights < _RARE * total / max(1, len(drops))]) / total,
         )
 
     @property
@@ -109,6 +120,7 @@ class Evidence:
             cross_moments=self.cross_moments * factor,
             drop_mean=self.drop_mean * factor,
             drop_square=self.drop_square * factor * factor,
+            rare_square=self.rare_square * factor * factor,
         )
 
     def mean_square(self, contributions: np.ndarray) -> float:
@@ -150,7 +162,17 @@ def _checked_sample(flips: Any, drops: Any, weights: Any) -> tuple[np.ndarray, n
             "Weights hold a negative, NaN or infinite value, or are all zero. Every weight must be finite and at "
             "least 0. Type the probability of each row."
         )
+    largest = float(np.abs(drops).max())
+    if largest and not _SMALLEST <= largest <= _LARGEST:
+        raise _not_a_size("drop", largest)
     return flips.astype(bool), drops, weights
+
+
+def _not_a_size(name: str, size: float) -> SampleError:
+    return SampleError(
+        f"The largest {name} has the size {size:.3g}, but it must be between {_SMALLEST:g} and {_LARGEST:g}, or "
+        "0, because squares of other numbers are not computed exactly. Give the output another unit."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +206,8 @@ class Problem:
             raise ParameterError(
                 f"prediction is {self.prediction!r}, but it must be a finite number. Type the model's output at x."
             )
+        if abs(self.prediction) > _LARGEST:
+            raise _not_a_size("prediction", abs(self.prediction))
         if self.box is not None and not (np.isfinite(self.box) and self.box > 0):
             raise ParameterError(
                 f"box is {self.box!r}, but it must be a positive number. "

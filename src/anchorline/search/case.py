@@ -98,8 +98,11 @@ class Case:
             drops = self.predictor.prediction - outputs
         size = np.maximum(np.abs(outputs), abs(self.predictor.prediction))
         drops = np.where(np.abs(drops) <= _LAST_BITS * size, 0.0, drops)
-        largest, is_bounded = float(np.abs(drops).max(initial=0.0)), self.predictor.output_range is not None
-        if largest > _LARGEST or (0 < largest < _SMALLEST and not is_bounded):
+        low, high = self.predictor.output_range or (0.0, 0.0)
+        if high - low >= 1:  # outputs near to an end of such a range, as saturated probabilities, are equal
+            drops = np.where(np.abs(drops) < _SMALLEST, 0.0, drops)
+        largest = float(np.abs(drops).max(initial=0.0))
+        if largest > _LARGEST or 0 < largest < _SMALLEST:
             raise PredictorOutputError(
                 f"The outputs of altered copies differ from that of the row by at most {largest:.3g}, and squares "
                 f"of such numbers are not computed exactly. The largest difference must be between {_SMALLEST:g} "
