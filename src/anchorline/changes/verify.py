@@ -41,7 +41,7 @@ def verify_changes(
     ``check`` is called in every loop, and may raise.
     """
     instance = changes.instance if instance is None else instance
-    wrong = list(_wrong_answers(changes, space, opening, instance))
+    wrong = list(_wrong_answers(changes, space, opening, instance, check or (lambda: None)))
     if wrong:
         return _answer(Outcome.DOES_NOT_HOLD, *wrong)
     if changes.settings["cost"] == "function":
@@ -67,7 +67,9 @@ def _answer(outcome: Outcome, *reasons: Reason) -> Verification:
     return Verification(outcome, reasons, subject=_SUBJECT)
 
 
-def _wrong_answers(changes: Changes, space: Space, opening: Opening, instance: Any) -> Iterator[Reason]:
+def _wrong_answers(
+    changes: Changes, space: Space, opening: Opening, instance: Any, check: Callable[[], object]
+) -> Iterator[Reason]:
     """Yield what is not as stated when the model is asked about the instance and its examples, one by one."""
     if space.fingerprint != changes.space["fingerprint"]:
         yield Reason("other_space")
@@ -80,6 +82,7 @@ def _wrong_answers(changes: Changes, space: Space, opening: Opening, instance: A
             yield Reason("other_model", where, ours, own)
             return
     for place, option in enumerate(changes):
+        check()
         example = _example(changes, place, space, instance)
         # The output is that of the instance's class, the decision is the example's own.
         output = None if predictor.is_label else float(predictor.answer(example, 1).outputs[0])

@@ -375,7 +375,7 @@ def best_rule(boxes: Boxes, k: int, goal: Goal, most: int = MOST_STEPS) -> tuple
     """
     best, n_steps = None, 0
     for m in range(1, k + 1):
-        for views in _sets(boxes, m):
+        for views in sets_of(boxes.views, boxes.candidates.attributes, m):
             attributes = boxes.about(views)
             if (best is not None and len(best.facts) == m and not best.is_reached) or best is None:
                 seed = attributes.ascend(goal)
@@ -391,12 +391,17 @@ def best_rule(boxes: Boxes, k: int, goal: Goal, most: int = MOST_STEPS) -> tuple
     return best, True, n_steps
 
 
-def _sets(boxes: Boxes, m: int) -> Iterator[tuple[int, ...]]:
-    """Yield all sets of m views of different attributes."""
-    attributes = boxes.candidates.attributes
-    for views in combinations(boxes.views, m):
-        if len({int(attributes[view]) for view in views}) == m:
-            yield views
+def sets_of(views: Sequence[int], attributes: np.ndarray, m: int) -> Iterator[tuple[int, ...]]:
+    """Yield all sets of m views of different attributes, without a look at those that share one.
+
+    A group of 40 columns alone has 10^11 sets of 20 views.
+    """
+    if m == 0:
+        yield ()
+    for place, view in enumerate(views if m else ()):
+        others = [each for each in views[place + 1 :] if attributes[each] != attributes[view]]
+        if len({*attributes[others].tolist()}) >= m - 1:
+            yield from ((view, *rest) for rest in sets_of(others, attributes, m - 1))
 
 
 def grow_rules(

@@ -10,13 +10,13 @@ tried; limits hold together over all tries.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, count, islice, takewhile
+from itertools import count, islice, takewhile
 
 import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.guarantees.measuring import FEWEST_UNBROKEN, Count
-from anchorline.optimize.boxes import Attributes, Box, Boxes, Draws, Goal, best_rule, grow_rules
+from anchorline.optimize.boxes import Attributes, Box, Boxes, Draws, Goal, best_rule, grow_rules, sets_of
 from anchorline.optimize.choose import best_sum
 from anchorline.optimize.moments import cell_sums, range_sums
 from anchorline.optimize.sums import Limits
@@ -199,8 +199,7 @@ class _Search:
         owners, facts_of = boxes.candidates.attributes, {view: boxes.facts[view] for view in views}
         for m in range(1, self.case.k + 1):
             level = []
-            sets = (each for each in combinations(views, m) if len({*owners[list(each)].tolist()}) == m)
-            for chosen in islice(sets, max(0, _PROOFS - self.n_tried)):
+            for chosen in islice(sets_of(views, owners, m), max(0, _PROOFS - self.n_tried)):
                 self.n_tried += 1
                 facts = widest_always(self.prover, facts_of, boxes.shares, chosen)
                 level += [] if facts is None else [facts]

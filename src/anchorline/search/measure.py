@@ -109,6 +109,8 @@ def unbroken_donors(
     size = _DRAWN_AT_ONCE if share is None else min(_DRAWN_AT_ONCE, int(_SPARE * n / share) + 1)
     found, n_found, n_drawn = list[np.ndarray](), 0, 0
     while n_found < n and n_drawn <= 100 * n:
+        if case.check is not None:
+            case.check()
         donors = case.draw(f"{stream}/{len(found)}", batch, size)
         kept = np.logical_not(case.neighborhood.flips(donors, facts).any(axis=0))
         found.append(donors[:, kept])
