@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import anchorline as al
+from anchorline.optimize.choose import best_sum
+from anchorline.settings import Settings
 
 
 class Counted:
@@ -44,9 +46,15 @@ def functions_called(call):
 
 @pytest.mark.parametrize(("d", "k", "nodes"), [(20, 5, 12), (100, 5, 14), (300, 8, 26)])
 def test_a_proof_takes_few_nodes(d, k, nodes):
-    e = al.Explainer(Counted(d), al.Hypercube()).explain([1] * d, k=k)
-    assert e.is_proven
-    assert e.proof.n_nodes <= nodes
+    found = []
+
+    def choose(moments, k, limits):
+        found.append(best_sum(moments, k, limits))
+        return found[-1]
+
+    explainer = al.Explainer(Counted(d), al.Hypercube())
+    assert explainer.explain_with([1] * d, Settings(k=k), choose=choose).is_proven
+    assert found[-1].n_nodes <= nodes
 
 
 def test_the_model_is_asked_once_per_neighbor_in_few_calls():

@@ -62,7 +62,7 @@ def made_explanation(**changes: Any) -> Explanation:
         "fit": fit(0.63, 0.61),
         "rows": Rows(with_facts=214, alike=212, looked_at=1000),
         "output": DECLINED,
-        "proof": Proof("proven", 0.01, 0.0099, 0.03, 412, 7),
+        "proof": Proof("proven", 0.01, 0.0099, 0.03, 412),
         "queries": Queries(2000, 3000, 5001, False, "drawn"),
         "alternatives": (),
         "findings": (),

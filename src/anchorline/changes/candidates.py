@@ -134,7 +134,7 @@ class Case(ABC):
 
     choices: tuple[Choice, ...]
     columns: tuple[str, ...]  # of a row; the attributes where there are none
-    held: Mapping[str, str]
+    held: tuple[str, ...]
     labels: Mapping[str, Mapping[str, str]] = MappingProxyType({})  # names of values by column and text
     is_realistic: bool = False  # whether changes near to training rows come first
     has_rule: bool = False  # whether `is_valid` may be false

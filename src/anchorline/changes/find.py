@@ -213,7 +213,7 @@ def find_changes(
         columns=candidates.case.columns,
         labels=candidates.case.labels,
         instance=neighborhood.instance,
-        held=dict(candidates.case.held) | dict.fromkeys(settings.fixed, "held fixed as asked"),
+        held=tuple(dict.fromkeys((*candidates.case.held, *settings.fixed))),
         levels=outcome.levels,
         n_attributes=len(candidates.attributes),
         n_queries=predictor.questions.n_answers,

@@ -21,6 +21,7 @@ from anchorline.result.json_format import Record, frozen
 
 _LIMITS = (">=", ">", "<=", "<")
 _DATE = re.compile(r"\d{4,}-\d\d-\d\dT[\d:.]+")
+_USUAL_CONFIDENCE = 0.95  # a smaller one is said
 _EXACT = 6  # significant digits that are printed as they are
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -84,12 +85,12 @@ class Changes(Record):
     ``prediction`` is the explained output at the instance, None if the model answers labels, and ``output`` says
     what it is and what the model decides. ``goal`` holds what counts as turned: its ``kind`` and what is
     ``wanted``. ``levels`` state what was tried of changes of one fact, of two facts, and so on; ``n_attributes``
-    attributes have an allowed value other than the instance's own. ``held`` maps columns that never change to the
-    reasons, and ``labels`` columns whose values have names to these, by the texts of the values.
+    attributes have an allowed value other than the instance's own. ``held`` are columns that never change.
+    ``labels`` maps columns whose values have names to these, by the texts of the values.
     """
 
     _KIND: ClassVar[str] = "changes"
-    _FROZEN: ClassVar[tuple[str, ...]] = ("goal", "labels", "instance", "held", "settings", "space", "versions")
+    _FROZEN: ClassVar[tuple[str, ...]] = ("goal", "labels", "instance", "settings", "space", "versions")
     _CONTRADICTION: ClassVar[str] = "The changes contradict themselves"
     _OTHER_KIND: ClassVar[str] = "Not the JSON of changes"
 
@@ -100,7 +101,7 @@ class Changes(Record):
     columns: tuple[str, ...]
     labels: Mapping[str, Mapping[str, str]]
     instance: Any
-    held: Mapping[str, str]
+    held: tuple[str, ...]
     levels: tuple[Level, ...]
     n_attributes: int
     n_queries: int
@@ -207,7 +208,7 @@ def _contradictions(changes: Changes) -> Iterator[str]:
     used = [[column for move in option.moves for column in move.columns] for option in changes]
     sizes = [len(option.moves) for option in changes]
     most = changes.settings["k"] or len(changes.columns)
-    held = {*changes.held, *changes.settings["fixed"]}
+    held = {*changes.held}
     if changes.space["kind"] in ("table", "hypercube") and len(changes.columns) != len(changes.instance):
         yield "The instance has another number of values than there are columns."
     if sizes != sorted(sizes) or not all(0 < size <= most for size in sizes):
@@ -397,6 +398,9 @@ def _details(changes: Changes, escape: Escape) -> list[str]:
                 f"Change {place}: distance from the nearest training row {real.distance:.3f}; of real rows, the "
                 f"median is {real.typical:.3f}, and {real.share:.0%} are at least as far from theirs."
             )
+    shares = [option.share for option in changes if option.share is not None and not option.share.is_exact]
+    if shares and changes.settings["confidence"] < _USUAL_CONFIDENCE:
+        lines.append(f"All limits hold together with {100 * changes.settings['confidence']:g}% confidence.")
     if changes.settings["toward"] is not None:
         lines.append("Only values of the other case were allowed.")
     return [*lines, *_tried(changes)]

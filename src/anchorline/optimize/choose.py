@@ -39,7 +39,7 @@ def best_sum(moments: Moments, k: int, limits: Limits | None = None) -> Solution
     while True:
         solution = solve(moments, k, _left(limits, deadline), offered)
         n_nodes += solution.n_nodes
-        k = len(_that_matter(moments, solution))
+        k = len(_that_matter(moments, solution, limits))
         if k == len(solution.facts):
             return replace(_simplest(moments, solution, _most(moments, solution)), n_nodes=n_nodes)
 
@@ -77,7 +77,6 @@ def alternatives(
     A sum about another set of attributes does without one attribute of the first. So sums are found by
     forbidding, one by one, the attributes of sums that were found before.
     """
-    limits, deadline = _started(limits)
     groups, offered = moments.candidates.groups, evident(moments)
     k = len(solution.facts)
     most = _most(moments, solution)
@@ -96,7 +95,7 @@ def alternatives(
             if without in tried:
                 continue
             tried.add(without)
-            other = solve(moments, k, _left(limits, deadline), offered & ~np.isin(groups, list(without)))
+            other = solve(moments, k, limits, offered & ~np.isin(groups, list(without)))
             if other.objective <= most and len(other.facts) == k:
                 heapq.heappush(queue, (other.objective, next(order), without, other))
     return tuple(others)
@@ -115,8 +114,14 @@ def evident(moments: Moments) -> np.ndarray:
     return offered
 
 
-def _that_matter(moments: Moments, solution: Solution) -> tuple[int, ...]:
+def _that_matter(moments: Moments, solution: Solution, limits: Limits) -> tuple[int, ...]:
     """Return the facts that are left if those that gain too little are left out, the weakest first."""
+
+    def error(others: tuple[int, ...]) -> float:
+        if limits.check is not None:
+            limits.check()
+        return fit(moments, others)[1]
+
     facts, objective, chance = solution.facts, solution.objective, moments.chance
     while facts:
         without = [tuple(j for j in facts if j != fact) for fact in facts]
@@ -125,7 +130,7 @@ def _that_matter(moments: Moments, solution: Solution) -> tuple[int, ...]:
             unexplained = max(objective, 0.0) * moments.n_rows / max(moments.n_rows - len(facts), 1)
             left = min(1.0, unexplained / moments.variance)
         least = np.maximum(TIE * moments.variance, left * chance[list(facts)])
-        errors = np.array([fit(moments, others)[1] for others in without])
+        errors = np.array([error(others) for others in without])
         weakest = int(np.argmin(errors - objective - least))
         if errors[weakest] - objective >= least[weakest]:
             break

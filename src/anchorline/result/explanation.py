@@ -135,7 +135,6 @@ class Proof:
     lower_bound: float
     variance: float
     n_candidates: int
-    n_nodes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from anchorline.result.canonical import canonical_json
 SCHEMA_VERSION = 2
 MAX_CHARACTERS = 64 * 2**20
 _PACKAGES = ("anchorline", "numpy")  # whose versions are recorded; no other text in a record is free
-_VERSION = r"\d+(\.\d+){0,3}[a-z0-9.+-]{0,20}"
+_VERSION = r"[0-9]+(\.[0-9]+){0,3}((a|b|rc|\.post|\.dev)[0-9]+){0,3}(\+[0-9a-f.]{1,20})?"
 
 _T = TypeVar("_T")
 _NAMES = {float: "a finite number", int: "a whole number", str: "a text", bool: "true or false"}

@@ -108,7 +108,6 @@ def _proof(search: Search) -> Proof:
         solution.lower_bound,
         moments.variance,
         int(np.count_nonzero(evident(moments))),
-        solution.n_nodes,
     )
 
 
@@ -122,7 +121,7 @@ def _queries(case: Case, search: Search, measured: Measurement) -> Queries:
 def _alternatives(case: Case, search: Search) -> Iterable[Alternative]:
     if not case.settings.alternatives:
         return
-    limits = Limits(time_limit=case.settings.time_limit, check=case.check)
+    limits = Limits(check=case.check)  # the time limit is that of the proof
     for other in alternatives(search.moments, search.solution, case.settings.alternatives, limits):
         facts, contributions, _ = stated(case, search.moments, other)
         yield Alternative(facts, tuple(contributions.tolist()), other.objective)

@@ -6,7 +6,7 @@ donors are what a law draws, what becomes model inputs, and what breaks facts.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,9 +117,9 @@ class Neighborhood(ABC):
         return True
 
     @property
-    def held(self) -> Mapping[str, str]:
-        """Columns that never change, with the reasons."""
-        return {}
+    def held(self) -> tuple[str, ...]:
+        """Columns that never change."""
+        return ()
 
 
 class Space(ABC):
@@ -163,8 +163,8 @@ class Space(ABC):
         """Return, for each row of `examples`, whether the facts are true of it: booleans (n,)."""
         return np.zeros(0, dtype=bool)
 
-    def holding(self, reasons: Mapping[str, str]) -> "Space":
-        """Return the space with columns that never change, for reasons of the model."""
+    def holding(self, columns: Collection[str]) -> "Space":
+        """Return the space with columns that never change because the model ignores them."""
         return self
 
     def check(self) -> tuple[Finding, ...]:

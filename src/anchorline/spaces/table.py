@@ -5,7 +5,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -42,6 +42,7 @@ _MOST_EXAMPLES = 10_000
 _EXAMPLES_PER_BATCH = 4096
 _VALUES_PER_CALL = 4_000_000  # values that the model is given at once
 _BLOCK = 2**16  # values that are drawn, or whose cells are found, at once
+_FEW = 500  # neighbors, of which it may be chance that those that keep a rule are the row itself
 _ROUNDS = 50  # in which neighbors that break a user's rule are drawn again
 _LAW = "The law of neighbors no longer depends on how facts are stated."
 _GONE = {
@@ -141,26 +142,27 @@ class Table(Space):
             some = [column.taken(np.arange(MAX_DONORS)) for column in self._pool.columns]
             self._pool = Pool.of(self._pool.natives, some, free)
         self.n_pool = self._pool.n_rows
-        self._hold({})
+        self._hold(())
 
-    def _hold(self, reasons: Mapping[str, str]) -> None:
+    def _hold(self, ignored: Collection[str]) -> None:
         columns = enumerate(self.schema.columns)
         ordered = {j for j, column in columns if column.kind in (NUMBER, DATE) and j not in self.labels}
-        self._reasons, held = reasons, {*self.fixed, *reasons}
+        self._ignored, held = frozenset(ignored), {*self.fixed, *ignored}
         self.attributes = attributes_of(self.names, self.groups, held, self._frame.sorted, ordered)
         changing = {name for attribute in self.attributes for name in attribute.names}
-        self.left_out = {name: why for name, why in reasons.items() if name not in changing and name in self.names}
+        left_out = self._ignored - changing
+        self.held = tuple(name for name in self.names if name in self.fixed or name in left_out)
         types = self.schema.types
         self.views = Views(self.attributes, self._frame, self._pool, types, self.cuts, self.labels)
         positions = [attribute.positions for attribute in self.attributes]
         self.members = np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
 
-    def holding(self, reasons: Mapping[str, str]) -> "Table":
-        """Return the same table with columns that never change, for reasons of the model; see `Space.holding`."""
+    def holding(self, columns: Collection[str]) -> "Table":
+        """Return the same table with more columns that never change; see `Space.holding`."""
         held = copy.copy(self)
         for cached in ("donated", "places", "likeness", "distinct"):
             held.__dict__.pop(cached, None)
-        held._hold({**self._reasons, **reasons})
+        held._hold({*self._ignored, *columns})
         return held
 
     @cached_property
@@ -238,10 +240,8 @@ class Table(Space):
     def describe(self, neighborhood: Neighborhood) -> dict[str, Any]:
         """Return what an explanation records about the table."""
         own = {"neighbors": self.neighbors, "n_rows": self.schema.n_rows, "reference": self._has_reference}
-        reasons = neighborhood.held
-        held = [name for name in self.names if name in reasons]
         together = [list(attribute.names) for attribute in self.attributes if len(attribute.names) > 1]
-        own |= {"held": held, "together": together, "valid": self.valid is not None}
+        own |= {"held": list(self.held), "together": together, "valid": self.valid is not None}
         return super().describe(neighborhood) | own
 
     def unclear(self, instance: Any) -> list[str]:
@@ -299,9 +299,9 @@ class TableNeighborhood(Neighborhood):
         self.is_product = table.neighbors == "independent" and table.valid is None
 
     @property
-    def held(self) -> dict[str, str]:
-        """Columns that never change, with the reasons."""
-        return dict.fromkeys(self.table.fixed, "held fixed as asked") | self.table.left_out
+    def held(self) -> tuple[str, ...]:
+        """Columns that never change, because they are fixed or because the model ignores them."""
+        return self.table.held
 
     @property
     def can_change(self) -> bool:
@@ -357,19 +357,36 @@ class TableNeighborhood(Neighborhood):
             )
         kept: list[np.ndarray] = []
         n_kept = n_drawn = 0
+        allows_other = len(facts) > 0  # than the row itself; with some facts, the row alone may be left
         for _ in range(_ROUNDS):
             donors = self._draw(n, random, replace_probability, facts)
             step = self.rows_per_call
             parts = [donors[:, first : first + step] for first in range(0, n, step)]
-            valid = [part[:, self.is_valid(self.realize(part), part.shape[1])] for part in parts]
-            kept += valid
-            n_kept, n_drawn = n_kept + sum(part.shape[1] for part in valid), n_drawn + n
-            if n_kept >= n:
+            keeps = np.concatenate([self.is_valid(self.realize(part), part.shape[1]) for part in parts])
+            kept.append(donors[:, keeps])
+            n_kept, n_drawn = n_kept + int(keeps.sum()), n_drawn + n
+            if not allows_other:
+                differs = self._differs(donors)
+                allows_other = bool((differs & keeps).any()) or not differs.any()
+            if n_kept >= n and (allows_other or n_drawn < _FEW):
                 return np.concatenate(kept, axis=1)[:, :n]
+        found = f"Only {n_kept} of {n_drawn} neighbors keep the rule `valid`."
+        if n_kept >= n:
+            found = (
+                f"The rule `valid` allows the row itself only: none of {n_drawn} neighbors differs and keeps it."
+            )
         raise ParameterError(
-            f"Only {n_kept} of {n_drawn} neighbors keep the rule `valid`. If some columns are valid only "
-            "together, group them, e.g. groups=[['class', 'fare']], or type neighbors='realistic'."
+            f"{found} If some columns are valid only together, group them, e.g. groups=[['class', 'fare']], or "
+            "type neighbors='realistic'."
         )
+
+    def _differs(self, donors: np.ndarray) -> np.ndarray:
+        """Return which neighbors with these donors differ from the row as a model sees it, (n,)."""
+        differs = np.zeros(donors.shape[1], dtype=bool)
+        for i, (numbers, firsts) in enumerate(self.table.distinct):
+            own = self._own_value(i, firsts)
+            differs |= (donors[i] >= 0) & (numbers[donors[i]] != (-1 if own is None else own))
+        return differs
 
     def is_valid(self, inputs: Any, n: int) -> np.ndarray:
         """Return for which rows the user's rule holds, (n,); the rule receives a copy, which it may change."""

@@ -209,7 +209,7 @@ def test_json_and_pickles_round_trip():
     assert pickle.loads(pickle.dumps(CHANGES)) == CHANGES
     assert EXPLAINER.changes(ROW).to_json() == text
     with pytest.raises(TypeError):
-        again.held["debt"] = "held"
+        again.labels["debt"] = {}
 
 
 def test_changed_texts_are_refused():
@@ -227,7 +227,7 @@ def test_changed_texts_are_refused():
     ("change", "words"),
     [
         (lambda body: body["options"][0]["moves"][0].update(columns=["income"]), "one that does not exist"),
-        (lambda body: body["held"].update(debt="held"), "a column that is held"),
+        (lambda body: body["held"].append("debt"), "a column that is held"),
         (lambda body: body["options"][0].update(decision="declined"), "does not reach the goal"),
         (lambda body: body["instance"].pop(), "The instance has another number"),
         (lambda body: body["levels"][0].update(n_facts=2), "The levels are not in order"),

@@ -53,7 +53,7 @@ def test_honest_changes_hold():
         (lambda body: body.update(n_queries=3), "n_queries"),
         (lambda body: body.update(n_attributes=2), "n_attributes"),
         (lambda body: body["labels"].update(a={"1": "one"}), "labels"),
-        (lambda body: body["held"].update(d="held"), "held"),
+        (lambda body: body["held"].append("d"), "held"),
         (lambda body: body["output"].update(unit="USD"), "output.unit"),
         (lambda body: body["options"][0]["realism"].update(share=1.0), "options[0].realism.share"),
     ],

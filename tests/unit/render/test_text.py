@@ -444,12 +444,12 @@ def test_details_say_how_we_know():
             "(limits 0.57 to 0.63, which are approximate; 2,000 copies)",
         ),
         (
-            {"proof": Proof("limit", 0.01, 0.005, 0.03, 412, 9)},
+            {"proof": Proof("limit", 0.01, 0.005, 0.03, 412)},
             "Not proven, because the search reached its limit: among 412 facts that are related to the output, "
             "a sum of as many facts may fit better by at most 17% of the variance.",
         ),
         (
-            {"proof": Proof("numerical", 0.01, 0.005, 0.03, 412, 9)},
+            {"proof": Proof("numerical", 0.01, 0.005, 0.03, 412)},
             "Not proven, because rounding errors are too large",
         ),
         (

@@ -226,6 +226,25 @@ def test_no_neighbors_keep_every_rule():
     assert [fact.column for fact in number.explain(0, queries=300).facts] == ["age"]
 
 
+@pytest.mark.parametrize("neighbors", ["independent", "realistic"])
+def test_a_rule_that_allows_the_row_itself_only_is_named(neighbors):
+    """Otherwise every copy is the row, and nothing seems to change the decision."""
+    frame = pd.DataFrame({"age": np.arange(80), "member": np.arange(80) % 7})
+
+    def only_row(rows):
+        return ((rows["age"] == 3) & (rows["member"] == 3)).to_numpy()
+
+    explainer = Explainer(
+        lambda rows: rows["age"].to_numpy() / 7, Table(frame, valid=only_row, neighbors=neighbors)
+    )
+    with pytest.raises(ParameterError, match=r"`valid` allows the row itself only: none of \d+ neighbors"):
+        explainer.explain(3)
+    with pytest.raises(ParameterError, match=r"`valid` allows the row itself only"):
+        explainer.rule(3)
+    two = Table(frame, valid=lambda rows: (rows["age"] == rows["member"]).to_numpy(), neighbors=neighbors)
+    assert len(drawn(two.at(3), 0.54, n=600)) == 600
+
+
 def test_a_rule_that_cannot_be_kept_is_named():
     frame = people()[["age", "member"]]
     at = int(np.flatnonzero(~allowed(frame))[0])
