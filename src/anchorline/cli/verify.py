@@ -28,7 +28,7 @@ _NOT_KNOWN = (
     "whether this model is the one in use, whether it answers its users as it answers a verifier, and whether the "
     "data and the names in them are true"
 )
-_FRESH_QUERIES = 10_000  # 5,000 to 40,000, and most often few
+_FRESH_QUERIES = 10_000  # 5,000 to 160,000, and most often few
 
 _INSTANCE = "verify(explanation, model, space, instance=image)"
 SUMMARY = "Check an explanation, a rule or a list of changes that somebody else made."

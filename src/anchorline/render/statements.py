@@ -87,6 +87,7 @@ _NOTES = {  # by code of a finding, the gravest first; about one column, and abo
         "{0} are closely related to other columns, but altered separately.",
     ),
 }
+_USUAL_SIGMA, _USUAL_CONFIDENCE = 1.0, 0.95
 _GRAVE = ("target", "target-copy", "target-leak", "id", "scale", "lost-missing")  # not only in the details
 
 
@@ -117,6 +118,10 @@ def statements_of(explanation: Explanation) -> tuple[Statement, ...]:
         *(_sum(explanation, digits) if explanation.facts else ()),
         *(() if is_robust else evidence),
         *[note for note in _notes(explanation) if note.figures["code"] in _GRAVE][:1],
+        *(
+            Statement("note", text)
+            for text in _unusual(explanation, explanation.all, explanation.holds, explanation.fit)
+        ),
     )
 
 
@@ -521,6 +526,18 @@ def _law(explanation: Result, words: Words) -> Statement:
     return Statement("law", text, {"sigma": sigma, "replace_probability": q} | figures)
 
 
+def _unusual(explanation: Result, *measured: Share | Fit | None) -> Iterator[str]:
+    """Yield what a reader must know if copies are closer to the case, or limits less sure, than usual."""
+    sigma, confidence = explanation.settings.get("sigma", 1.0), explanation.settings.get("confidence", 1.0)
+    if sigma > _USUAL_SIGMA:
+        space, q = explanation.space, 2 / (1 + math.exp(sigma))
+        parts = Words(explanation).facts if space.get("kind") in _LACKS else "values"
+        share = q if space.get("kind") == "table" else q / 2
+        yield f"A copy differs in {_about(share)} of the {parts} only."
+    if confidence < _USUAL_CONFIDENCE:
+        yield from (each.text for each in _limits(explanation, *measured))
+
+
 def _few(names: Sequence[str]) -> str:
     """Return some names for a sentence, and how many more there are."""
     more = [f"{len(names) - _FEW} more"] if len(names) > _FEW else []
@@ -660,7 +677,11 @@ def rule_statements_of(rule: Rule) -> tuple[Statement, ...]:
     If no rule holds as often as was asked, that is said first, and the best one is not called a rule. Rows of the
     table are said of a rule that holds; of others they are in the details.
     """
-    words = RuleWords(rule)
+    unusual = (Statement("scope", text) for text in _unusual(rule, rule.all, rule.holds))
+    return *_rule_statements(rule, RuleWords(rule)), *unusual
+
+
+def _rule_statements(rule: Rule, words: "RuleWords") -> tuple[Statement, ...]:
     verdict = {"verdict": rule.verdict.value, "asked": rule.settings.get("holds")}
     facts = [
         Statement("fact", fact_text(fact, rule.space, here=True), {"column": fact.column}) for fact in rule.facts

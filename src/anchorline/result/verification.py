@@ -21,7 +21,7 @@ SENTENCES = {
         "{found:,} fresh altered copies confirm what was measured: a figure more than 2.5 points outside its "
         "stated limits would have been noticed with a probability of 99.9%"
     ),
-    "named_by_maker": "the output's name, {stated!r}, is as named by its maker",
+    "named_by_maker": "names are those of its maker: {stated:.200}",
     # It does not.
     "tampered": "{detail}",
     "other_space": "it was made in another space: with another table, or with other options of it",
@@ -50,7 +50,6 @@ SENTENCES = {
         "it is about fewer columns than the table has, and this model does not say which it reads; verify with "
         "the fitted model itself"
     ),
-    "by_clock": "the search for other sums was stopped by the clock, so that it cannot be repeated",
     "cost_function": "every example turned again, but the cost function is not recorded",
     "no_trees": "every example turned again, but the trees of the model cannot be read",
     "not_confirmed": (

@@ -26,7 +26,7 @@ def verify(
     asked again. Numbers that are computed may differ by 1e-9 of their size, because machines round differently,
     and the bound of a proof by 0.1% of the variance, which a search leaves open; facts, counts and codes may not.
     Then the shares and the fit are measured once more on neighbors that nobody could predict, from 5,000 up to
-    40,000, until every figure is confirmed or one is contradicted. A rule that is said to hold always is
+    160,000, until every figure is confirmed or one is contradicted. A rule that is said to hold always is
     contradicted by a single altered copy.
 
     Parameters

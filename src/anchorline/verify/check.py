@@ -120,7 +120,9 @@ def _verify(
         return _refuted("other_instance")
     if isinstance(claimed, Changes):
         trees = explainer.readable_trees.of(explainer.target)
-        return verify_changes(claimed, explainer.space, explainer.predictor, seed, trees, instance, check)
+        answer = verify_changes(claimed, explainer.space, explainer.predictor, seed, trees, instance, check)
+        named = _named_by_maker(claimed.output, model) if answer.outcome is Outcome.HOLDS else []
+        return replace(answer, reasons=(*answer.reasons, *named))
     return _verify_figures(claimed, explainer, instance, seed, check)
 
 
@@ -200,8 +202,6 @@ def _compared(claimed: Reproduced, explainer: Explainer, case: Case, instance: A
         return _without_leaves(claimed, explainer, case)
     if again is None:
         return _if_steady(asked, *differing)
-    if isinstance(claimed, Explanation) and all(_is_by_clock(claimed, reason) for reason in differing):
-        return _unknown("by_clock")
     return _if_steady(lambda: found().to_json(), *differing)
 
 
@@ -213,11 +213,11 @@ def _lacks_leaves(claimed: Reproduced, again: Reproduced | None) -> bool:
 
 
 def _without_leaves(claimed: Reproduced, explainer: Explainer, case: Case) -> Verification:
-    """Return that nobody can tell without the trees, unless fresh neighbors contradict what a rule says."""
-    if not isinstance(claimed, Rule):
-        return _unknown("no_leaves")
-    within = tolerance(case, claimed.settings["within"], explainer.table_answers(ask=False))
-    fresh = measure_afresh(replace(claimed, within=within), case)
+    """Return that nobody can tell without the trees, unless fresh neighbors contradict what is said."""
+    if isinstance(claimed, Rule):
+        within = tolerance(case, claimed.settings["within"], explainer.table_answers(ask=False))
+        claimed = replace(claimed, within=within)
+    fresh = measure_afresh(claimed, case)
     doubtful = doubts(claimed, fresh.figures)
     if doubtful and doubtful[0].code != "not_confirmed":
         return Verification(Outcome.DOES_NOT_HOLD, tuple(doubtful), fresh.figures, fresh.verdict)
@@ -250,14 +250,9 @@ def _as_stated(claimed: Explanation, neighborhood: Neighborhood) -> Choose:
         bound, rounding = claimed.proof.lower_bound, ROUNDING * moments.mean_square
         if objective > own.objective + TIE * moments.variance or bound > min(own.objective, objective) + rounding:
             return own
-        return Solution(facts, effects, objective, bound, Status.LIMIT, claimed.proof.n_nodes)
+        return Solution(facts, effects, objective, bound, Status.LIMIT, own.n_nodes)
 
     return choose
-
-
-def _is_by_clock(claimed: Explanation, reason: Reason) -> bool:
-    """Return whether a figure depends on the clock and cannot be checked: other sums that fit as well."""
-    return claimed.settings["time_limit"] is not None and reason.where.startswith("alternatives")
 
 
 def _difference_at_row(claimed: Reproduced, explainer: Explainer, case: Case) -> Reason | None:
@@ -282,9 +277,7 @@ def _if_steady(repeat: Callable[[], Any], *reasons: Reason) -> Verification:
 def _audited(claimed: Reproduced, model: Any, case: Case) -> Verification:
     """Measure what was reproduced on fresh neighbors, and return that it holds unless they raise a doubt."""
     notes = [Reason("reproduced", stated=len(leaves_of(claimed.to_json())))]
-    choices = claimed.output.choices
-    is_named = isinstance(choices.output, str) or choices.classes is not None
-    named = [Reason("named_by_maker", stated=claimed.output.name)] if is_named and not classes_of(model) else []
+    named = _named_by_maker(claimed.output, model)
     if claimed.queries.source == "listed" and all(figure.is_exact for figure in figures_of(claimed).values()):
         return Verification(Outcome.HOLDS, (*notes, Reason("listed"), *named))
     fresh = measure_afresh(claimed, case)
@@ -295,6 +288,18 @@ def _audited(claimed: Reproduced, model: Any, case: Case) -> Verification:
         return Verification(outcome, tuple(doubtful), fresh.figures, fresh.verdict)
     confirmed = Reason("confirmed", found=fresh.n_queries)
     return Verification(Outcome.HOLDS, (*notes, confirmed, *named), fresh.figures, fresh.verdict)
+
+
+def _named_by_maker(output: Output, model: Any) -> list[Reason]:
+    """Return that nobody but the maker says what the output is called, and in which unit it is."""
+    choices = output.choices
+    names = [output.name, *([f"in {output.unit}"] if output.unit else []), *map(str, output.classes or ())]
+    is_named = isinstance(choices.output, str) or choices.classes is not None
+    return (
+        [Reason("named_by_maker", stated=", ".join(dict.fromkeys(names)))]
+        if is_named and not classes_of(model)
+        else []
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -14,8 +14,8 @@ from anchorline.result.verification import Reason
 ROUNDING = 1e-9  # computed figures may differ by this, relative to their size, or to that of what they measure
 _LAST_BITS = 1e-12  # of outputs: what rounding may add to differences of outputs, which may be much smaller
 _LEFT_OPEN = 1e-3  # of the variance: which bound a search proves within this depends on ties, and so on rounding
-# What follows from the rest, what is repeated, and effort.
-_NO_FIGURE = re.compile(r"^(sha256|versions|output\.choices|proof\.n_nodes)\b")
+# What follows from the rest, and what is repeated.
+_NO_FIGURE = re.compile(r"^(sha256|versions|output\.choices)\b")
 _COMPUTED = re.compile(
     r"^(prediction|base|contributions|effects|fit|proof|holds|holds_drawn|holds_law|all|output\.(low|high|spread"
     r"|runner_up)|alternatives\[\d+\]\.(contributions|objective)|within|coverage|strips\[\d+\]\.(shares|stays|missing))\b"
@@ -88,8 +88,6 @@ def _flat(where: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _same(where: str, stated: Any, found: Any, scale: _Scale) -> bool:
     """Return whether two values are equal; a float that was computed up to rounding, in its own units."""
-    if isinstance(stated, bool) or isinstance(found, bool) or not _COMPUTED.search(where):
-        return isinstance(stated, bool) == isinstance(found, bool) and bool(stated == found)
-    if not (isinstance(stated, float) and isinstance(found, float)):
-        return type(stated) is type(found) and bool(stated == found)
+    if not (isinstance(stated, float) and isinstance(found, float) and _COMPUTED.search(where)):
+        return type(stated) is type(found) and bool(stated == found)  # 1 is not 1.0, which is printed otherwise
     return math.isclose(stated, found, rel_tol=ROUNDING, abs_tol=scale.tolerance(where))
