@@ -1,6 +1,7 @@
 """Parquet and Arrow files, and frames of plain columns, in pandas, Polars or pyarrow."""
 
 import contextlib
+import importlib
 import json
 import re
 from collections import Counter
@@ -13,12 +14,15 @@ from anchorline.errors import AnchorlineError, MissingDependencyError, Parameter
 
 def build_frame(columns: dict[str, list[Any]], backend: str) -> Any:
     """Return a frame of plain columns, in which None is a missing value."""
-    if backend == "pandas":
-        pandas = import_backend("pandas")
-        return pandas.DataFrame({name: _pandas_column(values, pandas) for name, values in columns.items()})
-    if backend == "polars":
-        return import_backend("polars").DataFrame(columns)
-    return import_backend("pyarrow").table(columns)
+    module = import_backend(backend)
+    if backend == "pyarrow":
+        return module.table(columns)
+    if backend == "pandas":  # a column without values is one of numbers
+        columns = {
+            name: module.Series(values, dtype="float64") if all(value is None for value in values) else values
+            for name, values in columns.items()
+        }
+    return module.DataFrame(columns)
 
 
 def read(raw: bytes, kind: str, backend: str, columns: Sequence[str] | None, name: str) -> Any:
@@ -27,8 +31,15 @@ def read(raw: bytes, kind: str, backend: str, columns: Sequence[str] | None, nam
     with _convert_errors(f"{name!r} is not a valid {kind} file"):
         table = _open_table(raw, kind, backend)
     names = list(table.column_names if hasattr(table, "column_names") else table.columns)
-    _check_content(names, len(table), name)
-    return _convert(table.select(_select_names(names, columns, name)), backend, name)
+    duplicates = [column for column, count in Counter(names).items() if count > 1]
+    if duplicates:
+        raise TableFileError(f"{name!r} has two columns called {duplicates[0]!r}. Rename one of them.")
+    if not names or not len(table):
+        raise TableFileError(f"{name!r} has no {'rows' if names else 'columns'}.")
+    check_selection(names, columns, name)
+    if columns is None:  # all except the index that pandas stored
+        columns = [column for column in names if not re.fullmatch(r"__index_level_\d+__", column)]
+    return _convert(table.select(list(columns)), backend, name)
 
 
 def check_selection(names: Sequence[str], columns: Sequence[str] | None, name: str) -> None:
@@ -43,19 +54,10 @@ def check_selection(names: Sequence[str], columns: Sequence[str] | None, name: s
 
 def import_backend(package: str) -> Any:
     """Return the module of a backend, or raise an error that names the extra to install."""
-    from importlib import import_module  # noqa: PLC0415
-
     try:
-        return import_module(package)
+        return importlib.import_module(package)
     except ImportError as error:
         raise MissingDependencyError.for_package(package, "cli") from error
-
-
-def _pandas_column(values: list[Any], pandas: Any) -> Any:
-    """Return the values in pandas' own type for them, and a column without values as one of numbers."""
-    if all(value is None for value in values):
-        return pandas.Series(values, dtype="float64")
-    return values
 
 
 @contextlib.contextmanager
@@ -76,35 +78,26 @@ def _convert_errors(problem: str, advice: str = "") -> Iterator[None]:
 def _open_table(raw: bytes, kind: str, backend: str) -> Any:
     """Return an Arrow table, or a Polars frame if that is the backend and pyarrow is not installed."""
     try:
-        table = _arrow_table(raw, kind)
+        import pyarrow.ipc  # noqa: PLC0415  heavy, and not a dependency
+        import pyarrow.parquet  # noqa: PLC0415
     except ImportError:
         if backend != "polars":
             raise MissingDependencyError.for_package("pyarrow", "cli") from None
-        return _polars_frame(raw, kind)
-    table.validate(full=True)  # otherwise invalid UTF-8 raises only later, wherever the text is first read
-    return table
-
-
-def _arrow_table(raw: bytes, kind: str) -> Any:
-    import pyarrow  # noqa: PLC0415
-    import pyarrow.ipc  # noqa: PLC0415
-    import pyarrow.parquet  # noqa: PLC0415
-
+        polars = import_backend("polars")
+        if kind == "parquet":
+            return polars.read_parquet(BytesIO(raw))
+        return (polars.read_ipc if raw.startswith(b"ARROW1") else polars.read_ipc_stream)(BytesIO(raw))
     if kind == "parquet":
-        return pyarrow.parquet.read_table(BytesIO(raw))
-    if raw.startswith(b"FEA1"):
+        table = pyarrow.parquet.read_table(BytesIO(raw))
+    elif raw.startswith(b"FEA1"):
         import pyarrow.feather  # noqa: PLC0415
 
-        return pyarrow.feather.read_table(BytesIO(raw))
-    open_reader = pyarrow.ipc.open_file if raw.startswith(b"ARROW1") else pyarrow.ipc.open_stream
-    return open_reader(BytesIO(raw)).read_all()
-
-
-def _polars_frame(raw: bytes, kind: str) -> Any:
-    polars = import_backend("polars")
-    if kind == "parquet":
-        return polars.read_parquet(BytesIO(raw))
-    return (polars.read_ipc if raw.startswith(b"ARROW1") else polars.read_ipc_stream)(BytesIO(raw))
+        table = pyarrow.feather.read_table(BytesIO(raw))
+    else:
+        open_reader = pyarrow.ipc.open_file if raw.startswith(b"ARROW1") else pyarrow.ipc.open_stream
+        table = open_reader(BytesIO(raw)).read_all()
+    table.validate(full=True)  # otherwise invalid UTF-8 raises only later, wherever the text is first read
+    return table
 
 
 def _convert(table: Any, backend: str, name: str) -> Any:
@@ -140,19 +133,3 @@ def _pandas_metadata(table: Any, name: str) -> str:
         entries, names = (table.schema.pandas_metadata or {}).get("columns", []), set(table.column_names)
         types = [entry for entry in entries if entry.get("field_name", entry.get("name")) in names]
         return json.dumps({"columns": types, "index_columns": [], "column_indexes": []})
-
-
-def _check_content(names: list[str], n_rows: int, name: str) -> None:
-    duplicates = [column for column, count in Counter(names).items() if count > 1]
-    if duplicates:
-        raise TableFileError(f"{name!r} has two columns called {duplicates[0]!r}. Rename one of them.")
-    if not names or not n_rows:
-        raise TableFileError(f"{name!r} has no {'rows' if names else 'columns'}.")
-
-
-def _select_names(names: list[str], columns: Sequence[str] | None, name: str) -> list[str]:
-    """Return the selected columns or, if None, all columns except the index that pandas stored."""
-    check_selection(names, columns, name)
-    if columns is not None:
-        return list(columns)
-    return [column for column in names if not re.fullmatch(r"__index_level_\d+__", column)]

@@ -1,4 +1,8 @@
-"""CSV text with byte-order marks, semicolons, quotes or decimal commas; an ambiguity is always reported."""
+"""CSV text with byte-order marks, semicolons, quotes or decimal commas; an ambiguity is always reported.
+
+The readers of pandas, Polars and Arrow disagree about missing values, booleans and long numbers, and none of them
+names the line of a wrong record. So Python's own splits the text, and all backends get the same columns.
+"""
 
 import csv
 import io
@@ -6,7 +10,7 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from anchorline.errors import TableFileError
@@ -14,14 +18,12 @@ from anchorline.errors import TableFileError
 _log = logging.getLogger(__name__)
 _SEPARATORS = (",", ";", "\t", "|")
 _DETECTION_RECORDS = 100
-# Only ASCII digits are digits. The quantifiers are possessive, because all values of a column are matched at once
-# and no text may take long.
-_INTEGER = r"[+-]?[0-9]++"
-_NUMBER = r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
-_COMMA_NUMBER = _NUMBER.replace(r"\.", ",")
-_THOUSANDS = r"[+-]?[0-9]{1,3},[0-9]{3}"  # ambiguous: thousands, or three decimals
+# Only ASCII digits are digits. The quantifiers are possessive, so that no text takes long.
+_INTEGER = re.compile(r"[+-]?[0-9]++")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
+_COMMA_NUMBER = re.compile(_NUMBER.pattern.replace(r"\.", ","))
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3},[0-9]{3}")  # ambiguous: thousands, or three decimals
 _INT64 = 2**63
-_INFINITE = {math.inf, -math.inf}
 _MAX_FIELD = 2**24
 
 
@@ -57,7 +59,14 @@ def _split_columns(text: str, name: str, separator: str | None) -> tuple[list[st
     if "\0" in text:
         raise TableFileError(f"{name!r} contains null characters, so it is not a text file.")
     separator = separator or _detect_separator(text)
-    records = _records(text, separator, name)
+    previous_limit = csv.field_size_limit(_MAX_FIELD)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        records = [(reader.line_num, record) for record in reader if record]
+    except (csv.Error, TypeError) as error:  # TypeError: the separator has several characters
+        raise TableFileError(f"{name!r} cannot be read as CSV: {error} (separator {separator!r}).") from error
+    finally:
+        csv.field_size_limit(previous_limit)
     if not records:
         raise TableFileError(f"{name!r} is empty.")
     header = records.pop(0)[1]
@@ -73,18 +82,6 @@ def _split_columns(text: str, name: str, separator: str | None) -> tuple[list[st
     return header, list(zip(*(record for _, record in records), strict=True)), separator
 
 
-def _records(text: str, separator: str, name: str) -> list[tuple[int, list[str]]]:
-    """Return every record that is not blank, with the number of its last line."""
-    previous_limit = csv.field_size_limit(_MAX_FIELD)
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-        return [(reader.line_num, record) for record in reader if record]
-    except (csv.Error, TypeError) as error:  # TypeError: the separator has several characters
-        raise TableFileError(f"{name!r} cannot be read as CSV: {error} (separator {separator!r}).") from error
-    finally:
-        csv.field_size_limit(previous_limit)
-
-
 def _detect_separator(text: str) -> str:
     """Return the separator that splits the first records into the most fields of equal number.
 
@@ -92,12 +89,10 @@ def _detect_separator(text: str) -> str:
     """
     best, max_width = None, 1
     for separator in _SEPARATORS:
-        widths = set()
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         try:
-            reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-            for _, record in zip(range(_DETECTION_RECORDS), reader, strict=False):
-                if record:
-                    widths.add(len(record))
+            records = zip(range(_DETECTION_RECORDS), reader, strict=False)
+            widths = {len(record) for _, record in records if record}
         except csv.Error:
             continue
         if len(widths) == 1 and (width := widths.pop()) > max_width:
@@ -106,15 +101,10 @@ def _detect_separator(text: str) -> str:
     return best or max(_SEPARATORS, key=header.count)
 
 
-def _all_match(pattern: str, values: Iterable[str]) -> bool:
-    """Return whether every value matches; null characters join the values, because no value contains one."""
-    return re.fullmatch(f"(?:{pattern}\0)*+", "".join(f"{value}\0" for value in values)) is not None
-
-
 def _check_header(header: list[str], name: str) -> None:
     duplicates = [title for title, count in Counter(header).items() if count > 1]
-    all_digits = all(title.isdigit() for title in header)
-    if _all_match(f"(?:{_NUMBER}|{_COMMA_NUMBER})", header) and (duplicates or not all_digits):
+    are_numbers = all(_NUMBER.fullmatch(title) or _COMMA_NUMBER.fullmatch(title) for title in header)
+    if are_numbers and (duplicates or not all(title.isdigit() for title in header)):
         raise TableFileError(
             f"{name!r} has no header, because its first line holds only numbers. Add a first line with the names "
             "of the columns."
@@ -129,20 +119,16 @@ def _check_header(header: list[str], name: str) -> None:
         raise TableFileError(f"{name!r} has two columns called {duplicates[0]!r}. Rename one of them.")
 
 
-def _has_decimal_commas(columns: list[tuple[str, ...]], name: str) -> bool:
+def _has_decimal_commas(columns: Sequence[tuple[str, ...]], name: str) -> bool:
     """Return whether the numbers of a file certainly have decimal commas; log a warning if they only may."""
-    possible = False
-    certain = False
+    possible = certain = False
     for column in columns:
         values = {value.strip() for value in column} - {""}
-        if not values:
-            continue
-        if not _all_match(_INTEGER, values) and _all_match(_NUMBER, values):
+        if _match(_NUMBER, values) and not _match(_INTEGER, values):
             return False  # this column has decimal points
         with_comma = [value for value in values if "," in value]
-        if with_comma and _all_match(_COMMA_NUMBER, values):
-            possible = True
-            certain = certain or not _all_match(_THOUSANDS, with_comma)
+        if with_comma and _match(_COMMA_NUMBER, values):
+            possible, certain = True, certain or not _match(_THOUSANDS, with_comma)
     if possible and not certain:
         _log.warning(
             "%r has numbers whose commas may separate thousands or decimals, so they were read as texts. Write "
@@ -155,31 +141,23 @@ def _has_decimal_commas(columns: list[tuple[str, ...]], name: str) -> bool:
 def _convert_column(column: tuple[str, ...], commas: bool) -> list[Any]:
     """Return a column's values in the narrowest type that holds all of them."""
     stripped_of = {value: value.strip() for value in set(column)}
-    present = {value for value in stripped_of.values() if value}
-    if not present:
-        return [None] * len(column)
-    convert = _converter(present, missing="" in stripped_of.values(), commas=commas)
-    if convert is not None:
-        converted = {value: convert(stripped) if stripped else None for value, stripped in stripped_of.items()}
-        if _INFINITE.isdisjoint(converted.values()):
-            return [converted[value] for value in column]
-    return [value if value != "" else None for value in column]
+    present = {*stripped_of.values()} - {""}
+    is_full, to_value = "" not in stripped_of.values(), dict[str, Any]()
+    if is_full and _match(_INTEGER, present) and all(map(_fits_int64, present)):
+        to_value = {value: int(value) for value in present}
+    elif _match(_NUMBER, present) or (commas and _match(_COMMA_NUMBER, present)):
+        to_value = {value: float(value.replace(",", ".")) for value in present}
+        if any(map(math.isinf, to_value.values())):  # a number that no float holds is a text
+            return [value or None for value in column]
+    elif is_full and {value.lower() for value in present} <= {"true", "false"}:
+        to_value = {value: value.lower() == "true" for value in present}
+    else:
+        return [value or None for value in column]
+    return [to_value.get(stripped_of[value]) for value in column]
 
 
-def _converter(present: set[str], missing: bool, commas: bool) -> Callable[[str], Any] | None:
-    """Return the function that converts every value to the narrowest common type, or None if that is text.
-
-    The function returns infinity for a number that no float holds.
-    """
-    if not missing and _all_match(_INTEGER, present) and all(map(_fits_int64, present)):
-        return int
-    if _all_match(_NUMBER, present):
-        return float
-    if commas and _all_match(_COMMA_NUMBER, present):
-        return lambda value: float(value.replace(",", "."))
-    if not missing and {value.lower() for value in present} <= {"true", "false"}:
-        return lambda value: value.lower() == "true"
-    return None
+def _match(pattern: re.Pattern[str], values: Iterable[str]) -> bool:
+    return all(map(pattern.fullmatch, values))
 
 
 def _fits_int64(integer: str) -> bool:

@@ -56,18 +56,14 @@ def _parse_line(line: str, number: int, name: str) -> dict[str, Any]:
     return row
 
 
-def _finite(number_type: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a reader of digits that raises an error, instead of returning infinity, if no float holds them."""
-
-    def read(digits: str) -> Any:
-        if math.isinf(float(digits)):
-            raise OverflowError(digits if len(digits) <= 20 else f"{digits[:20]}... ({len(digits)} characters)")
-        return number_type(digits)
-
-    return read
+def _finite(digits: str, to_number: Callable[[str], Any] = float) -> Any:
+    """Return digits as a number; raise an error, instead of returning infinity, if no float holds them."""
+    if math.isinf(float(digits)):
+        raise OverflowError(digits if len(digits) <= 20 else f"{digits[:20]}... ({len(digits)} characters)")
+    return to_number(digits)
 
 
-def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
         raise ValueError("a name appears twice in one object")
@@ -75,7 +71,7 @@ def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_reject_duplicates, parse_int=_finite(int), parse_float=_finite(float)
+    object_pairs_hook=_distinct, parse_int=lambda digits: _finite(digits, int), parse_float=_finite
 )
 
 

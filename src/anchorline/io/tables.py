@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Callable, Collection, Sequence
+from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -68,14 +69,19 @@ def read_table(
         )
     if decimal not in (None, ".", ","):
         raise ParameterError(f"decimal is {decimal!r}, but it must be '.', ',' or None.")
-    chosen_backend = backend or _first_backend()
+    installed = (each for each in BACKENDS if find_spec(each) is not None)
+    chosen_backend = backend or next(installed, None)
+    if chosen_backend is None:
+        raise MissingDependencyError.for_package("pandas", "cli")
     suffix, name = _suffix(path), fspath(path)
     raw = _read_bytes(path)
     if suffix in _COLUMNAR:
         return columnar.read(raw, _COLUMNAR[suffix], chosen_backend, columns, name)
     options = {"separator": separator, "decimal": decimal} if _TEXT_PARSERS[suffix] is parse_csv else {}
     parsed = _TEXT_PARSERS[suffix](_decode(raw, name), name, **options)
-    return columnar.build_frame(_select(parsed, columns, name), chosen_backend)
+    columnar.check_selection(list(parsed), columns, name)
+    chosen = parsed if columns is None else {column: parsed[column] for column in columns}
+    return columnar.build_frame(chosen, chosen_backend)
 
 
 def read_rows(path: str | PathLike[str], *, numbers: Collection[str]) -> Any:
@@ -104,18 +110,14 @@ def read_rows(path: str | PathLike[str], *, numbers: Collection[str]) -> Any:
 def _suffix(path: str | PathLike[str]) -> str:
     """Return the suffix that gives the kind of a file, without .gz."""
     file = Path(path)
-    gzipped = _is_gzipped(file)
-    suffix = Path(file.stem).suffix.lower() if gzipped else file.suffix.lower()
+    gzipped = file.suffix.lower() == ".gz"
+    suffix = Path(file.stem if gzipped else file).suffix.lower()
     if suffix not in _TEXT_PARSERS and (gzipped or suffix not in _COLUMNAR):
         known = ", ".join([*_TEXT_PARSERS, *_COLUMNAR])
         raise TableFileError(
             f"{fspath(path)!r} has a name of unknown kind. The name must end in {known} (text files also in .gz)."
         )
     return suffix
-
-
-def _is_gzipped(file: Path) -> bool:
-    return file.suffix.lower() == ".gz"
 
 
 def _decode(raw: bytes, name: str) -> str:
@@ -130,17 +132,11 @@ def _decode(raw: bytes, name: str) -> str:
         ) from error
 
 
-def _select(parsed: dict[str, Any], columns: Sequence[str] | None, name: str) -> dict[str, Any]:
-    """Return the selected columns in the given order; None selects all."""
-    columnar.check_selection(list(parsed), columns, name)
-    return parsed if columns is None else {column: parsed[column] for column in columns}
-
-
 def _read_bytes(path: str | PathLike[str]) -> bytes:
     """Return the content of a file, decompressed."""
     file, name = Path(path), fspath(path)
     try:
-        with gzip.open(file, "rb") if _is_gzipped(file) else file.open("rb") as opened:
+        with gzip.open(file, "rb") if file.suffix.lower() == ".gz" else file.open("rb") as opened:
             raw = opened.read(MAX_BYTES + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise TableFileError(f"{name!r} is damaged: {error}.") from error
@@ -152,12 +148,3 @@ def _read_bytes(path: str | PathLike[str]) -> bytes:
     if not raw.strip():
         raise TableFileError(f"{name!r} is empty.")
     return bytes(raw)
-
-
-def _first_backend() -> str:
-    from importlib.util import find_spec  # noqa: PLC0415
-
-    for backend in BACKENDS:
-        if find_spec(backend) is not None:
-            return backend
-    raise MissingDependencyError.for_package("pandas", "cli")
