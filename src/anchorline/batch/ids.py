@@ -10,7 +10,6 @@ from anchorline.explainer import Explainer
 from anchorline.result.explanations import FACT_COLUMNS
 from anchorline.result.labels import RowIds
 from anchorline.spaces.columns import row_values, to_narwhals
-from anchorline.spaces.given import schema_of
 
 _TAKEN = RESERVED_NAMES | FACT_COLUMNS.keys()
 
@@ -28,7 +27,7 @@ def rows_with_ids(frame: Any, explainer: Explainer, id: str | None) -> tuple[Fra
             stacklevel=5,
         )
     table = to_narwhals(frame, ParameterError)
-    if schema_of(explainer.space) is not None or not hasattr(table, "columns"):
+    if explainer.space.schema is not None or not hasattr(table, "columns"):
         return rows, ids
     # A space without names reads values by position, so the id is removed, or it would be read as a value.
     return rows_of(table.drop(next(name for name in table.columns if str(name) == id)).to_native(), explainer), ids

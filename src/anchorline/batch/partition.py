@@ -29,7 +29,6 @@ from anchorline.result.explanations import (
 from anchorline.result.labels import clean_text
 from anchorline.settings import RuleSettings, Settings
 from anchorline.spaces.columns import dense, kind_of, level_of, row_values, to_narwhals
-from anchorline.spaces.given import schema_of
 
 RESERVED_NAMES = frozenset({"row", *COLUMNS, *RULE_COLUMNS})  # the columns of the result, in a frame and in a file
 # Further columns about what would change each decision; all are missing where nothing turns it.
@@ -234,7 +233,7 @@ def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
         raise ParameterError(f"Got a {type(frame).__name__}, not a frame. Type explainer.explain_many(rows).")
     check_id(id, given.columns)
     # A space without names reads values by position, so the id is removed, or it would be read as a value.
-    by_name = schema_of(work.explainer.space) is not None
+    by_name = work.explainer.space.schema is not None
     rows = rows_of(frame if by_name or id is None else given.drop(id).to_native(), work.explainer)
     with one_blas_thread():
         records = work.records(rows.take(0, len(rows)))
@@ -307,7 +306,7 @@ def rows_of(frame: Any, explainer: Explainer) -> FrameRows:
     instances = explainer.space.instances(frame)
     if instances is not None:
         return FrameRows(instances, by_name=False)
-    by_name, frame = schema_of(explainer.space) is not None, dense(frame, ParameterError)
+    by_name, frame = explainer.space.schema is not None, dense(frame, ParameterError)
     if isinstance(frame, np.ndarray):
         if frame.ndim != 2:
             raise ParameterError(

@@ -31,7 +31,6 @@ from anchorline.spaces.columns import (
     shortest_number,
 )
 from anchorline.spaces.hypercube import HypercubeNeighborhood
-from anchorline.spaces.natives import Cells
 from anchorline.spaces.rows import Schema, plain, read_date
 from anchorline.spaces.table import TableNeighborhood
 from anchorline.spaces.two_valued import OTHER, TwoValued
@@ -258,19 +257,12 @@ class TableCase(Case):
 
     def realize(self, attributes: np.ndarray, values: np.ndarray) -> Any:
         """Return copies of the row in which these attributes have the values of training rows."""
-        n, columns, counts = len(attributes), list[int](), list[int]()
-        at, rows = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
+        sources = np.full((len(self.columns), len(attributes)), -1, dtype=np.intp)
         for a in np.unique(attributes[attributes >= 0]).tolist():
             changed, place = np.nonzero(attributes == a)
-            sources = self.choices[a].rows[values[changed, place]]
             for j in self.positions[a]:
-                at.append(changed + len(columns) * n)
-                columns.append(j)
-                counts.append(len(changed))
-                rows.append(sources)
-        where = np.array(columns, dtype=np.intp), np.array(counts, dtype=np.intp)
-        cells = [Cells(*where, np.concatenate(at), np.concatenate(rows))] if columns else []
-        return self.schema.natives.neighbors(self.neighborhood.row, n, cells)
+                sources[j, changed] = self.choices[a].rows[values[changed, place]]
+        return self.schema.natives.neighbors(self.neighborhood.row, sources)
 
     def is_valid(self, attributes: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return which changed rows the rule of the table allows, (n,)."""

@@ -10,7 +10,6 @@ from anchorline.model.features import ColumnMatch, first_step, transformed_colum
 from anchorline.model.outputs import innermost
 from anchorline.search.table_answers import TableAnswers
 from anchorline.spaces.base import Finding, Space
-from anchorline.spaces.given import schema_of
 from anchorline.spaces.rows import Schema
 
 ADVICE = frozenset({"constant-column", "dependent-columns"})  # common, and not a mistake: no warnings
@@ -28,7 +27,7 @@ _ADVICE = (
 def check_setup(model: Any, match: ColumnMatch, classes: Sequence[Any] | None, space: Space) -> list[Finding]:
     """Find what needs no answer of the model: its columns, its scaler, and the table itself."""
     found = list(_check_order(match))
-    schema = schema_of(space)
+    schema = space.schema
     if schema is not None:
         if match.positions is None:
             found += _check_targets(classes, schema, space.fixed)

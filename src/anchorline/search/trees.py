@@ -22,7 +22,6 @@ from anchorline.search.leaves import LeafSums, NotSeparableError, Runs
 from anchorline.search.sources import LeafMoments
 from anchorline.search.table_answers import TableAnswers
 from anchorline.spaces.base import Space
-from anchorline.spaces.natives import Cells
 from anchorline.spaces.table import Table, TableNeighborhood
 
 _N_PROBES = 1024  # rows that find out which feature depends on which column
@@ -206,10 +205,7 @@ class _Units:
 
     def inputs(self, rows: np.ndarray) -> Any:
         """Return n model inputs; unit u has the values of row ``rows[u, i]`` of the table; rows (units, n)."""
-        n, n_columns = rows.shape[1], len(self.of_column)
-        counts, at = np.full(n_columns, n, dtype=np.intp), np.arange(n * n_columns)
-        cells = Cells(np.arange(n_columns), counts, at, rows[self.of_column].reshape(-1))
-        return self.natives.neighbors(self.natives.row(0), n, [cells])
+        return self.natives.neighbors(self.natives.row(0), rows[self.of_column])
 
 
 def _owners(units: _Units, transform: Transform) -> tuple[np.ndarray, np.ndarray]:

@@ -8,12 +8,15 @@ donors are what a law draws, what becomes model inputs, and what breaks facts.
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anchorline.facts import Candidates, Fact
 from anchorline.laws import Random
+
+if TYPE_CHECKING:
+    from anchorline.spaces.rows import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,7 @@ class Space(ABC):
     default_k: int = 4
     names: tuple[str, ...] = ()  # of the columns that a model receives; empty where there are none
     fixed: tuple[str, ...] = ()  # columns that never change
+    schema: "Schema | None" = None  # the training table of a space of rows
 
     @property
     @abstractmethod

@@ -17,27 +17,29 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anchorline.errors import ParameterError
+
 NUMBER, BOOLEAN, CATEGORY, DATE = "numbers", "booleans", "categories", "dates"
 
 EXACT = 2.0**53  # at and above this, different whole numbers may be the same float
 MAX_DENSE_CELLS = 50_000_000  # cells of a sparse matrix that are expanded without asking: 400 MB of float64
 _MAX_WHOLE = 2.0**64  # above this, no column type holds whole numbers, and floats are written as 2e+20
 
-# How to convert a column of other objects to texts or dates, in code for the table's own library.
+# How to convert a column of other objects to texts and to dates, in code for the table's own library.
 _CONVERT = {
-    "pandas": {"texts": "frame[{name}].astype(str)", "dates": "pandas.to_datetime(frame[{name}]{utc})"},
-    "polars": {
-        "texts": "polars.Series({name}, [str(value) for value in frame[{name}].to_list()])",
-        "dates": "polars.Series({name}, frame[{name}].to_list())",
-    },
-    "pyarrow": {
-        "texts": "pyarrow.array([str(value) for value in table[{name}].to_pylist()])",
-        "dates": "table[{name}].cast(pyarrow.date32())",
-    },
-    "numpy": {
-        "texts": "X[:, {position}].astype(str)",
-        "dates": "pandas.DataFrame({{{name}: pandas.to_datetime(X[:, {position}]{utc})}})",
-    },
+    "pandas": ("frame[{name}].astype(str)", "pandas.to_datetime(frame[{name}]{utc})"),
+    "polars": (
+        "polars.Series({name}, [str(value) for value in frame[{name}].to_list()])",
+        "polars.Series({name}, frame[{name}].to_list())",
+    ),
+    "pyarrow": (
+        "pyarrow.array([str(value) for value in table[{name}].to_pylist()])",
+        "table[{name}].cast(pyarrow.date32())",
+    ),
+    "numpy": (
+        "X[:, {position}].astype(str)",
+        "pandas.DataFrame({{{name}: pandas.to_datetime(X[:, {position}]{utc})}})",
+    ),
 }
 
 
@@ -146,32 +148,6 @@ def to_narwhals(native: Any, error: type[Exception], *, eager_only: bool = False
         raise error(f"Column names must differ: {' '.join(str(cause).split())}. Rename one column.") from cause
 
 
-def read_table(X: Any, error: type[Exception]) -> tuple[Any, list[str] | None]:
-    """Return a narwhals frame and its names, or a 2-D array and None."""
-    frame = to_narwhals(X, error)
-    if isinstance(frame, nw.DataFrame):
-        return frame, [str(name) for name in frame.columns]
-    if isinstance(frame, nw.LazyFrame) or hasattr(X, "columns"):  # an array would lose its column names
-        raise error(
-            f"X is a {type(X).__module__}.{type(X).__name__}; it must be a pandas, Polars or Arrow frame, or a "
-            "2-D array. Convert it, e.g. with `X.collect()` from Polars, `X.compute()` from dask, or "
-            "`X.to_pandas()`."
-        )
-    if isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
-        raise error(
-            "X is a masked array; it must be an array without a mask. Type, say, `X.astype(float).filled(np.nan)`."
-        )
-    _refuse_others(X, error)
-    # Lists of rows become object arrays, because NumPy would turn [25, "red"] into two texts.
-    array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
-    if array.ndim != 2:
-        raise error(
-            f"X is a {type(X).__name__} of shape {array.shape}; it must be a 2-D array, or a pandas, Polars or "
-            "Arrow frame. Reshape your data: type `X.reshape(1, -1)` for one row."
-        )
-    return array, None
-
-
 def is_sparse(table: Any) -> bool:
     """Return whether an object is a sparse matrix or array of SciPy, which is not imported."""
     sparse = sys.modules.get("scipy.sparse")
@@ -193,47 +169,61 @@ def dense(table: Any, error: type[Exception]) -> Any:
     return table.toarray()
 
 
-def _refuse_others(table: Any, error: type[Exception]) -> None:
-    """Raise an error for a path, a single column or a sparse matrix, which NumPy would turn into a wrong array."""
-    if is_sparse(table):
-        raise error(
-            f"X is a sparse {type(table).__name__} of shape {table.shape}; it must be a dense 2-D array, or a "
-            "pandas, Polars or Arrow frame, because sparse input is not supported here. Type `X.toarray()`."
+def read_table(X: Any) -> tuple[Any, list[str] | None]:
+    """Return a narwhals frame and its names, or a 2-D array and None; raise `ParameterError` for other objects."""
+    X = dense(X, ParameterError)
+    frame = to_narwhals(X, ParameterError)
+    if isinstance(frame, nw.DataFrame):
+        return frame, [str(name) for name in frame.columns]
+    if isinstance(frame, nw.LazyFrame) or hasattr(X, "columns"):  # an array would lose its column names
+        raise ParameterError(
+            f"X is a {type(X).__module__}.{type(X).__name__}; it must be a pandas, Polars or Arrow frame, or a "
+            "2-D array. Convert it, e.g. with `X.collect()` from Polars, `X.compute()` from dask, or "
+            "`X.to_pandas()`."
         )
-    if isinstance(table, str | PathLike):
-        path = str(table)
-        raise error(
+    if isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
+        raise ParameterError(
+            "X is a masked array; it must be an array without a mask. Type, say, `X.astype(float).filled(np.nan)`."
+        )
+    if isinstance(X, str | PathLike):
+        path = str(X)
+        raise ParameterError(
             f"The table is the text or path {path!r}; it must be a pandas, Polars or Arrow frame, or a 2-D array. "
             f"Read the file first: type `frame = anchorline.io.read_table({path!r})`, and pass `frame`."
         )
-    if type(table).__name__ == "Series":
-        raise error(
-            f"The table is a Series of {len(table)} values; it must be a frame of all columns that the model "
-            "takes, or a 2-D array. Type, say, `al.Table(frame)`, or, if the model takes only this column, "
+    if type(X).__name__ == "Series":
+        raise ParameterError(
+            f"The table is a Series of {len(X)} values; it must be a frame of all columns that the model takes, "
+            "or a 2-D array. Type, say, `al.Table(frame)`, or, if the model takes only this column, "
             "`al.Table(series.to_frame())`."
         )
+    # Lists of rows become object arrays, because NumPy would turn [25, "red"] into two texts.
+    array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
+    if array.ndim != 2:
+        raise ParameterError(
+            f"X is a {type(X).__name__} of shape {array.shape}; it must be a 2-D array, or a pandas, Polars or "
+            "Arrow frame. Reshape your data: type `X.reshape(1, -1)` for one row."
+        )
+    return array, None
 
 
-def read_columns(table: Any, names: Sequence[str], error: type[Exception]) -> list[Column]:
+def read_columns(table: Any, names: Sequence[str]) -> list[Column]:
     """Read all columns of a table from `read_table` in one pass; access by position is slow on wide frames."""
     columns = table.T if isinstance(table, np.ndarray) else table.iter_columns()
     pairs = enumerate(zip(columns, names, strict=True))
-    return [read_values(column, name, error, position) for position, (column, name) in pairs]
+    return [read_values(column, name, ParameterError, position) for position, (column, name) in pairs]
 
 
 def read_values(values: Any, name: str, error: type[Exception], position: int = 0) -> Column:
     """Read a single column, a 1-D array or a Series of any library; ``position`` appears in error messages."""
     if isinstance(values, np.ndarray):
-        return _column_of_array(values, name, error, position)
+        if values.dtype.kind in "iufb":
+            return _numeric(BOOLEAN if values.dtype.kind == "b" else NUMBER, values)
+        if values.dtype.kind == "M":
+            ticks = values.astype("datetime64[us]").astype(np.int64)
+            return _numeric(DATE, np.where(np.isnat(values), np.nan, ticks))
+        return _column_of_objects(values.tolist(), name, error, "numpy", position)
     return _column_of_series(nw.from_native(values, series_only=True), name, error)
-
-
-def row_values(series: nw.Series[Any]) -> list[Any]:
-    """Return a column as Python values; dates with nanoseconds as texts, because Python would truncate them."""
-    dtype = series.dtype
-    if series.implementation.is_polars() and isinstance(dtype, nw.Datetime) and dtype.time_unit == "ns":
-        series = series.cast(nw.String)
-    return series.to_list()
 
 
 def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception]) -> Column:
@@ -244,10 +234,18 @@ def _column_of_series(series: nw.Series[Any], name: str, error: type[Exception])
         return _numeric(DATE, series.dt.timestamp("us").cast(nw.Float64).to_numpy())
     if dtype == nw.String:
         missing = series.is_null().to_numpy()
-        return _categories((series.fill_null("") if missing.any() else series).to_list(), missing)
+        return categories_of((series.fill_null("") if missing.any() else series).to_list(), missing)
     declared = isinstance(dtype, nw.Categorical | nw.Enum)  # in such columns, whole numbers are categories as well
-    refusals = _Refusals(error, name, series.implementation.name.lower())
-    return _column_of_objects(series.to_list(), refusals, declared)
+    library = series.implementation.name.lower()
+    return _column_of_objects(series.to_list(), name, error, library, declared=declared)
+
+
+def row_values(series: nw.Series[Any]) -> list[Any]:
+    """Return a column as Python values; dates with nanoseconds as texts, because Python would truncate them."""
+    dtype = series.dtype
+    if series.implementation.is_polars() and isinstance(dtype, nw.Datetime) and dtype.time_unit == "ns":
+        series = series.cast(nw.String)
+    return series.to_list()
 
 
 def _floats(series: nw.Series[Any]) -> ArrayLike:
@@ -257,66 +255,46 @@ def _floats(series: nw.Series[Any]) -> ArrayLike:
         return [math.nan if value is None else float(value) for value in series.to_list()]
 
 
-def _column_of_array(values: NDArray[Any], name: str, error: type[Exception], position: int) -> Column:
-    if values.dtype.kind in "iufb":
-        return _numeric(BOOLEAN if values.dtype.kind == "b" else NUMBER, values)
-    if values.dtype.kind == "M":
-        ticks = values.astype("datetime64[us]").astype(np.int64)
-        return _numeric(DATE, np.where(np.isnat(values), np.nan, ticks))
-    refusals = _Refusals(error, name, "numpy", position)
-    return _column_of_objects(values.tolist(), refusals, declared=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Refusals:
-    """Builds the errors for a column that cannot be read, with advice for the table's own library."""
-
-    error: type[Exception]
-    name: str
-    library: str
-    position: int = 0
-
-    def wrong_types(self, present: set[str], zoned: bool) -> Exception:
-        """Return the error for a column that holds objects of these types."""
-        wanted = "dates" if present <= {"date", "datetime", "Timestamp"} else "texts"
-        convert = _CONVERT.get(self.library, _CONVERT["pandas"])[wanted]
-        code = convert.format(name=repr(self.name), position=self.position, utc=", utc=True" if zoned else "")
-        return self.error(
-            f"Column {self.name!r} holds {listed(sorted(present))}; it must hold numbers, booleans or texts, or "
-            f"be a column of dates. Convert it, e.g. `{code}`, or remove it."
-        )
-
-    def too_large(self) -> Exception:
-        """Return the error for a number that is too large."""
-        return self.error(
-            f"Column {self.name!r} holds a number beyond 1e308; every number must fit into a float. "
-            "Rescale it, or convert the column to texts."
-        )
-
-
-def _column_of_objects(values: list[Any], refusals: _Refusals, declared: bool) -> Column:
+def _column_of_objects(
+    values: list[Any], name: str, error: type[Exception], library: str, position: int = 0, declared: bool = False
+) -> Column:
     """Read Python values: as numbers or booleans if all of them are, else as categories by their texts."""
     kinds = [kind_of(value) for value in values]
     missing = np.array([kind is None for kind in kinds], dtype=bool)
     present = {kind for kind in kinds if kind is not None}
     if not present <= {NUMBER, BOOLEAN, CATEGORY}:
-        raise refusals.wrong_types(present, any(getattr(value, "tzinfo", None) is not None for value in values))
+        are_dates = present <= {"date", "datetime", "Timestamp"}
+        zoned = any(getattr(value, "tzinfo", None) is not None for value in values)
+        convert = _CONVERT.get(library, _CONVERT["pandas"])[are_dates]
+        code = convert.format(name=repr(name), position=position, utc=", utc=True" if zoned else "")
+        raise error(
+            f"Column {name!r} holds {listed(sorted(present))}; it must hold numbers, booleans or texts, or be a "
+            f"column of dates. Convert it, e.g. `{code}`, or remove it."
+        )
     try:
         if present in ({NUMBER}, {BOOLEAN}) and not declared:
             floats = [math.nan if gone else float(v) for v, gone in zip(values, missing, strict=True)]
             return _numeric(present.pop(), floats)
         texts = ["" if k is None else level_of(v, k) for v, k in zip(values, kinds, strict=True)]
     except OverflowError:
-        raise refusals.too_large() from None
-    return _categories(texts, missing)
+        raise error(
+            f"Column {name!r} holds a number beyond 1e308; every number must fit into a float. Rescale it, or "
+            "convert the column to texts."
+        ) from None
+    return categories_of(texts, missing)
 
 
-def _categories(texts: list[str], missing: NDArray[np.bool_]) -> Column:
+def categories_of(texts: list[str], missing: NDArray[np.bool_]) -> Column:
     """Return a column of these texts, with their ranks, so that texts are looked up once."""
     levels = tuple(sorted(set(texts)))
     found = map({level: place for place, level in enumerate(levels)}.__getitem__, texts)  # a loop is slower
     ranks = Ranks(levels, np.fromiter(found, dtype=np.min_scalar_type(len(levels)), count=len(texts)))
     return Column(CATEGORY, ranks.texts, missing, ranks)
+
+
+def _numeric(kind: str, values: ArrayLike) -> Column:
+    array = np.asarray(values, dtype=np.float64)
+    return Column(kind, array, np.isnan(array))
 
 
 def kind_of(value: Any) -> str | None:
@@ -331,9 +309,22 @@ def kind_of(value: Any) -> str | None:
     return None if name in ("NoneType", "NAType", "NaTType") else name  # pandas is not imported
 
 
-def _numeric(kind: str, values: ArrayLike) -> Column:
-    array = np.asarray(values, dtype=np.float64)
-    return Column(kind, array, np.isnan(array))
+def to_python(value: Any) -> Any:
+    """Convert a NumPy or Arrow scalar to Python; keep NumPy dates, because Python dates are less exact."""
+    if hasattr(value, "as_py"):
+        return value.as_py()
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
+
+
+def identity_for_model(value: Any) -> tuple[type, str]:
+    """Return a key that differs for values that a model may distinguish: 0 and -0, None and NaN, 1 and "1"."""
+    value = value.as_py() if hasattr(value, "as_py") else value
+    return type(value), repr(value)
+
+
+def identities_of(native: Any) -> list[tuple[type, str]]:
+    """Return the identities of the values of a native column."""
+    return [identity_for_model(to_python(value)) for value in native]
 
 
 def listed(names: Iterable[str]) -> str:

@@ -1,12 +1,9 @@
 """What people pass where a space is needed: a space, or a training table, which is taken as ``Table(frame)``."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anchorline.errors import ParameterError
 from anchorline.spaces.base import Space
-
-if TYPE_CHECKING:
-    from anchorline.spaces.rows import Schema
 
 
 def as_space(given: Any) -> Space:
@@ -16,13 +13,6 @@ def as_space(given: Any) -> Space:
     from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
 
     return Table(given)
-
-
-def schema_of(space: Space) -> "Schema | None":
-    """Return the training table of a space of rows, and None of any other space."""
-    from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
-
-    return space.schema if isinstance(space, Table) else None
 
 
 def check_order(model: Any, space: Any) -> None:

@@ -4,115 +4,50 @@ A neighbor is the instance with some cells copied from training rows. So data ty
 and the representation of missing values are preserved without special cases.
 """
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 
-from anchorline.spaces.values import pandas_from_value
+from anchorline.errors import ParameterError
 
 _COPIED = 8  # times as many rows as are drawn take as long to copy as the drawn ones take to select
+_BLOCK = 2**16  # cells that are copied at once, so that they stay in the processor's cache
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cells:
-    """The cells of n neighbors that are drawn from the table, ``counts[j]`` of them in ``columns[j]``.
-
-    ``at`` holds column-major positions among these columns: the cell of neighbor i in ``columns[j]`` has position
-    ``i + j n``. ``rows`` are the rows of the table that the cells are drawn from.
-    """
-
-    columns: np.ndarray
-    counts: np.ndarray
-    at: np.ndarray
-    rows: np.ndarray
-
-    @classmethod
-    def from_sources(cls, columns: np.ndarray, sources: np.ndarray) -> "list[Cells]":
-        """Return the cells that come from ``sources`` (d, n), rows of the table, or -1 where nothing is drawn.
-
-        ``columns`` (largest group, d) are the columns of the d attributes, or -1.
-        """
-        n, flat = sources.shape[1], sources.reshape(-1)
-        at = np.flatnonzero(flat >= 0)
-        counts = np.diff(at.searchsorted(np.arange(len(sources) + 1) * n))
-        first, *others = columns
-        cells = cls(first, counts, at, flat[at].astype(np.intp))
-        return [cells, *(cells.for_columns(each, n) for each in others)]
-
-    def per_cell(self, per_column: np.ndarray) -> np.ndarray:
-        """Repeat a number per column once per cell of the column."""
-        return per_column.repeat(self.counts)
-
-    def put(self, values: np.ndarray, flat: np.ndarray, n: int) -> None:
-        """Write a value per cell into a column-major table of n rows: to the position ``i + column n``."""
-        columns = self.columns.tolist()
-        first = min(columns, default=0)
-        if columns == list(range(first, first + len(columns))):  # adjacent, which is the usual case
-            flat[first * n :][self.at] = values
-        else:
-            flat[self.at + self.per_cell((self.columns - np.arange(len(columns))) * n)] = values
-
-    def for_columns(self, columns: np.ndarray, n: int) -> "Cells":
-        """Return the same cells in other columns; leave out those whose new column is -1."""
-        gone = columns < 0
-        if not gone.any():
-            return Cells(columns, self.counts, self.at, self.rows)
-        kept = ~self.per_cell(gone)
-        at = self.at - self.per_cell(np.cumsum(gone) * n)
-        return Cells(columns[~gone], self.counts[~gone], at[kept], self.rows[kept])
+def natives_of(table: Any) -> "Natives | None":
+    """Return a pandas, Polars or Arrow table or a 2-D array as natives; None for any other object."""
+    if isinstance(table, np.ndarray):
+        return ArrayNatives(np.asfortranarray(table))
+    if is_pandas_dataframe(table):
+        labels, dtypes = table.columns.view(), set(table.dtypes)
+        if len(dtypes) == 1 and all(isinstance(dtype, np.dtype) for dtype in dtypes):
+            return ArrayNatives(np.asfortranarray(table.to_numpy()), labels)
+        return PandasNatives(tuple(_array_of(table.iloc[:, j]) for j in range(table.shape[1])), labels)
+    if is_polars_dataframe(table):
+        return PolarsNatives(tuple(table.get_columns()))
+    if is_pyarrow_table(table):
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            _check_arrow(name, column)
+        return ArrowNatives(tuple(table.columns), table.schema)
+    return None
 
 
-class Natives(Protocol):
+class Natives(ABC):
     """A table in its own library; it can be pickled, so that other processes can explain rows."""
-
-    def pick(self, j: int, rows: np.ndarray) -> Any:
-        """Return a copy of some rows of column j as a native column."""
-
-    def row(self, i: int) -> tuple[Any, ...]:
-        """Return a copy of row i as native columns of one value each."""
-
-    def from_value(self, j: int, value: Any) -> Any:
-        """Return a native column of one value with the type of column j, or raise any error.
-
-        None is a missing value; dates are NumPy dates in UTC.
-        """
-
-    def readable(self, column: Any) -> Any:
-        """Return a native column as a Series of its library, or as an array."""
-
-    def categories(self, j: int) -> list[Any]:
-        """Return the categories that the type of column j lists, including those that no row has."""
-
-    def rows(self, rows: np.ndarray) -> Any:
-        """Return a table of some rows."""
-
-    def joined(self, j: int, cells: Sequence[Any], at: np.ndarray) -> Any:
-        """Return a native column of the type of column j; its row i is the only value of ``cells[at[i]]``."""
-
-    def of_columns(self, columns: Sequence[Any]) -> "Natives":
-        """Return a table of other rows, given as native columns of the same types."""
-
-    def reordered(self, orders: Iterable[tuple[int, np.ndarray]]) -> "Natives":
-        """Return this table with every column in an order of its own; orders come one by one, to save memory."""
-
-    def neighbors(self, row: Sequence[Any], n: int, drawn: Iterable[Cells]) -> Any:
-        """Return a table of n copies of ``row`` (native columns of one value each) with the drawn cells."""
-
-
-class ColumnNatives(ABC):
-    """A table that is stored as columns, each of its own type."""
 
     columns: tuple[Any, ...]
 
     def pick(self, j: int, rows: np.ndarray) -> Any:
-        """Return a copy of some rows of column j."""
+        """Return a copy of some rows of column j as a native column."""
         return self._take(self.columns[j], rows)
 
     def row(self, i: int) -> tuple[Any, ...]:
-        """Return row i as native columns of one value each."""
+        """Return a copy of row i as native columns of one value each."""
         return tuple(self.pick(j, np.array([i])) for j in range(len(self.columns)))
 
     def rows(self, rows: np.ndarray) -> Any:
@@ -120,32 +55,31 @@ class ColumnNatives(ABC):
         return self._assemble([self.pick(j, rows) for j in range(len(self.columns))])
 
     def joined(self, j: int, cells: Sequence[Any], at: np.ndarray) -> Any:
-        """Return a column whose row i is the only value of ``cells[at[i]]``."""
+        """Return a native column of the type of column j; its row i is the only value of ``cells[at[i]]``."""
         both = cells[0]
         for cell in cells[1:]:
             both = self._concat(j, both, cell)
         return self._take(both, at)
 
-    def of_columns(self, columns: Sequence[Any]) -> Any:
+    def of_columns(self, columns: Iterable[Any]) -> "Natives":
         """Return a table of other rows, given as native columns of the same types."""
-        return replace(self, columns=tuple(columns))  # type: ignore[type-var]  # every subclass is a dataclass
+        return dataclasses.replace(self, columns=tuple(columns))  # type: ignore[type-var]  # each is a dataclass
 
-    def reordered(self, orders: Iterable[tuple[int, np.ndarray]]) -> Any:
-        """Return this table with every column in an order of its own."""
+    def reordered(self, orders: Iterable[tuple[int, np.ndarray]]) -> "Natives":
+        """Return a copy with every column in an order of its own; orders come one by one, to save memory."""
         columns = list(self.columns)
         for j, order in orders:
             columns[j] = self.pick(j, order)
-        return replace(self, columns=tuple(columns))  # type: ignore[type-var]  # every subclass is a dataclass
+        return self.of_columns(columns)
 
-    def neighbors(self, row: Sequence[Any], n: int, drawn: Iterable[Cells]) -> Any:
-        """Return a table whose columns hold the instance's value and the drawn values at their positions."""
-        sources = np.full((len(self.columns), n), -1, dtype=np.intp)
-        for cells in drawn:
-            cells.put(cells.rows, sources.reshape(-1), n)
-        return self._assemble([self._mix(j, own, sources[j]) for j, own in enumerate(row)])
+    def neighbors(self, row: Sequence[Any], sources: np.ndarray) -> Any:
+        """Return a table of n copies of ``row`` (native columns of one value each) with some other cells.
 
-    def _mix(self, j: int, own: Any, sources: np.ndarray) -> Any:
-        """Return column j of the neighbors, with the instance's own value where sources are -1."""
+        ``sources`` (columns, n) are the rows of this table that the cells come from, -1 for the own one.
+        """
+        return self._assemble([self._mixed(j, own, sources[j]) for j, own in enumerate(row)])
+
+    def _mixed(self, j: int, own: Any, sources: np.ndarray) -> Any:
         column = self.columns[j]
         if len(column) <= _COPIED * len(sources):
             return self._take(self._concat(j, own, column), sources + 1)
@@ -154,8 +88,22 @@ class ColumnNatives(ABC):
         return self._take(both, np.where(drawn, np.cumsum(drawn), 0))
 
     @abstractmethod
+    def from_value(self, j: int, value: Any) -> Any:
+        """Return a native column of one value with the type of column j, or raise any error.
+
+        None is a missing value; dates are NumPy dates in UTC.
+        """
+
+    def readable(self, column: Any) -> Any:
+        """Return a native column as a Series of its library, or as an array."""
+        return column
+
+    def categories(self, j: int) -> list[Any]:
+        """Return the categories that the type of column j lists, including those that no row has."""
+        return [value for chunk in self.columns[j].chunks for value in chunk.dictionary.to_pylist()]
+
     def _take(self, column: Any, rows: np.ndarray) -> Any:
-        """Return a copy of some rows of a native column."""
+        return column.take(rows)
 
     @abstractmethod
     def _concat(self, j: int, first: Any, second: Any) -> Any:
@@ -167,7 +115,77 @@ class ColumnNatives(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class PandasNatives(ColumnNatives):
+class ArrayNatives(Natives):
+    """A 2-D array in column-major order, or, with ``labels``, a pandas frame of one NumPy type."""
+
+    table: np.ndarray
+    labels: Any = None
+
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:  # type: ignore[override]
+        """Views of the columns."""
+        return tuple(self.table.T)
+
+    def pick(self, j: int, rows: np.ndarray) -> np.ndarray:
+        """Return a copy of some rows of column j."""
+        return np.asarray(self.table[rows, j])
+
+    def of_columns(self, columns: Iterable[np.ndarray]) -> "ArrayNatives":
+        """Return a table of other rows, given as arrays."""
+        return dataclasses.replace(self, table=self._stacked(list(columns), "F"))
+
+    def reordered(self, orders: Iterable[tuple[int, np.ndarray]]) -> "ArrayNatives":
+        """Return a copy with every column in an order of its own."""
+        table = self.table.copy(order="F")
+        for j, order in orders:
+            table[:, j] = self.table[order, j]
+        return dataclasses.replace(self, table=table)
+
+    def neighbors(self, row: Sequence[np.ndarray], sources: np.ndarray) -> Any:
+        """Return n copies of the instance with the cells of other rows; all have one type."""
+        own, (n_rows, d), flat = np.concatenate(row), self.table.shape, self.table.reshape(-1, order="F")
+        cells = np.empty((sources.shape[1], d), dtype=np.result_type(own, self.table), order=self._order)
+        step = max(1, _BLOCK // max(1, len(cells)))
+        for first in range(0, d, step):
+            block = sources[first : first + step]
+            at = block + np.arange(first, first + len(block))[:, None] * n_rows
+            drawn = flat.take(at, mode="clip")  # -1 may lie before the first cell
+            cells[:, first : first + step] = np.where(block < 0, own[first : first + step, None], drawn).T
+        return self._framed(cells)
+
+    def from_value(self, j: int, value: Any) -> np.ndarray:
+        """Return an array of the array's type, except that texts may be longer."""
+        return _numpy_value(value, self.table.dtype)
+
+    @property
+    def _order(self) -> Any:
+        """The layout in memory that models expect: of arrays rows, and of pandas' frames columns."""
+        return "C" if self.labels is None else "F"
+
+    def _concat(self, j: int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        return np.concatenate([first, second])
+
+    def _assemble(self, columns: Sequence[np.ndarray]) -> Any:
+        return self._framed(self._stacked(columns, self._order))
+
+    def _stacked(self, columns: Sequence[np.ndarray], order: Any) -> np.ndarray:
+        dtype = np.result_type(self.table, *columns)  # the longest texts may be new
+        stacked = np.empty((len(columns[0]), len(columns)), dtype, order)
+        for j, column in enumerate(columns):
+            stacked[:, j] = column
+        return stacked
+
+    def _framed(self, values: np.ndarray) -> Any:
+        """Return a frame with an explicit type, because pandas converts objects that are all texts."""
+        if self.labels is None:
+            return values
+        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+
+        return pd.DataFrame(values, columns=self.labels.view(), dtype=self.table.dtype, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class PandasNatives(Natives):
     """The columns of a pandas frame as NumPy or pandas arrays, and their labels."""
 
     columns: tuple[Any, ...]
@@ -175,7 +193,16 @@ class PandasNatives(ColumnNatives):
 
     def from_value(self, j: int, value: Any) -> Any:
         """Return an array of one value, converted by pandas, which raises an error if the type cannot hold it."""
-        return pandas_from_value(value, self.columns[j].dtype)
+        import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+
+        dtype = self.columns[j].dtype
+        if isinstance(dtype, np.dtype):
+            return _numpy_value(value, dtype)
+        if isinstance(dtype, pd.ArrowDtype):
+            return pd.arrays.ArrowExtensionArray(_arrow_value(value, dtype.pyarrow_dtype))
+        if isinstance(value, np.datetime64):
+            value = pd.Timestamp(_cast_date(value, f"M8[{dtype.unit}]"), tz="UTC")
+        return _array_of(pd.Series([value], dtype=dtype))
 
     def readable(self, column: Any) -> Any:
         """Return a NumPy array unchanged, and a pandas array as a Series."""
@@ -188,10 +215,7 @@ class PandasNatives(ColumnNatives):
         column = self.columns[j]
         if hasattr(column, "categories"):
             return list(column.categories)
-        return dictionary_values(column.__arrow_array__())
-
-    def _take(self, column: Any, rows: np.ndarray) -> Any:
-        return column.take(rows)
+        return ArrowNatives((column.__arrow_array__(),), None).categories(0)
 
     def _concat(self, j: int, first: Any, second: Any) -> Any:
         if isinstance(first, np.ndarray):
@@ -212,6 +236,117 @@ class PandasNatives(ColumnNatives):
         return frame
 
 
-def dictionary_values(column: Any) -> list[Any]:
-    """Return the categories of all chunks of an Arrow column."""
-    return [value for chunk in column.chunks for value in chunk.dictionary.to_pylist()]
+@dataclass(frozen=True, eq=False)
+class PolarsNatives(Natives):
+    """The columns of a Polars frame as Series."""
+
+    columns: tuple[Any, ...]
+
+    def from_value(self, j: int, value: Any) -> Any:
+        """Return a Series converted by Polars; raise an error for type Null, which would lose the value."""
+        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
+
+        name, dtype = self.columns[j].name, self.columns[j].dtype
+        if value is not None and dtype == pl.Null:
+            raise TypeError("the column's type is Null, which holds no values")
+        if isinstance(value, np.datetime64):
+            moment = _cast_date(value, f"M8[{dtype.time_unit if dtype == pl.Datetime else 'D'}]")
+            return pl.Series(name, [int(moment.astype(np.int64))]).cast(dtype)
+        return pl.Series(name, [value], dtype=dtype)
+
+    def categories(self, j: int) -> list[Any]:
+        """Return all categories of an Enum, or else those that the column has."""
+        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
+
+        column = self.columns[j]
+        is_enum = column.dtype == pl.Enum
+        return list(column.dtype.categories if is_enum else column.drop_nulls().unique(maintain_order=True))
+
+    def _take(self, column: Any, rows: np.ndarray) -> Any:
+        return column.gather(rows)
+
+    def _concat(self, j: int, first: Any, second: Any) -> Any:
+        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
+
+        return pl.concat([first, second], rechunk=True)  # taking texts from one chunk is twice as fast
+
+    def _assemble(self, columns: Sequence[Any]) -> Any:
+        import polars as pl  # noqa: PLC0415  heavy, and not a dependency
+
+        return pl.DataFrame(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowNatives(Natives):
+    """The columns of an Arrow table as chunked arrays, and its schema."""
+
+    columns: tuple[Any, ...]
+    schema: Any
+
+    def from_value(self, j: int, value: Any) -> Any:
+        """Return a chunked array of one value, converted by Arrow."""
+        return _arrow_value(value, self.columns[j].type)
+
+    def _concat(self, j: int, first: Any, second: Any) -> Any:
+        """Return the concatenation, in which all chunks share one dictionary."""
+        import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
+
+        both = pa.chunked_array([*first.chunks, *second.chunks], type=self.columns[j].type)
+        return both.unify_dictionaries()
+
+    def _assemble(self, columns: Sequence[Any]) -> Any:
+        import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
+
+        return pa.table(list(columns), schema=self.schema)
+
+
+def _check_arrow(name: str, column: Any) -> None:
+    """Raise `ParameterError` for a type whose rows Arrow cannot take, or whose dictionaries it cannot unify."""
+    import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
+
+    try:
+        both = pa.chunked_array([*column.chunks, *column.chunks], type=column.type)
+        both.unify_dictionaries().take(np.zeros(0, dtype=np.intp))
+        if isinstance(column.type, pa.BaseExtensionType):  # Arrow cannot build bool8 arrays from its own values
+            pa.array(column.drop_null()[:1].to_pylist(), type=column.type)
+    except pa.ArrowException as error:
+        kind = "bool_" if "bool" in str(column.type) else "string"
+        raise ParameterError(
+            f"Column {name!r} has Arrow's type {column.type}, whose rows cannot be taken and combined ({error}). "
+            f"Cast it, e.g. `table[{name!r}].cast(pyarrow.{kind}())`."
+        ) from error
+
+
+def _array_of(series: Any) -> Any:
+    """Return the array of a pandas Series: a NumPy array if the type is NumPy's, else a pandas array."""
+    return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
+
+
+def _arrow_value(value: Any, kind: Any) -> Any:
+    """Return a chunked array of one value; categories are encoded as in the column."""
+    import pyarrow as pa  # noqa: PLC0415  heavy, and not a dependency
+
+    if isinstance(value, np.datetime64):
+        moment = _cast_date(value, f"M8[{kind.unit if pa.types.is_timestamp(kind) else 'D'}]")
+        return pa.chunked_array([pa.array(np.array([moment])).cast(kind)])
+    if pa.types.is_dictionary(kind):
+        return pa.chunked_array([pa.array([value], type=kind.value_type).dictionary_encode().cast(kind)])
+    return pa.chunked_array([pa.array([value], type=kind)])
+
+
+def _numpy_value(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return an array of one value; raise an error where NumPy would change the value silently."""
+    if value is None and dtype.kind in "iub":
+        raise TypeError(f"{dtype} has no missing values")
+    if dtype.kind == "M" and value is not None:
+        value = _cast_date(value, dtype)
+    with np.errstate(over="ignore"):
+        return np.array([value], dtype=None if dtype.kind in "US" else dtype)
+
+
+def _cast_date(moment: np.datetime64, dtype: Any) -> np.datetime64:
+    """Return the same moment in a column's unit; raise an error where NumPy would truncate or wrap silently."""
+    converted: np.datetime64 = moment.astype(dtype)
+    if converted.astype(moment.dtype) != moment:
+        raise OverflowError(f"{converted.dtype} cannot hold it")
+    return converted

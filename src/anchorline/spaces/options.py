@@ -10,7 +10,7 @@ import numpy as np
 from anchorline.errors import ParameterError
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, EXACT, NUMBER, Column, kind_of, level_of, listed
 from anchorline.spaces.groups import find_indicators
-from anchorline.spaces.rows import Schema, read_date
+from anchorline.spaces.rows import Schema, microseconds
 
 NEIGHBORS = ("independent", "realistic")
 
@@ -112,20 +112,12 @@ def _cut_points(cuts: Sequence[Any], column: Column, name: str) -> np.ndarray:
     typed = f"Type cuts={{{name!r}: [{example}]}}."
     try:
         cut_list = [] if isinstance(cuts, str) else list(cuts)
-        points = np.array([_microseconds(cut) if column.kind == DATE else float(cut) for cut in cut_list])
+        points = np.array([microseconds(cut) if column.kind == DATE else float(cut) for cut in cut_list])
     except (TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted} ({error}). {typed}") from None
     if not len(points) or not np.isfinite(points).all():
         raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted}. {typed}")
     return np.unique(points)
-
-
-def _microseconds(cut: Any) -> float:
-    """Return a date in microseconds; a date without a time zone is read as UTC."""
-    parsed = read_date(cut)
-    if parsed is None:
-        raise ValueError(f"{cut!r} is not a date")
-    return float(parsed[0].astype("M8[us]").astype(np.int64))
 
 
 def checked_labels(

@@ -1,4 +1,7 @@
-"""Reads one row, in any of the accepted forms, into values of the training table's own types."""
+"""The training table, and rows that fit it: whatever form a row has, its values get the table's own types.
+
+A value that a type cannot hold raises an error; nothing is truncated, wrapped around or lost silently.
+"""
 
 import datetime as dt
 import decimal
@@ -6,34 +9,43 @@ import difflib
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from anchorline.errors import InstanceError
+from anchorline.errors import InstanceError, ParameterError
 from anchorline.spaces.columns import (
     BOOLEAN,
     CATEGORY,
     DATE,
+    EXACT,
     NUMBER,
     Column,
+    categories_of,
     dense,
+    identities_of,
+    identity_for_model,
     is_sparse,
     kind_of,
     level_of,
     listed,
+    read_columns,
+    read_table,
     read_values,
     row_values,
+    text_of,
     to_narwhals,
+    to_python,
 )
-from anchorline.spaces.natives import Natives
-from anchorline.spaces.values import Lookup, identity_for_model, to_python
+from anchorline.spaces.natives import Natives, natives_of
 
 _MAX_HINTS = 1000  # names that are searched for a similar one: searching 100,000 would take seconds
+_MISSING = np.float64(np.nan).view(np.uint64)  # one key for all missing values, whatever their bits
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplication loses nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +65,23 @@ class ColumnType:
     ambiguous: bool = False
     decimal: bool = False
 
+    @classmethod
+    def of(cls, dtype: Any, natives: Natives, j: int) -> "ColumnType":
+        """Return the constraints of column j, given its type in narwhals."""
+        if isinstance(dtype, nw.Categorical | nw.Enum):
+            categories = natives.categories(j)
+            by_text = {level_of(value, kind_of(value) or CATEGORY): value for value in categories}
+            return cls(categories=by_text, ambiguous=len(by_text) < len(categories))
+        empty = natives.pick(j, np.zeros(0, dtype=np.intp))
+        type_name = str(empty.type if hasattr(empty, "type") else empty.dtype).lower()  # narwhals lacks some types
+        return cls(
+            whole=dtype.is_integer(),
+            zoned=isinstance(dtype, nw.Datetime) and dtype.time_zone is not None,
+            days=isinstance(dtype, nw.Date),
+            ambiguous=type_name == "object",
+            decimal=type_name.startswith("decimal"),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Schema:
@@ -67,15 +96,47 @@ class Schema:
     natives: Natives
     types: tuple[ColumnType, ...]
     positions: np.ndarray
-    _lookups: dict[int, Lookup] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, frame: Any, names: Sequence[str] | None) -> "Schema":
+        """Read a training table; raise `ParameterError` if it cannot be used. All its values are copied."""
+        table, own_names = read_table(frame)
+        natives = natives_of(table if isinstance(table, np.ndarray) else table.to_native())
+        if natives is None:
+            raise ParameterError(
+                f"The table is a {type(frame).__module__}.{type(frame).__name__}; it must be a pandas, Polars or "
+                "Arrow table or a 2-D array. Convert it, e.g. `frame.to_pandas()`."
+            )
+        if 0 in table.shape:
+            raise ParameterError(
+                f"The table has shape {table.shape}; it must have at least one row and one column."
+            )
+        column_names = _checked_names(names, own_names, table.shape[1])
+        columns = read_columns(table, column_names)
+        if isinstance(table, np.ndarray):
+            kind = table.dtype.kind
+            types = [ColumnType(whole=kind in "iu", ambiguous=kind == "O")] * table.shape[1]
+        else:
+            types = [ColumnType.of(dtype, natives, j) for j, dtype in enumerate(table.schema.values())]
+        del table  # freed while the rows are sorted
+        natives, columns, order = _in_canonical_order(natives, columns, types)
+        positions = np.empty_like(order)
+        positions[order] = np.arange(len(order))
+        return cls(tuple(column_names), tuple(columns), natives, tuple(types), positions)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_lookups": {}}  # rebuilt when they are needed
+        return {name: value for name, value in self.__dict__.items() if name != "fields"}
 
     @property
     def n_rows(self) -> int:
         """The number of training rows."""
         return len(self.columns[0].values)
+
+    @cached_property
+    def fields(self) -> "tuple[Field, ...]":
+        """The columns one by one."""
+        parts = zip(self.names, self.columns, self.types, strict=True)
+        return tuple(Field(j, name, column, kind, self.natives) for j, (name, column, kind) in enumerate(parts))
 
     def read(self, instance: Any) -> tuple[tuple[Any, ...], tuple[Column, ...]]:
         """Return the row's native and read columns of one value each; raise `InstanceError` if it is not a row."""
@@ -85,44 +146,8 @@ class Schema:
             at = int(self.positions[instance])
             read = [Column(own.kind, own.values[at : at + 1], own.missing[at : at + 1]) for own in self.columns]
             return self.natives.row(at), tuple(read)
-        natives = tuple(self.cast(j, value) for j, value in enumerate(self._values(instance)))
-        return natives, tuple(self.reading(j, native) for j, native in enumerate(natives))
-
-    def reading(self, j: int, native: Any) -> Column:
-        """Read a native column of one value in the way its training column was read."""
-        own, value = self.columns[j].kind, to_python(native[0])
-        kind = kind_of(value)
-        if own == CATEGORY:
-            text = "" if kind is None else level_of(value, kind)
-            return Column(CATEGORY, np.array([text], dtype=object), np.array([kind is None]))
-        read = read_values(self.natives.readable(native), self.names[j], InstanceError)
-        if read.missing[0]:  # a missing value alone has no kind
-            return Column(own, np.zeros(1), read.missing)
-        return read
-
-    def unseen(self, columns: Sequence[Column]) -> dict[str, str]:
-        """Return the columns in which no training row is like the row, with what is new."""
-        notes = {self.names[j]: self._lookup(j).unseen(cell) for j, cell in enumerate(columns)}
-        return {name: note for name, note in notes.items() if note}
-
-    def unclear(self, instance: Any) -> list[str]:
-        """Return the columns whose JSON value does not determine the value that a model receives.
-
-        In these columns, a training row has the same JSON value as this row but another value, or no training row
-        has this value and the column may hold it in several types.
-        """
-        unclear = []
-        for j, (native, read) in enumerate(zip(*self.read(instance), strict=True)):
-            column, json_text = self.columns[j], repr(plain(read, native))
-            same = column.missing if read.missing[0] else (column.values == read.values[0]) & ~column.missing
-            rows = np.flatnonzero(same)
-            others = self.natives.pick(j, rows)
-            cells = [Column(column.kind, column.values[[row]], column.missing[[row]]) for row in rows]
-            matches = [i for i, cell in enumerate(cells) if repr(plain(cell, others[i : i + 1])) == json_text]
-            unseen = self.types[j].ambiguous and not len(rows)  # JSON does not record the type of the value
-            if unseen or {identity_for_model(others[i]) for i in matches} - {identity_for_model(native[0])}:
-                unclear.append(self.names[j])
-        return unclear
+        natives = tuple(map(Field.cast, self.fields, self._values(instance)))
+        return natives, tuple(map(Field.reading, self.fields, natives))
 
     def _values(self, instance: Any) -> list[Any]:
         """Return the row's values in the order of the columns."""
@@ -145,88 +170,223 @@ class Schema:
             )
         return [given[name] for name in self.names]
 
-    def cast(self, j: int, value: Any) -> Any:
+    def read_part(self, part: Any) -> tuple[Natives, tuple[Column, ...]] | None:
+        """Read many rows at once, a part of a frame (narwhals) or of a 2-D array, as if one by one.
+
+        Returns None if its columns are not those of the table. Raises `InstanceError` for a value that the table's
+        types cannot hold.
+        """
+        if isinstance(part, np.ndarray) and part.ndim == 2 and part.shape[1] == len(self.names):
+            given = list(part.T)
+        elif isinstance(part, nw.DataFrame):
+            by_name = {str(column.name): column for column in part.iter_columns()}
+            if len(by_name) < part.shape[1] or not {*self.names} <= {*by_name}:
+                return None
+            given = [by_name[name] for name in self.names]
+        else:
+            return None
+        natives, columns = zip(*map(Field.read_many, self.fields, given), strict=True)
+        return self.natives.of_columns(natives), columns
+
+    def unseen(self, columns: Sequence[Column]) -> dict[str, str]:
+        """Return the columns in which no training row is like the row, with what is new."""
+        notes = {field.name: field.unseen(cell) for field, cell in zip(self.fields, columns, strict=True)}
+        return {name: note for name, note in notes.items() if note}
+
+    def unclear(self, instance: Any) -> list[str]:
+        """Return the columns whose JSON value does not determine the value that a model receives.
+
+        In these columns, a training row has the same JSON value as this row but another value, or no training row
+        has this value and the column may hold it in several types.
+        """
+        unclear = []
+        for j, (native, read) in enumerate(zip(*self.read(instance), strict=True)):
+            column, json_text = self.columns[j], repr(plain(read, native))
+            same = column.missing if read.missing[0] else (column.values == read.values[0]) & ~column.missing
+            rows = np.flatnonzero(same)
+            others = self.natives.pick(j, rows)
+            cells = [Column(column.kind, column.values[[row]], column.missing[[row]]) for row in rows]
+            matches = [i for i, cell in enumerate(cells) if repr(plain(cell, others[i : i + 1])) == json_text]
+            unseen = self.types[j].ambiguous and not len(rows)  # JSON does not record the type of the value
+            if unseen or {identity_for_model(others[i]) for i in matches} - {identity_for_model(native[0])}:
+                unclear.append(self.names[j])
+        return unclear
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Column j of the training table: how a value gets its type, and which row has it.
+
+    The *reading* of a value is its text or number, or None if the value is missing. Values with the same reading
+    may still differ for a model: an object column may hold both None and NaN, or 1, 1.0 and "1", and a column of
+    floats both null and NaN. So a training value is looked up by its reading and by its identity.
+    """
+
+    j: int
+    name: str
+    column: Column
+    column_type: ColumnType
+    natives: Natives
+
+    def cast(self, value: Any) -> Any:
         """Return a native column of one value, in the training column's type."""
-        value = to_python(value)
-        column, name = self.columns[j], self.names[j]
-        if _is_missing(value):
-            return self._cast_missing(j, value)
+        value, kind = to_python(value), self.column.kind
+        if np.isnat(value) if isinstance(value, np.datetime64) else kind_of(value) is None:
+            return self._missing(value)
         try:
-            if column.kind == CATEGORY:
-                return self._cast_level(j, value)
-            converted = {NUMBER: _number, BOOLEAN: _boolean, DATE: _date}[column.kind](value, self.types[j])
-            cast = self._cast_ambiguous if self.types[j].ambiguous else self._cast_exact
-            return cast(j, converted)
+            if kind == CATEGORY:
+                return self._level(value)
+            if kind == DATE:
+                return self.natives.from_value(self.j, _date(value, self.column_type))
+            number = _number(value, self.column_type) if kind == NUMBER else _boolean(value)
+            return self._object(number) if self.column_type.ambiguous else self._exact(number)
         except InstanceError as error:
-            raise InstanceError(f"Column {name!r}: {error}") from None
+            raise InstanceError(f"Column {self.name!r}: {error}") from None
         except Exception as error:
             raise InstanceError(
-                f"Column {name!r} is {value!r}; it must hold {column.kind}, as in the training table ({error})."
+                f"Column {self.name!r} is {value!r}; it must hold {kind}, as in the training table ({error})."
             ) from error
 
-    def _cast_exact(self, j: int, value: Any) -> Any:
-        """Return the value in the column's type; raise an error if it would be rounded, except to a float."""
-        native = self.natives.from_value(j, value)
-        if self.columns[j].kind == NUMBER:
-            held = to_python(native[0])
-            lost = math.isinf(held) != math.isinf(value) if isinstance(held, float) else held != value
-            if lost:
-                raise OverflowError(f"the column's type cannot hold it, only {held!r}")
-        return native
-
-    def _cast_ambiguous(self, j: int, value: Any) -> Any:
-        """Return the training value with the same reading, because it may be 1.0 for 1; else the given value."""
-        match = self._training_value(j, float(value), value)
-        if match is None or (isinstance(value, int) and to_python(match[0]) != value):  # beyond 2^53
-            return self.natives.from_value(j, value)
-        return match
-
-    def _training_value(self, j: int, reading: Any, value: Any) -> Any:
-        """Return the training column's own value with this reading as a native column, or None if it has none."""
-        row = self._lookup(j).find_row(reading, value)
-        return None if row is None else self.natives.pick(j, np.array([row]))
-
-    def _lookup(self, j: int) -> Lookup:
-        if j not in self._lookups:
-            self._lookups[j] = Lookup(partial(self.natives.pick, j), self.columns[j], self.types[j].ambiguous)
-        return self._lookups[j]
-
-    def _cast_missing(self, j: int, value: Any) -> Any:
+    def _missing(self, value: Any) -> Any:
         """Return a missing value in the form that the training column uses."""
-        match = self._training_value(j, None, value)
-        if match is not None:
-            return match
+        known = self._known(None, value)
+        if known is not None:
+            return known
         try:
-            return self.natives.from_value(j, value if self.types[j].ambiguous else None)
+            return self.natives.from_value(self.j, value if self.column_type.ambiguous else None)
         except Exception as error:
             raise InstanceError(
-                f"Column {self.names[j]!r} is missing in the row; the training table has all its values, and the "
+                f"Column {self.name!r} is missing in the row; the training table has all its values, and the "
                 f"column's type cannot represent a missing one ({error}). Pass a value."
             ) from error
 
-    def _cast_level(self, j: int, value: Any) -> Any:
+    def _level(self, value: Any) -> Any:
         """Return the training table's own value with the same text; a new one if the type lists no categories."""
-        kind = kind_of(value)
+        kind, categories = kind_of(value), self.column_type.categories
         if kind not in (NUMBER, BOOLEAN, CATEGORY):
             raise InstanceError(f"{value!r} is a {kind}; it must be a text, or a number or boolean.")
         text = level_of(value, kind)
-        match = self._training_value(j, text, value)
-        if match is not None:
-            return match
-        categories = self.types[j].categories
+        known = self._known(text, value)
+        if known is not None:
+            return known
         if categories is None:
-            as_given = self.types[j].ambiguous and not self._lookup(j).only_texts
-            return self.natives.from_value(j, value if as_given else text)
+            as_given = self.column_type.ambiguous and not self._has_only_texts
+            return self.natives.from_value(self.j, value if as_given else text)
         if text not in categories:
             similar = _similar(text, categories, 3)
             hint = f"Did you mean {listed(similar)}?" if similar else f"Choose from {listed(categories)}."
             raise InstanceError(f"{value!r} is not a category of the training table. {hint}")
-        return self.natives.from_value(j, categories[text])
+        return self.natives.from_value(self.j, categories[text])
 
+    def _object(self, value: Any) -> Any:
+        """Return the training value with the same reading, because it may be 1.0 for 1; else the given value."""
+        known = self._known(float(value), value)
+        if known is None or (isinstance(value, int) and to_python(known[0]) != value):  # beyond 2^53
+            return self.natives.from_value(self.j, value)
+        return known
 
-def _similar(word: str, names: Collection[str], n: int) -> list[str]:
-    """Return up to n of the names that are similar to the word, or none if there are too many names to search."""
-    return difflib.get_close_matches(word, names, n) if len(names) <= _MAX_HINTS else []
+    def _exact(self, value: Any) -> Any:
+        """Return the value in the column's type; raise an error if it would be rounded, except to a float."""
+        native = self.natives.from_value(self.j, value)
+        held = to_python(native[0])
+        if math.isinf(held) != math.isinf(value) if isinstance(held, float) else held != value:
+            raise OverflowError(f"the column's type cannot hold it, only {held!r}")
+        return native
+
+    def _known(self, reading: Any, value: Any) -> Any:
+        """Return the training value with this reading that a model cannot distinguish from ``value``.
+
+        Return the first value with this reading if none is the same, and None if no row has this reading.
+        """
+        first = self._first_rows.get(reading)
+        if first is None:
+            return None
+        row = self._identical_rows.get(identity_for_model(value), first)
+        return self.natives.pick(self.j, np.array([row]))
+
+    @cached_property
+    def _first_rows(self) -> dict[Any, int]:
+        """The first row per reading; numbers and dates of an unambiguous type need only that of missing values."""
+        values, missing = self.column.values, self.column.missing
+        by_value = self.column_type.ambiguous or self.column.kind == CATEGORY
+        rows = np.arange(len(values)) if by_value else np.flatnonzero(missing)[:1]
+        readings = values[rows].astype(object)
+        readings[missing[rows]] = None
+        return dict(zip(readings[::-1].tolist(), rows[::-1].tolist(), strict=True))
+
+    @cached_property
+    def _identical_rows(self) -> dict[tuple[type, str], int]:
+        """The first row per identity, where values with the same reading can differ."""
+        rows = np.arange(len(self.column.values))
+        if not self.column_type.ambiguous:  # floats have several missing values, unless they are NumPy's own
+            rows = rows[self.column.missing & (self.column.kind == NUMBER)]
+        native = self.natives.pick(self.j, rows)
+        if isinstance(native, np.ndarray) and not native.dtype.hasobject:
+            return {}
+        return dict(zip(identities_of(native)[::-1], rows[::-1].tolist(), strict=True))
+
+    @cached_property
+    def _has_only_texts(self) -> bool:
+        """Whether all values are texts; if so, a new value must be a text as well."""
+        column = self.natives.pick(self.j, np.flatnonzero(~self.column.missing))
+        return all(isinstance(value, str) for value in column)
+
+    def reading(self, native: Any) -> Column:
+        """Read a native column of one value in the way its training column was read."""
+        own, value = self.column.kind, to_python(native[0])
+        kind = kind_of(value)
+        if own == CATEGORY:
+            text = "" if kind is None else level_of(value, kind)
+            return Column(CATEGORY, np.array([text], dtype=object), np.array([kind is None]))
+        read = read_values(self.natives.readable(native), self.name, InstanceError)
+        if read.missing[0]:  # a missing value alone has no kind
+            return Column(own, np.zeros(1), read.missing)
+        return read
+
+    def read_many(self, given: Any) -> tuple[Any, Column]:
+        """Return a column in the table's own type, and as it was read; each distinct value is read once."""
+        kind, values = self.column.kind, given
+        if not isinstance(given, np.ndarray):
+            values = given.to_native()
+            values = values.to_numpy() if isinstance(getattr(values, "dtype", None), np.dtype) else None
+        if values is not None and values.dtype.kind in "fiub" and kind in (NUMBER, BOOLEAN):
+            model = self.natives.pick(self.j, np.arange(1))
+            if isinstance(model, np.ndarray) and model.dtype == values.dtype:  # the usual case
+                floats = values.astype(np.float64)
+                return values.copy(), Column(kind, floats, np.isnan(floats))
+        given = given.tolist() if isinstance(given, np.ndarray) else row_values(given)
+        numbered: dict[Any, int] = {}
+        keys = map(identity_for_model, given)
+        at = np.array([numbered.setdefault(key, len(numbered)) for key in keys], dtype=np.intp)
+        natives = [self.cast(given[row]) for row in np.unique(at, return_index=True)[1].tolist()]
+        cells = [self.reading(native) for native in natives]
+        found = np.concatenate([cell.values for cell in cells])[at]
+        missing = np.concatenate([cell.missing for cell in cells])[at]
+        native, kind = self.natives.joined(self.j, natives, at), cells[0].kind
+        is_text = kind == CATEGORY
+        return native, categories_of(found.tolist(), missing) if is_text else Column(kind, found, missing)
+
+    def unseen(self, cell: Column) -> str:
+        """Return why no training row is like a value: a new category, or beyond all numbers or dates; else ""."""
+        if cell.missing[0]:
+            return "" if self.column.missing.any() else "no training row lacks a value"
+        value, kind = cell.values[0], self.column.kind
+        if kind == CATEGORY:
+            return "" if value in self._first_rows else f"no training row has {value!r}"
+        if self._ends is None:
+            return "no training row has a value"
+        low, high = self._ends
+        if value < low:
+            return f"{text_of(value, kind)} is below every training value (lowest: {text_of(low, kind)})"
+        if value > high:
+            return f"{text_of(value, kind)} is above every training value (highest: {text_of(high, kind)})"
+        return ""
+
+    @cached_property
+    def _ends(self) -> tuple[float, float] | None:
+        """The lowest and highest number or date; None if all are missing."""
+        values = self.column.values[~self.column.missing]
+        return (float(values.min()), float(values.max())) if len(values) else None
 
 
 def plain(column: Column, native: Any) -> str | int | float | bool | None:
@@ -235,23 +395,55 @@ def plain(column: Column, native: Any) -> str | int | float | bool | None:
         return None
     if column.kind == DATE:
         return str(np.datetime64(int(column.values[0]), "us"))
-    if column.kind == CATEGORY:
-        return str(column.values[0])
-    if column.kind == BOOLEAN:
-        return bool(column.values[0])
-    value = native[0]
-    return _plain_number(value.as_py() if hasattr(value, "as_py") else value)
+    if column.kind in (CATEGORY, BOOLEAN):
+        return str(column.values[0]) if column.kind == CATEGORY else bool(column.values[0])
+    value: int | float = to_python(native[0])
+    if not isinstance(value, int):
+        value = float(value)
+        if not math.isfinite(value):
+            return "Infinity" if value > 0 else "-Infinity"  # JSON has no number for it
+        # Whole floats become integers, because the library, not the row, decides whether a column holds floats.
+        if value.is_integer() and abs(value) < 2**53 and (value or math.copysign(1, value) > 0):
+            return int(value)
+    return value
 
 
-def _plain_number(value: Any) -> str | int | float:
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    number = float(value)
-    if not math.isfinite(number):
-        return "Infinity" if number > 0 else "-Infinity"  # JSON has no number for it
-    # Whole floats become integers, because the library, not the row, decides whether a column holds floats.
-    whole = number.is_integer() and abs(number) < 2**53 and (number or math.copysign(1, number) > 0)
-    return int(number) if whole else number
+def read_reference(schema: Schema, reference: Any) -> tuple[Natives, Sequence[Column]]:
+    """Read the rows from which values are drawn in the types of the table, in canonical order."""
+    part, _ = read_table(reference)
+    if 0 in part.shape:
+        raise ParameterError(
+            f"reference has shape {part.shape}; it must have at least one row. Leave it out to draw "
+            "values from the whole table."
+        )
+    try:
+        read = schema.read_part(part)
+    except InstanceError as error:
+        raise ParameterError(f"reference does not fit the table. {error}") from error
+    if read is None:
+        raise ParameterError(
+            f"reference must have the columns of the table: {listed(schema.names)}. Type, say, "
+            "reference=frame[frame['approved']]."
+        )
+    return _in_canonical_order(*read, schema.types)[:2]
+
+
+def _checked_names(names: Sequence[str] | None, own: list[str] | None, n_columns: int) -> list[str]:
+    """Return the table's own column names, or else the given ones, or else x0, x1, ...; names must differ."""
+    if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
+        raise ParameterError(
+            f"names is {names!r}; it must be a list of column names. Type names=['age', 'member']."
+        )
+    given = None if names is None else [str(name) for name in names]
+    if given is not None and (own is not None or len(given) != n_columns):
+        reason = "a frame has its own names" if own is not None else f"the array has {n_columns} columns"
+        raise ParameterError(
+            f"names has {len(given)} entries, but {reason}. Omit names, or name every column of an array."
+        )
+    column_names = own or given or [f"x{j}" for j in range(n_columns)]
+    if len(set(column_names)) < len(column_names):
+        raise ParameterError(f"Column names must differ, but they are {listed(column_names)}. Rename one column.")
+    return column_names
 
 
 def _as_mapping(instance: Any) -> dict[str, Any] | None:
@@ -280,11 +472,6 @@ def _as_mapping(instance: Any) -> dict[str, Any] | None:
 
 
 def _as_sequence(instance: Any) -> list[Any]:
-    if isinstance(instance, str | bytes) or not (hasattr(instance, "__len__") or is_sparse(instance)):
-        raise InstanceError(
-            f"The row is a {type(instance).__name__}; it must be a dict, a Series, a frame of one row, a list of "
-            "values in the order of the columns, or the position of a training row."
-        )
     if isinstance(instance, np.ndarray) or is_sparse(instance):
         if instance.ndim != 1 and not (instance.ndim == 2 and instance.shape[0] == 1):
             many = " To explain all rows, type `explainer.explain_many(rows)`." if instance.ndim == 2 else ""
@@ -292,6 +479,11 @@ def _as_sequence(instance: Any) -> list[Any]:
                 f"The row has shape {instance.shape}; it must be one row. Type, say, `rows[0]`.{many}"
             )
         instance = dense(instance, InstanceError).reshape(-1)
+    elif isinstance(instance, str | bytes) or not hasattr(instance, "__len__"):
+        raise InstanceError(
+            f"The row is a {type(instance).__name__}; it must be a dict, a Series, a frame of one row, a list of "
+            "values in the order of the columns, or the position of a training row."
+        )
     values = list(instance)
     if values and all(isinstance(value, list | tuple | dict | np.ndarray) for value in values):
         raise InstanceError(
@@ -301,14 +493,16 @@ def _as_sequence(instance: Any) -> list[Any]:
     return values
 
 
-def _is_missing(value: Any) -> bool:
-    if isinstance(value, np.datetime64):
-        return bool(np.isnat(value))
-    return kind_of(value) is None
+def _similar(word: str, names: Collection[str], n: int) -> list[str]:
+    """Return up to n of the names that are similar to the word, or none if there are too many names to search."""
+    return difflib.get_close_matches(word, names, n) if len(names) <= _MAX_HINTS else []
 
 
 def _number(value: Any, column_type: ColumnType) -> Any:
-    if kind_of(value) not in (NUMBER, BOOLEAN) and not _is_infinity_text(value):
+    # An infinite number may be the text that `plain` returns for it.
+    if kind_of(value) not in (NUMBER, BOOLEAN) and not (
+        isinstance(value, str) and value in ("Infinity", "-Infinity")
+    ):
         raise InstanceError(
             f"{value!r} is not a number; this column holds numbers. Pass one without quotes, or None."
         )
@@ -323,12 +517,7 @@ def _number(value: Any, column_type: ColumnType) -> Any:
     return int(value)
 
 
-def _is_infinity_text(value: Any) -> bool:
-    """Return whether the value is the text that `plain` returns for an infinite number."""
-    return isinstance(value, str) and value in ("Infinity", "-Infinity")
-
-
-def _boolean(value: Any, column_type: ColumnType) -> bool:
+def _boolean(value: Any) -> bool:
     if isinstance(value, bool) or value in (0, 1):
         return bool(value)
     raise InstanceError(f"{value!r} is neither true nor false; in the training table this column holds booleans.")
@@ -372,26 +561,82 @@ def read_date(value: Any) -> tuple[np.datetime64, bool] | None:
     return (exact, zoned) if exact.astype("M8[us]") == moment else None  # NumPy has nanoseconds until 2262
 
 
-def types_of(table: Any, natives: Natives) -> tuple[ColumnType, ...]:
-    """Return the constraints of the columns' data types."""
-    if isinstance(table, np.ndarray):
-        kind = table.dtype.kind
-        return tuple(ColumnType(whole=kind in "iu", ambiguous=kind == "O") for _ in range(table.shape[1]))
-    dtypes: list[Any] = list(nw.from_native(table, eager_only=True).schema.values())
-    return tuple(_type_of(dtype, natives, j) for j, dtype in enumerate(dtypes))
+def microseconds(value: Any) -> float:
+    """Return a date as columns hold it; one without a time zone is read as UTC; raise ValueError if it is none."""
+    parsed = read_date(value)
+    if parsed is None:
+        raise ValueError(f"{value!r} is not a date")
+    return float(parsed[0].astype("M8[us]").astype(np.int64))
 
 
-def _type_of(dtype: Any, natives: Natives, j: int) -> ColumnType:
-    if isinstance(dtype, nw.Categorical | nw.Enum):
-        categories = natives.categories(j)
-        by_text = {level_of(value, kind_of(value) or CATEGORY): value for value in categories}
-        return ColumnType(categories=by_text, ambiguous=len(by_text) < len(categories))
-    empty = natives.pick(j, np.zeros(0, dtype=np.intp))
-    type_name = str(empty.type if hasattr(empty, "type") else empty.dtype).lower()  # narwhals lacks some types
-    return ColumnType(
-        whole=dtype.is_integer(),
-        zoned=isinstance(dtype, nw.Datetime) and dtype.time_zone is not None,
-        days=isinstance(dtype, nw.Date),
-        ambiguous=type_name == "object",
-        decimal=type_name.startswith("decimal"),
-    )
+def _in_canonical_order(
+    natives: Natives, columns: Sequence[Column], types: Sequence[ColumnType]
+) -> tuple[Natives, list[Column], np.ndarray]:
+    """Sort rows, so that nothing depends on the order in which they were given; return their order (n,) as well.
+
+    Rows are sorted by a 64-bit hash of their readings, because sorting by one number takes a fraction of the time
+    that sorting by all columns takes. Rows with equal hashes are sorted by all that distinguishes them: readings,
+    and values with equal readings that a model may distinguish, such as None and NaN, or 1 and True. So tables of
+    the same rows are sorted to the same table, whichever library holds them.
+    """
+    hashes = np.zeros(len(columns[0].values), dtype=np.uint64)
+    for column in columns:
+        hashes ^= _keys(column)
+        hashes *= _MULTIPLIER
+        hashes ^= hashes >> np.uint64(32)
+    order = np.argsort(hashes)
+    ordered = hashes[order]
+    alike = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(alike):
+        first, second = order[alike], order[alike + 1]
+        # Neighbors in the order suffice: where no two of them differ, no two rows with the same hash differ.
+        minor = [key for key in _distinctions(natives, columns, types) if (key[first] != key[second]).any()]
+        order = np.lexsort([*minor, hashes]) if minor else order
+    natives = natives.reordered((j, order) for j in range(len(columns)))
+    return natives, [column.taken(order) for column in columns], order
+
+
+def _keys(column: Column) -> np.ndarray:
+    """Return a number per reading, (n,): equal readings, and only these, have equal numbers."""
+    if column.ranks is None:
+        keys = np.ascontiguousarray(column.values).view(np.uint64)
+    else:
+        keys = column.ranks.places.astype(np.uint64)
+    return np.where(column.missing, _MISSING, keys) if column.missing.any() else keys
+
+
+def _distinctions(
+    natives: Natives, columns: Sequence[Column], types: Sequence[ColumnType]
+) -> Iterator[np.ndarray]:
+    """Yield numbers per row (n,) that differ for any two rows that a model may distinguish."""
+    for j, (column, column_type) in enumerate(zip(columns, types, strict=True)):
+        yield _keys(column)
+        native = natives.pick(j, np.arange(0))
+        if isinstance(native, np.ndarray) and not native.dtype.hasobject:
+            if native.dtype.kind in "iuM":  # as floats, several large ones would be equal
+                yield natives.pick(j, np.arange(len(column.values))).view(f"u{native.dtype.itemsize}")
+            continue
+        several_missing = column_type.ambiguous or column.kind == NUMBER  # null and NaN
+        if several_missing and column.missing.any():
+            yield _ranked(natives.pick(j, np.flatnonzero(column.missing)), column.missing)
+        present = natives.pick(j, np.flatnonzero(~column.missing))
+        if column.kind == DATE and "ns" in str(getattr(native, "type", None) or native.dtype):
+            moments = nw.from_native(natives.readable(present), series_only=True).dt.timestamp("ns")
+            yield _spread(moments.to_numpy().astype(np.int64).view(np.uint64), ~column.missing)
+        large = column_type.whole and bool((np.abs(column.values[~column.missing]) >= EXACT).any())
+        if column_type.ambiguous or column_type.decimal or large:
+            yield _ranked(present, ~column.missing)
+
+
+def _ranked(native: Any, rows: np.ndarray) -> np.ndarray:
+    """Return the ranks of the identities of a native column's values at their rows, and 0 elsewhere."""
+    texts = [(kind.__module__, kind.__qualname__, text) for kind, text in identities_of(native)]
+    ranks = {text: rank for rank, text in enumerate(sorted(set(texts)))}
+    return _spread(np.array([ranks[text] for text in texts], dtype=np.uint64), rows)
+
+
+def _spread(keys: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the keys at their rows, and 0 elsewhere."""
+    spread = np.zeros(len(rows), dtype=np.uint64)
+    spread[rows] = keys
+    return spread

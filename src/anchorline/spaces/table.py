@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import itertools
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,21 +20,18 @@ from anchorline.spaces.columns import (
     DATE,
     NUMBER,
     Column,
-    dense,
     digest_columns,
+    identities_of,
+    identity_for_model,
     listed,
-    read_table,
+    to_python,
 )
 from anchorline.spaces.findings import check_table
 from anchorline.spaces.groups import attributes_of
-from anchorline.spaces.natives import Cells, Natives
-from anchorline.spaces.order import canonical_order
+from anchorline.spaces.natives import Natives
 from anchorline.spaces.pools import Pool
 from anchorline.spaces.realistic import MAX_DONORS, Likeness, SimilarRows
-from anchorline.spaces.rows import Schema, plain, read_date
-from anchorline.spaces.table_rows import read_rows
-from anchorline.spaces.training import read_training_table
-from anchorline.spaces.values import identity_for_model, to_python
+from anchorline.spaces.rows import Schema, microseconds, plain, read_reference
 from anchorline.spaces.views import RowViews, Views
 
 _MOST_EXAMPLES = 10_000
@@ -121,7 +117,7 @@ class Table(Space):
         valid: Callable[[Any], Any] | None = None,
     ) -> None:
         options.check_law(neighbors, valid)
-        self.schema = schema = read_training_table(frame, names)
+        self.schema = schema = Schema.of(frame, names)
         self.names, self.neighbors, self.valid = schema.names, neighbors, valid
         self.fixed = tuple(options.checked_columns(fixed, self.names, "fixed"))
         self.groups = options.checked_groups(groups or {}, schema, self.fixed)
@@ -137,7 +133,7 @@ class Table(Space):
         free = [j for j, name in enumerate(self.names) if name not in self.fixed]
         self._frame = self._pool = Pool.of(schema.natives, schema.columns, free)
         if reference is not None:
-            self._pool = Pool.of(*_read_reference(schema, reference), free)
+            self._pool = Pool.of(*read_reference(schema, reference), free)
         if neighbors == "realistic" and self._pool.n_rows > MAX_DONORS:  # canonical order makes them a sample
             some = [column.taken(np.arange(MAX_DONORS)) for column in self._pool.columns]
             self._pool = Pool.of(self._pool.natives, some, free)
@@ -154,8 +150,9 @@ class Table(Space):
         self.held = tuple(name for name in self.names if name in self.fixed or name in left_out)
         types = self.schema.types
         self.views = Views(self.attributes, self._frame, self._pool, types, self.cuts, self.labels)
-        positions = [attribute.positions for attribute in self.attributes]
-        self.members = np.array(list(itertools.zip_longest(*positions, fillvalue=-1)), dtype=np.intp)
+        self.owners = np.full(len(self.names), -1, dtype=np.intp)
+        for i, attribute in enumerate(self.attributes):
+            self.owners[list(attribute.positions)] = i
 
     def holding(self, columns: Collection[str]) -> "Table":
         """Return the same table with more columns that never change; see `Space.holding`."""
@@ -234,7 +231,7 @@ class Table(Space):
 
     def rows(self, part: Any) -> "TableRows | None":
         """Read a part of a frame (narwhals) or of a 2-D array at once; None if it has other columns."""
-        read = read_rows(self.schema, part)
+        read = self.schema.read_part(part)
         return None if read is None else TableRows(self, *read)
 
     def describe(self, neighborhood: Neighborhood) -> dict[str, Any]:
@@ -330,7 +327,7 @@ class TableNeighborhood(Neighborhood):
     @property
     def original(self) -> Any:
         """The row as a table of one row in the training table's type; a copy, which the model may change."""
-        return self.table.schema.natives.neighbors(self.row, 1, ())
+        return self.table.schema.natives.of_columns(self.row).rows(np.zeros(1, dtype=np.intp))
 
     @cached_property
     def views(self) -> RowViews:
@@ -446,8 +443,10 @@ class TableNeighborhood(Neighborhood):
 
     def realize(self, donors: np.ndarray) -> Any:
         """Return the neighbors with these donors (attributes, n) as a table of n rows."""
-        drawn = Cells.from_sources(self.table.members, donors) if len(donors) else ()
-        return self.table.donated.neighbors(self.row, donors.shape[1], drawn)
+        owners = self.table.owners
+        sources = donors[owners] if len(donors) else np.empty((len(owners), donors.shape[1]), dtype=np.intp)
+        sources[owners < 0] = -1
+        return self.table.donated.neighbors(self.row, sources)
 
     def cells(self, donors: np.ndarray, views: Sequence[int] | None = None) -> np.ndarray:
         """Return the cell (views, n) of every neighbor in some views of `candidates`, or in all."""
@@ -548,8 +547,8 @@ class TableNeighborhood(Neighborhood):
         same = np.ones(len(firsts), dtype=bool)
         for j in self.table.attributes[i].positions:
             own = identity_for_model(to_python(self.row[j][0]))
-            values = self.table.donated.pick(j, firsts)
-            same &= np.array([identity_for_model(to_python(value)) == own for value in values], dtype=bool)
+            values = identities_of(self.table.donated.pick(j, firsts))
+            same &= np.array([value == own for value in values], dtype=bool)
         return int(np.flatnonzero(same)[0]) if same.any() else None
 
     @property
@@ -578,37 +577,13 @@ class TableRows:
         return TableNeighborhood(self.table, self.natives.row(i), tuple(columns))
 
 
-def _read_reference(schema: Schema, reference: Any) -> tuple[Natives, tuple[Column, ...]]:
-    """Read the rows from which values are drawn in the types of the table, in canonical order."""
-    part, _ = read_table(dense(reference, ParameterError), ParameterError)
-    if 0 in part.shape:
-        raise ParameterError(
-            f"reference has shape {part.shape}; it must have at least one row. Leave it out to draw "
-            "values from the whole table."
-        )
-    try:
-        read = read_rows(schema, part)
-    except InstanceError as error:
-        raise ParameterError(f"reference does not fit the table. {error}") from error
-    if read is None:
-        raise ParameterError(
-            f"reference must have the columns of the table: {listed(schema.names)}. Type, say, "
-            "reference=frame[frame['approved']]."
-        )
-    natives, columns = read
-    order = canonical_order(columns, natives, schema.types)
-    natives = natives.reordered((j, order) for j in range(len(columns)))
-    return natives, tuple(column.taken(order) for column in columns)
-
-
 def _identities(native: Any) -> np.ndarray:
     """Return a number (n,) per value of a native column that differs for values that a model may distinguish."""
     if isinstance(native, np.ndarray) and not native.dtype.hasobject:
         values = np.ascontiguousarray(native).view(f"V{native.dtype.itemsize}")
         return np.unique(values, return_inverse=True)[1]
     numbers: dict[tuple[type, str], int] = {}
-    identities = map(identity_for_model, map(to_python, native))
-    return np.array([numbers.setdefault(each, len(numbers)) for each in identities], dtype=np.intp)
+    return np.array([numbers.setdefault(each, len(numbers)) for each in identities_of(native)], dtype=np.intp)
 
 
 def _is_true(fact: Fact, column: Column, labels: Mapping[str, str]) -> np.ndarray:
@@ -632,8 +607,8 @@ def _is_true(fact: Fact, column: Column, labels: Mapping[str, str]) -> np.ndarra
 def _number(value: Any, kind: str) -> float:
     """Return a number, boolean or date of a fact as a float."""
     if kind == DATE:
-        parsed = read_date(value)
-        if parsed is None:
-            raise ParameterError(f"{value!r} is not a date. Type, say, '2018-03-04'.")
-        return float(parsed[0].astype("M8[us]").astype(np.int64))
+        try:
+            return microseconds(value)
+        except ValueError as error:
+            raise ParameterError(f"{error}. Type, say, '2018-03-04'.") from None
     return float({"True": True, "False": False}.get(value, value))  # texts of the levels of booleans

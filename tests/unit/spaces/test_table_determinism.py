@@ -12,9 +12,9 @@ import pytest
 import scipy.sparse
 
 from anchorline.laws import Random
-from anchorline.spaces import order as order_module
+from anchorline.spaces import rows as order_module
+from anchorline.spaces.columns import identity_for_model
 from anchorline.spaces.table import Table
-from anchorline.spaces.values import identity_for_model
 from helpers.table_facts import facts_of
 
 N = 60
