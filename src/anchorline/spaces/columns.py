@@ -67,6 +67,10 @@ class Column:
     missing: NDArray[np.bool_]
     ranks: Ranks | None = None
 
+    def at(self, row: int) -> "Column":
+        """Return one value as a column."""
+        return Column(self.kind, self.values[row : row + 1], self.missing[row : row + 1])
+
     def taken(self, rows: NDArray[np.intp]) -> "Column":
         """Return some rows of the column."""
         if self.ranks is None:

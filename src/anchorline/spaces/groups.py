@@ -125,11 +125,16 @@ def find_indicators(names: Sequence[str], columns: Sequence[Column]) -> dict[str
     A group has exactly one 1 in every row, or its columns share the beginning of their names, such as
     ``color_red`` and ``color_blue``, and are so frequent that two 1s would occur together by chance.
     """
-    candidates = [j for j, column in enumerate(columns) if _is_indicator(column)]
+    candidates = []
+    for j, column in enumerate(columns):
+        if column.kind in (NUMBER, BOOLEAN) and not column.missing.any():
+            ones = column.values == 1
+            if (ones | (column.values == 0)).all() and ones.any() and not ones.all():
+                candidates.append(j)
     if len(candidates) < 2 or len(columns[0].values) < _MIN_ROWS:
         return {}
-    ones = np.column_stack([columns[j].values for j in candidates]).astype(np.float64)
-    together, n = ones.T @ ones, len(ones)
+    table = np.column_stack([columns[j].values for j in candidates]).astype(np.float64)
+    together, n = table.T @ table, len(table)
     rates, taken = np.diag(together) / n, set[int]()
     groups: list[list[int]] = []
     prefixes = [_PREFIX.match(names[j]) for j in candidates]
@@ -145,7 +150,9 @@ def find_indicators(names: Sequence[str], columns: Sequence[Column]) -> dict[str
     named: dict[str, list[str]] = {}
     for run in groups:
         members = [names[candidates[i]] for i in run]
-        named[_group_name(members, names)] = members
+        starts = {match[1].rstrip("_=.:- ") if (match := prefixes[i]) else "" for i in run}
+        name = starts.pop() if len(starts) == 1 else ""
+        named[name if name and name not in names else ", ".join(members)] = members
     return named
 
 
@@ -159,17 +166,3 @@ def _complete_runs(rest: Sequence[int], together: np.ndarray, n: int) -> list[li
             groups.append(run)
             run = []
     return groups
-
-
-def _is_indicator(column: Column) -> bool:
-    if column.kind not in (NUMBER, BOOLEAN) or column.missing.any():
-        return False
-    ones = column.values == 1
-    return bool((ones | (column.values == 0)).all() and ones.any() and not ones.all())
-
-
-def _group_name(members: Sequence[str], names: Sequence[str]) -> str:
-    matches = [_PREFIX.match(name) for name in members]
-    prefixes = {match[1].rstrip("_=.:- ") if match else "" for match in matches}
-    name = prefixes.pop() if len(prefixes) == 1 else ""
-    return name if name and name not in names else ", ".join(members)

@@ -138,19 +138,17 @@ def checked_labels(
             raise ParameterError(
                 f"categorical[{name!r}] is {given!r}; it must be a mapping. Type, say, {{0: 'female', 1: 'male'}}."
             )
-        labels[name] = {_level_text(key, column.kind): str(text) for key, text in given.items()}
+        labels[name] = {}
+        for key, text in given.items():  # 1, 1.0 and "1" name the same level
+            kind = kind_of(key)
+            if kind not in (NUMBER, BOOLEAN, CATEGORY):
+                raise ParameterError(
+                    f"categorical names {key!r}; it must name a value of the column: a number, text or boolean."
+                )
+            level = level_of(key, kind if CATEGORY in (kind, column.kind) else column.kind)
+            labels[name][level] = str(text)
         _check_names(name, labels[name], column, column_type.categories or ())
     return labels
-
-
-def _level_text(key: Any, kind: str) -> str:
-    """Return the text of the level that a key of ``categorical`` names; 1, 1.0 and "1" name the same level."""
-    own = kind_of(key)
-    if own not in (NUMBER, BOOLEAN, CATEGORY):
-        raise ParameterError(
-            f"categorical names {key!r}; it must name a value of the column: a number, text or boolean."
-        )
-    return level_of(key, own if CATEGORY in (own, kind) else kind)
 
 
 def _check_names(name: str, labels: Mapping[str, str], column: Column, categories: Iterable[str]) -> None:

@@ -144,8 +144,7 @@ class Schema:
             if not -self.n_rows <= instance < self.n_rows:
                 raise InstanceError(f"Row {instance} does not exist; the table has rows 0 to {self.n_rows - 1}.")
             at = int(self.positions[instance])
-            read = [Column(own.kind, own.values[at : at + 1], own.missing[at : at + 1]) for own in self.columns]
-            return self.natives.row(at), tuple(read)
+            return self.natives.row(at), tuple(column.at(at) for column in self.columns)
         natives = tuple(map(Field.cast, self.fields, self._values(instance)))
         return natives, tuple(map(Field.reading, self.fields, natives))
 
@@ -205,8 +204,8 @@ class Schema:
             same = column.missing if read.missing[0] else (column.values == read.values[0]) & ~column.missing
             rows = np.flatnonzero(same)
             others = self.natives.pick(j, rows)
-            cells = [Column(column.kind, column.values[[row]], column.missing[[row]]) for row in rows]
-            matches = [i for i, cell in enumerate(cells) if repr(plain(cell, others[i : i + 1])) == json_text]
+            texts = [repr(plain(column.at(row), others[i : i + 1])) for i, row in enumerate(rows.tolist())]
+            matches = [i for i, text in enumerate(texts) if text == json_text]
             unseen = self.types[j].ambiguous and not len(rows)  # JSON does not record the type of the value
             if unseen or {identity_for_model(others[i]) for i in matches} - {identity_for_model(native[0])}:
                 unclear.append(self.names[j])

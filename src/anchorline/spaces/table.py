@@ -573,8 +573,7 @@ class TableRows:
 
     def at(self, i: int) -> TableNeighborhood:
         """Return the neighborhood of row i."""
-        columns = [Column(own.kind, own.values[i : i + 1], own.missing[i : i + 1]) for own in self.columns]
-        return TableNeighborhood(self.table, self.natives.row(i), tuple(columns))
+        return TableNeighborhood(self.table, self.natives.row(i), tuple(column.at(i) for column in self.columns))
 
 
 def _identities(native: Any) -> np.ndarray:

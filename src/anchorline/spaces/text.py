@@ -112,7 +112,9 @@ class Text(Space):
                 f"The text is of type {type(instance).__name__}; it must be a str. Type "
                 "explainer.explain('one text'), or explainer.explain_many(texts) for several."
             )
-        pieces = self._pieces(text)
+        ends = [0, *(end for span in self._spans(text) for end in span), len(text)]
+        # Units are at odd places, and what is between them at even places.
+        pieces = [text[start:stop] for start, stop in pairwise(ends)]
         if recorded and list(instance) != pieces:
             raise InstanceError(
                 f"A list of {len(instance)} texts came, but one text is explained at a time. Type "
@@ -134,12 +136,6 @@ class Text(Space):
             )
         to_list = getattr(texts, "to_list", None) or getattr(texts, "tolist", None)
         return list(texts) if to_list is None else list(to_list())
-
-    def _pieces(self, text: str) -> list[str]:
-        """Return the text cut in pieces: units at odd places, and what is between them at even places."""
-        spans = self._spans(text)
-        ends = [0, *(end for span in spans for end in span), len(text)]
-        return [text[start:stop] for start, stop in pairwise(ends)]
 
     def _spans(self, text: str) -> list[Span]:
         if self._inside is None:

@@ -50,10 +50,6 @@ class TwoValued(Neighborhood):
             ranks=np.zeros(d, dtype=np.intp),
         )
 
-    def edge_labels(self, view: int, cells: Sequence[int]) -> tuple[Any, ...]:
-        """Return the own value, whose cell is the first of two."""
-        return (self.fact(view).value,) * len(cells)
-
     @property
     def is_own_value(self) -> np.ndarray:
         """Whether the own cell of each attribute holds no other value: always."""
