@@ -122,10 +122,8 @@ class Squares:
             return float(self.error == 0)
         return max(0.0, 1.0 - self.error / self.base)
 
-    def limits(
-        self, fail_low: float, fail_high: float, more: float = 0.0, luck: float = 0.0
-    ) -> tuple[float, float]:
-        r"""Return the limits of R2, as multiples of 0.001.
+    def limit(self, side: int, failure: float, more: float = 0.0, luck: float = 0.0) -> float:
+        r"""Return the lower (0) or the upper (1) limit of R2, a multiple of 0.001.
 
         R2 is at least 1 - g if :math:`E[g w - u] \ge 0`. For outputs with known bounds, the limit g is refuted by
 
@@ -145,15 +143,9 @@ class Squares:
         R2 below 0 counts as 0. With ``more``, these are the limits after as many further neighbors that fit better
         by ``luck`` standard errors than those so far.
         """
-        if self.n == 0:
-            return 0.0, 1.0
-        too_large = self._refuted(1.0, self.largest_error, fail_low, more, luck)
-        too_small = self._refuted(-1.0 / _RATIOS, self.largest_base, fail_high, more, -luck)
-        low = float(_R2[too_large.argmax()]) if too_large.any() else 0.0
-        high = float(_R2[too_small][-1]) if too_small.any() else 1.0
-        return (low, high) if more else (min(low, self.r2), max(high, self.r2))
+        return float(side) if self.n == 0 else _fit_limit(self, side, failure, more, luck)
 
-    def _refuted(
+    def refuted(
         self, scale: float | np.ndarray, largest: float | None, failure: float, more: float, luck: float
     ) -> np.ndarray:
         """Return for which ratios g it is refuted that the mean of scale (g w - u) is at most 0."""
@@ -174,6 +166,17 @@ class Squares:
         capital = peak + np.log(np.exp(logs - peak[..., None]).mean(axis=-1))
         refuted: np.ndarray = capital >= -math.log(failure)
         return refuted
+
+
+@functools.lru_cache(maxsize=256)  # a verdict, its rounds and its figures ask for the same limits
+def _fit_limit(squares: Squares, side: int, failure: float, more: float, luck: float) -> float:
+    if side:
+        too_small = squares.refuted(-1.0 / _RATIOS, squares.largest_base, failure, more, -luck)
+        high = float(_R2[too_small][-1]) if too_small.any() else 1.0
+        return high if more else max(high, squares.r2)
+    too_large = squares.refuted(1.0, squares.largest_error, failure, more, luck)
+    low = float(_R2[too_large.argmax()]) if too_large.any() else 0.0
+    return low if more else min(low, squares.r2)
 
 
 def _asymptotic_width(n: float, failure: float) -> float:

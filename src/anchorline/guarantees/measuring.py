@@ -291,7 +291,7 @@ class Measurement:
         weight = 1.0 if is_exact else 1.0 / squares.n
         n_before, drops_before = self._before
         mean_drop = squares.drops if is_exact else (drops_before + squares.drops) / (n_before + squares.n)
-        low, high = self._fit_limits()
+        low, high = self._fit_limit(0), self._fit_limit(1)
         return Fit(
             r2=squares.r2,
             low=low,
@@ -430,10 +430,10 @@ class Measurement:
     def _facts_limits(self, more: float = 0.0, luck: float = 0.0) -> Sides:
         """Return the limits of `holds`, or of R2 for numbers."""
         if self.is_number:
-            return _Lazily(lambda side: self._fit_limits(more, luck)[side])
+            return _Lazily(lambda side: self._fit_limit(side, more, luck))
         return _Lazily(lambda side: min(self._held_limits(name, more, luck)[side] for name in self._held))
 
-    def _fit_limits(self, more: float = 0.0, luck: float = 0.0) -> Limits:
+    def _fit_limit(self, side: int, more: float = 0.0, luck: float = 0.0) -> float:
         if self._all.is_exact:
-            return self._squares.r2, self._squares.r2
-        return self._squares.limits(*self._failures["fit"], more, luck)
+            return self._squares.r2
+        return self._squares.limit(side, self._failures["fit"][side], more, luck)

@@ -21,6 +21,10 @@ def lower_limit_by_bisection(kept, n, failure):
     return brentq(excess, 0, 1, xtol=1e-14) if excess(0) > 0 else 0.0
 
 
+def limits(squares, fail_low, fail_high):
+    return squares.limit(0, fail_low), squares.limit(1, fail_high)
+
+
 def test_limits_of_shares_are_the_roots_of_the_capital():
     rng = np.random.default_rng(0)
     for _ in range(300):
@@ -63,7 +67,7 @@ def sampled(n, seed=0, noise=0.1):
 def test_limits_of_a_bounded_fit_are_no_narrower_than_the_bets_that_they_bound(n):
     """The sum of exponentials never exceeds the capital of the bets, which refutes every ratio that it refutes."""
     effects, drops, sums = sampled(n)
-    low, high = Squares.bounded((-0.4, 0.6), effects).added(drops, sums).limits(0.005, 0.005)
+    low, high = limits(Squares.bounded((-0.4, 0.6), effects).added(drops, sums), 0.005, 0.005)
     errors, squares = (drops - sums) ** 2, drops**2
     largest = max(0.6 + 0.15, 0.5 + 0.4) ** 2
     bets = [2.0**power for power in range(-7, 0)] + [0.75, 0.9, 0.97]
@@ -79,7 +83,7 @@ def test_limits_of_a_bounded_fit_are_no_narrower_than_the_bets_that_they_bound(n
 
 def test_limits_of_an_approximate_fit_follow_the_formula():
     _, drops, sums = sampled(1000)
-    low, high = Squares().added(drops, sums).limits(0.0125, 0.0125)
+    low, high = limits(Squares().added(drops, sums), 0.0125, 0.0125)
     for ratio, sign in ((1 - low, 1), (1 - high, -1)):
         x = sign * (ratio * drops**2 - (drops - sums) ** 2)
         tuned = -2 * math.log(0.025)
@@ -97,31 +101,31 @@ def test_sums_of_squares_are_additive():
     whole = empty.added(drops, sums)
     parts = empty.added(drops[:100], sums[:100]).added(drops[100:], sums[100:])
     assert parts.n == whole.n
-    assert parts.limits(0.01, 0.01) == whole.limits(0.01, 0.01)
+    assert limits(parts, 0.01, 0.01) == limits(whole, 0.01, 0.01)
     assert parts.r2 == pytest.approx(1 - ((drops - sums) ** 2).sum() / (drops**2).sum())
 
 
 @pytest.mark.parametrize("squares", [Squares(), Squares.bounded((-0.4, 0.6), np.array([0.3]))])
 def test_degenerate_fits_have_limits(squares):
     zeros, ones = np.zeros(500), np.full(500, 0.3)
-    assert squares.limits(0.01, 0.01) == (0.0, 1.0)
+    assert limits(squares, 0.01, 0.01) == (0.0, 1.0)
     constant = squares.added(zeros, zeros)  # a constant model: nothing to explain
     assert constant.r2 == 1.0
-    assert constant.limits(0.01, 0.01) == (0.0, 1.0)
+    assert limits(constant, 0.01, 0.01) == (0.0, 1.0)
     perfect = squares.added(ones, ones)
     assert perfect.r2 == 1.0
-    assert perfect.limits(0.01, 0.01)[1] == 1.0
-    assert perfect.limits(0.01, 0.01)[0] > 0.9
+    assert limits(perfect, 0.01, 0.01)[1] == 1.0
+    assert limits(perfect, 0.01, 0.01)[0] > 0.9
     useless = squares.added(ones, zeros)
-    assert useless.limits(0.01, 0.01)[1] < 0.1
+    assert limits(useless, 0.01, 0.01)[1] < 0.1
     worse = squares.added(zeros, ones)
     assert worse.r2 == 0.0
-    assert worse.limits(0.01, 0.01) == (0.0, 0.0)
+    assert limits(worse, 0.01, 0.01) == (0.0, 0.0)
 
 
 def test_few_neighbors_have_no_approximate_limits():
     _, drops, sums = sampled(99)
-    assert Squares().added(drops, sums).limits(0.01, 0.01) == (0.0, 1.0)
+    assert limits(Squares().added(drops, sums), 0.01, 0.01) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("drop", [0.61, math.nan])
