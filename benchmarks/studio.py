@@ -237,7 +237,8 @@ def under_load(port: int, explainer: Explainer) -> Iterator[dict[str, Any]]:
 
 def mixed_requests() -> list[Request]:
     """Return requests of every kind about different rows, most of which are computed, in a random order."""
-    rng, requests = np.random.default_rng(0), []
+    requests: list[Request] = []
+    rng = np.random.default_rng(0)
     for row in map(int, rng.integers(0, 20_000, ENDURANCE)):
         small = {"row": row, **SMALL}
         kinds: list[tuple[str, Any]] = [

@@ -134,8 +134,8 @@ def test_a_long_job_makes_room_for_short_ones():
     assert jobs.n_running == 0
 
 
-def test_long_jobs_are_not_starved_and_end_one_after_another():
-    """Short jobs never stop arriving; still both long ones end, and none waits for the other one's whole time."""
+def test_long_jobs_make_room_and_are_not_starved():
+    """Short jobs keep arriving and come first; still both long ones end before the last of them."""
     ends = []
 
     def work(begun, seconds, name):

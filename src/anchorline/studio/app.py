@@ -302,7 +302,8 @@ def _page_routes(studio: Studio) -> APIRouter:
 
 def _user_of(request: Request) -> str | None:
     """Return the name that the proxy sent, or the address of the client."""
-    return request.state.user or request.state.address
+    user: str | None = request.state.user or request.state.address
+    return user
 
 
 def _attached(name: str) -> dict[str, str]:

@@ -56,7 +56,8 @@ class StrictProtocol(H11Protocol):
         """Start the timers; answer with 503 if there are too many connections."""
         super().connection_made(transport)
         if self._max_connections is not None and len(self.connections) > self._max_connections:
-            idle = [other for other in self.connections if other.is_idle and other is not self]
+            others: list[Any] = [other for other in self.connections if other is not self]
+            idle = [other for other in others if other.is_idle]
             if idle:  # the one that has been idle for longest
                 min(idle, key=lambda other: other.idle_since).transport.abort()
             else:
