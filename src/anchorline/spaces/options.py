@@ -124,7 +124,7 @@ def checked_labels(
     categorical: Mapping[str, Mapping[Any, str]] | Iterable[str], schema: Schema
 ) -> dict[str, dict[str, str]]:
     """Return, per column to read as categories, the names to display for the texts of its levels."""
-    labels = {}
+    labels: dict[str, dict[str, str]] = {}
     for name in checked_columns(categorical, schema.names, "categorical"):
         position = schema.names.index(name)
         column, column_type = schema.columns[position], schema.types[position]
