@@ -208,7 +208,7 @@ def _contradictions(changes: Changes) -> Iterator[str]:
     used = [[column for move in option.moves for column in move.columns] for option in changes]
     sizes = [len(option.moves) for option in changes]
     most = changes.settings["k"] or len(changes.columns)
-    held = {*changes.held}
+    held = {*changes.held, *changes.settings["fixed"]}
     if changes.space["kind"] in ("table", "hypercube") and len(changes.columns) != len(changes.instance):
         yield "The instance has another number of values than there are columns."
     if sizes != sorted(sizes) or not all(0 < size <= most for size in sizes):
