@@ -428,7 +428,7 @@ def test_a_makers_names_and_units_are_named():
         return rows["age"].to_numpy() * 10.0
 
     e = al.Explainer(cost, FRAME, output="cost [EUR]").explain(FRAME.iloc[3])
-    assert "names are those of its maker: cost, in EUR" in str(al.verify(e, cost, FRAME, seed=1))
+    assert "names are those of its maker: 'cost, in EUR'" in str(al.verify(e, cost, FRAME, seed=1))
 
     def scores(rows):
         return CLASSIFIER.predict_proba(rows)

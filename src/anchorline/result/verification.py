@@ -21,7 +21,7 @@ SENTENCES = {
         "{found:,} fresh altered copies confirm what was measured: a figure more than 2.5 points outside its "
         "stated limits would have been noticed with a probability of 99.9%"
     ),
-    "named_by_maker": "names are those of its maker: {stated:.200}",
+    "named_by_maker": "names are those of its maker: {stated!r:.200}",
     # It does not.
     "tampered": "{detail}",
     "other_space": "it was made in another space: with another table, or with other options of it",
