@@ -106,9 +106,9 @@ NOTES = {
     "with bounds, intervals and categories as facts. Proven: the share of rows for which the best sum of at most "
     "k facts is proven for the moments of these neighbors; 'stated' the share for which the sum that would be "
     "stated, of facts that are related to the output, is proven to be within 1% of Var t of the best. The search "
-    "ends after a constant number of nodes. Seconds are those of the search by the clock.",
+    "ends after a constant number of nodes. Seconds are those of the search; recorded ones, by the clock.",
     "proofs_wide": "A model of d columns of random numbers, of which 12 matter; 2,000 rows in the table and 2,000 "
-    "neighbors of a row. Seconds of the search, and of the moments from the answers. Whole searches (drawing and "
+    "neighbors of a row. Processor seconds of the search, and of the moments from the answers. Whole searches (drawing and "
     "model included) run in processes of their own, and are compared with those of 0.1: processor time, medians "
     "of five rows after a first one, and by how many megabytes the process grew. Search seconds are those of "
     "search and proof alone, from the model's answers to the sum: moments and choice here, statistics, problem "
