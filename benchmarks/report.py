@@ -108,11 +108,11 @@ NOTES = {
     "stated, of facts that are related to the output, is proven to be within 1% of Var t of the best. The search "
     "ends after a constant number of nodes. Seconds are those of the search; recorded ones, by the clock.",
     "proofs_wide": "A model of d columns of random numbers, of which 12 matter; 2,000 rows in the table and 2,000 "
-    "neighbors of a row. Processor seconds of the search, and of the moments from the answers. Whole searches (drawing and "
-    "model included) run in processes of their own, and are compared with those of 0.1: processor time, medians "
-    "of five rows after a first one, and by how many megabytes the process grew. Search seconds are those of "
-    "search and proof alone, from the model's answers to the sum: moments and choice here, statistics, problem "
-    "and choice in 0.1; what neighbors break is read off before, in both.",
+    "neighbors of a row. Processor seconds of the search, and of the moments from the answers. Whole searches "
+    "(drawing and model included) run in processes of their own, and are compared with those of 0.1: processor "
+    "time, medians of five rows after a first one, and by how many megabytes the process grew. Search seconds are "
+    "those of search and proof alone, from the model's answers to the sum: moments and choice here, statistics, "
+    "problem and choice in 0.1; what neighbors break is read off before, in both.",
     "studio": "Server and clients are two processes on one machine, connected over loopback. The model is "
     'gradient boosting on Adult (14 attributes), k = 4. The "computed" rows use the default settings, '
     "with two workers. Every answer is compared byte by byte with the library's answer "

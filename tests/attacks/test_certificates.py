@@ -404,7 +404,7 @@ def test_5_drawn_shares_contain_the_truth():
     assert sum(share.low <= truth <= share.high for share in found) >= 28
 
 
-# Settings that make figures say little are told where the figures are.
+# Settings that make figures say little stand in the text beside them.
 
 
 @pytest.mark.parametrize("name", PLACES)
