@@ -36,7 +36,7 @@ on it. The other rooms have another law, other facts and another solver.
 | problem (P4), explained and solved exactly | `explain`, `Problem`, `solve_exact` |
 | (MIP) and the convex relaxation | `solve_with_scip`, `solve_with_gurobi`, `solve_relaxation` |
 | Algorithm 1 and its projection | `solve_iht`, `project_sparse_sum` |
-| Assumption 1 and the trajectory lemmas | `check_regularity`, `follow_trajectory` |
+| Assumption 1 and the trajectory lemmas | `benchmarks.experiments.regularity` |
 | lemmas and theorems | `relevance_factor`, `required_samples`, `iht_iterations` and the others of `theorems` |
 | the Boolean encoding of tables | `Binarizer` |
 """

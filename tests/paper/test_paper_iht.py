@@ -28,10 +28,8 @@ from anchorline.paper import (
     Problem,
     Status,
     check,
-    check_regularity,
     end_to_end_factor,
     flip_probability,
-    follow_trajectory,
     iht_iterations,
     iht_step,
     project_sparse_sum,
@@ -39,7 +37,7 @@ from anchorline.paper import (
     solve_iht,
 )
 from anchorline.paper.iht import gradient
-from anchorline.paper.regularity import largest_norm
+from benchmarks.experiments.regularity import check_regularity, follow_trajectory, largest_norm
 from helpers.paper_oracle import all_flips, draw_flips, enumerate_projection, generate, moments
 
 SIZES = {0.0: 20_000, 0.5: 40_000, 1.0: 40_000, 2.0: 100_000}  # enough to certify

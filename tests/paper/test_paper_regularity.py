@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from anchorline.errors import ParameterError, SampleError
-from anchorline.paper import check_regularity, flip_probability, iht_constants, iht_mean_tolerance
+from anchorline.paper import flip_probability, iht_constants, iht_mean_tolerance
+from benchmarks.experiments.regularity import check_regularity
 from helpers.paper_oracle import all_flips, draw_flips, moments
 
 ROUNDING = 1e-9

@@ -11,7 +11,6 @@ May import: errors, guarantees.
 - (P4) on a sample and its exact solver: `Evidence`, `Problem`, `solve`, `solve_exact`.
 - (MIP) and the convex relaxation: `solve_with_scip`, `solve_with_gurobi`, `solve_relaxation`.
 - Algorithm 1 and its projection: `solve_iht`, `project_sparse_sum`.
-- Assumption 1 (RSC/RSS) and the trajectory lemmas: `check_regularity`, `follow_trajectory`.
 - Lemmas and theorems: `relevance_factor`, `required_samples`, `iht_iterations` and others.
 - The Boolean encoding of tables: `Binarizer`.
 
@@ -21,100 +20,38 @@ May import: errors, guarantees.
 ([0.0, 0.5, 0.0, 0.25], 0.0)
 """
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from anchorline.paper.exact import solve_exact
+from anchorline.paper.explanation import SOLVERS, LinearExplanation, explain, measure, solve
+from anchorline.paper.gurobi import solve_with_gurobi
+from anchorline.paper.iht import project_sparse_sum, solve_iht
+from anchorline.paper.neighborhood import Event, Neighborhood, Sample, cancelling_event, flip_probability
+from anchorline.paper.problem import Evidence, Limits, Problem, Solution, Status, check
+from anchorline.paper.relaxation import solve_relaxation
+from anchorline.paper.scip import solve_with_scip
+from anchorline.paper.theorems import (
+    IhtConstants,
+    achievable_epsilon,
+    end_to_end_factor,
+    iht_achievable_epsilon,
+    iht_constants,
+    iht_iterations,
+    iht_mean_tolerance,
+    iht_radius,
+    iht_required_samples,
+    iht_residual_bound,
+    iht_step,
+    is_vacuous,
+    locality_cost,
+    relevance_factor,
+    relevance_factor_from_event,
+    required_samples,
+    rsc_required_samples,
+)
 
 if TYPE_CHECKING:
     from anchorline.paper.binarizer import Binarizer
-    from anchorline.paper.exact import solve_exact
-    from anchorline.paper.explanation import SOLVERS, LinearExplanation, explain, measure, solve
-    from anchorline.paper.gurobi import solve_with_gurobi
-    from anchorline.paper.iht import project_sparse_sum, solve_iht
-    from anchorline.paper.neighborhood import Event, Neighborhood, Sample, cancelling_event, flip_probability
-    from anchorline.paper.problem import Evidence, Limits, Problem, Solution, Status, check
-    from anchorline.paper.regularity import Regularity, Trajectory, check_regularity, follow_trajectory
-    from anchorline.paper.relaxation import solve_relaxation
-    from anchorline.paper.scip import solve_with_scip
-    from anchorline.paper.theorems import (
-        IhtConstants,
-        achievable_epsilon,
-        end_to_end_factor,
-        iht_achievable_epsilon,
-        iht_constants,
-        iht_iterations,
-        iht_mean_tolerance,
-        iht_radius,
-        iht_required_samples,
-        iht_residual_bound,
-        iht_step,
-        is_vacuous,
-        locality_cost,
-        relevance_factor,
-        relevance_factor_from_event,
-        required_samples,
-        rsc_required_samples,
-    )
-
-# A module is imported at the first use of its names, because some of them need optional packages.
-_ON_FIRST_USE = {
-    "binarizer": ("Binarizer",),
-    "exact": ("solve_exact",),
-    "explanation": (
-        "SOLVERS",
-        "LinearExplanation",
-        "explain",
-        "measure",
-        "solve",
-    ),
-    "gurobi": ("solve_with_gurobi",),
-    "iht": (
-        "project_sparse_sum",
-        "solve_iht",
-    ),
-    "neighborhood": (
-        "Event",
-        "Neighborhood",
-        "Sample",
-        "cancelling_event",
-        "flip_probability",
-    ),
-    "problem": (
-        "Evidence",
-        "Limits",
-        "Problem",
-        "Solution",
-        "Status",
-        "check",
-    ),
-    "regularity": (
-        "Regularity",
-        "Trajectory",
-        "check_regularity",
-        "follow_trajectory",
-    ),
-    "relaxation": ("solve_relaxation",),
-    "scip": ("solve_with_scip",),
-    "theorems": (
-        "IhtConstants",
-        "achievable_epsilon",
-        "end_to_end_factor",
-        "iht_achievable_epsilon",
-        "iht_constants",
-        "iht_iterations",
-        "iht_mean_tolerance",
-        "iht_radius",
-        "iht_required_samples",
-        "iht_residual_bound",
-        "iht_step",
-        "is_vacuous",
-        "locality_cost",
-        "relevance_factor",
-        "relevance_factor_from_event",
-        "required_samples",
-        "rsc_required_samples",
-    ),
-}
-_MODULE_OF = {name: module for module, names in _ON_FIRST_USE.items() for name in names}
 
 __all__ = [
     "SOLVERS",
@@ -126,19 +63,15 @@ __all__ = [
     "LinearExplanation",
     "Neighborhood",
     "Problem",
-    "Regularity",
     "Sample",
     "Solution",
     "Status",
-    "Trajectory",
     "achievable_epsilon",
     "cancelling_event",
     "check",
-    "check_regularity",
     "end_to_end_factor",
     "explain",
     "flip_probability",
-    "follow_trajectory",
     "iht_achievable_epsilon",
     "iht_constants",
     "iht_iterations",
@@ -165,11 +98,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
+    if name != "Binarizer":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    return value
+    from anchorline.paper.binarizer import Binarizer  # noqa: PLC0415  (scikit-learn takes a second to load)
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    return Binarizer
