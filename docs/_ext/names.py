@@ -38,18 +38,6 @@ def public() -> dict[str, tuple[str, ...]]:
     return {name: names for name, names in names_of.items() if names}
 
 
-@cache
-def _public_objects() -> frozenset[int]:
-    modules = {name: importlib.import_module(name) for name in public()}
-    return frozenset(id(getattr(modules[name], entry)) for name in public() for entry in public()[name])
-
-
-def _skip(app: Sphinx, what: str, name: str, value: Any, skipped: bool, options: Any) -> bool | None:
-    """Skip, on the page api/inside, the objects whose entry is on another page."""
-    inside = what == "module" and app.env.docname == "api/inside"
-    return True if inside and id(value) in _public_objects() else None
-
-
 def plain(text: str) -> str:
     """Return a signature with types as people write them.
 
@@ -92,7 +80,6 @@ def _shorten(app: Sphinx, page: str, template: str, context: dict[str, Any], tre
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the search for names that Sphinx itself does not find."""
     app.connect("missing-reference", _find)
-    app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-signature", _spell)
     app.connect("html-page-context", _shorten)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,9 +1,9 @@
 """Puts every page into the navigation, and keeps links to files outside docs/ inside the site.
 
 A page that no list in the index.md of its folder names is added to the list that contains "(others)". Pages are
-also read outside the site, where links lead to files such as ``../CONTRIBUTING.md`` or
-``../src/anchorline/optimize/exact.py``. In the site, these links lead to the page that shows the file. The empty
-line at the end of an example, which doctest needs, is removed.
+also read outside the site, where links lead to files such as ``../CONTRIBUTING.md`` or ``../src/anchorline/facts.py``. In
+the site, they lead to the page that shows the file, and sources are only named. The empty line at the end of an
+example, which doctest needs, is removed.
 """
 
 import posixpath
@@ -20,9 +20,8 @@ SHOWN = {
     "benchmarks/results/README.md": "project/benchmarks.md",
 }
 _FENCE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
-_LINK = re.compile(r"\]\((\.\./[^)#\s]+)\)")
+_LINK = re.compile(r"\[([^]]*)\]\((\.\./[^)#\s]+)\)")
 _END = re.compile(r"\n\n```$", re.MULTILINE)
-_MODULE = re.compile(r"src/(anchorline/.*)\.py")
 
 
 def completed(text: str, page: str, pages: set[str]) -> str:
@@ -44,18 +43,17 @@ def completed(text: str, page: str, pages: set[str]) -> str:
 def kept_inside(text: str, page: str) -> str:
     """Return the text with links to files of the repository replaced by links to the pages that show them.
 
-    >>> kept_inside("[a](../CHANGELOG.md), [b](../src/anchorline/optimize/exact.py)", "engine")
-    '[a](project/changelog.md), [b](#anchorline.optimize.exact)'
+    >>> kept_inside("[a](../CHANGELOG.md), [b](../src/anchorline/facts.py)", "engine")
+    '[a](project/changelog.md), b'
     """
     folder = posixpath.dirname(f"docs/{page}")
 
     def replacement(link: re.Match[str]) -> str:
-        path = posixpath.normpath(posixpath.join(folder, link[1]))
-        module = _MODULE.fullmatch(path)
-        if module:
-            return f"](#{module[1].removesuffix('/__init__').replace('/', '.')})"
+        path = posixpath.normpath(posixpath.join(folder, link[2]))
+        if path.startswith("src/"):
+            return link[1]
         target = SHOWN.get(path)
-        return f"]({posixpath.relpath('docs/' + target, folder)})" if target else link[0]
+        return f"[{link[1]}]({posixpath.relpath('docs/' + target, folder)})" if target else link[0]
 
     return _LINK.sub(replacement, text)
 

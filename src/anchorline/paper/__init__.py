@@ -103,3 +103,7 @@ def __getattr__(name: str) -> Any:
     from anchorline.paper.binarizer import Binarizer  # noqa: PLC0415  (scikit-learn takes a second to load)
 
     return Binarizer
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
