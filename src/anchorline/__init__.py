@@ -9,7 +9,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from anchorline import _links
 from anchorline._version import __version__
 from anchorline.errors import AnchorlineError
 from anchorline.verify import verify
@@ -57,35 +56,6 @@ _GONE = {
     "Certificate": "the figures of an explanation: `e.verdict`, `e.holds`, `e.all`, `e.fit` and `e.proof`",
     "explain": "`Explainer(model, table).explain(row)`, or `anchorline.paper.explain`",
 }
-
-# Methods of results and explainers that rooms above them carry out.
-_links.link(
-    {
-        "details": "anchorline.render.text:details_of",
-        "explain_many": "anchorline.batch.local:explain_many",
-        "fact": "anchorline.render.statements:fact_text",
-        "fragment": "anchorline.render.report:fragment",
-        "frontier": "anchorline.render.text:frontier_text",
-        "page": "anchorline.render.report:page",
-        "parquet.ids": "anchorline.batch.parquet:read_ids",
-        "parquet.read": "anchorline.batch.parquet:read_parquet",
-        "parquet.write": "anchorline.batch.parquet:write_parquet",
-        "plot": "anchorline.render.pictures:plot_explanation",
-        "plot_frontier": "anchorline.render.pictures:plot_frontier",
-        "plot_rule": "anchorline.render.pictures:plot_rule",
-        "printable": "anchorline.render.characters:printable",
-        "rule": "anchorline.render.text:rule_text",
-        "rule_details": "anchorline.render.text:rule_details",
-        "rule_fragment": "anchorline.render.report:rule_fragment",
-        "rule_page": "anchorline.render.report:rule_page",
-        "rules": "anchorline.render.text:rules_text",
-        "rules.cover": "anchorline.rules.cover:cover",
-        "text": "anchorline.render.text:text_of",
-        "to_shap": "anchorline.compat.shap:to_shap",
-        "to_shap_many": "anchorline.compat.shap:many_to_shap",
-        "verify_main": "anchorline.cli:verify_alone",
-    }
-)
 
 __all__ = [
     "AnchorlineError",

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from anchorline._links import call
 from anchorline.changes.find import ChangeSettings, find_changes
 from anchorline.changes.result import Changes
 from anchorline.errors import ParameterError, SetupWarning, names_similar_keywords
@@ -301,10 +300,12 @@ class Explainer:
         the model. ``id`` names a column that identifies the rows. The other keywords are those of `explain`, and
         ``rule``: True finds the rule of every row, too, and keywords of `rule` (``rule=dict(holds=0.9)``) say how.
         """
+        from anchorline.batch.local import explain_many
+
         plan = {"n_jobs": n_jobs, "row_timeout": row_timeout}
-        choices = {"progress": progress, "errors": errors, "share_calls": share_calls, "id": id}
-        many: Explanations = call("explain_many", self, frame, plan, **choices, **keywords)
-        return many
+        return explain_many(
+            self, frame, plan, progress=progress, errors=errors, share_calls=share_calls, id=id, **keywords
+        )
 
     def asking_through(self, wrap: Callable[[Callable[[Any], Any]], Callable[[Any], Any]]) -> "Explainer":
         """Return the explainer that asks ``wrap(ask)`` what this one asks ``ask``; it may join calls."""

@@ -5,7 +5,17 @@ import ast
 
 def imports_of(tree):
     """(line, dotted name inside anchorline) of every import of anchorline, wherever it stands."""
-    for node in ast.walk(tree):
+    return _imports_in(ast.walk(tree))
+
+
+def later_imports_of(tree):
+    """The same of imports inside functions, which are carried out when these are called."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return _imports_in(node for function in functions for node in ast.walk(function))
+
+
+def _imports_in(nodes):
+    for node in nodes:
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from anchorline._links import call
 from anchorline.facts import KINDS, Fact
 from anchorline.result.frames import frame_in
 from anchorline.result.json_format import Record
@@ -235,7 +234,9 @@ class Explanation(Record):
         return self.proof.status == "proven"
 
     def __str__(self) -> str:
-        return str(call("text", self))
+        from anchorline.render.text import text_of
+
+        return text_of(self)
 
     def __repr__(self) -> str:
         facts = f"{len(self.facts)} fact{'s' * (len(self.facts) != 1)}"
@@ -243,26 +244,36 @@ class Explanation(Record):
 
     def details(self) -> str:
         """Return how we know: what an altered copy is, every figure with its limits, effects and proof."""
-        return str(call("details", self))
+        from anchorline.render.text import details_of
+
+        return details_of(self)
 
     def _repr_html_(self) -> str:
-        return str(call("fragment", self))
+        from anchorline.render.report import fragment
+
+        return fragment(self)
 
     def to_html(self, frontier: Any = None, rule: Any = None) -> str:
         """Return one page without scripts or network; add the `Frontier` of the same row, or its `Rule`."""
-        return str(call("page", self, frontier, rule))
+        from anchorline.render.report import page
+
+        return page(self, frontier, rule)
 
     def plot(self, kind: str | None = None, ax: Any = None) -> Any:
         """Draw a "waterfall", "bars" or "regions" on ``ax``, or on a new figure of pyplot; return the Axes.
 
         By default, the regions of an image or a signal are drawn, and a waterfall of every other explanation.
         """
-        return call("plot", self, kind, ax)
+        from anchorline.render.pictures import plot_explanation
+
+        return plot_explanation(self, kind, ax)
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """Return a frame of the given backend with fact, column, contribution and effect; the base is last."""
+        from anchorline.render.statements import fact_text
+
         columns: dict[str, list[Any]] = {
-            "fact": [call("fact", fact, self.space) for fact in self.facts] + ["(base)"],
+            "fact": [fact_text(fact, self.space) for fact in self.facts] + ["(base)"],
             "column": [fact.column for fact in self.facts] + [None],
             "contribution": [*self.contributions.tolist(), self.base],
             "effect": [*self.effects.tolist(), None],
@@ -272,7 +283,9 @@ class Explanation(Record):
 
     def to_shap(self) -> Any:
         """Return a `shap.Explanation`, for SHAP's own plots; its values are the contributions."""
-        return call("to_shap", self)
+        from anchorline.compat.shap import to_shap
+
+        return to_shap(self)
 
     def _contradictions(self) -> Iterator[str]:
         return _contradictions(self)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, overload
 
-from anchorline._links import call
 from anchorline.errors import ParameterError
 from anchorline.result.explanation import Explanation
 from anchorline.result.frames import frame_in
@@ -106,7 +105,9 @@ def _joined_facts(result: Explanation | Rule) -> str:
 
 
 def _fact_texts(result: Explanation | Rule) -> list[str]:
-    return [str(call("fact", fact, result.space)) for fact in result.facts]
+    from anchorline.render.statements import fact_text
+
+    return [fact_text(fact, result.space) for fact in result.facts]
 
 
 def failed_record(key: str | None, error_type: str, error: str) -> Record:
@@ -259,12 +260,13 @@ class Explanations(Sequence["Explanation | Failure"]):
         >>> len(rules), rules.left_over, rules.is_proven, [len(each.alike) for each in rules]
         (6, (), True, [4, 4, 4, 4, 4, 4])
         """
+        from anchorline.rules.cover import cover
+
         if not self.has_rules:
             raise ParameterError(_NO_RULES)
         texts = {record["row"]: record.get("rule") for record in self._records}
         found = {row: Rule.from_json(text) for row, text in texts.items() if text is not None}
-        covering: Rules = call("rules.cover", found, len(self) - len(found), agree)
-        return covering
+        return cover(found, len(self) - len(found), agree)
 
     @property
     def _columns(self) -> dict[str, str]:
@@ -332,19 +334,25 @@ class Explanations(Sequence["Explanation | Failure"]):
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write `to_frame` as a Parquet file, without its index; a failure leaves no partial file."""
-        call("parquet.write", path, self._records, ids=self._ids, kinds=self._columns)
+        from anchorline.batch.parquet import write_parquet
+
+        write_parquet(path, self._records, ids=self._ids, kinds=self._columns)
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str]) -> "Explanations":
         """Read a file written by `to_parquet` or ``anchorline batch``; raise `FormatError` for any other."""
-        return cls.from_records(call("parquet.read", path), call("parquet.ids", path))
+        from anchorline.batch.parquet import read_ids, read_parquet
+
+        return cls.from_records(read_parquet(path), read_ids(path))
 
     def to_shap(self, *, common_base: bool = False) -> Any:
         """Return the rows that have an explanation as one `shap.Explanation`, for SHAP's own plots.
 
         ``common_base=True`` gives all rows one base value, as SHAP's decision and force plots require.
         """
-        return call("to_shap_many", self, common_base=common_base)
+        from anchorline.compat.shap import many_to_shap
+
+        return many_to_shap(self, common_base=common_base)
 
     def summary(self) -> Summary:
         """Summarize which attributes matter, how often, with which sign and size, and the least explained rows.

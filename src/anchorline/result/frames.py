@@ -14,7 +14,7 @@ def frame_in(backend: Any, columns: Mapping[str, list[Any]], kinds: Mapping[str,
     >>> frame_in("pyarrow", {"k": [1, 2]}, {"k": "number"}).to_pydict()
     {'k': [1.0, 2.0]}
     """
-    import narwhals as nw  # noqa: PLC0415  heavy
+    import narwhals as nw
 
     known, library = nw.Implementation, _library(backend)
     if library not in (known.PANDAS, known.POLARS, known.PYARROW, known.MODIN, known.CUDF):
@@ -40,7 +40,7 @@ def is_pandas(backend: Any) -> bool:
 
 
 def _library(backend: Any) -> Any:
-    import narwhals as nw  # noqa: PLC0415  heavy
+    import narwhals as nw
 
     try:
         return nw.Implementation.from_backend(backend)
@@ -50,7 +50,7 @@ def _library(backend: Any) -> Any:
 
 def _pandas_frame(columns: Mapping[str, list[Any]], kinds: Mapping[str, str]) -> Any:
     """Build by pandas itself: before version 3, casting a missing text to text gives the text "None"."""
-    import pandas as pd  # noqa: PLC0415  heavy, and not a dependency
+    import pandas as pd
 
     types: dict[str, Any] = {"text": pd.Series(["a"]).dtype, "number": "float64", "place": "int64"}
     return pd.DataFrame(

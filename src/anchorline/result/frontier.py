@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from anchorline._links import call
 from anchorline.facts import Fact
 from anchorline.result.explanation import Output
 from anchorline.result.frames import frame_in
@@ -66,7 +65,9 @@ class Frontier(Record):
         return tuple(math.sqrt(max(0.0, point.objective)) for point in self.points)
 
     def __str__(self) -> str:
-        return str(call("frontier", self))
+        from anchorline.render.text import frontier_text
+
+        return frontier_text(self)
 
     def __repr__(self) -> str:
         ks = ", ".join(str(point.k) for point in self.points)
@@ -74,19 +75,21 @@ class Frontier(Record):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw R2 over the number of facts on ``ax``, or on a new figure of pyplot; return the Axes."""
-        return call("plot_frontier", self, ax)
+        from anchorline.render.pictures import plot_frontier
+
+        return plot_frontier(self, ax)
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """Return one row per k, as a frame of the given backend."""
+        from anchorline.render.statements import fact_text
+
         columns: dict[str, list[Any]] = {
             "k": [point.k for point in self.points],
             "n_facts": [len(point.facts) for point in self.points],
             "r2": [*self.r2],
             "error": [*self.errors],
             "status": [point.status for point in self.points],
-            "facts": [
-                " and ".join(call("fact", fact, self.space) for fact in point.facts) for point in self.points
-            ],
+            "facts": [" and ".join(fact_text(fact, self.space) for fact in point.facts) for point in self.points],
         }
         kinds = dict.fromkeys(columns, "number") | {"status": "text", "facts": "text"}
         return frame_in(backend, columns, kinds | {"k": "place", "n_facts": "place"})

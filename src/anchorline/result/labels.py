@@ -85,7 +85,7 @@ def _plain(value: Any) -> Any:
 
 def index_of(frame: Any) -> Any:
     """Return the index of a pandas frame; None for other rows and for the default index 0, 1, 2, ..."""
-    from narwhals.dependencies import is_pandas_dataframe  # noqa: PLC0415  heavy
+    from narwhals.dependencies import is_pandas_dataframe
 
     if not is_pandas_dataframe(frame):
         return None

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from anchorline._links import call
 from anchorline.facts import Fact
 from anchorline.result.explanation import Output, Queries, Rows, Share
 from anchorline.result.frames import frame_in
@@ -107,7 +106,9 @@ class Rule(Record):
         return self.verdict in (RuleVerdict.ALWAYS, RuleVerdict.HOLDS, RuleVerdict.MEASURED)
 
     def __str__(self) -> str:
-        return str(call("rule", self))
+        from anchorline.render.text import rule_text
+
+        return rule_text(self)
 
     def __repr__(self) -> str:
         facts = f"{len(self.facts)} fact{'s' * (len(self.facts) != 1)}"
@@ -115,23 +116,33 @@ class Rule(Record):
 
     def details(self) -> str:
         """Return how we know: what an altered copy is, every figure with its limits, and how it was found."""
-        return str(call("rule_details", self))
+        from anchorline.render.text import rule_details
+
+        return rule_details(self)
 
     def _repr_html_(self) -> str:
-        return str(call("rule_fragment", self))
+        from anchorline.render.report import rule_fragment
+
+        return rule_fragment(self)
 
     def to_html(self) -> str:
         """Return one page without scripts or network."""
-        return str(call("rule_page", self))
+        from anchorline.render.report import rule_page
+
+        return rule_page(self)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a strip per fact: where the row lies, where the fact ends, and where the model turns."""
-        return call("plot_rule", self, ax)
+        from anchorline.render.pictures import plot_rule
+
+        return plot_rule(self, ax)
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """Return a frame of the given backend with one row per fact."""
+        from anchorline.render.statements import fact_text
+
         columns: dict[str, list[Any]] = {
-            "fact": [call("fact", fact, self.space) for fact in self.facts],
+            "fact": [fact_text(fact, self.space) for fact in self.facts],
             "column": [fact.column for fact in self.facts],
         }
         return frame_in(backend, columns, {"fact": "text", "column": "text"})

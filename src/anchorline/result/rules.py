@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from anchorline._links import call
 from anchorline.result.frames import frame_in
 from anchorline.result.json_format import Record
 from anchorline.result.rule import Rule, RuleVerdict
@@ -77,16 +76,20 @@ class Rules(Record):
         return iter(self.rules)
 
     def __str__(self) -> str:
-        return str(call("rules", self))
+        from anchorline.render.text import rules_text
+
+        return rules_text(self)
 
     def __repr__(self) -> str:
         return f"Rules({len(self.rules)} rules cover {self.n_covered} of {self.n_rows} rows, {self.status})"
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """Return a frame of the given backend with one row per rule."""
+        from anchorline.render.statements import fact_text
+
         rows = [
             (
-                "; ".join(call("fact", fact, each.rule.space) for fact in each.rule.facts),
+                "; ".join(fact_text(fact, each.rule.space) for fact in each.rule.facts),
                 None if each.rule.output.decision is None else str(each.rule.output.decision),
                 len(each.alike),
                 len(each.otherwise),

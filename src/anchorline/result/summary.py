@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from anchorline._links import call
 from anchorline.result.explanation import Explanation, Verdict
 
 _WORST_FIRST = (
@@ -126,4 +125,6 @@ def summarize(
 
 
 def _printable(text: str) -> str:
-    return str(call("printable", text))
+    from anchorline.render.characters import printable
+
+    return printable(text)

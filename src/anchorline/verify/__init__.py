@@ -1,7 +1,7 @@
 """Check somebody else's result: compute every figure again, and measure it once more on fresh neighbors.
 
 May import: changes, errors, explainer, facts, guarantees, model, optimize, result, rules, search, settings,
-spaces.
+spaces; and when it is run: cli.
 """
 
 from collections.abc import Callable

@@ -5,7 +5,13 @@ import sys
 if not sys.flags.safe_path and sys.path:
     del sys.path[0]  # -m puts the working directory first, and models must not be imported from there
 
-from anchorline._links import call
+
+def main() -> None:
+    """Check the file that the command line names."""
+    from anchorline.cli import verify_alone
+
+    verify_alone()
+
 
 if __name__ == "__main__":
-    call("verify_main")
+    main()
