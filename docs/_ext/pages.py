@@ -1,9 +1,9 @@
 """Puts every page into the navigation, and keeps links to files outside docs/ inside the site.
 
 A page that no list in the index.md of its folder names is added to the list that contains "(others)". Pages are
-also read outside the site, where links lead to files such as ``../CONTRIBUTING.md`` or ``../src/anchorline/facts.py``. In
-the site, they lead to the page that shows the file, and sources are only named. The empty line at the end of an
-example, which doctest needs, is removed.
+also read outside the site, where links lead to files such as ``../CONTRIBUTING.md``. In the site, they lead to the
+page that shows the file, and sources are only named. The empty line at the end of an example, which doctest
+needs, is removed.
 """
 
 import posixpath
