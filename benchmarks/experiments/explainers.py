@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.paper import Evidence, Neighborhood, Problem, Sample, iht_step, solve
-from anchorline.paper.mip import import_backend
+from anchorline.paper.backends import import_backend
 from benchmarks.experiments.maple import fit_maple
 from benchmarks.experiments.protocol import MAX_LITERALS, NON_ZERO, TIME_LIMIT, Setting
 from benchmarks.tasks import Benchmark, Stopwatch

@@ -55,7 +55,7 @@ class Evaluator:
         event = cancelling_event(contributions, self.task.around.flip_probability)
         return {
             "relevance": self._conditional_error(event),
-            "relevance_subcube": self._conditional_error(event.subcube),
+            "relevance_subcube": self._conditional_error(subcube(event)),
             "event_probability": event.probability,
             "lemma": relevance_factor(self.task.setting.sigma, self.task.setting.k),
         }
@@ -78,6 +78,11 @@ class Evaluator:
 def fidelity(sample: Sample, contributions: np.ndarray, gap: float) -> float:
     r"""Return the mean of :math:`(t - F u + g/2)^2` over rows, the fidelity error with anchoring gap g."""
     return float(sample.losses(contributions, gap).mean())
+
+
+def subcube(event: Event) -> Event:
+    """Return the part of the event in which no literal of the support is flipped."""
+    return Event(event.support, event.patterns[:1], np.ones(1), float(event.shares[0] * event.probability))
 
 
 def _without_negligible(contributions: np.ndarray) -> np.ndarray:

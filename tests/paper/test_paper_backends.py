@@ -12,9 +12,8 @@ from sklearn import datasets
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 from anchorline.errors import BackendError, MissingDependencyError, ParameterError
-from anchorline.paper import Evidence, Problem, Status, check, gurobi, scip, solve
-from anchorline.paper.mip import Program, status_of
-from anchorline.paper.relaxation import Polytope
+from anchorline.paper import Evidence, Problem, Status, backends, check, solve
+from anchorline.paper.backends import GUROBI_STATUSES, SCIP_STATUSES, Polytope, Program, status_of
 from helpers.paper_oracle import generate
 
 MIPS = ("scip", "gurobi")
@@ -174,10 +173,10 @@ def test_a_missing_package_is_named(monkeypatch, method, package, extra):
         solve(Problem(boxed_problem(0).evidence, 2, 0.5), method)
 
 
-@pytest.mark.parametrize("module", [scip, gurobi])
-def test_an_unknown_status_raises(module):
+@pytest.mark.parametrize("statuses", [SCIP_STATUSES, GUROBI_STATUSES])
+def test_an_unknown_status_raises(statuses):
     with pytest.raises(BackendError, match="'exact'"):
-        status_of("gone fishing", module.STATUSES, "The backend")
+        status_of("gone fishing", statuses, "The backend")
 
 
 def test_gurobi_statuses_have_their_numbers():
@@ -188,7 +187,7 @@ def test_gurobi_statuses_have_their_numbers():
         codes.INF_OR_UNBD: Status.INFEASIBLE,
     }
     named |= dict.fromkeys((codes.NODE_LIMIT, codes.TIME_LIMIT, codes.MEM_LIMIT), Status.LIMIT)
-    assert named | {codes.NUMERIC: Status.NUMERICAL} == gurobi.STATUSES
+    assert named | {codes.NUMERIC: Status.NUMERICAL} == GUROBI_STATUSES
 
 
 def test_the_license_of_the_wheel_is_reported(monkeypatch):
@@ -198,7 +197,7 @@ def test_the_license_of_the_wheel_is_reported(monkeypatch):
     def refuse(*_, **__):
         raise gurobipy.GurobiError(gurobipy.GRB.Error.SIZE_LIMIT_EXCEEDED, "Model too large")
 
-    monkeypatch.setattr(gurobi, "_build", refuse)
+    monkeypatch.setattr(backends, "_build_gurobi", refuse)
     with pytest.raises(BackendError, match=r"100 literals.*ends at 99.*'exact'"):
         solve(wide_problem(100, n=500), "gurobi")
 

@@ -12,6 +12,7 @@ import pytest
 from anchorline import paper
 from anchorline.errors import InstanceError, NotOptimalError, ParameterError, PredictorOutputError
 from anchorline.paper import Evidence, Neighborhood, Problem, Status, cancelling_event, explain, measure, solve
+from benchmarks.experiments.metrics import subcube
 from helpers.enumeration import exact_errors, random_contributions, random_model
 from helpers.paper_oracle import enumerate_objective
 
@@ -82,7 +83,7 @@ def test_the_event_is_the_enumerated_one():
         event = cancelling_event(contributions, p)
         assert event.probability == pytest.approx(exact_errors(predict, x, contributions, p)[3], abs=1e-12)
         assert event.shares.sum() == pytest.approx(1)
-        assert event.subcube.probability == pytest.approx((1 - p) ** len(event.support))
+        assert subcube(event).probability == pytest.approx((1 - p) ** len(event.support))
         sums = event.patterns @ contributions[event.support]
         assert np.abs(sums).max() < 1e-9
         cancelling += len(event.patterns) > 1

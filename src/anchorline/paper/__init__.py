@@ -22,14 +22,12 @@ May import: errors, guarantees.
 
 from typing import TYPE_CHECKING, Any
 
+from anchorline.paper.backends import solve_relaxation, solve_with_gurobi, solve_with_scip
 from anchorline.paper.exact import solve_exact
 from anchorline.paper.explanation import SOLVERS, LinearExplanation, explain, measure, solve
-from anchorline.paper.gurobi import solve_with_gurobi
 from anchorline.paper.iht import project_sparse_sum, solve_iht
 from anchorline.paper.neighborhood import Event, Neighborhood, Sample, cancelling_event, flip_probability
 from anchorline.paper.problem import Evidence, Limits, Problem, Solution, Status, check
-from anchorline.paper.relaxation import solve_relaxation
-from anchorline.paper.scip import solve_with_scip
 from anchorline.paper.theorems import (
     IhtConstants,
     achievable_epsilon,

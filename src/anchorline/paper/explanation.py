@@ -9,13 +9,21 @@ import numpy as np
 from anchorline.errors import NotOptimalError, ParameterError
 from anchorline.guarantees._checks import checked_count, checked_positive
 from anchorline.guarantees.intervals import Estimate, estimate_mean
+from anchorline.paper.backends import solve_relaxation, solve_with_gurobi, solve_with_scip
 from anchorline.paper.exact import solve_exact
 from anchorline.paper.iht import solve_iht
 from anchorline.paper.neighborhood import MAX_PATTERNS, Neighborhood, Predict, cancelling_event
 from anchorline.paper.problem import Evidence, Limits, Problem, Solution, Status
 from anchorline.paper.theorems import iht_step, relevance_factor
 
-SOLVERS = ("exact", "gurobi", "iht", "relaxation", "scip")
+_SOLVERS: dict[str, Callable[..., Solution]] = {
+    "exact": solve_exact,
+    "gurobi": solve_with_gurobi,
+    "iht": solve_iht,
+    "relaxation": solve_relaxation,
+    "scip": solve_with_scip,
+}
+SOLVERS = tuple(_SOLVERS)
 _CONFIDENCE = 0.975  # of each of the two intervals, so that both hold together with 95%
 _ROUNDING = 1e-6  # drops are rounded, so that a loss may exceed its range by less than this
 
@@ -40,27 +48,15 @@ def solve(
     >>> solution.contributions.round(9).tolist(), solution.intercept, solution.status.name
     ([0.5, 0.0], 0.25, 'OPTIMAL')
     """
-    limits = Limits(time_limit, node_limit, check)
-    match solver:
-        case "exact":
-            return solve_exact(problem, limits, **settings)
-        case "iht":
-            return solve_iht(problem, limits, **settings)
-        case "relaxation":
-            from anchorline.paper.relaxation import solve_relaxation  # noqa: PLC0415  optional
+    return _solver(solver)(problem, Limits(time_limit, node_limit, check), **settings)
 
-            return solve_relaxation(problem, limits, **settings)
-        case "scip":
-            from anchorline.paper.scip import solve_with_scip  # noqa: PLC0415  optional
 
-            return solve_with_scip(problem, limits, **settings)
-        case "gurobi":
-            from anchorline.paper.gurobi import solve_with_gurobi  # noqa: PLC0415  optional
-
-            return solve_with_gurobi(problem, limits, **settings)
-    raise ParameterError(
-        f"The solver {solver!r} is unknown. It must be one of {', '.join(SOLVERS)}. Type solver='exact'."
-    )
+def _solver(name: str) -> Callable[..., Solution]:
+    if name not in _SOLVERS:
+        raise ParameterError(
+            f"The solver {name!r} is unknown. It must be one of {', '.join(SOLVERS)}. Type solver='exact'."
+        )
+    return _SOLVERS[name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -160,10 +156,7 @@ def explain(
     if time_limit is not None:
         checked_positive("time_limit", time_limit, example=10.0)
     around = Neighborhood(predict, x, sigma, seed)
-    if solver not in SOLVERS:  # before the model is asked
-        raise ParameterError(
-            f"The solver {solver!r} is unknown. It must be one of {', '.join(SOLVERS)}. Type solver='exact'."
-        )
+    _solver(solver)  # before the model is asked
     sample = around.sample(n)
     problem = Problem(Evidence.from_sample(sample.flips, sample.drops), k, around.prediction)
     settings: dict[str, Any] = {"step": iht_step(sigma)} if solver == "iht" else {}

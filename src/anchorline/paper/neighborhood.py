@@ -64,12 +64,6 @@ class Event:
     shares: np.ndarray
     probability: float
 
-    @property
-    def subcube(self) -> "Event":
-        """The part of the event in which no literal of the support is flipped."""
-        none = self.patterns[:1], np.ones(1), float(self.shares[0] * self.probability)
-        return Event(self.support, *none)
-
 
 def cancelling_event(contributions: np.ndarray, p: float) -> Event:
     r"""List the flips of the support with :math:`\sum_j u_j F_j = 0`, up to rounding, at flip probability p.
