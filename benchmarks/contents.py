@@ -13,7 +13,7 @@ import numpy as np
 
 from anchorline.compat.lime import LimeTextExplainer as OurTextExplainer
 from anchorline.explainer import Explainer
-from anchorline.spaces.image import Image
+from anchorline.spaces.regions import Image
 from benchmarks.tasks import SEED, Stopwatch
 
 K = 8  # words or regions of each

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from anchorline.result.rule import Rule, RuleVerdict
     from anchorline.result.rules import Rules
     from anchorline.spaces.hypercube import Hypercube
-    from anchorline.spaces.image import Image
-    from anchorline.spaces.signal import Signal
+    from anchorline.spaces.regions import Image, Signal
     from anchorline.spaces.table import Table
     from anchorline.spaces.text import Text
 
@@ -41,11 +40,11 @@ _ON_FIRST_USE = {
     "Failure": "anchorline.result.explanations",
     "Frontier": "anchorline.result.frontier",
     "Hypercube": "anchorline.spaces.hypercube",
-    "Image": "anchorline.spaces.image",
+    "Image": "anchorline.spaces.regions",
     "Rule": "anchorline.result.rule",
     "RuleVerdict": "anchorline.result.rule",
     "Rules": "anchorline.result.rules",
-    "Signal": "anchorline.spaces.signal",
+    "Signal": "anchorline.spaces.regions",
     "Table": "anchorline.spaces.table",
     "Text": "anchorline.spaces.text",
     "Verdict": "anchorline.result.explanation",

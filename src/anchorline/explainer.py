@@ -38,7 +38,7 @@ from anchorline.search.table_answers import TableAnswers
 from anchorline.search.trees import ModelTrees
 from anchorline.settings import FEWEST_QUERIES, RuleSettings, Settings, checked_count, checked_ks, plain_number
 from anchorline.spaces.base import Finding, Space
-from anchorline.spaces.given import as_space, check_order
+from anchorline.spaces.table import as_space, check_order
 
 Check = Callable[[], object] | None  # is called in every loop, and may raise to interrupt
 _GONE = {

@@ -5,7 +5,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from anchorline.explainer import Explainer
-from anchorline.spaces.image import Image
+from anchorline.spaces.regions import Image
 from anchorline.spaces.text import Text
 from anchorline.studio.contents import Contents
 from helpers.pages import ready, wait_until

@@ -7,8 +7,7 @@ import numpy as np
 from anchorline.facts import Fact
 from anchorline.result.explanation import Alternative, Explanation, Output, Rows, Verdict
 from anchorline.result.frontier import Frontier, FrontierPoint
-from anchorline.spaces.image import Image
-from anchorline.spaces.signal import Signal
+from anchorline.spaces.regions import Image, Signal
 from anchorline.spaces.text import Text
 from helpers.made import (
     DEBT,

@@ -5,7 +5,7 @@ import pytest
 
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
-from anchorline.spaces.image import Image
+from anchorline.spaces.regions import Image
 from anchorline.spaces.text import Text
 from anchorline.studio.app import Studio
 from anchorline.studio.contents import Contents

@@ -19,7 +19,7 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.facts import Fact
-from anchorline.spaces.base import Neighborhood
+from anchorline.spaces.base import OTHER, Neighborhood, TwoValued
 from anchorline.spaces.columns import (
     CATEGORY,
     DATE,
@@ -33,7 +33,6 @@ from anchorline.spaces.columns import (
 from anchorline.spaces.hypercube import HypercubeNeighborhood
 from anchorline.spaces.rows import Schema, plain, read_date
 from anchorline.spaces.table import TableNeighborhood
-from anchorline.spaces.two_valued import OTHER, TwoValued
 from anchorline.spaces.views import date_text
 
 APART = 0.5  # the distance between two categories

@@ -21,9 +21,8 @@ from anchorline.model.predictor import Predictor
 from anchorline.model.target import plain_label
 from anchorline.model.trees import Reading
 from anchorline.result.explanation import Share
-from anchorline.spaces.base import Neighborhood, Space
+from anchorline.spaces.base import Neighborhood, Space, TwoValued
 from anchorline.spaces.table import TableNeighborhood
-from anchorline.spaces.two_valued import TwoValued
 
 MOST_FACTS = 3  # of changes to any training values
 SUCCESSORS = {

@@ -45,7 +45,7 @@ class CutOptions:
 
     def image_space(self) -> Any:
         """Return the space of images."""
-        from anchorline.spaces.image import Image  # noqa: PLC0415  on first use
+        from anchorline.spaces.regions import Image  # noqa: PLC0415  on first use
 
         return Image(self.segments, self.hidden, self.n_segments)
 

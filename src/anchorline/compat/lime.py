@@ -37,7 +37,7 @@ from anchorline.render.statements import fact_text
 from anchorline.result.explanation import Explanation
 from anchorline.settings import FEWEST_QUERIES, Settings, checked_count
 from anchorline.spaces.columns import dense, is_sparse
-from anchorline.spaces.image import Image
+from anchorline.spaces.regions import Image
 from anchorline.spaces.table import Table
 from anchorline.spaces.text import Text
 

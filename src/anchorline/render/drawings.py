@@ -20,7 +20,7 @@ from anchorline.render.statements import CAPTIONS, Result, shown
 from anchorline.render.strips import STEPS, Band, steps_in
 from anchorline.result.explanation import Share
 from anchorline.result.frontier import Frontier
-from anchorline.spaces.picture import png_file
+from anchorline.spaces.regions import png_file
 
 _LONGEST_WHOLE = 24  # characters of a word that stays on one line with its number
 _PIXELATED = 128  # images with a longer side below this are enlarged without smoothing

@@ -10,7 +10,7 @@ import numpy as np
 
 from anchorline.render.characters import ELLIPSIS
 from anchorline.render.statements import Result
-from anchorline.spaces.picture import shown_picture
+from anchorline.spaces.regions import shown_picture
 from anchorline.spaces.text import places_of
 
 LONGEST_TEXT = 20_000  # characters that are shown in full

@@ -16,7 +16,7 @@ from anchorline.errors import ParameterError
 from anchorline.spaces.base import Finding
 from anchorline.spaces.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, level_of
 from anchorline.spaces.groups import Attribute, find_indicators
-from anchorline.spaces.likeness import Ranks
+from anchorline.spaces.realistic import Ranks
 from anchorline.spaces.rows import Schema
 
 _MIN_ROWS = 50  # with fewer rows, patterns may be chance

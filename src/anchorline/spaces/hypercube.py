@@ -8,8 +8,7 @@ import numpy as np
 
 from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
 from anchorline.facts import Fact
-from anchorline.spaces.base import Space
-from anchorline.spaces.two_valued import TwoValued
+from anchorline.spaces.base import Space, TwoValued
 
 _TABLE_HINT = "For rows of a table, type `anchorline.Explainer(model, table).explain(row)`."
 _VALUES_PER_CALL = 2**23  # 64 MB as floats

@@ -1,22 +1,137 @@
-"""Realistic neighbors: all new values come from one row, drawn among those most like the explained row.
+r"""Realistic neighbors: all new values come from one row, drawn among those most like the explained row.
 
 Which attributes are replaced is drawn first. The donor is one of the 10 rows that are most like the explained row
 in the attributes that it keeps; of these, the most similar is drawn 10 times as often as the tenth. One row that
 is like the explained row in everything does not donate, because that is usually the row itself.
+
+How alike two rows are is a cost per attribute. For one column, the difference of two values is
+
+- :math:`g = (r - r')^2` for two numbers or dates with the ranks :math:`r, r'` in [0, 1] among the training values,
+- :math:`g = 1` for two different categories, or if exactly one value is missing, and otherwise 0.
+
+The cost is :math:`\min(6, g / \bar g)`, where :math:`\bar g` is the mean over all pairs of training rows. So every
+column counts the same, whatever its scale, and no single difference dominates. An attribute of several columns
+costs the mean of its columns. Ranks are rounded to 1,024 grades, and costs to whole numbers: sums are exact.
 """
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from anchorline.spaces.columns import Column
-from anchorline.spaces.likeness import costs_to, grades_of, unit_of
+from anchorline.spaces.columns import CATEGORY, Column, level_of
 
+GRADES = 1024
+MOST = 6.0  # the largest cost of a column, in units of its mean cost
+TOTAL_BITS = 16  # the costs of all attributes add up to less than 2^16
 MAX_DONORS = 2**13  # rows of the pool that may donate; a random sample of larger pools
 _COMPARED = 2**10  # rows that are compared for each neighbor: those most like the explained row on the whole
 _NEAREST = 10
 _AT_ONCE = 2**10  # neighbors whose rows are compared at once, to bound memory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranks:
+    """The grades of a column of numbers, dates or booleans: their ranks among the sorted ``points``.
+
+    ``mean`` is the mean squared difference of two rows, in grades.
+    """
+
+    points: np.ndarray
+    mean: float
+
+    @classmethod
+    def of_column(cls, column: Column) -> "Ranks":
+        """Return the grades that the values of a training column define."""
+        grades = cls(np.sort(column.values[~column.missing]), 0.0)
+        present = grades.grades(column)[~column.missing].astype(np.int64)
+        n, n_missing = len(present), int(column.missing.sum())
+        # Whole numbers are exact in any order of summation, so that the mean is the same on every machine.
+        spread = 2 * (n * int((present**2).sum()) - int(present.sum()) ** 2)
+        mean = (spread + 2 * n * n_missing * GRADES**2) / (n + n_missing) ** 2
+        return cls(grades.points, mean)
+
+    def grades(self, column: Column) -> np.ndarray:
+        """Return the grade of every value, (n,): its middle rank in units of 1/1024; the last is "missing"."""
+        if not len(self.points):
+            return np.full(len(column.values), GRADES + 1, dtype=np.uint16)
+        below, upto = (self.points.searchsorted(column.values, side) for side in ("left", "right"))
+        grades = (below + upto) * (GRADES // 2) // len(self.points)
+        return np.where(column.missing, GRADES + 1, grades).astype(np.uint16)
+
+    def costs(self, column: Column) -> np.ndarray:
+        """Return the cost of every grade seen from the only value of a column, (grades,)."""
+        own = int(self.grades(column)[0])
+        gaps = np.arange(GRADES + 2, dtype=np.float64) - own
+        if own > GRADES:
+            gaps[:-1] = GRADES
+        else:
+            gaps[-1] = GRADES
+        return _relative(gaps**2, self.mean)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """The grades of a column of categories: one per level, by its text; missing values are a level of their own.
+
+    ``mean`` is the share of the pairs of rows that differ. Levels that the column lacks have the last grade.
+    """
+
+    levels: Mapping[str, int]
+    mean: float
+
+    @classmethod
+    def of_column(cls, column: Column) -> "Texts":
+        """Return the grades that the values of a training column define."""
+        counts, n = Counter(_texts(column)), len(column.values)
+        mean = (n**2 - sum(count**2 for count in counts.values())) / n**2
+        return cls({level: i for i, level in enumerate(sorted(counts))}, mean)
+
+    def grades(self, column: Column) -> np.ndarray:
+        """Return the grade of every value, (n,)."""
+        return np.array([self.levels.get(text, len(self.levels)) for text in _texts(column)], dtype=np.uint16)
+
+    def costs(self, column: Column) -> np.ndarray:
+        """Return the cost of every grade seen from the only value of a column, (grades,)."""
+        differs = np.ones(len(self.levels) + 1)
+        differs[int(self.grades(column)[0])] = 0.0
+        return _relative(differs, self.mean)
+
+
+Grades = Ranks | Texts
+
+
+def grades_of(column: Column, *, by_level: bool) -> Grades:
+    """Return how to grade a column: by its levels if it holds categories, or numbers that are read as such."""
+    return Texts.of_column(column) if by_level or column.kind == CATEGORY else Ranks.of_column(column)
+
+
+def unit_of(n_attributes: int) -> float:
+    """Return what a cost of 1 is as a whole number, so that the costs of all attributes stay below 2^16."""
+    return float(max(1, (2**TOTAL_BITS - 1) // int(MOST * n_attributes)))
+
+
+def costs_to(parts: Sequence[tuple[Grades, np.ndarray]], columns: Sequence[Column], unit: float) -> np.ndarray:
+    """Return the cost of every row (n,) as whole numbers, seen from one row, for the columns of one attribute.
+
+    ``parts`` are how each column is graded, and the grades (n,) of its rows; ``columns`` hold the one row.
+    """
+    costs = np.zeros(len(parts[0][1]), dtype=np.int32)
+    for (grades, own), column in zip(parts, columns, strict=True):
+        costs += np.floor(grades.costs(column) * (unit / len(parts))).astype(np.int32).take(own)
+    return costs
+
+
+def _relative(differences: np.ndarray, mean: float) -> np.ndarray:
+    """Return differences in units of their mean, at most 6; all are 0 if no two rows differ."""
+    return np.minimum(MOST, differences / mean) if mean else np.zeros_like(differences)
+
+
+def _texts(column: Column) -> list[str]:
+    """Return a text per value; that of missing values is one that no level has."""
+    texts = column.values if column.kind == CATEGORY else [level_of(v, column.kind) for v in column.values]
+    return ["\0" if gone else text for text, gone in zip(texts, column.missing.tolist(), strict=True)]
 
 
 class Likeness:

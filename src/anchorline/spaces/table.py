@@ -4,6 +4,7 @@ import copy
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -13,27 +14,31 @@ import numpy as np
 from anchorline.errors import InstanceError, ParameterError, names_similar_keywords
 from anchorline.facts import Candidates, Fact
 from anchorline.laws import Random
-from anchorline.spaces import options
 from anchorline.spaces.base import Finding, Neighborhood, Space
 from anchorline.spaces.columns import (
+    BOOLEAN,
     CATEGORY,
     DATE,
+    EXACT,
     NUMBER,
     Column,
     digest_columns,
     identities_of,
     identity_for_model,
+    kind_of,
+    level_of,
     listed,
     to_python,
 )
 from anchorline.spaces.findings import check_table
-from anchorline.spaces.groups import attributes_of
+from anchorline.spaces.groups import attributes_of, find_indicators
 from anchorline.spaces.natives import Natives
 from anchorline.spaces.pools import Pool
 from anchorline.spaces.realistic import MAX_DONORS, Likeness, SimilarRows
 from anchorline.spaces.rows import Schema, microseconds, plain, read_reference
 from anchorline.spaces.views import RowViews, Views
 
+NEIGHBORS = ("independent", "realistic")
 _MOST_EXAMPLES = 10_000
 _EXAMPLES_PER_BATCH = 4096
 _VALUES_PER_CALL = 4_000_000  # values that the model is given at once
@@ -116,13 +121,13 @@ class Table(Space):
         neighbors: str = "independent",
         valid: Callable[[Any], Any] | None = None,
     ) -> None:
-        options.check_law(neighbors, valid)
+        check_law(neighbors, valid)
         self.schema = schema = Schema.of(frame, names)
         self.names, self.neighbors, self.valid = schema.names, neighbors, valid
-        self.fixed = tuple(options.checked_columns(fixed, self.names, "fixed"))
-        self.groups = options.checked_groups(groups or {}, schema, self.fixed)
-        labels = options.checked_labels(categorical, schema)
-        edges = options.checked_cuts(cuts, schema, self.fixed, labels)
+        self.fixed = tuple(checked_columns(fixed, self.names, "fixed"))
+        self.groups = checked_groups(groups or {}, schema, self.fixed)
+        labels = checked_labels(categorical, schema)
+        edges = checked_cuts(cuts, schema, self.fixed, labels)
         place = {name: j for j, name in enumerate(self.names)}
         self.labels = {place[name]: levels for name, levels in labels.items()}
         self.cuts = {place[name]: points for name, points in edges.items()}
@@ -611,3 +616,194 @@ def _number(value: Any, kind: str) -> float:
         except ValueError as error:
             raise ParameterError(f"{error}. Type, say, '2018-03-04'.") from None
     return float({"True": True, "False": False}.get(value, value))  # texts of the levels of booleans
+
+
+# ---- what people pass where a space is needed
+
+
+def as_space(given: Any) -> Space:
+    """Return a space unchanged, and a training table as ``Table(frame)``."""
+    if isinstance(given, Space):
+        return given
+    from anchorline.spaces.table import Table  # noqa: PLC0415  heavy
+
+    return Table(given)
+
+
+def check_order(model: Any, space: Any) -> None:
+    """Raise `ParameterError` if the space or the training table was passed first and the model second."""
+    is_table = isinstance(model, Space) or (hasattr(model, "shape") and not _is_model(model))
+    if is_table and _is_model(space) and not isinstance(space, Space):
+        raise ParameterError(
+            f"The first argument is of type {type(model).__name__}, and the second of type "
+            f"{type(space).__name__}; the model must come first, and the space or training table second. Type "
+            "Explainer(model, table)."
+        )
+
+
+def _is_model(given: Any) -> bool:
+    return callable(given) or callable(getattr(given, "predict", None))
+
+
+# ---- the options of a table: each error names the option and what to type
+
+
+def check_law(neighbors: str, valid: Callable[[Any], Any] | None) -> None:
+    """Raise `ParameterError` if the law of neighbors is unknown, or if the rule ``valid`` is not a function."""
+    if neighbors not in NEIGHBORS:
+        raise ParameterError(
+            f"neighbors is {neighbors!r}; it must be 'independent' or 'realistic'. Type neighbors='realistic' for "
+            "neighbors whose new values come together from one similar row."
+        )
+    if valid is not None and not callable(valid):
+        raise ParameterError(
+            f"valid is {valid!r:.60}; it must be a function of a frame of neighbors that returns one boolean per "
+            "row. Type, say, valid=lambda rows: rows['fare'] > 0."
+        )
+
+
+def checked_columns(given: Iterable[str] | None, names: Sequence[str], option: str) -> list[str]:
+    """Return the given names as a list, empty for None; raise `ParameterError` if one is not a column."""
+    given = () if given is None else given
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ParameterError(f"{option} is {given!r}; it must be a list of columns. Type {option}=[{given!r}].")
+    chosen = [str(name) for name in given]
+    columns = {*names}
+    unknown = [name for name in chosen if name not in columns]
+    if unknown:
+        raise ParameterError(
+            f"{option} has {listed(unknown)}, which the table lacks. Choose from its columns: {listed(names)}."
+        )
+    return chosen
+
+
+def checked_groups(
+    groups: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | str, schema: Schema, fixed: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return a mapping of group names to columns; no column may be in two groups, or fixed and in a group.
+
+    "auto" groups the indicators of which at most one is 1 in every row.
+    """
+    names = schema.names
+    if groups == "auto":
+        free = [(name, c) for name, c in zip(names, schema.columns, strict=True) if name not in fixed]
+        return find_indicators([name for name, _ in free], [column for _, column in free])
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
+        raise ParameterError(
+            f"groups is {groups!r}; it must be a mapping or a list of lists. Type, say, "
+            "groups={'place': ['latitude', 'longitude']}, or groups='auto'."
+        )
+    if not isinstance(groups, Mapping):
+        wrong = [group for group in groups if isinstance(group, str) or not isinstance(group, Iterable)]
+        if wrong:
+            raise ParameterError(
+                f"groups has {wrong[0]!r}; every group must be a list of columns. Type groups=[['a', 'b']]."
+            )
+        groups = {", ".join(map(str, group)): group for group in groups}
+    checked = {str(name): checked_columns(members, names, f"groups[{name!r}]") for name, members in groups.items()}
+    used: set[str] = set(fixed)
+    for name, members in checked.items():
+        twice = [member for member in members if member in used]
+        if twice or len(set(members)) < len(members) or not members:
+            raise ParameterError(
+                f"Group {name!r} is {members}; it must have at least one column, and every column must be in one "
+                "group only and not in fixed."
+            )
+        used |= set(members)
+        if name in names and name not in members:
+            raise ParameterError(f"Group {name!r} has the same name as a column outside it. Rename the group.")
+    return checked
+
+
+def checked_cuts(
+    cuts: Mapping[str, Sequence[Any]] | None, schema: Schema, fixed: Sequence[str], categorical: Iterable[str]
+) -> dict[str, np.ndarray]:
+    """Return the sorted cut points by column; only numbers and dates about which facts are stated have cuts."""
+    if not isinstance(cuts, Mapping | None):
+        raise ParameterError(f"cuts is {cuts!r}; it must be a mapping. Type cuts={{'age': [30, 40, 50]}}.")
+    cuts = cuts or {}
+    names = checked_columns(cuts, schema.names, "cuts")
+    kinds = {name: column.kind for name, column in zip(schema.names, schema.columns, strict=True)}
+    uncut = [name for name in names if kinds[name] not in (NUMBER, DATE) or name in categorical]
+    if uncut:
+        raise ParameterError(
+            f"cuts has {listed(uncut)}, read as categories; only numbers and dates are cut. Remove the columns "
+            "from cuts."
+        )
+    points = {name: _cut_points(cuts[name], schema.columns[schema.names.index(name)], name) for name in names}
+    both = [name for name in names if name in fixed]
+    if both:
+        raise ParameterError(
+            f"cuts has {listed(both)}, also listed in fixed. Remove the columns from cuts or from fixed."
+        )
+    return points
+
+
+def _cut_points(cuts: Sequence[Any], column: Column, name: str) -> np.ndarray:
+    """Return cut points as numbers; dates count microseconds."""
+    wanted, example = ("dates", "'2018-03-04'") if column.kind == DATE else ("finite numbers", "30, 40")
+    typed = f"Type cuts={{{name!r}: [{example}]}}."
+    try:
+        cut_list = [] if isinstance(cuts, str) else list(cuts)
+        points = np.array([microseconds(cut) if column.kind == DATE else float(cut) for cut in cut_list])
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted} ({error}). {typed}") from None
+    if not len(points) or not np.isfinite(points).all():
+        raise ParameterError(f"cuts[{name!r}] is {cuts!r}; it must list {wanted}. {typed}")
+    return np.unique(points)
+
+
+def checked_labels(
+    categorical: Mapping[str, Mapping[Any, str]] | Iterable[str], schema: Schema
+) -> dict[str, dict[str, str]]:
+    """Return, per column to read as categories, the names to display for the texts of its levels."""
+    labels: dict[str, dict[str, str]] = {}
+    for name in checked_columns(categorical, schema.names, "categorical"):
+        position = schema.names.index(name)
+        column, column_type = schema.columns[position], schema.types[position]
+        if column.kind == DATE:
+            raise ParameterError(
+                f"categorical includes {name!r}, which holds dates; it may name only columns of numbers or "
+                f"categories. Remove {name!r} from categorical."
+            )
+        given = categorical[name] if isinstance(categorical, Mapping) else {}
+        if not isinstance(given, Mapping):
+            raise ParameterError(
+                f"categorical[{name!r}] is {given!r}; it must be a mapping. Type, say, {{0: 'female', 1: 'male'}}."
+            )
+        labels[name] = {}
+        for key, text in given.items():  # 1, 1.0 and "1" name the same level
+            kind = kind_of(key)
+            if kind not in (NUMBER, BOOLEAN, CATEGORY):
+                raise ParameterError(
+                    f"categorical names {key!r}; it must name a value of the column: a number, text or boolean."
+                )
+            level = level_of(key, kind if CATEGORY in (kind, column.kind) else column.kind)
+            labels[name][level] = str(text)
+        _check_names(name, labels[name], column, column_type.categories or ())
+    return labels
+
+
+def _check_names(name: str, labels: Mapping[str, str], column: Column, categories: Iterable[str]) -> None:
+    """Raise `ParameterError` if two levels would share a text, or if none of the labels belongs to a level.
+
+    Some labels may belong to levels that occur only in later rows.
+    """
+    present = set(column.values[~column.missing].tolist())
+    if column.kind == NUMBER and any(EXACT <= abs(value) < math.inf for value in present):
+        raise ParameterError(
+            f"categorical has {name!r}, which holds whole numbers beyond 2^53: as floats, several would be one "
+            "category. Convert the column to texts."
+        )
+    levels = {*categories, *(level_of(value, column.kind) for value in present)}
+    if labels and levels.isdisjoint(labels):
+        raise ParameterError(
+            f"categorical[{name!r}] names {listed(labels)}, but none of these is a level of the column. Choose "
+            f"from its levels: {listed(sorted(levels))}."
+        )
+    texts = Counter(labels.get(level, level) for level in levels | labels.keys())
+    twice = [text for text, count in texts.items() if count > 1]
+    if twice:
+        raise ParameterError(
+            f"categorical[{name!r}] calls two levels {twice[0]!r}; every level must have a name of its own."
+        )

@@ -10,7 +10,7 @@ from anchorline.facts import Fact
 from anchorline.render.characters import ELLIPSIS
 from anchorline.spaces.base import Neighborhood, Space
 from anchorline.spaces.columns import CATEGORY, Column
-from anchorline.spaces.image import Image
+from anchorline.spaces.regions import Image
 from anchorline.spaces.text import Text
 from anchorline.studio.cases import Changed, Plain
 

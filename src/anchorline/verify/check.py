@@ -33,7 +33,7 @@ from anchorline.search.case import Case
 from anchorline.search.sources import Choose
 from anchorline.settings import RuleSettings, Settings
 from anchorline.spaces.base import Neighborhood, Space
-from anchorline.spaces.given import as_space
+from anchorline.spaces.table import as_space
 from anchorline.verify.compare import ROUNDING, Reproduced, differences, leaves_of
 from anchorline.verify.fresh import CONFIDENCE, candidates_of, doubts, figures_of, measure_afresh
 

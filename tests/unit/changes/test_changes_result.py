@@ -14,8 +14,7 @@ from anchorline.errors import FormatError, ParameterError, TamperedError
 from anchorline.explainer import Explainer
 from anchorline.result.explanation import Explanation
 from anchorline.spaces.hypercube import Hypercube
-from anchorline.spaces.image import Image
-from anchorline.spaces.signal import Signal
+from anchorline.spaces.regions import Image, Signal
 from anchorline.spaces.text import Text
 from helpers.sealing import resealed
 

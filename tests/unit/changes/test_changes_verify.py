@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestRegressor
 from anchorline.changes.result import Changes
 from anchorline.errors import FormatError, TamperedError
 from anchorline.explainer import Explainer
-from anchorline.spaces.image import Image
+from anchorline.spaces.regions import Image
 from anchorline.verify import verify
 from helpers.sealing import resealed
 

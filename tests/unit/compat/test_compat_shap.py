@@ -13,7 +13,7 @@ from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.explainer import Explainer
 from anchorline.result.explanations import Explanations, Failure
 from anchorline.spaces.hypercube import Hypercube
-from anchorline.spaces.image import Image
+from anchorline.spaces.regions import Image
 from anchorline.spaces.table import Table
 from anchorline.spaces.text import Text
 

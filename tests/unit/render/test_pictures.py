@@ -16,8 +16,7 @@ from anchorline.errors import MissingDependencyError, ParameterError
 from anchorline.render.pictures import plot_explanation, plot_frontier
 from anchorline.render.report import page
 from anchorline.render.statements import digits_of, statements_of
-from anchorline.spaces.image import Image
-from anchorline.spaces.signal import Signal
+from anchorline.spaces.regions import Image, Signal
 from helpers import made_cases
 from helpers.made import made_explanation
 from helpers.made_cases import CASES

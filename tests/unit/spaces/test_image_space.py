@@ -14,9 +14,17 @@ from anchorline.errors import (
 )
 from anchorline.explainer import Explainer
 from anchorline.spaces.hypercube import Hypercube
-from anchorline.spaces.image import Image, cut_image, positions
-from anchorline.spaces.picture import LARGEST, colors, png_file, recorded_picture, shown_picture
-from anchorline.spaces.signal import Signal
+from anchorline.spaces.regions import (
+    LARGEST,
+    Image,
+    Signal,
+    colors,
+    cut_image,
+    png_file,
+    positions,
+    recorded_picture,
+    shown_picture,
+)
 from anchorline.spaces.text import Text
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from anchorline.errors import InstanceError, ParameterError
 from anchorline.facts import Fact
-from anchorline.spaces.signal import Signal
+from anchorline.spaces.regions import Signal
 
 TIMES = np.arange(200)
 SIGNAL = np.sin(TIMES / 9)

@@ -8,8 +8,7 @@ import pytest
 
 from anchorline.laws import Random, replace_probability
 from anchorline.spaces.hypercube import Hypercube
-from anchorline.spaces.image import Image
-from anchorline.spaces.signal import Signal
+from anchorline.spaces.regions import Image, Signal
 from anchorline.spaces.text import Text
 
 PLACES = {

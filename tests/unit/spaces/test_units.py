@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anchorline.errors import InstanceError, ParameterError
-from anchorline.spaces.units import cut
+from anchorline.spaces.text import cut
 
 FAMILY, FLAG, THUMB, HEART = "👨\u200d👩\u200d👧", "🇩🇪", "👍🏽", "❤\ufe0f"
 

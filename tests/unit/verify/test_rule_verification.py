@@ -13,8 +13,7 @@ from anchorline.explainer import Explainer
 from anchorline.result.rule import Rule, RuleVerdict
 from anchorline.result.verification import Outcome
 from anchorline.spaces.hypercube import Hypercube
-from anchorline.spaces.image import Image
-from anchorline.spaces.signal import Signal
+from anchorline.spaces.regions import Image, Signal
 from anchorline.spaces.table import Table
 from anchorline.spaces.text import Text
 from anchorline.verify import verify

@@ -15,8 +15,7 @@ from anchorline.explainer import Explainer
 from anchorline.result.explanation import Explanation
 from anchorline.result.verification import SENTENCES, Outcome, Reason, Verification
 from anchorline.spaces.hypercube import Hypercube
-from anchorline.spaces.image import Image
-from anchorline.spaces.signal import Signal
+from anchorline.spaces.regions import Image, Signal
 from anchorline.spaces.table import Table
 from anchorline.spaces.text import Text
 from anchorline.verify import verify
