@@ -14,10 +14,17 @@ from anchorline.changes.result import Changes
 from anchorline.errors import ParameterError, SetupWarning, names_similar_keywords
 from anchorline.model.cache import AnswerCache
 from anchorline.model.features import match_columns
-from anchorline.model.outputs import classes_of, resolve
-from anchorline.model.predictor import Predictor, Questions, scores_only
-from anchorline.model.target import Target, checked_range, checked_threshold
-from anchorline.model.trees.forms import ReadableTrees
+from anchorline.model.outputs import (
+    Target,
+    checked_range,
+    checked_threshold,
+    classes_of,
+    resolve,
+    scores_only,
+    tells_labels_later,
+)
+from anchorline.model.predictor import Predictor, Questions
+from anchorline.model.trees.reading import ReadableTrees
 from anchorline.optimize.choose import best_sum
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
@@ -116,7 +123,7 @@ class Explainer:
         self._choices = _output_choice(model, output, classes) | {"task": task, "classes": classes, "input": input}
         self._choices |= {"output_scale": output_scale, "own_decision": threshold is None}
         target = self._resolved()
-        classes_come_with_answers = classes is None and hasattr(model, "classes_for")
+        classes_come_with_answers = classes is None and tells_labels_later(model)
         self._target = None if classes_come_with_answers and self.space.names else target
         self._leaves = ModelTrees(model, self.columns, self.space)
         self.readable_trees = ReadableTrees(model, self.columns)

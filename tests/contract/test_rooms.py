@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import anchorline as al
+from anchorline.model.outputs import Target
 from anchorline.model.predictor import Predictor, Questions
-from anchorline.model.target import Target
 from anchorline.search.case import Case
 from anchorline.settings import Settings
 from helpers.imports import imports_of

@@ -15,7 +15,7 @@ from anchorline.batch.sharing import share_calls
 from anchorline.changes.result import Changes
 from anchorline.errors import ParameterError, UnpackableError
 from anchorline.explainer import Explainer
-from anchorline.model.failures import contain_exits
+from anchorline.model.predictor import contain_exits
 from anchorline.result.explanations import (
     COLUMNS,
     RULE_COLUMNS,

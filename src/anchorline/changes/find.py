@@ -17,8 +17,8 @@ from anchorline.changes.search import Search, search_rows, search_values
 from anchorline.errors import ParameterError, unknown_keyword
 from anchorline.guarantees.intervals import binomial_interval
 from anchorline.laws import Random
+from anchorline.model.outputs import plain_label
 from anchorline.model.predictor import Predictor
-from anchorline.model.target import plain_label
 from anchorline.model.trees import Reading
 from anchorline.result.explanation import Share
 from anchorline.spaces.base import Neighborhood, Space, TwoValued

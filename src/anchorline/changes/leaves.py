@@ -26,7 +26,7 @@ from anchorline.laws import Random
 from anchorline.model.predictor import batches
 from anchorline.model.trees import Ensemble, Reading
 from anchorline.model.trees.ensemble import LEAF
-from anchorline.model.trees.forms import Forms, allowed_error
+from anchorline.model.trees.reading import Forms, allowed_error
 
 MIN_QUERIES = 10_000  # trees are compared with the model on some rows, which a small limit has no room for
 _N_CHECKED = 128

@@ -29,7 +29,7 @@ from anchorline.cli.console import (
 )
 from anchorline.cli.options import Debug, Verbose, parameters_of, successor_of, with_option_names
 from anchorline.errors import AnchorlineError
-from anchorline.model.failures import contain_exits
+from anchorline.model.predictor import contain_exits
 
 COMMANDS: dict[str, ModuleType] = {
     "explain": explain,

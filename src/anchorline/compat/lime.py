@@ -31,7 +31,8 @@ from anchorline.errors import (
 from anchorline.explainer import Explainer
 from anchorline.facts import Fact
 from anchorline.io import write_atomically
-from anchorline.model.failures import failure_text
+from anchorline.model.outputs import owner_of
+from anchorline.model.predictor import failure_text
 from anchorline.render.report import fragment, page
 from anchorline.render.statements import fact_text
 from anchorline.result.explanation import Explanation
@@ -458,7 +459,7 @@ class LimeTabularExplainer:
 
     def _table_for(self, predict_fn: Any) -> Table:
         """Return the table, as a frame for an estimator that was fitted on frames with these columns."""
-        names = getattr(getattr(predict_fn, "__self__", predict_fn), "feature_names_in_", ())
+        names = getattr(owner_of(predict_fn), "feature_names_in_", ())
         is_needed = self._numbers is not None and self._sparse is None and tuple(names) == self.table.names
         return self._table_of_frame if is_needed and find_spec("pandas") else self.table
 

@@ -4,8 +4,7 @@ Models that try to end the process are contained here too. May import: errors, r
 """
 
 from anchorline.model.answers import LabelScores, Repeated, SimilarTo, word_overlap
-from anchorline.model.outputs import resolve
+from anchorline.model.outputs import Target, resolve
 from anchorline.model.predictor import Answer, Predictor
-from anchorline.model.target import Target
 
 __all__ = ["Answer", "LabelScores", "Predictor", "Repeated", "SimilarTo", "Target", "resolve", "word_overlap"]

@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import threading
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.errors import CacheError, ParameterError
-from anchorline.model.target import Target
+from anchorline.model.outputs import Asking, Target, method_of, owner_of, scores_only, tells_labels_later
 
 _APPLICATION_ID = 0x416E4C43  # "AnLC", by which the file is known to be ours
 _WAIT_SECONDS = 60.0  # for other processes that write
@@ -100,7 +100,7 @@ class AnswerCache:
         """Return what to call instead of ``target.ask``."""
         name = self.key if self.key is not None else fingerprint(model)
         asked = (target.task, target.input, target.rule, target.contrast, target.scale, target.classes is None)
-        method = getattr(target.ask, "__name__", "") if hasattr(target.ask, "__self__") else ""
+        method = "" if owner_of(target.ask) is target.ask else method_of(target.ask)
         way = (type(target.ask).__name__, method)  # a function is known by the key, not by its name
         return CachedModel(target.ask, self, hashlib.sha256(repr((name, asked, way)).encode()).digest())
 
@@ -181,10 +181,9 @@ class AnswerCache:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CachedModel:
+class CachedModel(Asking):
     """A model that is asked only what the cache does not contain."""
 
-    ask: Callable[[Any], Any]
     cache: AnswerCache
     prefix: bytes
 
@@ -198,6 +197,10 @@ class CachedModel:
         rows = nw.from_native(inputs, eager_only=True, pass_through=True)
         parts = [nw.to_native(rows[k : k + size], pass_through=True) for k in range(0, n_rows, size)]
         return np.concatenate([np.asarray(self._one(part, len(part))) for part in parts])
+
+    def scores_only(self) -> "CachedModel":
+        """Return what answers scores alone, which are other answers than those to both questions."""
+        return CachedModel(scores_only(self.ask), self.cache, self.prefix + b"scores")
 
     def _one(self, inputs: Any, n_rows: int) -> Any:
         key = digest_inputs(self.prefix, inputs)
@@ -242,7 +245,7 @@ def fingerprint(model: Any) -> str:
     are refused, because only a name can tell one version of them from the next. Two copies of an estimator may
     differ in their content, for example if one was loaded from a file; then the answers are asked again.
     """
-    if hasattr(model, "classes_for"):  # a model behind an address
+    if tells_labels_later(model):
         raise _needs_key("it is behind an address, where it can be replaced")
     try:
         pickled = _Pickler(pickle.loads(_Pickler(model).content))

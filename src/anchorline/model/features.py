@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from anchorline.model.outputs import Asking, owner_of
+
 NOT_FITTED = "the model was not fitted on it"
 DROPPED = "the model drops it"
 _NAMES_IN = {"catboost": "feature_names_", "lightgbm": "feature_name", "xgboost": "feature_names"}  # of boosters
@@ -43,10 +45,9 @@ class ColumnMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class OfColumns:
+class OfColumns(Asking):
     """A model that takes some columns of a table, callable on the whole table."""
 
-    ask: Callable[[Any], Any]
     positions: tuple[int, ...]
 
     def __call__(self, inputs: Any) -> Any:
@@ -69,8 +70,7 @@ def match_columns(model: Any, names: Sequence[str]) -> ColumnMatch:
     >>> match_columns(model, ["a", "id", "b"]).positions, dict(match_columns(model, ["a", "id", "b"]).ignored)
     ((2, 0), {'id': 'the model was not fitted on it'})
     """
-    owner = getattr(model, "__self__", None)
-    estimator, table = model if owner is None else owner, tuple(names)
+    estimator, table = owner_of(model), tuple(names)
     fitted = _fitted_names(estimator)
     positions = None if fitted is None else _positions(fitted, table)
     own = range(len(table)) if positions is None else positions

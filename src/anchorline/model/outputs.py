@@ -1,8 +1,10 @@
-"""How to query a fitted estimator or a function: its answers, its decision, and the class or column explained."""
+"""Which of a model's numbers is explained, and how a model is asked for it and for the class that it names."""
 
 import contextlib
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -10,11 +12,90 @@ import numpy as np
 
 from anchorline.errors import ParameterError, PredictorError, PredictorOutputError
 from anchorline.model.answers import LabelScores, is_pipeline
-from anchorline.model.target import TASKS, Target, plain_label
 
+TASKS = (None, "label", "number")
 INPUTS = ("auto", "frame", "array")
 SCALES = (None, "probability", "margin")
 Steps = tuple[Callable[[Any], Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What to ask a model, and which part of its answer is explained.
+
+    ``classes`` are the labels of the answer's columns, or None if they are not known. ``column`` is the column
+    that is explained; None stands for the class that the model predicts at the instance. ``name`` is the name of
+    the output; None stands for the name of its class. ``labels`` are the only labels that an answer may hold, or
+    None if any label may come. ``rule`` is how the model itself chooses a class, in plain values; answers then
+    have one more column, with the number of the chosen class. None stands for the most probable class.
+    ``contrast`` names all classes and the two whose scores are subtracted, in plain values; None if the answers
+    are not such differences. ``known_range`` is the range of the output, if its kind determines it. ``scale`` is
+    the name of the margins if a classifier is queried for them, "log-odds" or "margin", and otherwise None.
+    """
+
+    ask: Callable[[Any], Any]
+    task: str | None = None
+    classes: tuple[Any, ...] | None = None
+    column: int | None = None
+    name: str | None = None
+    input: str = "auto"
+    labels: tuple[Any, ...] | None = None
+    rule: Mapping[str, Any] | None = None
+    contrast: Mapping[str, Any] | None = None
+    known_range: tuple[float, float] | None = None
+    scale: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asking(ABC):
+    """A function of model inputs that asks ``ask``, which is the model's own or another of these."""
+
+    ask: Callable[..., Any]
+
+    @abstractmethod
+    def __call__(self, inputs: Any) -> Any:
+        """Return the answers to rows."""
+
+    def scores_only(self) -> Callable[[Any], Any]:
+        """Return the same function without the question which class the model names, which `ByPredict` asks."""
+        return replace(self, ask=scores_only(self.ask))
+
+
+def scores_only(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what answers scores alone, out of what may also ask the model's `predict`."""
+    return ask.scores_only() if isinstance(ask, Asking) else ask
+
+
+def checked_threshold(threshold: float | None) -> float | None:
+    """Return the threshold as a finite number, or None."""
+    if threshold is None:
+        return None
+    if isinstance(threshold, (int, float, np.number)) and np.isfinite(threshold):
+        return float(threshold)
+    raise ParameterError(
+        f"threshold is {threshold!r}, but it must be a finite number, or None. Type threshold=0.5."
+    )
+
+
+def checked_range(output_range: tuple[float, float]) -> tuple[float, float]:
+    """Return lowest and highest output as floats whose difference can be halved."""
+    try:
+        low, high = (float(end) for end in output_range)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    half = high / 2 - low / 2
+    if not (np.isfinite([low, high, half]).all() and half > 1e-300 and np.isfinite(2 * half)):
+        raise ParameterError(
+            f"output_range is {output_range!r}, but it must be two finite numbers, lowest first. "
+            "Type output_range=(0, 1)."
+        )
+    return low, high
+
+
+def plain_label(label: Any) -> str | int | float | bool | None:
+    """Return a label as JSON can hold it; JSON has no infinity."""
+    fits = label is None or isinstance(label, (str, int)) or (isinstance(label, float) and math.isfinite(label))
+    return label if fits else str(label)
 
 
 def resolve(
@@ -99,7 +180,7 @@ def _contrast(
     first, second = (_column_of(label, classes) for label in pair)
     if first == second:
         raise ParameterError(f"output is {pair!r}, but the two classes must differ.")
-    known = getattr(ask, "__name__", "") == "predict_proba"
+    known = method_of(ask) == "predict_proba"
     difference = Difference(OfArrays(ask) if input == "array" else ask, first, second)
     return Target(
         difference,
@@ -119,9 +200,9 @@ def _with_rule(
     model: Any, ask: Callable[[Any], Any], classes: tuple[Any, ...] | None
 ) -> tuple[Callable[[Any], Any], dict[str, Any] | None]:
     """Return what to call, and how the model chooses a class if that is not always the most probable one."""
-    estimator = _estimator_of(model)
+    estimator = owner_of(model)
     if not callable(getattr(estimator, "predict_proba", None)) or (
-        estimator is not model and getattr(model, "__name__", "") != "predict_proba"
+        estimator is not model and method_of(model) != "predict_proba"
     ):
         return ask, None  # a function, or another method, such as predict_log_proba
     deciding = with_own_decision(estimator, ask, classes_of(model) or classes)
@@ -136,7 +217,7 @@ def _with_rule(
 
 def classes_of(model: Any) -> Any:
     """Return the labels of a model's columns, or None if it lists none; of a method, those of its object."""
-    classes = getattr(_estimator_of(model), "classes_", None)
+    classes = getattr(owner_of(model), "classes_", None)
     return (_labels(classes) or None) if isinstance(classes, Iterable) else None  # empty for CatBoost's regressors
 
 
@@ -162,10 +243,20 @@ def _callable_model(model: Any, task: str | None) -> Any:
     return LabelScores(model) if is_pipeline(model) else model
 
 
-def _estimator_of(model: Any) -> Any:
+def tells_labels_later(model: Any) -> bool:
+    """Return whether a model, such as one behind an address, has to be asked for the labels of its columns."""
+    return hasattr(model, "classes_for")
+
+
+def owner_of(model: Any) -> Any:
     """Return the estimator behind a method such as ``model.predict_proba``, or the model itself."""
     owner = getattr(model, "__self__", None)
     return model if owner is None else owner
+
+
+def method_of(model: Any) -> str:
+    """Return the name of a method such as ``model.predict_proba``, or of a function; empty for other models."""
+    return str(getattr(model, "__name__", ""))
 
 
 def _scaled_method(
@@ -208,23 +299,22 @@ def wants_arrays(model: Any, input: str) -> bool:
     """Return whether a model gets arrays: as asked, or because it was fitted on one and warns about frames."""
     if input != "auto":
         return input == "array"
-    estimator = _estimator_of(model)
+    estimator = owner_of(model)
     if type(estimator).__module__.startswith("catboost"):
         return False  # it keeps its names elsewhere and accepts every frame
     return hasattr(estimator, "n_features_in_") and not hasattr(estimator, "feature_names_in_")
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Asking):
     """A model that returns scores of classes, as a function that returns one score minus another."""
 
-    scores: Callable[[Any], Any]
     first: int
     second: int
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the difference of the two scores, (n,)."""
-        scores = np.asarray(self.scores(inputs), dtype=np.float64)
+        scores = np.asarray(self.ask(inputs), dtype=np.float64)
         if scores.ndim != 2 or scores.shape[1] <= max(self.first, self.second):
             raise PredictorOutputError(
                 f"The model returned an answer of shape {scores.shape}, but the difference of two class scores "
@@ -234,10 +324,8 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class OfArrays:
+class OfArrays(Asking):
     """A model that takes arrays, callable on any table."""
-
-    ask: Callable[[Any], Any]
 
     def __call__(self, inputs: Any) -> Any:
         """Return the model's answer to the table, converted to an array."""
@@ -286,7 +374,7 @@ def _known_classes(ask: Any, task: str | None, classes: Any, given: bool) -> tup
         )
     if len(set(map(str, labels))) < len(labels):
         raise ParameterError(f"classes are {_listed(labels)}, but all labels must differ.")
-    method = getattr(ask, "__name__", "")
+    method = method_of(ask)
     one_number = method == "predict" or (method == "decision_function" and len(labels) == 2)
     return None if one_number and not given else tuple(labels)
 
@@ -392,37 +480,39 @@ _LIBRARIES = ("lightgbm", "sklearn", "xgboost")
 
 
 @dataclass(frozen=True, slots=True)
-class Cutoff:
+class Cutoff(Asking):
     """A classifier of two classes that names the class of ``column`` if its score reaches ``threshold``."""
 
-    scores: Callable[[Any], Any]
     column: int
     threshold: float
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the scores, and in the last column the number of the class that is named."""
-        scores = np.asarray(self.scores(inputs))
+        scores = np.asarray(self.ask(inputs))
         named = np.where(scores[:, self.column] >= self.threshold, self.column, 1 - self.column)
         return np.column_stack([scores, named])
 
 
 @dataclass(frozen=True, slots=True)
-class ByPredict:
+class ByPredict(Asking):
     """A classifier that is queried for its scores and for the class that its `predict` names.
 
     ``classes`` are the labels of the columns; None if they are not known, so that labels are column numbers.
     """
 
-    scores: Callable[[Any], Any]
     predict: Callable[[Any], Any]
     classes: tuple[Any, ...] | None
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Return the scores, and in the last column the number of the class that is named."""
-        scores = np.asarray(self.scores(inputs))
+        scores = np.asarray(self.ask(inputs))
         if scores.ndim != 2 or scores.shape[1] < 2:
             return scores  # not scores of classes
         return np.column_stack([scores, self._named(np.asarray(self.predict(inputs)), scores)])
+
+    def scores_only(self) -> Callable[[Any], Any]:
+        """Return what answers the scores alone."""
+        return self.ask
 
     def _named(self, labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Return the columns of the named classes; of the most probable ones if `predict` returns no labels."""
@@ -495,13 +585,12 @@ _OF_LOG_ODDS = ("HistGradientBoostingClassifier", "LogisticRegression", "Logisti
 
 
 @dataclass(frozen=True, slots=True)
-class Margins:
+class Margins(Asking):
     """A classifier that is queried for margins, one column per class.
 
     Two classes have one margin, that of the second class; the margin of the first class is its negative.
     """
 
-    ask: Callable[..., Any]
     steps: tuple[Callable[[Any], Any], ...] = ()
     keywords: Mapping[str, Any] = field(default_factory=dict)
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.model.target import Target
+from anchorline.model.outputs import Target
 from anchorline.model.trees import Reading
 from anchorline.model.trees.ensemble import Ensemble
-from anchorline.model.trees.forms import Forms, ReadableTrees, allowed_error
+from anchorline.model.trees.reading import Forms, ReadableTrees, allowed_error
 from anchorline.search.case import Case
 from anchorline.search.leaves import Classes, NotSeparableError, Paths, admitted
 from anchorline.search.trees import JoinedTrees

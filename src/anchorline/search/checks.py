@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.model.features import ColumnMatch, first_step, transformed_columns
-from anchorline.model.outputs import innermost
+from anchorline.model.outputs import innermost, owner_of
 from anchorline.search.table_answers import TableAnswers
 from anchorline.spaces.base import Finding, Space
 from anchorline.spaces.rows import Schema
@@ -93,8 +93,7 @@ def _check_scale(model: Any, match: ColumnMatch, schema: Schema) -> Iterator[Fin
 
 def _scaled_columns(model: Any, n_columns: int) -> Iterator[tuple[int, tuple[float, float, str]]]:
     """Yield the columns that a model's first step scales, with the center and spread that it was fitted on."""
-    owner = getattr(model, "__self__", None)
-    step = first_step(model if owner is None else owner)
+    step = first_step(owner_of(model))
     if getattr(step, "n_features_in_", None) != n_columns:
         return
     parts: Any = [(step, list(range(n_columns)))]
@@ -157,8 +156,7 @@ def check_answers(model: Any, answers: TableAnswers) -> Iterator[Finding]:
 
 def _is_smooth(model: Any) -> bool:
     """Return whether a model is a linear model or a network, whose probabilities are never 0 and 1."""
-    owner = getattr(model, "__self__", None)
-    inner = innermost(model if owner is None else owner)
+    inner = innermost(owner_of(model))
     return hasattr(inner, "coef_") or hasattr(inner, "coefs_")
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from anchorline.model.outputs import Target
 from anchorline.model.predictor import Predictor, Questions, Rule, Scores
-from anchorline.model.target import Target
 from anchorline.spaces.base import Space
 
 _MIDDLE = (0.05, 0.95)  # quantiles between which most outputs lie

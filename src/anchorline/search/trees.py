@@ -14,8 +14,7 @@ import numpy as np
 
 from anchorline.laws import Random
 from anchorline.model.features import ColumnMatch
-from anchorline.model.outputs import OfArrays
-from anchorline.model.target import Target
+from anchorline.model.outputs import OfArrays, Target
 from anchorline.model.trees import Agreement, Reading, Refusal, agrees, read
 from anchorline.search.case import Case
 from anchorline.search.leaves import LeafSums, NotSeparableError, Runs
@@ -68,7 +67,7 @@ class ModelTrees:
         table = self._space
         if not isinstance(table, Table) or table.neighbors != "independent" or table.valid is not None:
             return None
-        reading = read(getattr(self._model, "counted_model", self._model), target)
+        reading = read(self._model, target)
         if reading is None or isinstance(reading, Refusal):
             return None
         transform: Transform = OfArrays(reading.transform) if target.input == "array" else reading.transform

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anchorline.model.outputs import Target
 from anchorline.model.predictor import Scores
-from anchorline.model.target import Target
 from anchorline.render.characters import printable
 from anchorline.spaces.columns import NUMBER, text_of
 from anchorline.studio.job_queue import checkpoint

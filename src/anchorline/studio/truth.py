@@ -7,7 +7,7 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.guarantees.intervals import binomial_interval
-from anchorline.model.target import plain_label
+from anchorline.model.outputs import plain_label
 from anchorline.render.characters import printable
 from anchorline.studio.answers import AnswerTable
 

@@ -19,9 +19,8 @@ from anchorline.errors import (
     TamperedError,
 )
 from anchorline.explainer import Check, Explainer
-from anchorline.model.outputs import classes_of
+from anchorline.model.outputs import classes_of, plain_label
 from anchorline.model.predictor import Predictor, Questions
-from anchorline.model.target import plain_label
 from anchorline.optimize.choose import TIE, best_sum
 from anchorline.optimize.moments import Moments
 from anchorline.optimize.sums import Limits, Solution, Status, fit

@@ -5,8 +5,8 @@ import numpy as np
 from anchorline.changes.candidates import Candidates, Wishes
 from anchorline.changes.find import ChangeSettings, case_of, measured
 from anchorline.changes.questions import ChangeQuestions, Goal
+from anchorline.model.outputs import Target
 from anchorline.model.predictor import Predictor, Questions
-from anchorline.model.target import Target
 from anchorline.spaces.table import Table
 
 RNG = np.random.default_rng(8)

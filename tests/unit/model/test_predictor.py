@@ -5,8 +5,8 @@ import pytest
 
 from anchorline.errors import BudgetError, ParameterError, PredictorError, PredictorOutputError
 from anchorline.explainer import Explainer
+from anchorline.model.outputs import Target
 from anchorline.model.predictor import BATCH_ROWS, Predictor, Questions, batches
-from anchorline.model.target import Target
 from anchorline.spaces.hypercube import Hypercube
 from anchorline.spaces.table import Table
 
