@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from anchorline.result.explanation import Explanation, Verdict
     from anchorline.result.explanations import Explanations, Failure
     from anchorline.result.frontier import Frontier
-    from anchorline.result.rule import Rule, RuleVerdict
-    from anchorline.result.rules import Rules
+    from anchorline.result.rule import Rule, Rules, RuleVerdict
     from anchorline.spaces.hypercube import Hypercube
     from anchorline.spaces.regions import Image, Signal
     from anchorline.spaces.table import Table
@@ -43,7 +42,7 @@ _ON_FIRST_USE = {
     "Image": "anchorline.spaces.regions",
     "Rule": "anchorline.result.rule",
     "RuleVerdict": "anchorline.result.rule",
-    "Rules": "anchorline.result.rules",
+    "Rules": "anchorline.result.rule",
     "Signal": "anchorline.spaces.regions",
     "Table": "anchorline.spaces.table",
     "Text": "anchorline.spaces.text",

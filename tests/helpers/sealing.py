@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 
-from anchorline.result.canonical import canonical_json
+from anchorline.result.json_format import canonical_json
 
 
 def resealed(body):

@@ -8,7 +8,7 @@ from anchorline.batch.partition import RESERVED_NAMES, FrameRows, rows_of
 from anchorline.errors import ParameterError
 from anchorline.explainer import Explainer
 from anchorline.result.explanations import FACT_COLUMNS
-from anchorline.result.labels import RowIds
+from anchorline.result.frames import RowIds
 from anchorline.spaces.columns import row_values, to_narwhals
 
 _TAKEN = RESERVED_NAMES | FACT_COLUMNS.keys()

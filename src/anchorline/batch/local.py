@@ -19,7 +19,7 @@ from anchorline.batch.workers import WorkerPool, ask_table, explain_rows
 from anchorline.errors import ParameterError, RowError, UnpackableError, WorkerError
 from anchorline.explainer import Explainer
 from anchorline.result.explanations import Explanations, Failure, Record
-from anchorline.result.labels import index_of
+from anchorline.result.frames import index_of
 from anchorline.search.table_answers import TableAnswers
 
 _log = logging.getLogger(__name__)

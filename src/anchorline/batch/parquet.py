@@ -11,7 +11,7 @@ from typing import Any
 from anchorline.errors import FormatError, MissingDependencyError
 from anchorline.io.files import open_atomically
 from anchorline.result.explanations import COLUMNS, RULE_COLUMNS, Record
-from anchorline.result.labels import RowIds
+from anchorline.result.frames import RowIds
 
 ROWS_PER_GROUP = 256  # fixed for reproducible bytes, and small so that long explanations need little memory
 _IDENTITY = b"anchorline.batch"

@@ -22,11 +22,10 @@ from anchorline.result.explanations import (
     Record,
     content_key,
     failed_record,
-    frame_of,
     record_of,
     rule_record,
 )
-from anchorline.result.labels import clean_text
+from anchorline.result.frames import clean_text, frame_in
 from anchorline.settings import RuleSettings, Settings
 from anchorline.spaces.columns import dense, kind_of, level_of, row_values, to_narwhals
 
@@ -237,7 +236,8 @@ def explain_partition(frame: Any, work: Work, id: str | None = None) -> Any:
     rows = rows_of(frame if by_name or id is None else given.drop(id).to_native(), work.explainer)
     with one_blas_thread():
         records = work.records(rows.take(0, len(rows)))
-    result = nw.from_native(frame_of(records, given.implementation, work.columns), eager_only=True)
+    columns = {name: [record[name] for record in records] for name in work.columns}
+    result = nw.from_native(frame_in(given.implementation, columns, work.columns), eager_only=True)
     native = result.to_native()
     if hasattr(native, "insert") and hasattr(native, "index"):  # pandas: keep the index, which identifies rows
         reserved = {*RESERVED_NAMES, id}  # an index with such a name could not be written beside the column

@@ -21,7 +21,7 @@ from anchorline.batch.progress import Progress, ProgressReporter, check_progress
 from anchorline.errors import JournalError, OutputFileError, RowError
 from anchorline.io.files import reason_of
 from anchorline.result.explanations import Failure, Record
-from anchorline.result.labels import RowIds
+from anchorline.result.frames import RowIds
 
 JOURNAL_SUFFIX = ".journal"  # appended to the whole name of the result file
 _BLOCK = 1 << 20

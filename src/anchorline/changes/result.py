@@ -90,9 +90,6 @@ class Changes(Record):
     """
 
     _KIND: ClassVar[str] = "changes"
-    _FROZEN: ClassVar[tuple[str, ...]] = ("goal", "labels", "instance", "settings", "space", "versions")
-    _CONTRADICTION: ClassVar[str] = "The changes contradict themselves"
-    _OTHER_KIND: ClassVar[str] = "Not the JSON of changes"
 
     options: tuple[Counterfactual, ...]
     prediction: float | None

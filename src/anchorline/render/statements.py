@@ -26,8 +26,7 @@ from anchorline.render.digits import (
     printed_sum,
 )
 from anchorline.result.explanation import Explanation, Fit, Output, Share, Verdict
-from anchorline.result.rule import Rule, RuleVerdict
-from anchorline.result.rules import CoveringRule, Rules
+from anchorline.result.rule import CoveringRule, Rule, Rules, RuleVerdict
 
 Result = Explanation | Rule
 

@@ -1,17 +1,18 @@
-"""Plain text: what `print` shows of an explanation or a rule, the details, and the table of a frontier."""
+"""Plain text: what `print` shows of a result, the details, and tables of a frontier and of a summary."""
 
 from collections.abc import Iterable, Iterator
 
 from anchorline.render import statements as say
-from anchorline.render.characters import cell_width, pad
+from anchorline.render.characters import cell_width, pad, printable
 from anchorline.render.digits import amount
 from anchorline.render.statements import Statement, fact_text
 from anchorline.result.explanation import Explanation
+from anchorline.result.explanations import WORST_FIRST, Summary
 from anchorline.result.frontier import Frontier
-from anchorline.result.rule import Rule
-from anchorline.result.rules import Rules
+from anchorline.result.rule import Rule, Rules
 
-_MOST_RULES = 20  # that are printed
+_MOST_RULES, _MOST_ATTRIBUTES, _MOST_ROWS = 20, 10, 5  # that are printed
+_POOR = [verdict.value for verdict in WORST_FIRST[:3]]
 
 
 def text_of(explanation: Explanation) -> str:
@@ -88,3 +89,34 @@ def frontier_text(frontier: Frontier) -> str:
     widths = [max(cell_width(row[column]) for row in rows) for column in range(3)]
     lines = ["  ".join([*(pad(row[i], widths[i], align_right=True) for i in range(3)), row[3]]) for row in rows]
     return "\n".join([*lines, "These are figures of the search; an explanation is measured on fresh copies."])
+
+
+def summary_text(summary: Summary) -> str:
+    """Return which attributes matter, one line each, and the rows that the facts do not explain."""
+    n_explained = summary.n_rows - summary.n_failed
+    verdicts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in summary.verdicts.items())
+    kinds = ", ".join(f"{printable(name)} {count:,}" for name, count in summary.failures.items())
+    lines = [
+        f"{n_explained:,} rows explained, {summary.n_failed:,} failed"
+        f"{f' ({kinds})' if kinds else ''}{f'; verdicts: {verdicts}' if verdicts else ''}."
+    ]
+    shown = summary.attributes[:_MOST_ATTRIBUTES]
+    width = max([9, *(len(printable(each.name)) for each in shown)])
+    lines += [f"{'attribute':<{width}}  rows  share  adds  typical size  most often"] if shown else []
+    for each in shown:
+        share, (text, count) = each.n_rows / max(1, n_explained), each.facts[0]
+        lines.append(
+            f"{printable(each.name):<{width}}  {each.n_rows:>4}  {share:>5.0%}  {each.adds:>4.0%}  "
+            f"{each.typical_size:>12.2f}  {printable(text)} ({count})"
+        )
+    n_more = len(summary.attributes) - len(shown)
+    lines += [f"... and {n_more} more"] if n_more > 0 else []
+    worst = [
+        f"{summary.ids.get(row, row)!s:.60} ({verdict.replace('_', ' ')}"
+        f"{'' if low is None else f', at least {max(0.0, low):.0%}'})"
+        for row, verdict, low in summary.least_explained
+        if verdict in _POOR
+    ]
+    of = "" if summary.id is None else f" ({printable(summary.id)})"
+    lines += [f"Least explained rows{of}: {', '.join(map(printable, worst[:_MOST_ROWS]))}."] if worst else []
+    return "\n".join(lines)

@@ -181,9 +181,6 @@ class Explanation(Record):
     """
 
     _KIND: ClassVar[str] = "explanation"
-    _FROZEN: ClassVar[tuple[str, ...]] = ("instance", "settings", "space", "versions")
-    _CONTRADICTION: ClassVar[str] = "The explanation contradicts itself"
-    _OTHER_KIND: ClassVar[str] = "Not an anchorline explanation"
 
     instance: Any
     prediction: float
@@ -206,13 +203,6 @@ class Explanation(Record):
     settings: Mapping[str, Any]
     space: Mapping[str, Any]
     versions: Mapping[str, str]
-
-    def __post_init__(self) -> None:
-        for name in ("contributions", "effects"):
-            values = np.array(getattr(self, name), dtype=np.float64)
-            values.setflags(write=False)
-            object.__setattr__(self, name, values)
-        super().__post_init__()
 
     @property
     def coef(self) -> np.ndarray:
@@ -288,41 +278,45 @@ class Explanation(Record):
         return to_shap(self)
 
     def _contradictions(self) -> Iterator[str]:
-        return _contradictions(self)
+        """Yield what figures of an explanation contradict each other."""
+        if not self.contributions.shape == self.effects.shape == (len(self.facts),):
+            n_facts, n_effects = len(self.facts), len(self.effects)
+            yield f"{len(self.contributions)} contributions and {n_effects} effects for {n_facts} facts."
+            return
+        # Terms as large as the largest cannot be summed more exactly than its last bits.
+        scale = max(map(abs, (self.prediction, self.base, *self.contributions.tolist())))
+        residual = abs(self.base + float(self.contributions.sum()) - self.prediction)
+        if not residual <= 1e-12 * scale:
+            yield f"Base and contributions miss the prediction by {residual:.3g}."
+        sizes, effects = np.abs(self.contributions), np.abs(self.effects)
+        if not (sizes <= effects * (1 + _ROUNDING)).all() or (self.contributions * self.effects < 0).any():
+            yield "A contribution is larger than its effect, or has another sign."
+        if (np.diff(sizes) > _ROUNDING * scale).any():
+            yield "The facts are not sorted by the size of their contributions."
+        for fact in self.facts:
+            stated, values = (fact.low is not None, fact.high is not None), (fact.low, fact.high, fact.value)
+            plain = all(isinstance(each, (str, int, float, type(None))) for each in values)
+            if fact.kind not in KINDS or stated != _STATED.get(fact.kind, (False, False)) or not plain:
+                bounds = f"{fact.low!r}, {fact.high!r}"
+                yield f"A fact about {fact.column!r} is of kind {fact.kind!r} with bounds {bounds}."
+        yield from contradictory_measures(self, is_least=True)
+        fit, proof = self.fit, self.proof
+        if fit is not None and not (fit.low <= fit.r2 <= fit.high <= 1 and min(fit.error, fit.baseline) >= 0):
+            yield f"R2 is {fit.r2!r} with the limits {fit.low!r} to {fit.high!r}."
+        if not proof.lower_bound <= proof.objective + _ROUNDING * max(abs(proof.objective), proof.variance):
+            yield f"The lower bound {proof.lower_bound!r} exceeds the objective {proof.objective!r}."
 
 
-def _contradictions(e: Explanation) -> Iterator[str]:
-    """Yield what figures of an explanation contradict each other."""
-    if not e.contributions.shape == e.effects.shape == (len(e.facts),):
-        yield f"{len(e.contributions)} contributions and {len(e.effects)} effects for {len(e.facts)} facts."
-        return
-    # Terms as large as the largest cannot be summed more exactly than its last bits.
-    scale = max(map(abs, (e.prediction, e.base, *e.contributions.tolist())))
-    residual = abs(e.base + float(e.contributions.sum()) - e.prediction)
-    if not residual <= 1e-12 * scale:
-        yield f"Base and contributions miss the prediction by {residual:.3g}."
-    sizes, effects = np.abs(e.contributions), np.abs(e.effects)
-    if not (sizes <= effects * (1 + _ROUNDING)).all() or (e.contributions * e.effects < 0).any():
-        yield "A contribution is larger than its effect, or has another sign."
-    if (np.diff(sizes) > _ROUNDING * scale).any():
-        yield "The facts are not sorted by the size of their contributions."
-    for fact in e.facts:
-        stated = fact.low is not None, fact.high is not None
-        plain = all(isinstance(each, (str, int, float, type(None))) for each in (fact.low, fact.high, fact.value))
-        if fact.kind not in KINDS or stated != _STATED.get(fact.kind, (False, False)) or not plain:
-            yield f"A fact about {fact.column!r} is of kind {fact.kind!r} with bounds {fact.low!r}, {fact.high!r}."
+def contradictory_measures(result: Any, *, is_least: bool) -> Iterator[str]:
+    """Yield what shares and rows contradict; with ``is_least``, ``holds`` must be the smaller share."""
     for name in ("holds", "holds_drawn", "holds_law", "all"):
-        share = getattr(e, name)
+        share = getattr(result, name)
         if share is not None and not (0 <= share.low <= share.value <= share.high <= 1 and share.n >= 0):
             yield f"{name} is {share.value!r} with the limits {share.low!r} to {share.high!r}."
-    both = [share.value for share in (e.holds_drawn, e.holds_law) if share is not None]
-    if (e.holds is None) != (not both) or (e.holds is not None and abs(e.holds.value - min(both)) > _ROUNDING):
+    rows = result.rows
+    if rows is not None and not 0 <= (rows.alike or 0) <= rows.with_facts <= rows.looked_at:
+        yield f"{rows.alike} of {rows.with_facts} rows with the facts, of {rows.looked_at}."
+    both = [share.value for share in (result.holds_drawn, result.holds_law) if share is not None]
+    is_said = result.holds is not None
+    if is_least and (is_said != bool(both) or (is_said and abs(result.holds.value - min(both)) > _ROUNDING)):
         yield "holds is not the smaller of holds_drawn and holds_law."
-    if e.fit is not None and not (
-        e.fit.low <= e.fit.r2 <= e.fit.high <= 1 and min(e.fit.error, e.fit.baseline) >= 0
-    ):
-        yield f"R2 is {e.fit.r2!r} with the limits {e.fit.low!r} to {e.fit.high!r}."
-    if e.rows is not None and not 0 <= (e.rows.alike or 0) <= e.rows.with_facts <= e.rows.looked_at:
-        yield f"{e.rows.alike} of {e.rows.with_facts} rows with the facts, of {e.rows.looked_at}."
-    if not e.proof.lower_bound <= e.proof.objective + _ROUNDING * max(abs(e.proof.objective), e.proof.variance):
-        yield f"The lower bound {e.proof.lower_bound!r} exceeds the objective {e.proof.objective!r}."

@@ -2,18 +2,17 @@
 
 import hashlib
 import json
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
+from statistics import median
 from typing import Any, overload
 
 from anchorline.errors import ParameterError
-from anchorline.result.explanation import Explanation
-from anchorline.result.frames import frame_in
-from anchorline.result.labels import RowIds, clean_text, labeled_frame
-from anchorline.result.rule import Rule
-from anchorline.result.rules import Rules
-from anchorline.result.summary import Summary, summarize
+from anchorline.result.explanation import Explanation, Verdict
+from anchorline.result.frames import RowIds, clean_text, labeled_frame
+from anchorline.result.rule import Rule, Rules
 
 # Columns of every frame and file of explanations that are figures, with their places in the JSON and their types.
 FIGURES = {
@@ -55,6 +54,11 @@ FACT_COLUMNS = {
     "effect": "number",
 }
 Record = dict[str, Any]
+WORST_FIRST = (
+    *(Verdict.NOT_EXPLAINED, Verdict.UNDECIDED, Verdict.PARTLY_EXPLAINED),
+    *(Verdict.EXPLAINED, Verdict.ROBUST),
+)
+_MAX_LISTED = 10  # rows in a summary
 _NO_RULES = "The rows were explained without rules. Type explain_many(frame, rule=True)."
 
 
@@ -121,9 +125,91 @@ def content_key(values: Iterable[Any]) -> str:
     return hashlib.sha256(json.dumps(list(values), default=str).encode()).hexdigest()[:32]
 
 
-def frame_of(records: Sequence[Mapping[str, Any]], backend: Any, kinds: Mapping[str, str] = COLUMNS) -> Any:
-    """Return records as a frame of typed columns."""
-    return frame_in(backend, {name: [record[name] for record in records] for name in kinds}, kinds)
+@dataclass(frozen=True, slots=True)
+class AttributeSummary:
+    """How one attribute matters: its number of rows, the share of them in which it adds, its median size.
+
+    ``facts`` are the statements about it in these rows with their counts, the most frequent first.
+    """
+
+    name: str
+    n_rows: int
+    adds: float
+    typical_size: float
+    facts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A summary of many explanations.
+
+    ``least_explained`` lists rows, the worst first: place, verdict, and the lower limit of what the facts achieve:
+    the share of altered copies with the same decision, or R2. If the rows have ids, ``id`` is the name of their
+    column, and ``ids`` are the ids of the listed rows by place.
+    """
+
+    n_rows: int
+    failures: Mapping[str, int]
+    verdicts: Mapping[str, int]
+    attributes: tuple[AttributeSummary, ...]
+    least_explained: tuple[tuple[int, str, float | None], ...]
+    id: str | None = None
+    ids: Mapping[int, Any] = field(default_factory=dict)
+
+    @property
+    def n_failed(self) -> int:
+        """Number of rows without an explanation."""
+        return sum(self.failures.values())
+
+    def __str__(self) -> str:
+        from anchorline.render.text import summary_text
+
+        return summary_text(self)
+
+
+def summarize(
+    explained: Iterable[tuple[int, Explanation]],
+    failures: Iterable[str],
+    id: str | None = None,
+    ids: Mapping[int, Any] | None = None,
+) -> Summary:
+    """Count attributes, signs and verdicts over rows with their explanations; failures are types of errors."""
+    sizes: dict[str, list[float]] = defaultdict(list)
+    texts: dict[str, Counter[str]] = defaultdict(Counter)
+    judged: list[tuple[int, float, int, str, float | None]] = []
+    for row, entry in explained:
+        for fact, text, contribution in zip(
+            entry.facts, _fact_texts(entry), entry.contributions.tolist(), strict=True
+        ):
+            sizes[fact.attribute].append(contribution)
+            texts[fact.attribute][text] += 1
+        achieved = entry.holds if entry.holds is not None else entry.fit
+        low = None if achieved is None else achieved.low
+        judged.append(
+            (WORST_FIRST.index(entry.verdict), 1.0 if low is None else low, row, entry.verdict.value, low)
+        )
+    attributes = [
+        AttributeSummary(
+            name=name,
+            n_rows=len(values),
+            adds=sum(value > 0 for value in values) / len(values),
+            typical_size=median(map(abs, values)),
+            facts=tuple(texts[name].most_common()),
+        )
+        for name, values in sizes.items()
+    ]
+    judged.sort()
+    failed = Counter(failures)
+    listed = tuple((row, verdict, low) for _, _, row, verdict, low in judged[:_MAX_LISTED])
+    return Summary(
+        n_rows=len(judged) + failed.total(),
+        failures=dict(failed.most_common()),
+        verdicts=dict(Counter(entry[3] for entry in judged).most_common()),
+        attributes=tuple(sorted(attributes, key=lambda a: (-a.n_rows, -a.typical_size, a.name))),
+        least_explained=listed,
+        id=id,
+        ids={} if ids is None else {row: ids[row] for row, *_ in listed},
+    )
 
 
 class Explanations(Sequence["Explanation | Failure"]):
@@ -370,7 +456,7 @@ class Explanations(Sequence["Explanation | Failure"]):
         debt          3   100%   33%          0.25  debt = +1 (2)
         """
         explained = (
-            (record["row"], entry, _fact_texts(entry))
+            (record["row"], entry)
             for record, entry in zip(self._records, self, strict=True)
             if isinstance(entry, Explanation)
         )

@@ -39,9 +39,6 @@ class Frontier(Record):
     """
 
     _KIND: ClassVar[str] = "frontier"
-    _FROZEN: ClassVar[tuple[str, ...]] = ("settings", "space", "versions")
-    _CONTRADICTION: ClassVar[str] = "The frontier contradicts itself"
-    _OTHER_KIND: ClassVar[str] = "Not the JSON of a frontier"
 
     prediction: float
     output: Output
@@ -95,17 +92,14 @@ class Frontier(Record):
         return frame_in(backend, columns, kinds | {"k": "place", "n_facts": "place"})
 
     def _contradictions(self) -> Iterator[str]:
-        return _contradictions(self)
-
-
-def _contradictions(frontier: Frontier) -> Iterator[str]:
-    """Yield what figures of a frontier contradict each other."""
-    ks = [point.k for point in frontier.points]
-    if ks != sorted({*ks}):
-        yield f"The numbers of facts are {ks!r}, which do not increase."
-    for point in frontier.points:
-        if not len(point.contributions) == len(point.facts) <= point.k:
-            yield f"{len(point.contributions)} contributions for {len(point.facts)} of at most {point.k} facts."
-        scale = max(abs(point.objective), frontier.baseline)
-        if not point.lower_bound <= point.objective + _ROUNDING * scale:
-            yield f"The lower bound {point.lower_bound!r} exceeds the objective {point.objective!r}."
+        """Yield what figures of a frontier contradict each other."""
+        ks = [point.k for point in self.points]
+        if ks != sorted({*ks}):
+            yield f"The numbers of facts are {ks!r}, which do not increase."
+        for point in self.points:
+            if not len(point.contributions) == len(point.facts) <= point.k:
+                n_facts = f"{len(point.facts)} of at most {point.k} facts"
+                yield f"{len(point.contributions)} contributions for {n_facts}."
+            scale = max(abs(point.objective), self.baseline)
+            if not point.lower_bound <= point.objective + _ROUNDING * scale:
+                yield f"The lower bound {point.lower_bound!r} exceeds the objective {point.objective!r}."

@@ -1,7 +1,8 @@
 """The JSON form of results, schema 2: figures and codes, sealed by a SHA-256, and checked when it is read.
 
 What a record holds is said once, by the types of its dataclass; both directions follow them. A seal is the SHA-256
-of the rest of a record in the canonical form of RFC 8785, so that it can be checked in any language.
+of the rest of a record in the canonical form of RFC 8785, so that it can be checked in any language. Integers
+beyond 2^53 lie outside the RFC. They keep all their digits, so that a changed digit breaks the seal.
 """
 
 import dataclasses
@@ -13,18 +14,22 @@ import math
 import re
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from anchorline.errors import CertificateError, FormatError, TamperedError
-from anchorline.result.canonical import canonical_json
 
 SCHEMA_VERSION = 2
 MAX_CHARACTERS = 64 * 2**20
 _PACKAGES = ("anchorline", "numpy")  # whose versions are recorded; no other text in a record is free
 _VERSION = r"[0-9]+(\.[0-9]+){0,3}((a|b|rc|\.post|\.dev)[0-9]+){0,3}(\+[0-9a-f.]{1,20})?"
+
+_STRING = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")')
+_WHOLE = re.compile(r"(?<=\d)\.0(?![\de])")
+_NEGATIVE_ZERO = re.compile(r"-0(?![\d.])")
+_EXPONENTIAL = re.compile(r"\d[\d.]*e[+-]\d+")
 
 _T = TypeVar("_T")
 _NAMES = {float: "a finite number", int: "a whole number", str: "a text", bool: "true or false"}
@@ -71,20 +76,16 @@ def read_record(kind: str, cls: type[_T], text: str) -> _T:
 class Record(ABC):  # noqa: PLW1641  an explanation holds arrays, so that nobody should look it up by its hash
     """A read-only result without contradictions. Results are equal if their JSON is, and are pickled as JSON.
 
-    A subclass is a frozen dataclass without ``eq``. It names its kind, the fields that hold mappings or lists,
-    and what is said of a text that contradicts itself, or that is of another kind.
+    A subclass is a frozen dataclass without ``eq``, and names its kind.
     """
 
     _KIND: ClassVar[str]
-    _FROZEN: ClassVar[tuple[str, ...]]
-    _CONTRADICTION: ClassVar[str]
-    _OTHER_KIND: ClassVar[str]
 
     versions: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        for name in self._FROZEN:
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        for name, make in _read_only_fields(type(self)):
+            object.__setattr__(self, name, make(getattr(self, name)))
         for name, version in self.versions.items():
             if name not in _PACKAGES or not re.fullmatch(_VERSION, version):
                 raise CertificateError(f"The version of {_shown(name)} is {_shown(version)}.")
@@ -111,9 +112,9 @@ class Record(ABC):  # noqa: PLW1641  an explanation holds arrays, so that nobody
         try:
             return read_record(cls._KIND, cls, text)
         except CertificateError as error:
-            raise TamperedError(f"{cls._CONTRADICTION}: {error}") from error
+            raise TamperedError(f"Figures of the {cls._KIND} contradict each other: {error}") from error
         except (KeyError, TypeError, AttributeError) as error:
-            raise FormatError(f"{cls._OTHER_KIND}: {error!r}") from error
+            raise FormatError(f"The text does not hold the figures of the {cls._KIND}: {error!r}") from error
 
 
 def frozen(value: Any) -> Any:
@@ -121,6 +122,20 @@ def frozen(value: Any) -> Any:
     if isinstance(value, Mapping):
         return types.MappingProxyType({key: frozen(below) for key, below in value.items()})
     return tuple(frozen(below) for below in value) if isinstance(value, list | tuple) else value
+
+
+def _frozen_array(values: Any) -> np.ndarray:
+    array = np.array(values, dtype=np.float64)
+    array.setflags(write=False)
+    return array
+
+
+@functools.cache
+def _read_only_fields(cls: type) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """Return the fields of arrays, mappings and free values, each with what makes its value read-only."""
+    hints = _fields(cls).items()
+    free = ((name, frozen) for name, hint in hints if hint is Any or get_origin(hint) is Mapping)
+    return *free, *((name, _frozen_array) for name, hint in hints if hint is np.ndarray)
 
 
 def _check_head(body: Any, kind: str) -> None:
@@ -230,3 +245,52 @@ def _require(holds: bool, value: Any, where: str, needed: str) -> None:
 
 def _shown(value: Any) -> str:
     return f"{value!r:.60}"
+
+
+# The canonical form.
+
+
+def canonical_json(body: Any) -> str:
+    """Return the text that RFC 8785 assigns to a content: sorted keys, no spaces, numbers as in ECMAScript.
+
+    >>> canonical_json({"b": [1.0, 1e-7, 1e21, -0.0], "a": "€"})
+    '{"a":"€","b":[1,1e-7,1e+21,0]}'
+    """
+    text = _compact(body, sort_keys=True)
+    if not text.isascii() and max(text) > "\uffff":
+        text = _compact(_sorted(body), sort_keys=False)
+    parts = _STRING.split(text)  # strings, which stay as they are, at odd places
+    parts[::2] = map(_with_ecmascript_numbers, parts[::2])
+    return "".join(parts)
+
+
+def _compact(body: Any, *, sort_keys: bool) -> str:
+    return json.dumps(
+        body, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False, ensure_ascii=False, default=dict
+    )
+
+
+def _sorted(body: Any) -> Any:
+    """Sort keys by their UTF-16 code units, which differs from Python's order beyond the basic plane."""
+    if isinstance(body, Mapping):
+        keys = sorted(body, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+        return {key: _sorted(body[key]) for key in keys}
+    return [_sorted(item) for item in body] if isinstance(body, (list, tuple)) else body
+
+
+def _with_ecmascript_numbers(part: str) -> str:
+    """Rewrite floats from Python's notation, which differs in whole numbers, minus zero and exponents."""
+    part = _NEGATIVE_ZERO.sub("0", _WHOLE.sub("", part))
+    return _EXPONENTIAL.sub(lambda match: _ecmascript(match[0]), part) if "e" in part else part
+
+
+def _ecmascript(token: str) -> str:
+    """Return a positive number in exponential notation as ECMAScript writes it."""
+    mantissa, _, exponent = token.partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits, point = (whole + fraction).rstrip("0"), len(whole) + int(exponent)  # digits before the point
+    if 0 < point <= 21:
+        return digits.ljust(point, "0")
+    if -6 < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    return f"{digits[0]}{'.' + digits[1:] if digits[1:] else ''}e{point - 1:+d}"

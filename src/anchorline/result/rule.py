@@ -1,4 +1,4 @@
-"""A rule: few facts, as wide as possible, while which a decision stays; figures and codes only."""
+"""A rule: few facts, as wide as possible, while which a decision stays; and rules that cover many rows."""
 
 import enum
 from collections.abc import Iterator, Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from anchorline.facts import Fact
-from anchorline.result.explanation import Output, Queries, Rows, Share
+from anchorline.result.explanation import Output, Queries, Rows, Share, contradictory_measures
 from anchorline.result.frames import frame_in
 from anchorline.result.json_format import Record
 
@@ -72,9 +72,6 @@ class Rule(Record):
     """
 
     _KIND: ClassVar[str] = "rule"
-    _FROZEN: ClassVar[tuple[str, ...]] = ("instance", "settings", "space", "versions")
-    _CONTRADICTION: ClassVar[str] = "The rule contradicts itself"
-    _OTHER_KIND: ClassVar[str] = "Not an anchorline rule"
 
     instance: Any
     prediction: float
@@ -148,31 +145,126 @@ class Rule(Record):
         return frame_in(backend, columns, {"fact": "text", "column": "text"})
 
     def _contradictions(self) -> Iterator[str]:
-        return _contradictions(self)
+        """Yield what figures of a rule contradict each other."""
+        if len(self.strips) != len(self.facts):
+            yield f"{len(self.strips)} strips for {len(self.facts)} facts."
+        if len({fact.attribute for fact in self.facts}) != len(self.facts):
+            yield "Two facts are about the same attribute."
+        yield from contradictory_measures(self, is_least=bool(self.facts))
+        if not 0 <= self.coverage <= 1 + _ROUNDING:
+            yield f"The coverage is {self.coverage!r}."
+        if (self.within is None) != (self.output.kind != "number"):
+            yield f"within is {self.within!r}, but the output is a {self.output.kind}."
+        asked = self.settings["holds"]
+        line = 1.0 if self.verdict is RuleVerdict.ALWAYS else asked
+        if self.verdict in (RuleVerdict.ALWAYS, RuleVerdict.HOLDS) and self.holds.low < line - _ROUNDING:
+            yield f"The verdict is {self.verdict.value}, but the lower limit is {self.holds.low!r}."
+        if (self.verdict is RuleVerdict.MEASURED) != (asked is None):
+            yield f"The verdict is {self.verdict.value}, but holds={asked!r} was asked for."
 
 
-def _contradictions(rule: Rule) -> Iterator[str]:
-    """Yield what figures of a rule contradict each other."""
-    if len(rule.strips) != len(rule.facts):
-        yield f"{len(rule.strips)} strips for {len(rule.facts)} facts."
-    if len({fact.attribute for fact in rule.facts}) != len(rule.facts):
-        yield "Two facts are about the same attribute."
-    for name in ("holds", "holds_drawn", "holds_law", "all"):
-        share = getattr(rule, name)
-        if share is not None and not (0 <= share.low <= share.value <= share.high <= 1 and share.n >= 0):
-            yield f"{name} is {share.value!r} with the limits {share.low!r} to {share.high!r}."
-    both = [share.value for share in (rule.holds_drawn, rule.holds_law) if share is not None]
-    if rule.facts and (not both or abs(rule.holds.value - min(both)) > _ROUNDING):
-        yield "holds is not the smaller of holds_drawn and holds_law."
-    if not 0 <= rule.coverage <= 1 + _ROUNDING:
-        yield f"The coverage is {rule.coverage!r}."
-    if (rule.within is None) != (rule.output.kind != "number"):
-        yield f"within is {rule.within!r}, but the output is a {rule.output.kind}."
-    asked = rule.settings["holds"]
-    line = 1.0 if rule.verdict is RuleVerdict.ALWAYS else asked
-    if rule.verdict in (RuleVerdict.ALWAYS, RuleVerdict.HOLDS) and rule.holds.low < line - _ROUNDING:
-        yield f"The verdict is {rule.verdict.value}, but the lower limit is {rule.holds.low!r}."
-    if (rule.verdict is RuleVerdict.MEASURED) != (asked is None):
-        yield f"The verdict is {rule.verdict.value}, but holds={asked!r} was asked for."
-    if rule.rows is not None and not 0 <= (rule.rows.alike or 0) <= rule.rows.with_facts <= rule.rows.looked_at:
-        yield f"{rule.rows.alike} of {rule.rows.with_facts} rows with the facts, of {rule.rows.looked_at}."
+# The fewest rules that cover many rows: each is the rule of one of them.
+
+_COLUMNS = {
+    "facts": "text",
+    "decision": "text",
+    "alike": "place",
+    "otherwise": "place",
+    "holds_low": "number",
+    "coverage": "number",
+    "verdict": "text",
+    "row": "place",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CoveringRule:
+    """The rule of one row, and which of the other rows meet it.
+
+    ``row`` is the number of the row whose rule it is. ``alike`` are those of the rows that have its facts and get
+    its decision (of numbers: a value within its tolerance), ``otherwise`` those of rows that have its facts and
+    get another one. The rule was certified for altered copies of ``row``; nothing was certified for other rows.
+    """
+
+    rule: Rule
+    row: int
+    alike: tuple[int, ...]
+    otherwise: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rules(Record):
+    """The fewest rules found that cover many rows, the one that covers most first; see `Explanations.rules`.
+
+    ``n_rows`` rows were given, and ``n_failed`` more that have no rule because they failed. ``left_over`` are the
+    numbers of the rows that no candidate covers. Candidates are the ``n_candidates`` different rules that hold as
+    often as asked, and whose decision at least the share ``agree`` of the rows with their facts get. ``status`` is
+    "proven" (no fewer of the candidates cover as many rows) or "found".
+    """
+
+    _KIND: ClassVar[str] = "rules"
+
+    rules: tuple[CoveringRule, ...]
+    n_rows: int
+    n_failed: int
+    n_candidates: int
+    left_over: tuple[int, ...]
+    status: str
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether no fewer of the candidates cover as many rows."""
+        return self.status == "proven"
+
+    @property
+    def n_covered(self) -> int:
+        """The number of rows that a rule covers."""
+        return self.n_rows - len(self.left_over)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __iter__(self) -> Iterator[CoveringRule]:
+        return iter(self.rules)
+
+    def __str__(self) -> str:
+        from anchorline.render.text import rules_text
+
+        return rules_text(self)
+
+    def __repr__(self) -> str:
+        return f"Rules({len(self.rules)} rules cover {self.n_covered} of {self.n_rows} rows, {self.status})"
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """Return a frame of the given backend with one row per rule."""
+        from anchorline.render.statements import fact_text
+
+        rows = [
+            (
+                "; ".join(fact_text(fact, each.rule.space) for fact in each.rule.facts),
+                None if each.rule.output.decision is None else str(each.rule.output.decision),
+                len(each.alike),
+                len(each.otherwise),
+                each.rule.holds.low,
+                each.rule.coverage,
+                each.rule.verdict.value,
+                each.row,
+            )
+            for each in self.rules
+        ]
+        columns = {name: [row[j] for row in rows] for j, name in enumerate(_COLUMNS)}
+        return frame_in(backend, columns, _COLUMNS)
+
+    def _contradictions(self) -> Iterator[str]:
+        covered = {row for each in self.rules for row in each.alike}
+        if self.n_covered != len(covered) or covered & {*self.left_over}:
+            yield f"{len(covered)} rows are covered and {len(self.left_over)} left over, of {self.n_rows}."
+        for each in self.rules:
+            if each.row not in each.alike or {*each.alike} & {*each.otherwise}:
+                yield f"The rule of row {each.row} does not cover it, or a row gets two decisions."
+            if each.rule.verdict not in (RuleVerdict.ALWAYS, RuleVerdict.HOLDS):
+                yield f"The rule of row {each.row} has the verdict {each.rule.verdict.value}."
+        if self.status not in ("proven", "found"):
+            yield f"The status is {self.status!r}."

@@ -9,8 +9,7 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.facts import Fact
-from anchorline.result.rule import Rule, RuleVerdict
-from anchorline.result.rules import CoveringRule, Rules
+from anchorline.result.rule import CoveringRule, Rule, Rules, RuleVerdict
 from anchorline.search.assemble import VERSIONS
 
 _WORK = 3_000_000  # rows looked at in the search for fewer rules: about two seconds, and constant

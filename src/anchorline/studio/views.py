@@ -23,7 +23,6 @@ from anchorline.render.statements import (
     band_caption,
     details_of,
     digits_of,
-    fact_text,
     legend,
     rule_details_of,
     rule_statements_of,
@@ -33,8 +32,8 @@ from anchorline.render.statements import (
 )
 from anchorline.render.strips import STEPS, Band, bands_of, steps_in
 from anchorline.result.explanation import Explanation, Verdict
+from anchorline.result.explanations import summarize
 from anchorline.result.rule import Rule
-from anchorline.result.summary import summarize
 from anchorline.studio.cases import browser_value
 
 _MAX_ATTRIBUTES, _MAX_TEXTS = 15, 3
@@ -183,8 +182,7 @@ def changes_view(changes: Changes) -> dict[str, Any]:
 
 def summary_view(explained: Explained) -> dict[str, Any]:
     """Return what decides in the cases that are explained so far, and which ones the facts do not explain."""
-    texts = [[fact_text(fact, e.space) for fact in e.facts] for _, e in explained]
-    summary = summarize([(row, e, text) for (row, e), text in zip(explained, texts, strict=True)], ())
+    summary = summarize(explained, ())
     outputs = {Words(e).output for _, e in explained}
     attributes = [
         {

@@ -16,7 +16,7 @@ from anchorline.batch.run import RunOptions, run_batch
 from anchorline.errors import JournalError, ParameterError, RowError
 from anchorline.explainer import Explainer
 from anchorline.result.explanations import COLUMNS, FACT_COLUMNS, Explanations
-from anchorline.result.labels import RowIds, plain_values
+from anchorline.result.frames import RowIds, plain_values
 from anchorline.spaces.hypercube import Hypercube
 from anchorline.spaces.table import Table
 from helpers.batch_models import FAILS, Trouble
