@@ -11,10 +11,7 @@ from typing import Any
 
 from anchorline.errors import TableFileError
 from benchmarks import (
-    batch,
     changes,
-    contents,
-    engine,
     facts,
     fit,
     proofs,
@@ -42,14 +39,10 @@ def sections(data: Path) -> dict[str, Callable[[], Rows]]:
         "proofs_wide": proofs.wide_proofs,
         "speed": lambda: speed.speed(data),
         "seeds": lambda: seeds.seeds(data),
-        "text": contents.compare_text,
-        "images": contents.compare_images,
         "changes": lambda: changes.compare_changes(data),
         "tree_support": tree_support.tree_support,
-        "batch": batch.speed,
-        "batch_memory": batch.memory,
         "studio": lambda: studio.measure(data),
-        "import_time": lambda: [engine.import_time()],
+        "import_time": lambda: [speed.import_time()],
     }
 
 

@@ -11,6 +11,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,15 @@ from scipy.stats import beta
 
 from anchorline.explainer import Explainer
 from anchorline.facts import Fact
+from anchorline.render.statements import Result, rule_statements_of, statements_of
 from anchorline.result.explanation import Explanation, Verdict
+from anchorline.result.rule import Rule
 from anchorline.spaces.table import Table
 from benchmarks.datasets import available
 from benchmarks.held import is_true, together_of
 from benchmarks.models import fitted_model
 from benchmarks.release01 import Release01, python_of_01
 from benchmarks.tasks import SEED
-from benchmarks.words import words_beside_facts
 
 MODELS = ("boosting", "forest")
 N_ROWS = 20
@@ -141,3 +143,44 @@ def upper_limit(share: float, n: int) -> float:
     """Return the upper limit of the 95% interval of a share, by Clopper and Pearson."""
     n_stay = round(share * n)
     return 1.0 if n_stay == n else float(beta.ppf(0.975, n_stay + 1, n - n_stay))
+
+
+_NAME = "\N{INFINITY}"  # stands for names from data, which are not counted
+
+
+def words_beside_facts(result: Result) -> int:
+    """Return the number of words of ``print(e)`` or ``print(rule)`` outside the facts, numbers included.
+
+    Names from data are not counted: those of classes, outputs and their units, and columns.
+    """
+    if isinstance(result, Rule):
+        statements = rule_statements_of(replace(result, **_placeholders(result)))
+    else:
+        findings = tuple((code, (_NAME,) * len(columns)) for code, columns in result.findings)
+        statements = statements_of(replace(result, findings=findings, **_placeholders(result)))
+    texts = " ".join(f"{each.amount} {each.text}" for each in statements if each.kind != "fact")
+    return sum(any(map(str.isalnum, word)) and _NAME not in word for word in texts.split())
+
+
+def _placeholders(result: Result) -> dict[str, Any]:
+    """Return other names for classes, output and columns."""
+    output, facts = result.output, result.facts
+
+    def named(label: Any) -> str:
+        return _NAME if str(label) == output.name else f"{_NAME}2"
+
+    choices = output.choices
+    if isinstance(choices.output, (list, tuple)):
+        choices = replace(choices, output=(_NAME, f"{_NAME}2"))
+    return {
+        "output": replace(
+            output,
+            name="f(x)" if output.name == "f(x)" else _NAME,
+            unit=output.unit and _NAME,
+            decision=named(output.decision),
+            classes=None if output.classes is None else tuple(map(named, output.classes)),
+            runner_up=None if output.runner_up is None else (_NAME, output.runner_up[1]),
+            choices=choices,
+        ),
+        "facts": tuple(replace(fact, attribute=f"{_NAME}{i}", column=_NAME) for i, fact in enumerate(facts)),
+    }

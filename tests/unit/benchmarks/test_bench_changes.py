@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import changes, changes_peers
+from benchmarks import changes
 from benchmarks.report import markdown_table
 
 
 def test_our_changes_turn_decisions_and_missing_peers_are_said(data, monkeypatch):
-    monkeypatch.setattr(changes_peers, "find_spec", lambda name: None)
+    monkeypatch.setattr(changes, "find_spec", lambda name: None)
     rows = list(changes.compare_changes(data, [42192], n_rows=3))
     assert [row["method"] for row in rows[:3]] == ["anchorline", "anchorline, rows", "anchorline, 3 changes"]
     for row in rows[:3]:

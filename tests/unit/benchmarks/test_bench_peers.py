@@ -12,7 +12,7 @@ from anchorline.explainer import Explainer
 from anchorline.spaces.hypercube import Hypercube
 from benchmarks import peers, tasks
 from benchmarks.__main__ import main
-from benchmarks.report import NOTES, TITLES
+from benchmarks.report import SECTIONS
 from benchmarks.tasks import Benchmark
 
 
@@ -70,8 +70,7 @@ def test_the_command_writes_its_section(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     written = json.loads((tmp_path / "peers.json").read_text())
     assert written["rows"][0]["benchmark"] == "made"
-    assert TITLES["peers"] in (tmp_path / "README.md").read_text()
-    assert "peers" in NOTES
+    assert SECTIONS["peers"].title in (tmp_path / "README.md").read_text()
     assert "shap_overhead_ratio" in done.output
 
 

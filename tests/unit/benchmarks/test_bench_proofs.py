@@ -1,7 +1,6 @@
 """Proofs of sums of facts, counted and timed on small tables."""
 
 from benchmarks import proofs
-from benchmarks.report import NOTES, TITLES
 
 
 def test_proofs_are_counted_by_table_law_and_number_of_facts(data):
@@ -24,7 +23,3 @@ def test_wide_tables_are_proven_in_little_memory():
     assert proof["table"] == search["table"] == "40 columns"
     assert proof["proven"] == proof["stated_proven"] == 1
     assert 0 <= search["megabytes"] < 200
-
-
-def test_the_sections_have_titles_and_notes():
-    assert {"proofs", "proofs_wide"} <= TITLES.keys() & NOTES.keys()

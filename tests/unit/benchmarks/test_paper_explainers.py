@@ -7,7 +7,7 @@ import pytest
 
 from anchorline.paper import measure, solve
 from benchmarks.datasets import PUBLISHED
-from benchmarks.experiments import explainers, published
+from benchmarks.experiments import explainers, tables
 from benchmarks.experiments.explainers import METHODS, Answer, ask
 from benchmarks.experiments.metrics import Evaluator
 from benchmarks.experiments.protocol import GROUPS
@@ -15,26 +15,24 @@ from helpers.paper_tasks import bent, linear, task_of
 
 
 def test_the_published_tables_are_complete():
-    assert [published.SHAPES[row.id].dimension for row in PUBLISHED] == [row.dimension for row in PUBLISHED]
-    assert {len(published.FIDELITY[row.id]) for row in PUBLISHED} == {5}
-    assert {len(block) for row in PUBLISHED for block in published.GENERALIZATION[row.id]} == {3}
-    assert published.cell("maple", 44146) == (0.013, 0.008)
-    assert published.relevance("lime", 1486) == (0.405, 0.244)
-    assert published.cell("shap", 29) is None
-    assert published.relevance("maple", 29) is None
+    assert [tables.SHAPES[row.id].dimension for row in PUBLISHED] == [row.dimension for row in PUBLISHED]
+    assert {len(tables.FIDELITY[row.id]) for row in PUBLISHED} == {5}
+    assert {len(block) for row in PUBLISHED for block in tables.GENERALIZATION[row.id]} == {3}
+    assert tables.cell("maple", 44146) == (0.013, 0.008)
+    assert tables.relevance("lime", 1486) == (0.405, 0.244)
+    assert tables.cell("shap", 29) is None
+    assert tables.relevance("maple", 29) is None
 
 
 def test_published_figures_repeat_the_text():
     """12/16 are equal to three decimals, |F - F^| <= 0.005, LIME is less relevant on 15/16, with median 1.3."""
-    iht, exact = (np.array([published.cell(name, row.id)[0] for row in PUBLISHED]) for name in ("iht", "exact"))
+    iht, exact = (np.array([tables.cell(name, row.id)[0] for row in PUBLISHED]) for name in ("iht", "exact"))
     assert (iht == exact).sum() == 12
-    inside = {name: [published.cell(name, row.id)[0] for row in PUBLISHED] for name in published.TABLE_3}
-    for i, name in enumerate(published.TABLE_3):
-        outside = [published.GENERALIZATION[row.id][0][i][0] for row in PUBLISHED]
+    inside = {name: [tables.cell(name, row.id)[0] for row in PUBLISHED] for name in tables.TABLE_3}
+    for i, name in enumerate(tables.TABLE_3):
+        outside = [tables.GENERALIZATION[row.id][0][i][0] for row in PUBLISHED]
         assert np.abs(np.subtract(outside, inside[name])).max() <= 0.005 + 1e-12
-    lime, ours = (
-        np.array([published.relevance(name, row.id)[0] for row in PUBLISHED]) for name in ("lime", "exact")
-    )
+    lime, ours = (np.array([tables.relevance(name, row.id)[0] for row in PUBLISHED]) for name in ("lime", "exact"))
     assert (lime > ours).sum() == 15
     assert round(float(np.median(lime / ours)), 1) == 1.3
 

@@ -1,15 +1,19 @@
 """The sections of the benchmarks, in small."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from anchorline.facts import Fact
 from benchmarks import facts, fit, release01, rivals, rules_hold, seeds, speed, truth
+from benchmarks.__main__ import sections
 from benchmarks.held import Held, is_true
-from benchmarks.report import NOTES, TITLES
+from benchmarks.report import SECTIONS, pooled, spread, write_page
 
-SECTIONS = ("truth", "facts", "rules_hold", "fit", "seeds", "speed")
+RESULTS = Path(__file__).parents[3] / "benchmarks" / "results"
 PEERS = ("ours", "lime", "kernel_shap", "tree_shap")
 
 
@@ -170,5 +174,19 @@ def test_holm_corrects_for_many_tests():
     assert facts.holm(np.array([0.03, 0.03, 0.9])).tolist() == [False, False, False]
 
 
-def test_the_sections_have_titles_and_notes():
-    assert {*SECTIONS} <= TITLES.keys() & NOTES.keys()
+def test_the_page_has_every_section_and_shows_what_was_measured(tmp_path):
+    assert set(sections(tmp_path)) <= SECTIONS.keys()
+    recorded = shutil.copytree(RESULTS, tmp_path / "results")
+    assert write_page(recorded).read_text() == (RESULTS / "README.md").read_text()
+
+
+def test_rows_are_pooled_by_the_names_of_their_columns():
+    rows = [
+        {"law": "a", "rows": 2, "median_seconds": 1.0, "most_nodes": 3, "share": 0},
+        {"law": "a", "rows": 3, "median_seconds": 2.0, "most_nodes": 9, "share": 1},
+        {"law": "a", "rows": 4, "median_seconds": 9.0, "most_nodes": 1, "share": 0.5},
+    ]
+    [row] = pooled("law", columns=["rows", "median_seconds", "most_nodes", "share"])(rows)
+    assert row == {"law": "a", "rows": 9, "median_seconds": 2.0, "most_nodes": 9, "share": 0.5}
+    [row] = spread("law", "median_seconds")(rows)
+    assert (row["measured"], row["lowest"], row["median"], row["highest"]) == (3, 1.0, 2.0, 9.0)
