@@ -1,8 +1,8 @@
 """The studio under load: server and clients in two processes; every answer is compared with the library's.
 
 ``python -m benchmarks.studio DIR`` measures; ``--hostile`` prints only the rows about hostile clients and about
-the memory after many requests, ``--start`` the one about the start of the demonstration. With ``--serve``, it
-runs the server.
+the memory after many requests, ``--memory`` the latter alone, and ``--start`` the one about the start of the
+demonstration. With ``--serve``, it runs the server.
 """
 
 import argparse
@@ -255,13 +255,14 @@ def mixed_requests() -> list[Request]:
     return requests
 
 
-def endurance(port: int) -> dict[str, Any]:
-    """Measure the memory after the first mixed requests, and after all of them."""
+def endurance(data: Path) -> dict[str, Any]:
+    """Measure a server's memory after the first mixed requests, and after all of them."""
     requests = mixed_requests()
-    warm, _ = asyncio.run(load(port, 8, requests[:WARM]))
-    before = asyncio.run(resident_memory(port))
-    tally, duration = asyncio.run(load(port, 8, requests[WARM:]))
-    after = asyncio.run(resident_memory(port))
+    with served(data, "--wide") as (_, port):
+        warm, _ = asyncio.run(load(port, 8, requests[:WARM]))
+        before = asyncio.run(resident_memory(port))
+        tally, duration = asyncio.run(load(port, 8, requests[WARM:]))
+        after = asyncio.run(resident_memory(port))
     tally.wrong, tally.lost = tally.wrong + warm.wrong, tally.lost + warm.lost
     what = f"{ENDURANCE:,} mixed requests: memory is {after / before:.2f} times that after {WARM}"
     memory = {"memory_before_mb": before, "memory_after_mb": after}
@@ -351,8 +352,7 @@ def beside_hostile_clients(data: Path) -> Iterator[dict[str, Any]]:
     yield tallies[0].row("8 honest clients alone, 57 columns", 8, durations[0])
     what = f"8 honest beside 8 hostile clients: p99 is {p99[8] / p99[0]:.2f} times that without"
     yield tallies[8].row(what, 8, durations[8])
-    with served(data, "--wide") as (_, port):
-        yield endurance(port)
+    yield endurance(data)
 
 
 def shut_down(process: "subprocess.Popen[str]", port: int, explainer: Explainer) -> dict[str, Any]:
@@ -419,15 +419,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--wide", action="store_true", help="with --serve: the model of the hostile clients")
     parser.add_argument("--hostile", action="store_true", help="print only the rows about hostile clients")
+    parser.add_argument("--memory", action="store_true", help="print only the row about the memory of the server")
     parser.add_argument("--start", action="store_true", help="print only the row about the start of the demo")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     chosen = parser.parse_args(arguments)
     if chosen.serve:
         serve(chosen.data, wide=chosen.wide)
         return 0
-    if chosen.hostile or chosen.start:
-        for row in beside_hostile_clients(chosen.data) if chosen.hostile else [start_of_demo()]:
+    if chosen.hostile or chosen.memory or chosen.start:
+        for row in beside_hostile_clients(chosen.data) if chosen.hostile else ():
             print(row, flush=True)
+        if chosen.memory and not chosen.hostile:
+            print(endurance(chosen.data), flush=True)
+        if chosen.start:
+            print(start_of_demo(), flush=True)
         return 0
     rows = []
     for row in measure(chosen.data):
