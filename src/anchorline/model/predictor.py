@@ -268,7 +268,9 @@ class Predictor:
 
     def _describe(self, answer: np.ndarray) -> Output:
         target, classes = self.target, self.target.classes if self.questions.n_columns is not None else None
-        name, unit = split_unit(output_name(target, self.column))
+        is_label_name = target.name is None or target.contrast or self.is_label  # whose brackets hold no unit
+        name = output_name(target, self.column)
+        name, unit = (name, "") if is_label_name else split_unit(name)
         labels = None if classes is None else tuple(plain_label(label) for label in classes)
         kind, decision, runner_up = "number", None, None
         if self.is_label:
