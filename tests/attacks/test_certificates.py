@@ -168,6 +168,24 @@ def test_1_leaves_that_the_model_does_not_show_excuse_no_invented_sum():
     assert (answer.outcome, answer.codes) == (Outcome.DOES_NOT_HOLD, ("contradicted",))
 
 
+def test_1_columns_that_the_model_may_not_read_excuse_no_invented_figure():
+    """Nobody can tell which columns a function reads; whatever was stated about the others was then accepted."""
+
+    def score(rows):
+        return CLASSIFIER.predict_proba(rows)
+
+    made = al.Explainer(score, FRAME, classes=["late", "paid"]).explain(FRAME.iloc[3]), score, FRAME
+    for n_attributes in (2, 0, -5, True):
+
+        def edit(body, n_attributes=n_attributes):
+            body["space"]["n_attributes"] = n_attributes
+            body["all"] |= {"low": 0.999, "value": 1.0, "high": 1.0}
+
+        answer = checked(made, edit)
+        assert answer.outcome is Outcome.DOES_NOT_HOLD
+        assert "all.low" in [reason.where for reason in answer.reasons]
+
+
 @pytest.mark.parametrize("name", BOTH)
 def test_1_a_whole_number_is_not_a_decimal(name):
     """They are equal for Python, but a reader would see x = 1.0 instead of x = +1."""
@@ -195,6 +213,31 @@ def test_1_a_cost_function_does_not_excuse_an_invented_example(name):
         body["options"][0]["output"] *= 0.999
 
     assert checked(CHANGES[name], edit).outcome is Outcome.DOES_NOT_HOLD
+
+
+def test_1_a_cost_function_excuses_no_claim_that_does_not_depend_on_it():
+    """Neither another goal, nor a proof that no smaller change turns, when one does."""
+    made = al.Explainer(CLASSIFIER, FRAME).changes(FRAME.iloc[3], n=1), CLASSIFIER, FRAME
+    assert made[0].fewest == 1
+    assert checked(made, at("settings.cost", "function")).codes == ("cost_function",)
+
+    def proven(body):
+        """Claim that this takes two changes, the second of which changes nothing."""
+        body["settings"]["cost"] = "function"
+        moved, instance = body["options"][0]["moves"], dict(zip(body["columns"], body["instance"], strict=True))
+        other = next(name for name in body["columns"] if name != moved[0]["attribute"])
+        values = {"before": instance[other], "after": instance[other], "bound": None}
+        moved.append(moved[0] | {"attribute": other, "columns": [other]} | values)
+        level = body["levels"][0]
+        body["levels"] = [level | {"n_tried": level["n_total"]}, level | {"n_facts": 2}]
+
+    answer = checked(made, proven)
+    assert answer.outcome is Outcome.DOES_NOT_HOLD
+    assert ("fewest", 2, 1) in [(reason.where, reason.stated, reason.found) for reason in answer.reasons]
+    answer = checked(made, lambda body: body["settings"].update(cost="function", target=body["goal"]["wanted"]))
+    assert answer.outcome is not Outcome.HOLDS
+    answer = checked(made, lambda body: (at("settings.cost", "function")(body), at("n_attributes", 99)(body)))
+    assert [reason.where for reason in answer.reasons] == ["n_attributes"]
 
 
 # 2. No sentences in files.
@@ -439,6 +482,21 @@ def test_a_makers_names_and_units_are_named():
         assert answer.holds
         assert "names are those of its maker: " in str(answer)
         assert "paid" in str(answer)
+
+    explainer = al.Explainer(CLASSIFIER, FRAME, output=SENTENCE, task="label")  # which no label is called
+    for made in (explainer.explain, explainer.rule, explainer.changes):
+        answer = al.verify(made(FRAME.iloc[3]).to_json(), CLASSIFIER, FRAME, seed=1)
+        assert answer.holds
+        assert f"names are those of its maker: {SENTENCE!r}" in str(answer)
+
+
+def test_brackets_of_a_label_are_no_unit():
+    """P(A [x]) = 0.43 was printed as "P(A) = 0.43 x", which says the same of A [y]."""
+    labels = ["A [x]", "A [y]"]
+    for output in (None, "A [x]", ("A [x]", "A [y]")):
+        e = al.Explainer(CLASSIFIER.predict_proba, FRAME, classes=labels, output=output).explain(FRAME.iloc[3])
+        assert e.output.unit == ""
+        assert e.output.name == "A [x] rather than A [y]" if isinstance(output, tuple) else e.output.name in labels
 
 
 # 6. Text becomes markup in one function only.

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from anchorline.spaces.base import Space
 
 _SUBJECT = "list of changes"
 _ROUNDING = 1e-9  # of figures that are computed again
+_BY_SEARCH = re.compile(r"(options|levels|n_queries|settings\.cost)\b")  # what costs and leaves of trees decide
 
 Opening = Callable[[float], Predictor]
 """Returns the model, not opened yet, with a limit of answers, which may be infinite."""
@@ -36,24 +38,26 @@ def verify_changes(
 
     The model is asked about every example. Then the search is repeated with the recorded settings, and every
     figure is compared. A cost function is not recorded, so that the search cannot be repeated where one was used;
-    nor can it if leaves of trees decided that ``reading`` does not have. Shares that were estimated from draws are
-    measured on fresh draws, from ``seed``. ``instance`` is needed if the changes record only a part of it.
-    ``check`` is called in every loop, and may raise.
+    nor can it if leaves of trees decided that ``reading`` does not have. Then nobody can tell, unless a figure
+    differs that depends on neither, or a smaller change turns than is said to be proven. Shares that were
+    estimated from draws are measured on fresh draws, from ``seed``. ``instance`` is needed if the changes record
+    only a part of it. ``check`` is called in every loop, and may raise.
     """
     instance = changes.instance if instance is None else instance
     wrong = list(_wrong_answers(changes, space, opening, instance, check or (lambda: None)))
     if wrong:
         return _answer(Outcome.DOES_NOT_HOLD, *wrong)
-    if changes.settings["cost"] == "function":
-        return _answer(Outcome.CANNOT_TELL, Reason("cost_function"))
     settings = ChangeSettings.from_dict(changes.settings)
 
     def again(settings: ChangeSettings) -> Changes:
         return find_changes(space, opening(settings.queries), instance, settings, reading, check)
 
     found = again(settings)
-    if reading is None and any(level.by_leaves for level in changes.levels):
-        return _answer(Outcome.CANNOT_TELL, Reason("no_trees"))
+    lacks_trees = reading is None and any(level.by_leaves for level in changes.levels)
+    if lacks_trees or changes.settings["cost"] == "function":
+        wrong = list(_impossible(changes, found))
+        excuse = Reason("no_trees" if lacks_trees else "cost_function")
+        return _answer(Outcome.DOES_NOT_HOLD, *wrong) if wrong else _answer(Outcome.CANNOT_TELL, excuse)
     wrong = list(_differences(changes, found))
     if not wrong and any(option.share is not None and not option.share.is_exact for option in changes):
         wrong = list(_contradicted(changes, again(replace(settings, seed=seed))))
@@ -110,6 +114,13 @@ def _differences(changes: Changes, again: Changes) -> Iterator[Reason]:
         for reason in _differing(stated[name], found[name], name):
             if not reason.where.startswith("output.choices"):
                 yield reason
+
+
+def _impossible(changes: Changes, again: Changes) -> Iterator[Reason]:
+    """Yield what neither costs nor leaves of trees explain: figures that differ, and smaller changes that turn."""
+    yield from (reason for reason in _differences(changes, again) if not _BY_SEARCH.match(reason.where))
+    if again.fewest is not None and again.fewest <= changes.n_proved:
+        yield Reason("differs", "fewest", changes.fewest, again.fewest)
 
 
 def _contradicted(changes: Changes, fresh: Changes) -> Iterator[Reason]:

@@ -129,8 +129,9 @@ def _verify_figures(
     claimed: Reproduced, explainer: Explainer, instance: Any, seed: int, check: Check
 ) -> Verification:
     n_attributes = len(explainer.space.at(instance).names)
-    if explainer.columns.positions is None and claimed.space["n_attributes"] < n_attributes:
-        return _unknown("no_columns")
+    lacks_columns = explainer.columns.positions is None and claimed.space["n_attributes"] < n_attributes
+    if lacks_columns:  # even if nobody can tell whether the model reads them, all else must be as stated
+        explainer = explainer_of(claimed.output, explainer.model, explainer.space.holding(claimed.space["held"]))
     settings = _settings_of(claimed)
     settings = settings.common if isinstance(settings, RuleSettings) else settings
     explainer.table_answers(ask=settings.is_auto)
@@ -139,6 +140,8 @@ def _verify_figures(
     except (ParameterError, PredictorOutputError) as error:
         return _refuted("other_answers", detail=str(error))
     answer = _compared(claimed, explainer, case, instance)
+    if answer is None and lacks_columns:
+        return _unknown("no_columns")
     return answer if answer is not None else _audited(claimed, explainer.model, case)
 
 
@@ -291,14 +294,12 @@ def _audited(claimed: Reproduced, model: Any, case: Case) -> Verification:
 
 def _named_by_maker(output: Output, model: Any) -> list[Reason]:
     """Return that nobody but the maker says what the output is called, and in which unit it is."""
-    choices = output.choices
-    names = [output.name, *([f"in {output.unit}"] if output.unit else []), *map(str, output.classes or ())]
-    is_named = isinstance(choices.output, str) or choices.classes is not None
-    return (
-        [Reason("named_by_maker", stated=", ".join(dict.fromkeys(names)))]
-        if is_named and not classes_of(model)
-        else []
-    )
+    choices, own = output.choices, list(map(str, classes_of(model) or ()))
+    is_free = not isinstance(choices.output, int | list | tuple | None) and str(choices.output) not in own
+    names = [str(choices.output)] if is_free and output.kind == "label" else []
+    if not own and (is_free or choices.classes is not None):
+        names += [output.name, *([f"in {output.unit}"] if output.unit else []), *map(str, output.classes or ())]
+    return [Reason("named_by_maker", stated=", ".join(dict.fromkeys(names)))] if names else []
 
 
 def _plain(value: Any) -> Any:
