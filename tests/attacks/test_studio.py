@@ -523,3 +523,43 @@ def test_6_the_unit_file_exposes_little(tmp_path):
     assert rated is not None, done.stdout + done.stderr
     assert float(rated[1]) < 3
     assert done.returncode == 0
+
+
+# 7. Nobody without the token takes the event loop's time.
+
+
+def answered(server, head, body=b""):
+    """Return the status of the answer to a request."""
+    address = ("127.0.0.1", int(server.base.rpartition(":")[2]))
+    with socket.create_connection(address, timeout=30) as caller:
+        with contextlib.suppress(OSError):  # the server may close before it has read all
+            caller.sendall(f"{head}\r\nHost: localhost\r\n\r\n".encode() + body)
+        return int(caller.recv(100).split()[1])
+
+
+def test_7_a_login_is_as_short_as_a_token():
+    """A megabyte of fields, which needs no token, took the event loop a tenth of a second and more."""
+    with live(slow_explainer(SlowModel(0))) as server:
+        form = "POST /login HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded"
+        fields = b"a=b&" * 200_000
+        assert answered(server, f"{form}\r\nContent-Length: {len(fields)}", fields) == 413
+        parts = b"".join(b"%x\r\n%s\r\n" % (4000, fields[:4000]) for _ in range(2))
+        assert answered(server, f"{form}\r\nTransfer-Encoding: chunked", parts + b"0\r\n\r\n") == 413
+        token = f"token={server.token}".encode()
+        assert answered(server, f"{form}\r\nContent-Length: {len(token)}", token) == 303
+        assert answered(server, f"{form}\r\nContent-Length: 7", b"token=x") == 401
+
+
+@pytest.mark.parametrize("path", ["/login", "/explain"])
+def test_7_a_body_has_a_limited_number_of_chunks(path):
+    """A body of single bytes took the event loop seconds, also of those who have no token."""
+    with live(slow_explainer(SlowModel(0))) as server:
+        head = f"POST {path} HTTP/1.1\r\nTransfer-Encoding: chunked"
+        single, start = b"1\r\n \r\n", time.process_time()
+        assert answered(server, head, single * 200_000 + b"0\r\n\r\n") == 400
+        assert time.process_time() - start < 0.5
+        assert answered(server, head, single * 900 + b"0\r\n\r\n") in (401, 415)
+        with client_of(server, timeout=30) as client:
+            content = (part.encode() for part in ('{"row":', "1,", '"queries": 100}'))
+            headers = {"Content-Type": "application/json"}
+            assert client.post("/explain", content=content, headers=headers).status_code == 200

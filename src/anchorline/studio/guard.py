@@ -52,6 +52,7 @@ _PROBES = frozenset({"/health", "/ready"})
 _OPEN_PATHS = _PROBES | frozenset({"/login", "/static/style.css", "/static/landing.js"})
 _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _LARGE = 32_000  # bytes; checking a larger body takes milliseconds, in which the server would answer nobody else
+_MAX_FORM = 4096  # bytes of a login, which needs no token; a megabyte of fields would take a tenth of a second
 _MAX_LARGE = 16  # large bodies that wait to be checked
 _REST = 2.0  # for each second of checking large bodies, seconds without
 
@@ -164,12 +165,12 @@ class Guard:
     async def _read_body(self, headers: Mapping[str, str], receive: Receive, is_form: bool) -> Receive:
         """Read and check the whole body, and return a function that delivers it to the application."""
         media_type = "application/x-www-form-urlencoded" if is_form else "application/json"
-        length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > self._limits.max_body:
-            raise Problem(413, f"The body has {length} bytes; the maximum is {self._limits.max_body} bytes.")
+        length, most = headers.get("content-length", "0"), _MAX_FORM if is_form else self._limits.max_body
+        if length.isdecimal() and int(length) > most:
+            raise Problem(413, f"The body has {length} bytes; the maximum is {most} bytes.")
         try:
             async with asyncio.timeout(self._limits.body_timeout):
-                body = await self._receive_all(receive)
+                body = await self._receive_all(receive, most)
         except TimeoutError:
             detail = f"The request took longer than {self._limits.body_timeout:g} s to arrive."
             raise Problem(408, detail, headers={"Connection": "close"}) from None
@@ -208,7 +209,7 @@ class Guard:
         finally:
             self._n_large -= 1
 
-    async def _receive_all(self, receive: Receive) -> bytes:
+    async def _receive_all(self, receive: Receive, most: int) -> bytes:
         parts, size = [], 0
         while True:
             message = await receive()
@@ -216,8 +217,8 @@ class Guard:
                 raise ClientDisconnectedError
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            if size > self._limits.max_body:
-                raise Problem(413, f"The body has more than {self._limits.max_body} bytes, which is the maximum.")
+            if size > most:
+                raise Problem(413, f"The body has more than {most} bytes, which is the maximum.")
             if not message.get("more_body", False):
                 return b"".join(parts)
 

@@ -27,6 +27,7 @@ from anchorline.studio.proxy import Proxy
 
 PORT = 8377
 TOKEN_VARIABLE = "ANCHORLINE_STUDIO_TOKEN"
+_MOST_HEADER_BYTES = 32_768
 _HEADER_SECONDS = 10.0  # a connection without a complete request head after this time is closed
 _READ_SECONDS = 20.0  # a client that leaves a part of an answer unread for this time is disconnected
 _WATCH_SECONDS = 1.0  # between two looks at the unread part of an answer
@@ -35,7 +36,25 @@ _GRACE_SECONDS = 4  # and the server this long to send the answers
 _END_SECONDS = 4.5  # after a signal, the process ends after this time in any case
 
 
+_MOST_CHUNKS = 1000  # of a body that names no length; each takes as long as many bytes
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
+
+
+class CountingConnection(h11.Connection):
+    """Refuses a body of very many chunks: a megabyte of single bytes would stop the event loop for seconds."""
+
+    n_chunks = 0
+
+    def next_event(self) -> Any:
+        """Return the next event; raise `h11.RemoteProtocolError` if it is a chunk too many."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self.n_chunks = 0
+        elif isinstance(event, h11.Data):
+            self.n_chunks += event.chunk_start
+            if self.n_chunks > _MOST_CHUNKS:
+                raise h11.RemoteProtocolError("too many chunks")
+        return event
 
 
 class StrictProtocol(H11Protocol):
@@ -49,6 +68,7 @@ class StrictProtocol(H11Protocol):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.conn = CountingConnection(h11.SERVER, max_incomplete_event_size=_MOST_HEADER_BYTES)
         self._max_connections, self.limit_concurrency = self.limit_concurrency, None
         self._last_empty = self.loop.time()  # when nothing was left to send
 
@@ -141,7 +161,7 @@ class StudioServer(uvicorn.Server):
                 limit_concurrency=studio.limits.concurrency,
                 timeout_keep_alive=10,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
-                h11_max_incomplete_event_size=32_768,
+                h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
             )
         )
         self.studio, self.link, self._listener, self._on_ready = studio, link, listener, on_ready
