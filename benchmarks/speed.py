@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from anchorline.explainer import Explainer
+from anchorline.search.sources import Search
 from anchorline.settings import Settings
 from anchorline.spaces.table import Table
 from benchmarks.codes import codes_of, frame_of
@@ -49,6 +50,10 @@ def speed(data: Path, n_rows: int = N_ROWS) -> Iterator[Row]:
                     table, frame, fitted = fitted_model(data, row.id, model)
                     yield from beside_kernel_shap(f"{model}, {table}", frame, fitted, min(n_rows, N_EQUAL))
         yield from trees(python, n_rows)
+
+
+def _searched(explainer: Explainer, row: int) -> Search:
+    return explainer.source(explainer.case(row, Settings())).search()
 
 
 def _row(where: str, figure: str, goal: float | None, ours: Sequence[float], theirs: Sequence[float]) -> Row:
@@ -135,7 +140,7 @@ def trees(python: str | None, n_rows: int = N_ROWS, libraries: Sequence[str] = (
         old = None if python is None else Release01(python, model, frame)
         for row in range(n_rows + 1):
             other = n_rows + 1 + row  # another row, because what is known about a row may be kept
-            search = functools.partial(explainer._searched, row, Settings())
+            search = functools.partial(_searched, explainer, row)
             times["search"].append(processor_seconds(search))
             times["whole"].append(processor_seconds(functools.partial(explainer.explain, other)))
             shap_values = functools.partial(tree_shap.shap_values, frame.iloc[[row]])

@@ -24,24 +24,19 @@ from anchorline.model.outputs import (
     tells_labels_later,
 )
 from anchorline.model.predictor import Predictor, Questions
-from anchorline.model.trees.reading import ReadableTrees
 from anchorline.optimize.choose import best_sum
 from anchorline.result.explanation import Explanation
 from anchorline.result.explanations import Explanations
 from anchorline.result.frontier import Frontier
 from anchorline.result.rule import Rule
-from anchorline.rules.always import TreeDecisions
+from anchorline.rules.always import prover_of
 from anchorline.rules.assemble import assemble as assemble_rule
 from anchorline.rules.assemble import tolerance
 from anchorline.rules.find import find_rule
-from anchorline.search.assemble import assemble, assemble_frontier
+from anchorline.search.assemble import altered_copies, assemble, assemble_frontier
 from anchorline.search.case import Case
-from anchorline.search.checks import ADVICE, check_answers, check_setup
-from anchorline.search.copies import altered_copies
-from anchorline.search.cost import Cost, estimate_cost
-from anchorline.search.measure import measure
-from anchorline.search.sources import Choose, Search, find_sum
-from anchorline.search.table_answers import TableAnswers
+from anchorline.search.sources import Choose, Cost, Source, estimate_cost, source_of
+from anchorline.search.table import ADVICE, TableAnswers, check_answers, check_setup
 from anchorline.search.trees import ModelTrees
 from anchorline.settings import FEWEST_QUERIES, RuleSettings, Settings, checked_count, checked_ks, plain_number
 from anchorline.spaces.base import Finding, Space
@@ -125,9 +120,7 @@ class Explainer:
         target = self._resolved()
         classes_come_with_answers = classes is None and tells_labels_later(model)
         self._target = None if classes_come_with_answers and self.space.names else target
-        self._leaves = ModelTrees(model, self.columns, self.space)
-        self.readable_trees = ReadableTrees(model, self.columns)
-        self._decisions = TreeDecisions(self.readable_trees, self.space)
+        self.trees = ModelTrees(model, self.columns, self.space)
         self._answers: TableAnswers | None = None
         self._is_asked = False
         self._found: tuple[Finding, ...] | None = None
@@ -161,18 +154,18 @@ class Explainer:
         self, instance: Any, settings: Settings, check: Check = None, choose: Choose = best_sum
     ) -> Explanation:
         """Explain one prediction with given settings, without warnings; ``choose`` says which sum is stated."""
-        case, search = self._searched(instance, settings, check, choose)
-        answers = self._answers_for(settings)
-        measured = measure(case, search, None if answers is None else answers.extent(case.predictor)[2])
-        return assemble(case, self.space, search, measured, answers, self.findings)
-
-    def _searched(
-        self, instance: Any, settings: Settings, check: Check = None, choose: Choose = best_sum
-    ) -> tuple[Case, Search]:
         case, answers = self.case(instance, settings, check), self._answers_for(settings)
+        source = self.source(case)
+        search = source.search(choose)
+        measured = source.measure(search, None if answers is None else answers.extent(case.predictor)[2])
+        return assemble(source, search, measured, self.space, answers, self.findings)
+
+    def source(self, case: Case) -> Source:
+        """Return where the moments of a case come from; the model is asked about the instance."""
+        answers = self._answers_for(case.settings)
         if answers is None:  # the first question shows whether the model works; one row is enough for that
             case.predictor.open(case.neighborhood.original)
-        return case, find_sum(case, self._leaves.at(case, answers), choose)
+        return source_of(case, self.trees.moments(case, answers))
 
     def case(self, instance: Any, settings: Settings, check: Check = None) -> Case:
         """Return the case of an instance, which is not asked about yet."""
@@ -224,7 +217,8 @@ class Explainer:
         """
         ks = checked_ks(ks)
         settings = Settings.from_keywords("frontier", **{"k": ks[-1], **keywords})
-        found = assemble_frontier(*self._searched(instance, settings), self.space, ks)
+        case = self.case(instance, settings)
+        found = assemble_frontier(case, self.source(case).search(), self.space, ks)
         self.warn()
         return found
 
@@ -253,7 +247,7 @@ class Explainer:
         The model's decision becomes class -1 with one change: a = -1 instead of +1.
         """
         settings = ChangeSettings.from_keywords(target=target, n=n, **keywords)
-        predictor, trees = self.predictor(settings.queries), self.readable_trees.of(self.target)
+        predictor, trees = self.predictor(settings.queries), self.trees.deciding(self.target)
         found = find_changes(self.space, predictor, instance, settings, trees, check)
         self.warn()
         return found
@@ -280,9 +274,9 @@ class Explainer:
         case = self.case(instance, settings.common, check)
         case.predictor.open(case.neighborhood.original)
         answers = self._answers_for(settings.common)
-        within = tolerance(case, settings.within, answers)
-        found = find_rule(case, within, settings.holds, lambda: self._decisions.at(case, within))
-        return assemble_rule(case, self.space, settings, within, found, answers)
+        case = replace(case, within=tolerance(case, settings.within, answers))
+        found = find_rule(case, settings.holds, lambda: prover_of(self.trees, case))
+        return assemble_rule(case, self.space, settings, found, answers)
 
     def predictor(self, limit: float = math.inf) -> Predictor:
         """Return the model with a limit of answers; nothing is asked yet."""
@@ -333,8 +327,7 @@ class Explainer:
     def without_trees(self) -> "Explainer":
         """Return the explainer that draws neighbors even if it could read trees, as for a mere function."""
         other = copy.copy(self)
-        other._leaves = ModelTrees(None, self.columns, self.space)
-        other._decisions = TreeDecisions(ReadableTrees(None, self.columns), self.space)
+        other.trees = ModelTrees(None, self.columns, self.space)
         return other
 
     def check(self) -> tuple[Finding, ...]:

@@ -151,7 +151,7 @@ def leaves_of(explainer, row, settings=None, **keywords):
     case = explainer.case(row, settings or Settings(**keywords))
     case.predictor.open(case.neighborhood.original)
     answers = explainer.table_answers(ask=case.settings.is_auto)
-    return case, ModelTrees(explainer.model, explainer.columns, explainer.space).at(case, answers)
+    return case, ModelTrees(explainer.model, explainer.columns, explainer.space).moments(case, answers)
 
 
 def check(explainer, own, pool, answer, groups, *, sigma=1.0, near=1e-12, n_trees=2):
@@ -341,6 +341,6 @@ def test_trees_are_read_again_elsewhere(fitted):
     explainer = Explainer(model, Table(FRAME))
     case = leaves_of(explainer, FRAME.iloc[[7]])[0]
     trees, answers = ModelTrees(model, explainer.columns, explainer.space), explainer.table_answers()
-    cells, mean, variance = trees.at(case, answers)()
-    others = pickle.loads(pickle.dumps(trees)).at(case, answers)()
+    cells, mean, variance = trees.moments(case, answers)()
+    others = pickle.loads(pickle.dumps(trees)).moments(case, answers)()
     assert (cells.tobytes(), mean, variance) == (others[0].tobytes(), *others[1:])

@@ -1,6 +1,7 @@
 """What trees are said to decide always, against every combination of values that may occur."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier
 
 from anchorline.explainer import Explainer
+from anchorline.rules.always import prover_of
 from anchorline.settings import Settings
 from anchorline.spaces.table import Table
 
@@ -77,7 +79,7 @@ def test_what_is_called_always_is_so_for_every_value(kind, seed):
     case = explainer.case(row, Settings())
     case.predictor.open(case.neighborhood.original)
     within = 0.5 if kind == "number" else None
-    prover = explainer._decisions.at(case, within)
+    prover = prover_of(explainer.trees, replace(case, within=within))
     assert prover is not None
     rng, candidates = np.random.default_rng(seed), case.neighborhood.candidates
     for _ in range(12):

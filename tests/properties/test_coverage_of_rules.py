@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from anchorline.explainer import Explainer
 from anchorline.result.rule import RuleVerdict
-from anchorline.rules import find
+from anchorline.search import case
 from anchorline.spaces.table import Table
 
 N_RUNS = 300
@@ -67,7 +67,7 @@ def shares(row, facts):
 
 
 def test_limits_of_rules_hold_together_over_all_tries(monkeypatch):
-    monkeypatch.setattr(find, "MOST_LISTED", 0)
+    monkeypatch.setattr(case, "_MOST_LISTED", 0)
     explainer = Explainer(decides, Table(FRAME), task="label")
     n_missed, n_untrue, verdicts = 0, 0, set()
     for seed in range(N_RUNS):

@@ -20,7 +20,7 @@ from anchorline.errors import ParameterError, RowError, UnpackableError, WorkerE
 from anchorline.explainer import Explainer
 from anchorline.result.explanations import Explanations, Failure, Record
 from anchorline.result.frames import index_of
-from anchorline.search.table_answers import TableAnswers
+from anchorline.search.table import TableAnswers
 
 _log = logging.getLogger(__name__)
 _CHUNK_SECONDS = 0.25  # work per message: less costs more messages, more is lost when a worker dies

@@ -24,7 +24,7 @@ from anchorline.batch.partition import Work, unpack_work
 from anchorline.errors import OutputFileError, WorkerError
 from anchorline.explainer import Explainer
 from anchorline.result.explanations import Record
-from anchorline.search.table_answers import TableAnswers
+from anchorline.search.table import TableAnswers
 from anchorline.spaces.hypercube import Hypercube
 
 _log = logging.getLogger(__name__)

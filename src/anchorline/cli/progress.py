@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from anchorline.cli.console import error_console, one_line, print_message
-from anchorline.search.cost import Cost
+from anchorline.search.sources import Cost
 
 DELAY_SECONDS = 1.0  # before the bar appears
 _LONG_SECONDS = 10.0  # shorter waits are not announced

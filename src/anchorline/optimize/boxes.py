@@ -103,6 +103,17 @@ class Draws:
         squares = float(weights @ weights)
         return weights if self.is_exact or squares == 0 else weights * (float(weights.sum()) / squares)
 
+    def joined(self, other: "Draws") -> "Draws":
+        """Return two samples of many rules as one."""
+        assert self.ratios is not None
+        assert other.ratios is not None
+        return Draws(
+            np.hstack([self.cells, other.cells]),
+            np.concatenate([self.stays, other.stays]),
+            np.concatenate([self.weights, other.weights]),
+            np.hstack([self.ratios, other.ratios]),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Boxes:

@@ -4,14 +4,11 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.facts import Fact
-from anchorline.result.explanation import Queries, Rows
 from anchorline.result.rule import Rule, RuleProof, Strip
-from anchorline.rules.certify import failures_of_all
-from anchorline.rules.find import Found
-from anchorline.rules.samples import Asking
-from anchorline.search.assemble import VERSIONS, with_extent
+from anchorline.rules.find import Found, failures_of_all
+from anchorline.search.assemble import VERSIONS, queries_of, rows_with, with_extent
 from anchorline.search.case import Case
-from anchorline.search.table_answers import TableAnswers
+from anchorline.search.table import TableAnswers
 from anchorline.settings import RuleSettings
 from anchorline.spaces.base import Space
 
@@ -46,14 +43,13 @@ def assemble(
     case: Case,
     space: Space,
     settings: RuleSettings,
-    within: float | None,
     found: Found,
     answers: TableAnswers | None,
 ) -> Rule:
     """Return the rule of a case; ``answers`` are those to rows of the table, if they were asked for."""
-    certificate, questions = found.certificate, case.predictor.questions
+    certificate = found.certificate
     facts = tuple(case.neighborhood.fact(fact) for fact in found.facts)
-    strips = tuple(_strip(Asking(case, within), found, place) for place in range(len(facts)))
+    strips = tuple(_strip(case, found, place) for place in range(len(facts)))
     all_ = found.all.share(failures_of_all(case.settings.confidence))
     assert all_ is not None  # neighbors of the law are asked about first
     n_certified = 0 if found.source == "listed" else sum(count.n for count in certificate.counts) * bool(facts)
@@ -63,22 +59,16 @@ def assemble(
         output=case.predictor.output if answers is None else with_extent(case, answers),
         facts=facts,
         verdict=found.verdict,
-        within=within,
+        within=case.within,
         holds=certificate.share,
         holds_drawn=certificate.drawn.share(certificate.failures) if facts else None,
         holds_law=None if not facts or certificate.law is None else certificate.law.share(certificate.failures),
         all=all_,
         coverage=_coverage(case, space, found, facts),
-        rows=None if answers is None else _rows(case, space, facts, answers, within),
+        rows=None if answers is None else rows_with(facts, space, answers, _alike(case, answers)),
         strips=strips,
         proof=RuleProof("proven" if found.is_proven else "found", found.n_tried, found.n_certified),
-        queries=Queries(
-            questions.n_answers // questions.per_row - 1 - n_certified,
-            n_certified,
-            questions.n_answers,
-            questions.asks_twice,
-            found.source,
-        ),
+        queries=queries_of(case, found.source, case.n_asked - n_certified, n_certified),
         settings=settings.to_dict(),
         space=space.describe(case.neighborhood),
         versions=VERSIONS,
@@ -95,20 +85,19 @@ def _coverage(case: Case, space: Space, found: Found, facts: tuple[Fact, ...]) -
     return float(np.prod(ends[candidates.last[chosen]] - ends[candidates.first[chosen]]))
 
 
-def _rows(case: Case, space: Space, facts: tuple[Fact, ...], answers: TableAnswers, within: float | None) -> Rows:
-    inside, alike = space.examples_with(facts), answers.alike(case.predictor)
-    if within is not None:
-        alike = Asking(case, within).is_within(answers.outputs(case.predictor) - case.predictor.prediction)
-    return Rows(int(inside.sum()), None if alike is None else int((inside & alike).sum()), len(inside))
+def _alike(case: Case, answers: TableAnswers) -> np.ndarray | None:
+    """Return which rows of the table the model decides alike, or with a number that counts as the same."""
+    if case.within is None:
+        return answers.alike(case.predictor)
+    return case.is_within(answers.outputs(case.predictor) - case.predictor.prediction)
 
 
-def _strip(asking: Asking, found: Found, place: int) -> Strip:
+def _strip(case: Case, found: Found, place: int) -> Strip:
     """Return what the model does along one column while the other facts hold.
 
     Neighbors with the other facts take the column's value from any row; if none may be asked about any more, or
     if values do not change one by one, the search's own neighbors are looked at.
     """
-    case = asking.case
     fact, others = found.facts[place], [*found.facts[:place], *found.facts[place + 1 :]]
     candidates = case.neighborhood.candidates
     view, attribute = int(candidates.views[fact]), int(candidates.groups[fact])
@@ -120,7 +109,7 @@ def _strip(asking: Asking, found: Found, place: int) -> Strip:
         stream = f"rule/strip/{fact}"
         donors = case.draw(stream, 0, _IN_STRIP, others)
         donors[attribute] = case.neighborhood.draw(_IN_STRIP, case.random(stream, 1), 1.0)[attribute]
-        cells, stays = case.neighborhood.cells(donors, [view])[0], asking.stays(case.ask(donors))
+        cells, stays = case.neighborhood.cells(donors, [view])[0], case.ask(donors).decisions
         counts = np.ones(_IN_STRIP)
     else:
         sample = found.sample

@@ -1,10 +1,15 @@
-"""Finds a rule: attributes and facts together from one sample, refined where it matters, certified on fresh ones.
+r"""Finds a rule: attributes and facts together from one sample, refined where it matters, certified on fresh ones.
 
 If all neighbors can be listed, every rule is compared, and the best is proven. Otherwise a sample in which the
 attributes that matter are replaced often decides among rules of one fact, of two, and so on. The most promising
 ones get neighbors of their own, within facts that are somewhat wider, and the facts are chosen again. What then
 seems to reach the goal is tried on fresh neighbors. If it fails, these have shown where, and narrower facts are
 tried; limits hold together over all tries.
+
+One sample serves every rule. A rule of m facts needs neighbors whose m attributes were all replaced, which are
+rare among those of the law: :math:`q^m`. So the attributes that matter keep their values with a smaller
+probability r in the search, and each neighbor is weighted by the chance of its values under the law over that with
+which they were drawn.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,18 +21,19 @@ import numpy as np
 
 from anchorline.errors import ParameterError
 from anchorline.guarantees.measuring import FEWEST_UNBROKEN, Count
+from anchorline.guarantees.verdicts import Limits as Failures
 from anchorline.optimize.boxes import Attributes, Box, Boxes, Draws, Goal, best_rule, grow_rules, sets_of
 from anchorline.optimize.choose import best_sum
 from anchorline.optimize.moments import cell_sums, range_sums
 from anchorline.optimize.sums import Limits
+from anchorline.result.explanation import Share
 from anchorline.result.rule import RuleVerdict
 from anchorline.rules.always import Prover, widest_always
-from anchorline.rules.certify import MOST_TRIES, Certificate, certify, failures_of, failures_of_all, may_hold
-from anchorline.rules.samples import Asking, joined
-from anchorline.search.case import Case
-from anchorline.search.sources import MOST_LISTED, moments_of
+from anchorline.search.case import Asked, Case
+from anchorline.search.sources import moments_of
 
 _LAW, _SEARCH, _REFINED = 1500, 4000, 1000  # neighbors: of the law, of the search, and within wider facts
+_KEPT = 0.25  # the probability r; at most that of the law
 _VIEWS = 8  # views that are combined
 _TRIED = 3  # sets of attributes of each size that get neighbors of their own
 _PROMISING = 0.5  # score that the facts of such a set must reach on the search's sample
@@ -36,6 +42,64 @@ _ROOM = 0.3  # of the way from the target to 1: closer to the target, certifying
 _PROOFS = 300  # sets of attributes for which the widest facts that always keep the decision are sought
 _NEARLY = 0.99  # is searched for in place of 1, which no sample shows
 _WIDER = 1.5  # times as many changes as the goal allows are allowed in the wider facts
+_FIRST, _LARGEST = 300, 4000  # fresh neighbors of a stream in the first round, and in any
+_LUCK = 2.0  # standard errors by which further neighbors may be better than those so far
+_MEASURED = 2000  # neighbors of a stream if no share was asked for
+_ROUNDING = 1e-12
+_MOST_TRIES = 4  # rules that are tried on fresh neighbors, one after the other
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificate:
+    """What fresh neighbors say about a rule: with its facts, and of the law without a broken fact (or None).
+
+    ``failures`` are those of the lower and upper limits; ``draws`` are the neighbors of both kinds.
+    """
+
+    drawn: Count
+    law: Count | None
+    failures: Failures
+    target: float | None
+    draws: tuple[Draws, ...] = ()
+
+    @property
+    def counts(self) -> list[Count]:
+        """What `holds` is the smallest of."""
+        return [self.drawn] if self.law is None else [self.drawn, self.law]
+
+    @property
+    def share(self) -> Share:
+        """The smaller share, with limits for the smaller of both true shares."""
+        smallest = min(self.counts, key=lambda count: count.value)
+        low, high = self.limits()
+        return Share(smallest.value, low, high, smallest.n, all(count.is_exact for count in self.counts))
+
+    def limits(self, more: float = 0.0, luck: float = 0.0) -> Failures:
+        """Return the limits of the smaller share, or those after ``more`` neighbors that are luckier."""
+        both = [count.limits(self.failures, more, luck) for count in self.counts]
+        return min(low for low, _ in both), min(high for _, high in both)
+
+    @property
+    def is_without_exception(self) -> bool:
+        """Whether every neighbor kept the decision."""
+        return all(count.value == 1 for count in self.counts)
+
+    def proven(self) -> "Certificate":
+        """Return the certificate of a rule that is proven to hold always."""
+        exact = [Count(1.0, count.n, is_exact=True) for count in self.counts]
+        return replace(self, drawn=exact[0], law=exact[1] if len(exact) > 1 else None)
+
+    @property
+    def verdict(self) -> RuleVerdict:
+        """What the limits establish."""
+        low, high = self.limits()
+        if self.target is None:
+            return RuleVerdict.MEASURED
+        if all(count.is_exact for count in self.counts) and low >= 1 - _ROUNDING:
+            return RuleVerdict.ALWAYS
+        if low >= self.target - _ROUNDING:
+            return RuleVerdict.HOLDS
+        return RuleVerdict.FALLS_SHORT if high < self.target - _ROUNDING else RuleVerdict.UNDECIDED
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,19 +121,16 @@ class Found:
         return self.certificate.verdict
 
 
-def find_rule(
-    case: Case, within: float | None, target: float | None, trees: Callable[[], Prover | None] = lambda: None
-) -> Found:
+def find_rule(case: Case, target: float | None, trees: Callable[[], Prover | None] = lambda: None) -> Found:
     """Find the rule of an opened case: at most ``case.k`` facts that hold in the share ``target`` of neighbors.
 
     None as a target stands for the most that as many facts hold, and 1 for what is proven by listing all
     neighbors or by the model's ``trees``, which may be asked for what they prove.
     """
-    asking, most = Asking(case, within), min(MOST_LISTED, case.n_left // 2)
-    listed = case.neighborhood.listed(case.settings.replace_probability, most)
+    listed = case.listed()
     if listed is not None:
-        return _by_listing(asking, listed, target)
-    search = _Search(asking, target, trees)
+        return _by_listing(case, _listed(case, *listed), target)
+    search = _Search(case, target, trees)
     if target == 1 and search.prover is None:
         raise ParameterError(
             "holds is 1, but that is proven only of trees that can be read, or if altered copies are few. Type "
@@ -78,10 +139,8 @@ def find_rule(
     return search.run()
 
 
-def _by_listing(asking: Asking, listed: tuple[np.ndarray, np.ndarray], target: float | None) -> Found:
+def _by_listing(case: Case, draws: Draws, target: float | None) -> Found:
     """Compare all rules on all neighbors."""
-    case = asking.case
-    draws = asking.listed(*listed)
     whole = Count.listed(draws.stays, draws.weights)
     failures = failures_of(case.settings.confidence, 0)
     alone = Found((), Certificate(whole, None, failures, target), whole, True, "listed", 0, 0, draws)
@@ -101,8 +160,8 @@ def _by_listing(asking: Asking, listed: tuple[np.ndarray, np.ndarray], target: f
 class _Search:
     """The search by drawing neighbors, in order: what is known grows from step to step."""
 
-    def __init__(self, asking: Asking, target: float | None, trees: Callable[[], Prover | None]) -> None:
-        self.asking, self.case, self.target, self.trees = asking, asking.case, target, trees
+    def __init__(self, case: Case, target: float | None, trees: Callable[[], Prover | None]) -> None:
+        self.case, self.target, self.trees = case, target, trees
         most = self.case.n_left
         self.n_law, self.n_search, self.n_refined = (min(n, most * n // 16_000) for n in (_LAW, _SEARCH, _REFINED))
         room = None if target is None else min(target, _NEARLY) + (1 - min(target, _NEARLY)) * _ROOM
@@ -131,10 +190,10 @@ class _Search:
         views = self._promising(boxes, drops)
         if case.neighborhood.is_product:
             attributes = sorted({int(boxes.candidates.attributes[view]) for view in views})
-            more = self.asking.of_search("rule/search", self.n_search, attributes)
+            more = _of_search(case, "rule/search", self.n_search, attributes)
         else:
-            more, _ = self.asking.of_law("rule/search", 0, self.n_search)
-        boxes = replace(boxes, draws=joined(self.law, more))
+            more, _ = _of_law(case, "rule/search", 0, self.n_search)
+        boxes = replace(boxes, draws=self.law.joined(more))
         if self.target is None:
             self._most(boxes, views)
         elif self.target < 1 or not self._always(boxes, views):
@@ -154,11 +213,11 @@ class _Search:
         failures = failures_of_all(self.case.settings.confidence)
         for batch in count():
             size = min(max(self.n_law, self.all.n // 2), most - self.all.n)
-            draws, asked = self.asking.of_law("rule/law", batch, size)
-            self.law = draws if batch == 0 else joined(self.law, draws)
+            draws, asked = _of_law(self.case, "rule/law", batch, size)
+            self.law = draws if batch == 0 else self.law.joined(draws)
             self.all, drops = self.all.added(draws.stays), np.append(drops, asked.drops)
             whole = Certificate(self.all, None, failures, self.target)
-            if not may_hold(whole, most - self.all.n):
+            if not _may_hold(whole, most - self.all.n):
                 return self._proven((), whole), drops
         raise AssertionError  # the loop ends when no neighbors are left
 
@@ -226,7 +285,7 @@ class _Search:
         return any(self._refined(boxes, chosen, box) or not self._can_go_on() for chosen, box in sets)
 
     def _can_go_on(self) -> bool:
-        return self.n_certified < MOST_TRIES and self.case.n_left >= 2 * self.n_refined
+        return self.n_certified < _MOST_TRIES and self.case.n_left >= 2 * self.n_refined
 
     def _refined(self, boxes: Boxes, views: tuple[int, ...], box: Box) -> bool:
         """Choose the facts of these attributes again with neighbors of their own; return whether one is certified.
@@ -240,7 +299,7 @@ class _Search:
             if not self._can_go_on():
                 return False
             stream = f"rule/{'/'.join(map(str, views))}"
-            more.append(self.asking.with_facts(stream, batch, self.n_refined, outer))
+            more.append(_with_facts(self.case, stream, batch, self.n_refined, outer))
             inner = boxes.about(views, more, outer)
             box = inner.ascend(self.goal, outer)
             if box.is_reached:
@@ -274,8 +333,8 @@ class _Search:
     def _certify(self, facts: tuple[int, ...]) -> Certificate:
         attempt, left = self.n_certified, self.case.n_left
         self.n_certified += 1
-        most = left if attempt == MOST_TRIES - 1 else left // 2
-        found = certify(self.asking, facts, self.target, attempt, most, self._unbroken(facts))
+        most = left if attempt == _MOST_TRIES - 1 else left // 2
+        found = _certified(self.case, facts, self.target, attempt, most, self._unbroken(facts))
         found = self._proven(facts, found)
         if self.best is None or self.target is None or _rank(found) > _rank(self.best[1]):
             self.best = facts, found
@@ -285,7 +344,7 @@ class _Search:
         """Return the share of the law's neighbors that break none of the facts."""
         case = self.case
         if case.neighborhood.is_product:
-            broken = case.neighborhood.candidates.broken(case.settings.replace_probability)
+            broken = case.neighborhood.candidates.broken(case.replace_probability)
             return float(np.prod(1 - broken[list(facts)]))
         flips = case.neighborhood.candidates.flips(self.law.cells, facts)
         return float(np.mean(~flips.any(axis=0)))
@@ -300,15 +359,167 @@ class _Search:
         if best is None:
             return
         chosen, box = best
-        more = [self.asking.with_facts("rule/most", 0, self.n_refined, box.facts)]
+        more = [_with_facts(self.case, "rule/most", 0, self.n_refined, box.facts)]
         self._certify(boxes.about(chosen, more, box.facts).ascend(self.goal, box.facts).facts)
 
 
 def _boxes(case: Case, draws: Draws) -> Boxes:
     neighborhood = case.neighborhood
-    unbroken = 1 - neighborhood.candidates.broken(case.settings.replace_probability)
+    unbroken = 1 - neighborhood.candidates.broken(case.replace_probability)
     return Boxes(neighborhood.candidates, draws, neighborhood.row_cells(), unbroken, FEWEST_UNBROKEN, case.check)
 
 
 def _rank(certificate: Certificate) -> tuple[bool, float]:
     return certificate.verdict in (RuleVerdict.HOLDS, RuleVerdict.ALWAYS), certificate.share.low
+
+
+# Certificates
+
+
+def failures_of(confidence: float, attempt: int) -> Failures:
+    """Return how probable it may be that the limits of one of two shares ever fail, in the given attempt.
+
+    The first attempt has half of what is left beside the share of all neighbors, the next a quarter, and so on, so
+    that all limits hold together, whichever rule is stated in the end.
+    """
+    unit = (1.0 - confidence) / 10 * 0.5 ** min(attempt + 1, _MOST_TRIES - 1)
+    return 3 * unit, unit
+
+
+def failures_of_all(confidence: float) -> Failures:
+    """Return how probable it may be that the limits of the share of all neighbors fail."""
+    return (1.0 - confidence) / 10, (1.0 - confidence) / 10
+
+
+def _certified(
+    case: Case, facts: Sequence[int], target: float | None, attempt: int, most: int, unbroken: float
+) -> Certificate:
+    """Draw neighbors, at most ``most``, until it is decided whether they keep the decision as often as asked.
+
+    ``unbroken`` is the share of the law's neighbors that break none of the facts.
+    """
+    asks_law, failures = unbroken >= FEWEST_UNBROKEN, failures_of(case.settings.confidence, attempt)
+    found = Certificate(Count(), Count() if asks_law else None, failures, target)
+    draws, batch = list[Draws](), 0
+    while (sizes := _sizes(found, most)) != (0, 0):
+        stream = f"rule/{attempt}"
+        donors = case.draw(f"{stream}/facts", batch, sizes[0], facts)
+        law = donors[:, :0]
+        if sizes[1]:
+            law = case.draw_unbroken(f"{stream}/law", batch, sizes[1], facts, unbroken)
+        stays = case.ask(np.hstack([donors, law])).decisions
+        most -= stays.size
+        n = donors.shape[1]
+        drawn, of_law = stays[:n], stays[n:]
+        draws.append(Draws(case.neighborhood.cells(donors), drawn, np.ones(n)))
+        if found.law is not None and len(of_law):
+            cells = case.neighborhood.cells(law)
+            draws.append(Draws(cells, of_law, np.ones(len(of_law)), are_of_law=True))
+        more = found.law if found.law is None else found.law.added(of_law)
+        found, batch = Certificate(found.drawn.added(drawn), more, failures, target), batch + 1
+    return replace(found, draws=tuple(draws))
+
+
+def _may_hold(found: Certificate, most: int) -> bool:
+    """Return whether it is open that a rule holds, and in reach with as many more neighbors."""
+    if found.target is None or most <= 0:
+        return False
+    low, high = found.limits()
+    reachable = found.limits(most / len(found.counts), _LUCK)[0]
+    return low < found.target <= min(high, reachable)
+
+
+def _sizes(found: Certificate, most: int) -> tuple[int, int]:
+    """Return how many neighbors of each stream to ask about next; none if it is decided, or out of reach."""
+    streams = [found.drawn, *([] if found.law is None else [found.law])]
+    if found.drawn.n and found.target is None:
+        return 0, 0
+    if found.drawn.n and not _may_hold(found, most):
+        return 0, 0
+    wanted = []
+    for stream in streams:
+        is_open = found.target is None or stream.limits(found.failures)[0] < found.target
+        first = _MEASURED if found.target is None else _FIRST
+        wanted.append(min(_LARGEST, max(first, stream.n // 2)) if is_open else 0)
+    if sum(wanted) > most:
+        wanted = [size * max(most, 0) // sum(wanted) for size in wanted]
+    return wanted[0], wanted[1] if len(wanted) > 1 else 0
+
+
+# Neighbors
+
+
+def _listed(case: Case, donors: np.ndarray, weights: np.ndarray) -> Draws:
+    r"""Ask about all neighbors with their probabilities.
+
+    The chance of a value in the pool is :math:`(p - (1 - q)[\text{own}]) / q` if it is p under the law.
+    """
+    q, chances = case.replace_probability, np.empty(donors.shape)
+    cells = case.neighborhood.cells(donors)
+    for values, own in zip(donors, chances, strict=True):
+        _, numbers = np.unique(values, return_inverse=True)
+        own[:] = np.bincount(numbers, weights)[numbers]
+    own_donors = np.where((donors == -1).any(axis=1), -1, 1)[
+        :, None
+    ]  # of two-valued attributes, 1 is the own value
+    ratios = np.clip((chances - (1 - q) * (donors == own_donors)) / (q * chances), 0.0, None)
+    return Draws(cells, case.ask(donors).decisions, weights, ratios, is_exact=True)
+
+
+def _of_law(case: Case, stream: str, batch: int, n: int) -> tuple[Draws, Asked]:
+    """Draw n neighbors of the law."""
+    donors = case.draw(stream, batch, n)
+    asked, cells = case.ask(donors), case.neighborhood.cells(donors)
+    ratios = np.ones(donors.shape)  # of neighbors that are not independent, those that break no fact decide
+    if case.neighborhood.is_product:
+        ratios = _ratios(case, donors >= 0, cells)
+    return Draws(cells, asked.decisions, np.ones(n), ratios), asked
+
+
+def _of_search(case: Case, stream: str, n: int, attributes: Sequence[int]) -> Draws:
+    """Draw n neighbors of which the given attributes are replaced more often than under the law."""
+    q = case.replace_probability
+    kept, keep = min(_KEPT, 1 - q), np.full(len(case.neighborhood.names), 1 - q)
+    keep[list(attributes)] = kept
+    donors = case.neighborhood.draw(n, case.random(stream, 0), 1.0)
+    is_kept = case.random(stream, 1).uniforms(*donors.shape) < keep[:, None]
+    donors = np.where(is_kept, -1, donors)
+    cells, weights = case.neighborhood.cells(donors), np.ones(n)
+    shares, is_own = _own(case, cells)
+    for a in attributes:
+        if shares[a] >= 0:
+            own = (q * shares[a] + 1 - q) / ((1 - kept) * shares[a] + kept) if shares[a] + kept > 0 else 0.0
+            weights *= np.where(is_own[a], own, q / (1 - kept))
+        else:
+            weights *= np.where(is_kept[a], (1 - q) / kept if kept > 0 else 0.0, q / (1 - kept))
+    return Draws(cells, case.ask(donors).decisions, weights, _ratios(case, ~is_kept, cells))
+
+
+def _with_facts(case: Case, stream: str, batch: int, n: int, facts: Sequence[int]) -> Draws:
+    """Draw n neighbors with these facts."""
+    donors = case.draw(stream, batch, n, facts)
+    return Draws(case.neighborhood.cells(donors), case.ask(donors).decisions, np.ones(n))
+
+
+def _ratios(case: Case, is_replaced: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Return the chance of values in the pool over that under the law, (attributes, n).
+
+    It is 1/q of a replaced value and 0 of a kept one. Where values equal to the own one are known, whether they
+    were drawn or kept does not matter: :math:`s / (q s + 1 - q)` for a share s of the pool.
+    """
+    q = case.replace_probability
+    shares, is_own = _own(case, cells)
+    own = np.where(shares >= 0, shares / np.maximum(q * shares + 1 - q, 1e-12), 0.0)
+    is_new = np.where((shares >= 0)[:, None], ~is_own, is_replaced)
+    return np.where(is_new, 1 / q, own[:, None])
+
+
+def _own(case: Case, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the share of the pool with the own value per attribute, -1 if unknown, and where it occurs."""
+    neighborhood, candidates, n = case.neighborhood, case.neighborhood.candidates, len(case.neighborhood.names)
+    shares, is_own = np.full(n, -1.0), np.zeros((n, cells.shape[1]), dtype=bool)
+    known = neighborhood.is_own_value[candidates.attributes]
+    attributes = candidates.attributes[known]
+    shares[attributes] = candidates.shares[candidates.own[known]]
+    is_own[attributes] = cells[known] == candidates.own[known, None]
+    return shares, is_own

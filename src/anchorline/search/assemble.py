@@ -1,4 +1,4 @@
-"""From what was found and measured to an explanation: figures are put in their places, and nothing is computed."""
+"""From what was found and measured to what is returned: figures are put in their places."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,10 +13,11 @@ from anchorline.optimize.choose import alternatives, evident, frontier
 from anchorline.optimize.moments import Moments
 from anchorline.optimize.sums import Limits, Solution, Status
 from anchorline.result.explanation import Alternative, Explanation, Output, Proof, Queries, Rows
+from anchorline.result.frames import frame_in
 from anchorline.result.frontier import Frontier, FrontierPoint
 from anchorline.search.case import Case
-from anchorline.search.sources import Search
-from anchorline.search.table_answers import TableAnswers
+from anchorline.search.sources import Search, Source
+from anchorline.search.table import TableAnswers
 from anchorline.spaces.base import Finding, Space
 
 VERSIONS = {"anchorline": __version__, "numpy": np.__version__}
@@ -24,16 +25,16 @@ _STATUS = {Status.PROVEN: "proven", Status.LIMIT: "limit", Status.NUMERICAL: "nu
 
 
 def assemble(
-    case: Case,
-    space: Space,
+    source: Source,
     search: Search,
     measured: Measurement,
+    space: Space,
     answers: TableAnswers | None,
     findings: Iterable[Finding] = (),
 ) -> Explanation:
     """Return the explanation of a case; ``answers`` are those to rows of the table, if they were asked for."""
+    case, predictor = source.case, source.case.predictor
     facts, contributions, effects = stated(case, search.moments, search.solution)
-    predictor = case.predictor
     return Explanation(
         instance=case.neighborhood.instance,
         prediction=predictor.prediction,
@@ -47,10 +48,10 @@ def assemble(
         holds_law=measured.holds_law,
         all=measured.all,
         fit=measured.fit,
-        rows=None if answers is None else _rows(case, space, facts, answers),
+        rows=None if answers is None else rows_with(facts, space, answers, answers.alike(predictor)),
         output=predictor.output if answers is None else with_extent(case, answers),
         proof=_proof(search),
-        queries=_queries(case, search, measured),
+        queries=queries_of(case, source.name, search.n_asked, measured.n_queries - source.n_shared),
         alternatives=tuple(_alternatives(case, search)),
         findings=tuple(_about(facts, findings)),
         settings=replace(case.settings, k=case.k).to_dict(),
@@ -88,9 +89,16 @@ def stated(case: Case, moments: Moments, solution: Solution) -> tuple[tuple[Fact
     return facts, contributions[order], effects[order]
 
 
-def _rows(case: Case, space: Space, facts: tuple[Fact, ...], answers: TableAnswers) -> Rows:
-    inside, alike = space.examples_with(facts), answers.alike(case.predictor)
+def rows_with(facts: tuple[Fact, ...], space: Space, answers: TableAnswers, alike: np.ndarray | None) -> Rows:
+    """Return how many rows of the table have the facts, and how many of these are decided alike."""
+    inside = space.examples_with(facts)
     return Rows(int(inside.sum()), None if alike is None else int((inside & alike).sum()), len(inside))
+
+
+def queries_of(case: Case, source: str, n_searched: int, n_measured: int) -> Queries:
+    """Count queries; neighbors that serve both purposes are asked about once."""
+    questions = case.predictor.questions
+    return Queries(n_searched, n_measured, questions.n_answers, questions.asks_twice, source)
 
 
 def with_extent(case: Case, answers: TableAnswers) -> Output:
@@ -111,13 +119,6 @@ def _proof(search: Search) -> Proof:
     )
 
 
-def _queries(case: Case, search: Search, measured: Measurement) -> Queries:
-    """Count queries; neighbors that were listed are asked about once, although they serve both purposes."""
-    questions, shared = case.predictor.questions, 0 if search.listed is None else search.n_asked
-    n_measured = measured.n_queries - shared
-    return Queries(search.n_asked, n_measured, questions.n_answers, questions.asks_twice, search.source)
-
-
 def _alternatives(case: Case, search: Search) -> Iterable[Alternative]:
     if not case.settings.alternatives:
         return
@@ -134,3 +135,37 @@ def _about(facts: tuple[Fact, ...], findings: Iterable[Finding]) -> Iterable[tup
         columns = tuple(name for name in finding.columns if name in stated_columns)
         if columns:
             yield finding.code, columns
+
+
+def altered_copies(case: Case, space: Space, n: int) -> Any:
+    """Return n neighbors of an opened case, drawn by its law: their values, the output, and whether it stays.
+
+    A table gives a frame of its own kind, or of pandas if it is an array. Of other spaces, a column per attribute
+    says whether the copy has it unchanged.
+    """
+    donors = case.draw("copies", 0, n)
+    asked = case.ask(donors)
+    figures = {_free(case.predictor.output.name, space.names): case.predictor.prediction - asked.drops}
+    if asked.stays is not None:
+        figures[_free("same decision", space.names)] = asked.stays
+    if not space.names:
+        unchanged = case.neighborhood.cells(donors) == case.neighborhood.candidates.own[:, None]
+        names = [case.neighborhood.names[a] for a in case.neighborhood.candidates.attributes.tolist()]
+        return frame_in("pandas", _columns(dict(zip(names, unchanged, strict=True)) | figures))
+    inputs = case.neighborhood.realize(donors)
+    if isinstance(inputs, np.ndarray):
+        return frame_in("pandas", _columns(dict(zip(space.names, inputs.T, strict=True)) | figures))
+    import narwhals as nw  # noqa: PLC0415  heavy
+
+    frame = nw.from_native(inputs)
+    new = (nw.new_series(name, values, backend=frame.implementation) for name, values in figures.items())
+    return frame.with_columns(*new).to_native()
+
+
+def _free(name: str, taken: tuple[str, ...]) -> str:
+    """Return a name that no column of the table has."""
+    return name if name not in taken else _free(f"{name} (model)", taken)
+
+
+def _columns(columns: dict[str, np.ndarray]) -> dict[str, list[Any]]:
+    return {name: values.tolist() for name, values in columns.items()}

@@ -334,6 +334,22 @@ class LeafSums:
         classes = Classes.of(ensemble, paths, names, pool)
         return cls(ensemble, owners, paths, classes, _Sample.of(owners, len(names), pool, len(ensemble.roots)))
 
+    def least(self, allowed: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return a bound of the sum from below, and which edges can be reached, (edges,).
+
+        Of each tree, the least value of the leaves that can be reached. ``allowed`` (classes,) says which classes
+        of values may occur, ``own`` (edges,) which edges the row's own values pass where they may occur.
+        """
+        paths, classes = self.paths, self.classes
+        until = np.concatenate([[0], np.cumsum(allowed)])
+        alive = (until[classes.highs] > until[classes.lows]) | own
+        alive |= np.bincount(classes.pair_edges, allowed[classes.pair_classes], minlength=len(alive)) > 0
+        alive = np.append(alive, True)  # the root
+        for level in paths.levels:
+            alive[level] &= alive[paths.above[level]]
+        values = np.where(alive[paths.leaf_edges], paths.values, np.inf)
+        return float(np.minimum.reduceat(values, paths.begins).sum() + paths.constant), alive[:-1]
+
     def answer(self, features: np.ndarray) -> float:
         """Return what the trees answer to a row of features (m,)."""
         return float(self.ensemble.evaluate(features[None])[0, 0])

@@ -7,19 +7,19 @@ is trusted: the trees are compared with the model's own answers.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
+from anchorline.errors import ParameterError
 from anchorline.laws import Random
 from anchorline.model.features import ColumnMatch
-from anchorline.model.outputs import OfArrays, Target
+from anchorline.model.outputs import OfArrays, Target, resolve
 from anchorline.model.trees import Agreement, Reading, Refusal, agrees, read
 from anchorline.search.case import Case
 from anchorline.search.leaves import LeafSums, NotSeparableError, Runs
 from anchorline.search.sources import LeafMoments
-from anchorline.search.table_answers import TableAnswers
+from anchorline.search.table import TableAnswers
 from anchorline.spaces.base import Space
 from anchorline.spaces.table import Table, TableNeighborhood
 
@@ -32,162 +32,184 @@ Transform = Callable[[Any], np.ndarray]
 
 
 class ModelTrees:
-    """The trees of a model on a space, read on first use; the constructor asks nothing.
-
-    Only outputs that are sums of trees under the independent law have moments here: numbers and margins of boosted
-    trees, and numbers and probabilities of single trees and of averages; in a `Table` without a rule ``valid``.
-    """
+    """The trees of a model on a space, read on first use; the constructor asks nothing."""
 
     def __init__(self, model: Any, columns: ColumnMatch, space: Space) -> None:
         self._model, self._columns, self._space = model, columns, space
-        self._joined: JoinedTrees | EllipsisType | None = ...
+        self._known: dict[Any, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_joined": ...}  # every process reads them for itself
+        return self.__dict__ | {"_known": {}}  # every process reads them for itself
 
-    def at(self, case: Case, answers: TableAnswers | None = None) -> LeafMoments | None:
-        """Return what gives cell drops (cells,), mean and variance of the drops of a case, or None.
+    def _once(self, name: Any, find: Callable[[], Any]) -> Any:
+        if name not in self._known:
+            self._known[name] = find()
+        return self._known[name]
 
-        ``answers`` are those of the model to rows of the table; without them it is asked about a few neighbors,
-        which count.
-        """
-        if (joined := self.joined(case.predictor.target)) is None:
+    def answering(self, target: Target) -> Reading | None:
+        """Return the trees of which the explained answers are sums; None if they are not, or cannot be read."""
+        found = self._once("read", lambda: read(self._model, target))
+        reading: Reading | None = self._once("answering", lambda: self._selecting(found, target))
+        return reading
+
+    def deciding(self, target: Target) -> Reading | None:
+        """Return the trees that decide: of probabilities that are not sums of trees, those of the margins."""
+        found = self.answering(target)
+        return self._once("deciding", lambda: self._margins(target)) if found is None else found
+
+    def _margins(self, target: Target) -> Reading | None:
+        is_plain = (target.task, target.scale, target.contrast) == (None, None, None)
+        if not isinstance(self._known["read"], Refusal) or not is_plain:
             return None
-        if not case.predictor.is_open:
-            case.predictor.open(case.neighborhood.original)
-        return None if case.predictor.is_label else joined.at(case, answers)
+        try:
+            return self._selecting(read(self._model, resolve(self._model, output_scale="margin")), target)
+        except ParameterError:  # it has no margins
+            return None
 
-    def joined(self, target: Target) -> "JoinedTrees | None":
-        """Return the trees joined with the table; None if the model, its output or the law does not allow it."""
-        if isinstance(self._joined, EllipsisType):
-            self._joined = self._join(target)
-        return self._joined
+    def _selecting(self, found: Reading | Refusal | None, target: Target) -> Reading | None:
+        """Return trees that take rows of the table, of which the model gets its own columns."""
+        if not isinstance(found, Reading):
+            return None
+        transform = OfArrays(found.transform) if target.input == "array" else found.transform
+        return replace(found, transform=self._columns.selecting(transform))
 
-    def _join(self, target: Target) -> "JoinedTrees | None":
+    def joined(self, reading: Reading | None) -> "JoinedTrees | None":
+        """Return trees joined with the table; None if the model or the law does not allow it."""
+        return None if reading is None else self._once(reading, lambda: self._join(reading))
+
+    def _join(self, reading: Reading) -> "JoinedTrees | None":
         table = self._space
         if not isinstance(table, Table) or table.neighbors != "independent" or table.valid is not None:
             return None
-        reading = read(self._model, target)
-        if reading is None or isinstance(reading, Refusal):
-            return None
-        transform: Transform = OfArrays(reading.transform) if target.input == "array" else reading.transform
         try:
-            return JoinedTrees.of(reading, self._columns.selecting(transform), table)
+            return JoinedTrees.of(reading, table)
         except Exception:  # not separable; or a preparation refuses values, as the model will when it is asked
             return None
 
+    def moments(self, case: Case, answers: TableAnswers | None = None) -> LeafMoments | None:
+        """Return what gives cell drops (cells,), mean and variance of the drops of a case, or None.
 
-@dataclass(frozen=True, eq=False)
-class _Column:
-    """One column of a model's answers as a sum of trees, beside the views of a table."""
-
-    sums: LeafSums
-    runs: Runs
-
-    def moments(
-        self, neighborhood: TableNeighborhood, features: np.ndarray, replace_probability: float
-    ) -> tuple[np.ndarray, float, float]:
-        r"""Return cell drops, mean and variance of :math:`t = f(x) - f(z)`, where f is the sum of trees.
-
-        .. math:: \mathbb E[t\,1_c] = P_c \bar t - \frac q n \sum_{r \in c} \bigl(g_a(r) - \mathbb E f\bigr)
-                  - (1 - q)\,[c = c_x] \bigl(g_a(x) - \mathbb E f\bigr)
+        Only outputs that are sums of trees under the independent law have moments here: numbers and margins of
+        boosted trees, and numbers and probabilities of single trees and of averages; in a `Table` without a rule
+        ``valid``. ``answers`` are those of the model to rows of the table; without them it is asked about a few
+        neighbors, which count.
         """
-        q, candidates, views = replace_probability, neighborhood.candidates, neighborhood.table.views
-        effects = self.sums.effects(features, q)
-        mean = self.sums.answer(features) - effects.mean
-        sizes = np.diff(candidates.starts)
-        first = (np.arange(len(sizes)) * views.n_pool).repeat(sizes)
-        starts, stops = neighborhood.views.places
-        drops = candidates.chances(q) * mean
-        drops -= q / views.n_pool * self.runs.sums(effects.classes, first + starts, first + stops)
-        drops[candidates.own] -= (1 - q) * effects.own[candidates.attributes]
-        others = candidates.starts[:-1][~views.ordered] + 1  # all other categories: the rest of the view
-        drops[others] = mean - drops[others - 1] - drops[others + 1]
-        return drops, mean, effects.variance
+        joined = self.joined(self.answering(case.predictor.target))
+        if joined is None:
+            return None
+        if not case.predictor.is_open:
+            case.predictor.open(case.neighborhood.original)
+        return None if case.predictor.is_label else joined.moments(case, answers)
 
 
 @dataclass(frozen=True, eq=False)
 class JoinedTrees:
     """Trees whose features depend on one attribute of a table each.
 
-    ``transform`` turns rows of the table into features. ``pool`` (n_pool, m) are the features of the rows that
-    donate. ``owners`` (m,) are attributes; their number for features of columns that never change, and -1 for
-    features that are the same in all rows of the table, ``same`` (m,).
+    ``pool`` (n_pool, m) are the features of the rows that donate. ``owners`` (m,) are attributes; their number for
+    features of columns that never change, and -1 for features that are the same in all rows of the table,
+    ``same`` (m,).
     """
 
     reading: Reading
-    transform: Transform
     table: Table
     pool: np.ndarray
     owners: np.ndarray
     same: np.ndarray
-    _columns: dict[int | None, _Column | None] = field(default_factory=dict, repr=False)
+    _sums: dict[bytes, LeafSums | None] = field(default_factory=dict, repr=False)
+    _runs: dict[bytes, Runs] = field(default_factory=dict, repr=False)
     _compared: dict[int | None, Agreement] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, reading: Reading, transform: Transform, table: Table) -> "JoinedTrees":
+    def of(cls, reading: Reading, table: Table) -> "JoinedTrees":
         """Join trees with a table; raise `NotSeparableError` if a feature depends on several attributes."""
-        owners, same = _owners(_Units(table), transform)
-        pool = _features(transform, table.donated.rows(np.arange(table.n_pool)))
+        owners, same = _owners(_Units(table), reading.transform)
+        pool = _features(reading.transform, table.donated.rows(np.arange(table.n_pool)))
         fixed = owners < 0
         if _differ(pool[:, fixed], same[fixed]).any():
             raise NotSeparableError("the reference has values that the table lacks")
-        return cls(reading, transform, table, pool, np.minimum(owners, len(table.attributes)), same)
+        return cls(reading, table, pool, np.minimum(owners, len(table.attributes)), same)
 
     def features(self, inputs: Any) -> np.ndarray:
         """Return the features (n, m) of model inputs of n rows."""
-        return _features(self.transform, inputs)
+        return _features(self.reading.transform, inputs)
 
     def is_strange(self, features: np.ndarray) -> bool:
         """Return whether a row has other features (m,) than all rows of the table where these are the same."""
         fixed = self.owners < 0
         return bool(_differ(features[fixed], self.same[fixed]).any())
 
-    def at(self, case: Case, answers: TableAnswers | None) -> LeafMoments | None:
-        """Return the moments of a case; None if the trees do not answer like the model, or not by leaves."""
-        neighborhood = case.neighborhood
-        assert isinstance(neighborhood, TableNeighborhood)
-        column = self._column(case.predictor.column)
-        if column is None:
-            return None
-        own = self.features(neighborhood.original)[0]
-        if self.is_strange(own) or not self._agrees(case, column, answers, own):
-            return None
-        return lambda: column.moments(neighborhood, own, case.settings.replace_probability)
-
-    def _column(self, number: int | None) -> _Column | None:
-        if number not in self._columns:
+    def sums(self, weights: np.ndarray) -> LeafSums | None:
+        """Return the sum of the columns of the answers with these weights (columns,); None if not by leaves."""
+        key = weights.tobytes()
+        if key not in self._sums:
+            used = {column: float(weight) for column, weight in enumerate(weights) if weight}
+            if self.reading.is_mirrored:
+                used = {0: float(weights[1] - weights[0])}
             names = [attribute.name for attribute in self.table.attributes]
-            places, views = np.arange(self.table.n_pool), self.table.views
             try:
-                sums = LeafSums.of(self.reading.column(number), self.owners, names, self.pool)
+                self._sums[key] = LeafSums.of(self.reading.ensemble.weighted(used), self.owners, names, self.pool)
             except NotSeparableError:
-                self._columns[number] = None
-            else:
-                orders = [self.table.donors_at(view, places) for view in range(len(views.columns))]
-                self._columns[number] = _Column(sums, Runs.of(sums.classes, views.attributes, orders))
-        return self._columns[number]
+                self._sums[key] = None
+        return self._sums[key]
 
-    def _agrees(self, case: Case, column: _Column, answers: TableAnswers | None, own: np.ndarray) -> bool:
+    def moments(self, case: Case, answers: TableAnswers | None) -> LeafMoments | None:
+        """Return the moments of a case; None if the trees do not answer like the model, or not by leaves."""
+        column = case.predictor.column
+        weights = np.eye(self.reading.n_columns)[-1 if column is None else column]
+        sums = self.sums(weights)
+        if sums is None:
+            return None
+        key, places, views = weights.tobytes(), np.arange(self.table.n_pool), self.table.views
+        if key not in self._runs:
+            orders = [self.table.donors_at(view, places) for view in range(len(views.columns))]
+            self._runs[key] = Runs.of(sums.classes, views.attributes, orders)
+        own = self.features(case.neighborhood.original)[0]
+        if self.is_strange(own) or not self._agrees(case, sums, answers, own):
+            return None
+        return lambda: _moments(sums, self._runs[key], case, own)
+
+    def _agrees(self, case: Case, sums: LeafSums, answers: TableAnswers | None, own: np.ndarray) -> bool:
         """Return whether the trees answer like the model: about the row, and rows of the table or neighbors."""
         predictor = case.predictor
         if answers is None:
             donors = case.draw("trees", 0, min(_N_ASKED, case.n_left // 8))
             outputs = predictor.prediction - case.ask(donors).drops
             features = self.features(case.neighborhood.realize(donors))
-            found = self._compare(column, np.vstack([features, own]), np.append(outputs, predictor.prediction))
-            return found.holds
+            return self._compare(sums, np.vstack([features, own]), np.append(outputs, predictor.prediction)).holds
         if predictor.column not in self._compared:
             inputs, n_rows = next(self.table.examples())
             n = min(n_rows, _N_COMPARED)
             features = self.features(inputs)[:n]
-            self._compared[predictor.column] = self._compare(column, features, answers.outputs(predictor)[:n])
+            self._compared[predictor.column] = self._compare(sums, features, answers.outputs(predictor)[:n])
         found = self._compared[predictor.column]
-        return found.holds and abs(column.sums.answer(own) - predictor.prediction) <= found.allowed
+        return found.holds and abs(sums.answer(own) - predictor.prediction) <= found.allowed
 
-    def _compare(self, column: _Column, features: np.ndarray, outputs: np.ndarray) -> Agreement:
-        same = replace(self.reading, ensemble=column.sums.ensemble, transform=np.asarray, is_mirrored=False)
+    def _compare(self, sums: LeafSums, features: np.ndarray, outputs: np.ndarray) -> Agreement:
+        same = replace(self.reading, ensemble=sums.ensemble, transform=np.asarray, is_mirrored=False)
         return agrees(same, lambda _: outputs, features)
+
+
+def _moments(sums: LeafSums, runs: Runs, case: Case, features: np.ndarray) -> tuple[np.ndarray, float, float]:
+    r"""Return cell drops, mean and variance of :math:`t = f(x) - f(z)`, where f is the sum of trees.
+
+    .. math:: \mathbb E[t\,1_c] = P_c \bar t - \frac q n \sum_{r \in c} \bigl(g_a(r) - \mathbb E f\bigr)
+              - (1 - q)\,[c = c_x] \bigl(g_a(x) - \mathbb E f\bigr)
+    """
+    neighborhood, q = case.neighborhood, case.replace_probability
+    assert isinstance(neighborhood, TableNeighborhood)
+    candidates, views = neighborhood.candidates, neighborhood.table.views
+    effects = sums.effects(features, q)
+    mean = sums.answer(features) - effects.mean
+    sizes = np.diff(candidates.starts)
+    first = (np.arange(len(sizes)) * views.n_pool).repeat(sizes)
+    starts, stops = neighborhood.views.places
+    drops = candidates.chances(q) * mean
+    drops -= q / views.n_pool * runs.sums(effects.classes, first + starts, first + stops)
+    drops[candidates.own] -= (1 - q) * effects.own[candidates.attributes]
+    others = candidates.starts[:-1][~views.ordered] + 1  # all other categories: the rest of the view
+    drops[others] = mean - drops[others - 1] - drops[others + 1]
+    return drops, mean, effects.variance
 
 
 class _Units:

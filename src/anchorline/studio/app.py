@@ -17,7 +17,7 @@ from anchorline.errors import AnchorlineError
 from anchorline.explainer import Explainer
 from anchorline.model.predictor import output_name
 from anchorline.render.characters import printable
-from anchorline.search.checks import ADVICE
+from anchorline.search.table import ADVICE
 from anchorline.settings import MOST_QUERIES
 from anchorline.spaces.table import Table
 from anchorline.studio import schemas

@@ -118,7 +118,7 @@ def _verify(
     elif _as_json(explainer.space.at(instance).instance) != _as_json(claimed.instance):
         return _refuted("other_instance")
     if isinstance(claimed, Changes):
-        trees = explainer.readable_trees.of(explainer.target)
+        trees = explainer.trees.deciding(explainer.target)
         answer = verify_changes(claimed, explainer.space, explainer.predictor, seed, trees, instance, check)
         named = _named_by_maker(claimed.output, model) if answer.outcome is Outcome.HOLDS else []
         return replace(answer, reasons=(*answer.reasons, *named))
@@ -200,7 +200,7 @@ def _compared(claimed: Reproduced, explainer: Explainer, case: Case, instance: A
         differing = [Reason("other_answers", detail=str(error))]
     if not differing:
         return None
-    if _lacks_leaves(claimed, again) and explainer.readable_trees.of(explainer.target) is None:
+    if _lacks_leaves(claimed, again) and explainer.trees.deciding(explainer.target) is None:
         return _without_leaves(claimed, explainer, case)
     if again is None:
         return _if_steady(asked, *differing)

@@ -23,10 +23,9 @@ from anchorline.guarantees.measuring import Count, Measurement, Round
 from anchorline.result.explanation import Explanation, Fit, Share, Verdict
 from anchorline.result.rule import Rule, RuleVerdict
 from anchorline.result.verification import Reason
-from anchorline.rules.certify import Certificate, failures_of, failures_of_all
-from anchorline.rules.samples import Asking
+from anchorline.rules.find import Certificate, failures_of, failures_of_all
 from anchorline.search.case import Case
-from anchorline.search.measure import ask_round, ask_streams, begin
+from anchorline.search.sources import ask_round, ask_streams, begin
 from anchorline.spaces.base import Neighborhood
 
 CONFIDENCE = 0.999
@@ -57,7 +56,7 @@ def measure_afresh(stated: Explanation | Rule, case: Case) -> Fresh:
 def _looks_at_sum(stated: Explanation, case: Case) -> Iterator[Fresh]:
     """Yield what is known about the facts and effects of an explanation after every look."""
     facts = candidates_of(case.neighborhood, stated.facts)
-    broken = case.neighborhood.candidates.broken(case.settings.replace_probability)[facts]
+    broken = case.neighborhood.candidates.broken(case.replace_probability)[facts]
     measured = begin(case, stated.effects, broken, stated.output.spread)
     for batch, n in enumerate(LOOKS):
         measured = ask_round(case, measured, _round(stated, n), batch, facts, stated.effects)
@@ -66,14 +65,14 @@ def _looks_at_sum(stated: Explanation, case: Case) -> Iterator[Fresh]:
 
 def _looks_at_rule(stated: Rule, case: Case) -> Iterator[Fresh]:
     """Yield what is known about the facts of a rule after every look."""
-    facts, asking = candidates_of(case.neighborhood, stated.facts), Asking(case, stated.within)
+    facts, case = candidates_of(case.neighborhood, stated.facts), replace(case, within=stated.within)
     target, of_all = stated.settings["holds"], failures_of_all(case.settings.confidence)
     law = None if stated.holds_law is None else Count()
     everything = Certificate(Count(), None, of_all, target)
     certificate = Certificate(Count(), law, failures_of(case.settings.confidence, 0), target)
     for batch, n in enumerate(LOOKS):
         answers = ask_streams(case, _round(stated, n), batch, facts, None)
-        of_law, drawn, unbroken = map(asking.stays, answers)
+        of_law, drawn, unbroken = (each.decisions for each in answers)
         everything = replace(everything, drawn=everything.drawn.added(of_law))
         certificate = replace(
             certificate,

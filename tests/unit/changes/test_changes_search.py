@@ -33,7 +33,7 @@ FRAME = pd.DataFrame(
 
 def verified(changes, explainer, seed=1):
     """Whether changes hold for the model and the space of an explainer."""
-    trees = explainer.readable_trees.of(explainer.target)
+    trees = explainer.trees.deciding(explainer.target)
     return verify_changes(changes, explainer.space, explainer.predictor, seed, trees)
 
 

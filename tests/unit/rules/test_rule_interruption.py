@@ -103,11 +103,10 @@ def counting(step, steps):
 
 def problem():
     from anchorline.optimize.boxes import Goal
-    from anchorline.rules.find import _boxes
-    from anchorline.rules.samples import Asking
+    from anchorline.rules.find import _boxes, _of_law
     from anchorline.settings import Settings
 
     case = CASES["drawn"][0].case(FRAME.iloc[3], Settings(k=12))
     case.predictor.open(case.neighborhood.original)
-    draws, _ = Asking(case, None).of_law("rule/law", 0, 500)
+    draws, _ = _of_law(case, "rule/law", 0, 500)
     return _boxes(case, draws), list(range(12)), 12, Goal(0.999, 1.0)

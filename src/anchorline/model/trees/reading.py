@@ -9,18 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from anchorline.errors import ParameterError
-from anchorline.model.features import ColumnMatch
 from anchorline.model.loaders.onnx_file import OnnxModel
 from anchorline.model.outputs import (
     NotReadableError,
-    OfArrays,
     Steps,
     Target,
     classes_of,
     method_of,
     owner_of,
-    resolve,
     unwrap,
 )
 from anchorline.model.trees.ensemble import Ensemble
@@ -285,38 +281,6 @@ class Forms:
     def margins(self, forms: np.ndarray) -> np.ndarray:
         """Return how far above 0 the forms (..., forms) are that decide."""
         return np.asarray(forms.min(axis=-1) if self.need_all else forms.max(axis=-1))
-
-
-class ReadableTrees:
-    """The trees behind a model's answers to rows of a table, read on first use; nothing is asked."""
-
-    def __init__(self, model: Any, columns: ColumnMatch) -> None:
-        self._model, self._columns = model, columns
-        self._known: list[Reading | None] = []
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_known": []}  # every process reads them for itself
-
-    def of(self, target: Target) -> Reading | None:
-        """Return the trees; None if they cannot be read.
-
-        The probabilities of a boosted classifier are not sums of trees, so the trees are those of its margins.
-        """
-        if not self._known:
-            self._known.append(self._read(target))
-        return self._known[0]
-
-    def _read(self, target: Target) -> Reading | None:
-        reading = read(self._model, target)
-        if isinstance(reading, Refusal) and (target.task, target.scale, target.contrast) == (None, None, None):
-            try:
-                reading = read(self._model, resolve(self._model, output_scale="margin"))
-            except ParameterError:  # it has no margins
-                return None
-        if not isinstance(reading, Reading):
-            return None
-        transform = OfArrays(reading.transform) if target.input == "array" else reading.transform
-        return replace(reading, transform=self._columns.selecting(transform))
 
 
 def allowed_error(reading: Reading, target: Target, inputs: Any, scores: Any) -> float | None:
