@@ -32,6 +32,12 @@ def score(frame):
     return 0.7 * np.tanh((age - 45) / 30 - (income - 50) / 40) + 0.2 * in_lens
 
 
+def slow_score(frame):
+    """Return `score` after a moment, so that a batch can be killed while it runs."""
+    time.sleep(0.03)
+    return score(frame)
+
+
 @dataclass
 class Trouble:
     """`score`, which fails, dies or hangs at the ages above.
@@ -42,7 +48,7 @@ class Trouble:
     once: str | None = None
 
     def __call__(self, frame):
-        age = int(np.asarray(frame["age"])[0]) if len(frame) == 1 else 0
+        age = int(np.asarray(frame["age"])[0])  # of the row itself, which is the first that a call asks about
         if age == FAILS:
             raise ValueError("nobody is that old")
         if age == DIES and self._first_time():

@@ -1,5 +1,6 @@
 """``anchorline batch`` as a process that is killed, runs out of disk space or gets bad models: no row is lost."""
 
+import contextlib
 import os
 import random
 import resource
@@ -11,9 +12,11 @@ import time
 from pathlib import Path
 
 import psutil
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from anchorline.batch.parquet import ROWS_PER_GROUP
 from anchorline.cli.app import app
 from anchorline.result.explanations import Explanations
 from helpers import batch_models
@@ -60,11 +63,16 @@ def undisturbed(tables, tmp_path_factory):
     return out.read_bytes()
 
 
-def lines_in(journal):
-    try:
-        return max(0, journal.read_bytes().count(b"\n") - 1)
-    except FileNotFoundError:
-        return 0
+def contents_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def rows_in(parts):
+    """Return the number of rows in the parts of a batch that may be running."""
+    with contextlib.suppress(FileNotFoundError, StopIteration):
+        last = max(parts.glob("*.parquet"), default=None)
+        return 0 if last is None else int(last.stem) * ROWS_PER_GROUP + pq.read_metadata(last).num_rows
+    return 0
 
 
 def test_rules_stand_beside_the_explanations(tables, tmp_path, undisturbed):
@@ -78,13 +86,16 @@ def test_rules_stand_beside_the_explanations(tables, tmp_path, undisturbed):
     assert many.rule(0).instance == many[0].instance
 
 
-def test_killed_at_any_moment_it_ends_with_the_same_bytes(tables, undisturbed, tmp_path):
+def test_killed_at_any_moment_it_ends_with_the_same_bytes(tables, tmp_path):
+    whole = tmp_path / "whole.parquet"
+    assert run(tables, whole, model="slow_score").returncode == 0
     moments = random.Random(8)
-    out, journal = tmp_path / "why.parquet", tmp_path / "why.parquet.journal"
+    out, parts = tmp_path / "why.parquet", tmp_path / "why.parquet.parts"
     n_done, orphans = 0, []
     for kill in range(N_KILLS):
         process = subprocess.Popen(
-            command(tables, out, "--jobs", str(1 + kill % 2), "--resume"),  # the number of workers may change
+            # The number of workers may change.
+            command(tables, out, "--jobs", str(1 + kill % 2), "--resume", model="slow_score"),
             env=ENVIRONMENT,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -92,23 +103,23 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(tables, undisturbed, t
         # A quarter of the processes is killed at any moment, the others while they explain rows.
         patience = moments.uniform(0, 2.5) if kill % 4 == 0 else 60
         target, end = n_done + moments.randint(1, 7), time.monotonic() + patience
-        while time.monotonic() < end and process.poll() is None and lines_in(journal) < target:
+        while time.monotonic() < end and process.poll() is None and rows_in(parts) < target:
             time.sleep(0.005)
         time.sleep(moments.uniform(0, 0.02))
         orphans += psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
         process.send_signal(signal.SIGKILL)
         process.wait()
-        assert lines_in(journal) >= n_done, "a finished row was lost"
-        n_done = lines_in(journal)
+        assert rows_in(parts) >= n_done, "a finished row was lost"
+        n_done = rows_in(parts)
     assert 0 < n_done <= N_ROWS
     _, alive = psutil.wait_procs(orphans, timeout=10)
     assert not alive, "workers outlived the command"
 
-    done = run(tables, out, "--jobs", "2", "--resume")
+    done = run(tables, out, "--jobs", "2", "--resume", model="slow_score")
     assert done.returncode == 0, done.stderr
     assert "rows were finished by an earlier run" in done.stderr
-    assert out.read_bytes() == undisturbed
-    assert os.listdir(tmp_path) == ["why.parquet"]
+    assert out.read_bytes() == whole.read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["whole.parquet", "why.parquet"]
     assert [record["row"] for record in Explanations.from_parquet(out).records] == list(range(N_ROWS))
 
 
@@ -137,14 +148,14 @@ def test_a_model_that_exits_does_not_end_the_batch(tables, tmp_path):
 
 def test_fail_fast_stops_and_another_batch_is_refused(tables, tmp_path):
     """A batch resumes only with the rows, the training table, the model and the settings it began with."""
-    out, journal = tmp_path / "why.parquet", tmp_path / "why.parquet.journal"
+    out, parts = tmp_path / "why.parquet", tmp_path / "why.parquet.parts"
     done = run(tables, out, "--fail-fast", rows="bad.csv", model="trouble")
     assert done.returncode == 4
     assert "Row 4 has no explanation" in done.stderr
-    assert os.listdir(tmp_path) == ["why.parquet.journal"]
-    assert lines_in(journal) == 4
+    assert os.listdir(tmp_path) == ["why.parquet.parts"]
+    assert rows_in(parts) == 4
 
-    content, other = journal.read_bytes(), tmp_path / "other"
+    content, other = contents_of(parts), tmp_path / "other"
     shutil.copytree(tables, other)
     people(120, seed=5).to_csv(other / "train.csv", index=False)
     same = {"rows": "bad.csv", "model": "trouble"}
@@ -159,7 +170,7 @@ def test_fail_fast_stops_and_another_batch_is_refused(tables, tmp_path):
         ended = CliRunner().invoke(app, words[3:])
         assert ended.exit_code == 3
         assert message in " ".join(ended.stderr.split())
-    assert journal.read_bytes() == content
+    assert contents_of(parts) == content
 
 
 def invoke(*arguments, **options):
@@ -197,14 +208,14 @@ def test_a_bad_option_does_not_block_the_corrected_command(tables, tmp_path):
 
 
 def test_a_disk_that_fills_up(tables, undisturbed, tmp_path):
-    """The disk has 200 kB, in a mount namespace of its own; after it has grown, the batch continues."""
+    """The disk has 40 kB, in a mount namespace of its own; after it has grown, the batch continues."""
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         pytest.skip("needs the permission to mount")
     disk, kept = tmp_path / "disk", tmp_path / "kept"
     disk.mkdir()
     batch = " ".join(f"'{word}'" for word in command(tables, disk / "why.parquet"))
     script = f"""
-        mount -t tmpfs -o size=200k none {disk} || exit 99
+        mount -t tmpfs -o size=40k none {disk} || exit 99
         {batch}; echo "first $?"; ls -A {disk}
         mount -o remount,size=100m none {disk}
         {batch} --resume; echo "second $?"; ls -A {disk}
@@ -220,16 +231,16 @@ def test_a_disk_that_fills_up(tables, undisturbed, tmp_path):
     )
     if done.returncode == 99 or "unshare" in done.stderr:
         pytest.skip("mounting is not allowed here")
-    assert done.stdout.split() == ["first", "5", "why.parquet.journal", "second", "0", "why.parquet"], done.stderr
+    assert done.stdout.split() == ["first", "5", "why.parquet.parts", "second", "0", "why.parquet"], done.stderr
     assert "the disk is full" in done.stderr
     assert "--resume" in done.stderr
     assert kept.read_bytes() == undisturbed
 
 
 def test_a_file_that_may_not_grow(tables, undisturbed, tmp_path):
-    """The result file cannot be written either and leaves nothing behind; the journal holds all finished rows."""
+    """The result file cannot be written either and leaves nothing behind; the parts hold the finished rows."""
     out = tmp_path / "why.parquet"
-    limit = 64 * 2**10
+    limit = 26 * 2**10  # the work of the workers is smaller, and the result is not
     done = subprocess.run(
         command(tables, out),
         env=ENVIRONMENT,
@@ -241,7 +252,7 @@ def test_a_file_that_may_not_grow(tables, undisturbed, tmp_path):
     )
     assert done.returncode == 5
     assert "larger than allowed" in done.stderr
-    assert os.listdir(tmp_path) == ["why.parquet.journal"]
+    assert os.listdir(tmp_path) == ["why.parquet.parts"]
     assert run(tables, out, "--resume").returncode == 0
     assert out.read_bytes() == undisturbed
 
@@ -249,12 +260,12 @@ def test_a_file_that_may_not_grow(tables, undisturbed, tmp_path):
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGINT, 130, "Interrupted"), (signal.SIGTERM, 143, "Terminated")]
 )
-def test_signals_leave_the_journal_and_no_workers(tables, tmp_path, number, code, word):
+def test_signals_leave_the_parts_and_no_workers(tables, tmp_path, number, code, word):
     out = tmp_path / "why.parquet"
     process = subprocess.Popen(
         command(tables, out, "--jobs", "2"), env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
     )
-    while process.poll() is None and lines_in(tmp_path / "why.parquet.journal") < 3:
+    while process.poll() is None and rows_in(tmp_path / "why.parquet.parts") < 3:
         time.sleep(0.01)
     workers = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(number)
@@ -264,7 +275,7 @@ def test_signals_leave_the_journal_and_no_workers(tables, tmp_path, number, code
     assert message == f"anchorline: {word}; nothing was left half-written. {hint}\n"
     _, alive = psutil.wait_procs(workers, timeout=10)
     assert not alive
-    assert lines_in(tmp_path / "why.parquet.journal") >= 3
+    assert rows_in(tmp_path / "why.parquet.parts") >= 3
 
 
 def test_threads_are_told_once_and_without_code(tables, tmp_path):

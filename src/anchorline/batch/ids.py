@@ -24,7 +24,7 @@ def rows_with_ids(frame: Any, explainer: Explainer, id: str | None) -> tuple[Fra
         warnings.warn(
             f"{_duplicates_text(ids, 'id')} All rows are explained, but their ids do not tell them apart.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=4,  # of who calls `Explainer.explain_many`
         )
     table = to_narwhals(frame, ParameterError)
     if explainer.space.schema is not None or not hasattr(table, "columns"):

@@ -24,16 +24,19 @@ def write_parquet(
     identity: Mapping[str, Any] | None = None,
     ids: RowIds | None = None,
     kinds: Mapping[str, str] = COLUMNS,
+    checksums: bool = False,
 ) -> None:
     """Write records, as they arrive, to a file that then replaces ``path``; raise `OutputFileError` on failure.
 
-    ``ids`` become the second column. ``kinds`` are the other columns, with their types.
+    ``ids`` become the second column. ``kinds`` are the other columns, with their types. With ``checksums``, a
+    reader notices changed bytes.
     """
     pa, pq = _arrow()
     schema = _schema(pa, identity, ids, kinds)
     # Explanations and rules all differ, so neither statistics nor a dictionary would be of use for them.
     summarized = [name for name in schema.names if name not in ("explanation", "rule")]
-    layout = {"compression": "zstd", "write_statistics": summarized, "use_dictionary": summarized}
+    layout: dict[str, Any] = {"write_statistics": summarized, "use_dictionary": summarized}
+    layout |= {"compression": "zstd", "write_page_checksum": checksums}
     with open_atomically(path) as file, pq.ParquetWriter(file, schema, **layout) as writer:
         remaining = iter(records if ids is None else _with_ids(records, ids))
         while group := list(itertools.islice(remaining, ROWS_PER_GROUP)):
@@ -46,12 +49,14 @@ def _with_ids(records: Iterable[Mapping[str, Any]], ids: RowIds) -> Iterator[Rec
     return ({**record, ids.name: value} for record, value in zip(records, padded, strict=False))
 
 
-def read_parquet(path: str | PathLike[str]) -> Iterator[Record]:
+def read_parquet(
+    path: str | PathLike[str], columns: Iterable[str] = (*COLUMNS, *RULE_COLUMNS)
+) -> Iterator[Record]:
     """Yield the records of a file, or of all files of a folder, as clusters write them, one row group at a time.
 
     Records without a column ``row`` are numbered in the order of the numbers in the file names.
     """
-    records = itertools.chain.from_iterable(map(_records, _files(Path(path))))
+    records = (record for file in _files(Path(path)) for record in _records(file, columns))
     return ({"row": place} | record for place, record in enumerate(records))
 
 
@@ -71,10 +76,10 @@ def _natural_key(file: Path) -> list[str | int]:
     return [int(text) if text.isdecimal() else text for text in re.split(r"([0-9]+)", file.name)]
 
 
-def _records(path: Path) -> Iterator[Record]:
+def _records(path: Path, columns: Iterable[str]) -> Iterator[Record]:
     pa, pq = _arrow()
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             names = file.schema_arrow.names
             missing = [name for name in COLUMNS if name not in names]
             if missing:
@@ -82,7 +87,7 @@ def _records(path: Path) -> Iterator[Record]:
                     f"{str(path)!r} lacks the column {missing[0]!r}, so it does not hold explanations. Name a "
                     "file that `anchorline batch` or `to_parquet` wrote."
                 )
-            wanted = [name for name in ("row", *COLUMNS, *RULE_COLUMNS) if name in names]
+            wanted = [name for name in ("row", *columns) if name in names]
             for i in range(file.num_row_groups):
                 yield from file.read_row_group(i, columns=wanted).to_pylist()
     except (OSError, pa.ArrowException) as error:

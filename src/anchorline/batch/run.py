@@ -1,11 +1,17 @@
-"""A batch that writes a Parquet file: checkpoints, resuming after a crash, and a report of the run."""
+"""A batch that writes a Parquet file: parts that survive a crash, resuming, and a report of the run.
+
+Finished rows are kept in a folder of parts, one Parquet file per row group of the result. A part is written under
+another name and renamed, so that a process that is killed leaves whole parts, and a resumed batch continues after
+them.
+"""
 
 import contextlib
 import hashlib
+import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,17 +19,18 @@ from typing import Any
 import numpy as np
 
 from anchorline._version import __version__
-from anchorline.batch.journal import Journal, check_identity, read_records
 from anchorline.batch.local import ExecutionPlan, RunEvents, check_plan, stream
-from anchorline.batch.parquet import read_identity, read_parquet, write_parquet
+from anchorline.batch.parquet import ROWS_PER_GROUP, read_identity, read_parquet, write_parquet
 from anchorline.batch.partition import FrameRows, Work
 from anchorline.batch.progress import Progress, ProgressReporter, check_progress, format_duration
-from anchorline.errors import JournalError, OutputFileError, RowError
+from anchorline.errors import FormatError, JournalError, OutputFileError, RowError
 from anchorline.io.files import reason_of
 from anchorline.result.explanations import Failure, Record
 from anchorline.result.frames import RowIds
 
-JOURNAL_SUFFIX = ".journal"  # appended to the whole name of the result file
+PARTS_SUFFIX = ".parts"  # appended to the whole name of the result file
+_RESUME_HINT = " Finished rows are not lost. Fix the cause, then continue with resume (--resume)."
+_WRITE_SECONDS = 1.0  # finished rows that a killed process may lose
 _BLOCK = 1 << 20
 _MAX_LISTED_FAILURES = 5
 
@@ -32,10 +39,9 @@ _MAX_LISTED_FAILURES = 5
 class Report:
     """The outcome of a batch.
 
-    ``n_resumed`` rows were finished by an earlier run. ``dropped`` is the number of bytes of an incomplete line
-    that were removed from the journal. ``failures`` counts the rows without explanation by kind of error, and
-    ``first_failures`` holds the first of them. ``threads_reason`` is the reason why threads replaced processes,
-    which a warning reported; None if they did not.
+    ``n_resumed`` rows were finished by an earlier run. ``failures`` counts the rows without explanation by kind of
+    error, and ``first_failures`` holds the first of them. ``threads_reason`` is the reason why threads replaced
+    processes, which a warning reported; None if they did not.
     """
 
     n_rows: int
@@ -44,7 +50,6 @@ class Report:
     first_failures: tuple[Failure, ...]
     restarts: int
     timeouts: int
-    dropped: int
     threads_reason: str | None
     seconds: float
 
@@ -60,8 +65,7 @@ class Report:
         n_good = self.n_rows - self.n_failed
         lines = [f"{n_good:,} of {self.n_rows:,} rows explained in {format_duration(self.seconds)}{rate}."]
         if self.n_resumed:
-            dropped = f" ({self.dropped:,} bytes of an incomplete line were dropped)" if self.dropped else ""
-            lines.append(f"{self.n_resumed:,} rows were finished by an earlier run{dropped}.")
+            lines.append(f"{self.n_resumed:,} rows were finished by an earlier run.")
         if self.n_failed:
             kinds = ", ".join(f"{name} {count:,}" for name, count in self.failures.items())
             lines.append(f"{self.n_failed:,} rows failed ({kinds}); their errors are in the file.")
@@ -94,7 +98,7 @@ def run_batch(
 ) -> Report:
     """Explain all rows into the Parquet file ``out``; ``sources`` identifies the model and the data.
 
-    A journal beside the file, with ``.journal`` appended to its name, holds every finished row until the file is
+    A folder beside the file, with ``.parts`` appended to its name, holds the finished rows until the file is
     complete. After a crash, the same call with ``resume`` continues and produces the same bytes. ``ids`` become a
     column of the file.
     """
@@ -105,39 +109,178 @@ def run_batch(
     identity = batch_identity(rows, work, sources, options) | ({} if ids is None else {"id": ids.name})
     identity |= {"changes": True} if work.changes else {}
     identity |= {} if work.rule is None else {"rule": work.rule.to_dict()}
-    journal_path = Path(f"{out}{JOURNAL_SUFFIX}")
-    _check_paths(out, journal_path)
-    failures: Counter[str] = Counter()
-    first: list[Failure] = []
-    if _is_finished(out, journal_path, identity, options):
-        for _ in _count_failures(read_parquet(out), failures, first, len(rows), ids):
-            pass
-        return _report(failures, first, RunEvents(), n_rows=len(rows), n_resumed=len(rows), dropped=0, start=start)
-    journal = _open_journal(journal_path, identity, options)
-    events, n_resumed = RunEvents(), journal.n_rows
-    try:
+    folder, events = Path(f"{out}{PARTS_SUFFIX}"), RunEvents()
+    tally = _Tally(len(rows), ids)
+    if _is_finished(out, folder, identity, options):
+        n_resumed = sum(1 for _ in tally.count(read_parquet(out)))
+    else:
+        parts = _Parts(folder, identity, work.columns, options.overwrite)
+        n_resumed = parts.n_rows
         reporter = ProgressReporter(len(rows), options.progress, n_resumed)
-        records = stream(rows, work, replace(plan, start=n_resumed, tick=journal.tick), events)
-        _append_all(records, journal, reporter, options.fail_fast, ids)
-        finished = _count_failures(read_records(journal_path), failures, first, len(rows), ids)
-        write_parquet(out, finished, identity, ids, work.columns)
-        removed = _removed(journal_path)  # while the lock is held, so that the file cannot be another process's
-    finally:
-        journal.close()
-    if not removed:  # Windows does not remove an open file
-        _removed(journal_path)
-    return _report(
-        failures, first, events, n_rows=len(rows), n_resumed=n_resumed, dropped=journal.dropped, start=start
+        plan = replace(plan, start=n_resumed, tick=parts.tick)
+        try:
+            with parts, contextlib.closing(stream(rows, work, plan, events)) as records:
+                for place, record in records:
+                    if options.fail_fast and record["error_type"] is not None:
+                        raise RowError(
+                            f"{tally.failure(place, record)} The batch stopped here (--fail-fast). "
+                            "Type --resume to try the row again."
+                        )
+                    parts.append({"row": place} | record)
+                    reporter.count(record["error_type"] is not None)
+                write_parquet(out, tally.count(parts.records()), identity, ids, work.columns)
+                parts.remove()  # while it is locked, so that it cannot be another process's
+        except OutputFileError as error:
+            raise OutputFileError(f"{error}{_RESUME_HINT}") from error
+    return Report(
+        n_rows=len(rows),
+        n_resumed=n_resumed,
+        failures=dict(tally.failures.most_common()),
+        first_failures=tuple(tally.first),
+        restarts=events.restarts,
+        timeouts=len(events.timeouts),
+        threads_reason=events.threads_reason,
+        seconds=time.monotonic() - start,
     )
 
 
-def _removed(path: Path) -> bool:
-    """Remove a file; return whether that worked."""
+class _Tally:
+    """Counts the failures in the records of a batch, and keeps the first of them."""
+
+    def __init__(self, n_rows: int, ids: RowIds | None) -> None:
+        self._n_rows, self._ids = n_rows, ids
+        self.failures, self.first = Counter[str](), list[Failure]()
+
+    def count(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Yield the records unchanged and count; raise `OutputFileError` if records are missing."""
+        n = 0
+        for record in records:
+            n += 1
+            if record["error_type"] is not None:
+                self.failures[record["error_type"]] += 1
+                if len(self.first) < _MAX_LISTED_FAILURES:
+                    self.first.append(self.failure(record["row"], record))
+            yield record
+        if n != self._n_rows:
+            raise OutputFileError(f"The parts hold {n} of {self._n_rows} rows: another program has changed them.")
+
+    def failure(self, place: int, record: Record) -> Failure:
+        """Return the failure that a record describes."""
+        label = None if self._ids is None else self._ids.label(place)
+        return Failure(place, record["error"], record["error_type"], label)
+
+
+class _Parts:
+    """The folder of the parts, locked; call `append` with each row, in order, and `tick` regularly.
+
+    The last part is replaced by a longer one until it has `ROWS_PER_GROUP` rows.
+    """
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any], columns: Mapping[str, str], anew: bool) -> None:
+        self._folder, self._identity, self._columns = folder, identity, columns
+        self.n_rows, self._last = 0, list[Record]()  # all rows, and those of a part that is not full
+        self._written, self._is_dirty = -_WRITE_SECONDS, False
+        try:
+            folder.mkdir(exist_ok=True)
+            self._lock = _lock(folder)
+        except OSError as error:
+            raise OutputFileError(f"{str(folder)!r} cannot be written: {reason_of(error)}.") from error
+        if anew:
+            self._remove_from(0)
+        try:
+            self._take_over()
+        except BaseException:
+            self._unlock()
+            raise
+
+    def _take_over(self) -> None:
+        """Count the rows of the parts of an earlier run, up to the first part that is missing or damaged."""
+        number = 0
+        while not self._last and (saved := read_identity(self._part(number))) is not None:
+            check_identity(saved, self._identity, str(self._folder))
+            try:
+                records = list(read_parquet(self._part(number), self._columns))
+            except FormatError:
+                break
+            self.n_rows, number = self.n_rows + len(records), number + 1
+            self._last = records if len(records) < ROWS_PER_GROUP else []
+        self._remove_from(number)
+
+    def __enter__(self) -> "_Parts":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._write()
+        finally:
+            with contextlib.suppress(OSError):  # it has parts, or it was removed
+                self._folder.rmdir()
+            self._unlock()
+
+    def append(self, record: Record) -> None:
+        """Add the record of the next row."""
+        self._last.append(record)
+        self.n_rows, self._is_dirty = self.n_rows + 1, True
+        if len(self._last) == ROWS_PER_GROUP:
+            self._write()
+            self._last = []
+        self.tick()
+
+    def tick(self) -> None:
+        """Write the rows that have been finished since the last part was written, if that is long enough ago."""
+        if time.monotonic() - self._written >= _WRITE_SECONDS:
+            self._write()
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records of all rows, one part at a time."""
+        self._write()
+        return read_parquet(self._folder, self._columns) if self.n_rows else iter(())
+
+    def remove(self) -> None:
+        """Remove the parts, and with them their folder."""
+        self._remove_from(0)
+
+    def _write(self) -> None:
+        if not self._is_dirty:
+            return
+        part = self._part((self.n_rows - 1) // ROWS_PER_GROUP)
+        write_parquet(part, self._last, self._identity, kinds=self._columns, checksums=True)
+        self._written, self._is_dirty = time.monotonic(), False
+
+    def _part(self, number: int) -> Path:
+        return self._folder / f"{number:07d}.parquet"
+
+    def _remove_from(self, number: int) -> None:
+        """Remove the parts from a number on, and parts that were not written to their end."""
+        for path in (*self._folder.glob("[0-9]*.parquet"), *self._folder.glob(".anchorline-*.part")):
+            if path >= self._part(number) or path.suffix == ".part":
+                path.unlink(missing_ok=True)
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock a folder for this process; the system releases the lock when the process ends, in whatever way."""
     try:
-        path.unlink()
+        import fcntl  # noqa: PLC0415  not on Windows
+    except ImportError:
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise JournalError(
+            f"Another process is using {str(folder)!r}. Wait until it has finished, or end it."
+        ) from None
     except OSError:
-        return False
-    return True
+        return descriptor  # the file system has no locks
+    if not (folder.exists() and os.path.samestat(os.fstat(descriptor), folder.stat())):
+        os.close(descriptor)  # the owner finished and removed the folder while this process opened it
+        raise JournalError(f"Another process has just finished with {str(folder)!r}. Start the command again.")
+    return descriptor
 
 
 def batch_identity(rows: FrameRows, work: Work, sources: Mapping[str, Any], options: RunOptions) -> dict[str, Any]:
@@ -165,19 +308,16 @@ def batch_identity(rows: FrameRows, work: Work, sources: Mapping[str, Any], opti
     }
 
 
-def _check_paths(*paths: Path) -> None:
-    """Raise `OutputFileError`, before any work is done, for a name that a file cannot have."""
-    for path in paths:
-        try:
-            is_folder = path.is_dir()
-        except OSError as error:
-            raise OutputFileError(f"{str(path)!r} cannot be written: {reason_of(error)}.") from error
-        if is_folder:
-            raise OutputFileError(f"{str(path)!r} is a folder. Type the name of a file.")
-
-
-def _is_finished(out: Path, journal: Path, identity: Mapping[str, Any], options: RunOptions) -> bool:
-    """Return whether an earlier run completed the file; raise `JournalError` if a file is in the way."""
+def _is_finished(out: Path, parts: Path, identity: Mapping[str, Any], options: RunOptions) -> bool:
+    """Return whether an earlier run completed the file; raise an error if a file or a folder is in the way."""
+    try:
+        is_folder, in_the_way = out.is_dir(), parts.exists() and not parts.is_dir()
+    except OSError as error:
+        raise OutputFileError(f"{str(out)!r} cannot be written: {reason_of(error)}.") from error
+    if is_folder:
+        raise OutputFileError(f"{str(out)!r} is a folder. Type the name of a file.")
+    if in_the_way:
+        raise OutputFileError(f"{str(parts)!r} must be a folder, but it is a file. Remove or rename it.")
     if options.resume and options.overwrite:
         raise JournalError(
             "Both resume and overwrite are given, but only one is allowed. Type --resume or --overwrite."
@@ -185,12 +325,12 @@ def _is_finished(out: Path, journal: Path, identity: Mapping[str, Any], options:
     if options.overwrite:
         return False
     if not options.resume:
-        for path in (out, journal):
+        for path in (out, parts):
             if path.exists():
-                hint = "Continue with resume (--resume), or start" if path == journal else "Start"
+                hint = "Continue with resume (--resume), or start" if path == parts else "Start"
                 raise JournalError(f"{str(path)!r} exists. {hint} again with overwrite (--overwrite).")
         return False
-    if journal.exists() or not out.exists():
+    if parts.exists() or not out.exists():
         return False
     saved_identity = read_identity(out)
     if saved_identity is None:
@@ -202,69 +342,23 @@ def _is_finished(out: Path, journal: Path, identity: Mapping[str, Any], options:
     return True
 
 
-def _open_journal(path: Path, identity: Mapping[str, Any], options: RunOptions) -> Journal:
-    if options.overwrite and path.exists():
-        # The lock comes first, so that a running batch is not deleted.
-        with contextlib.suppress(OSError), contextlib.closing(Journal.lock_only(path)):
-            path.unlink()
-    if options.resume and path.exists():
-        return Journal.resume(path, identity)
-    return Journal.begin(path, identity)
-
-
-def _append_all(
-    numbered_records: Generator[tuple[int, Record]],
-    journal: Journal,
-    reporter: ProgressReporter,
-    fail_fast: bool,
-    ids: RowIds | None,
-) -> None:
-    with contextlib.closing(numbered_records):
-        for place, record in numbered_records:
-            if fail_fast and record["error_type"] is not None:
-                failure = _failure(place, record, ids)
-                raise RowError(
-                    f"{failure} The batch stopped here (--fail-fast). Type --resume to try the row again."
-                )
-            journal.append({"row": place} | record)
-            reporter.count(record["error_type"] is not None)
-
-
-def _failure(place: int, record: Record, ids: RowIds | None) -> Failure:
-    label = None if ids is None else ids.label(place)
-    return Failure(place, record["error"], record["error_type"], label)
-
-
-def _count_failures(
-    records: Iterator[Record], failures: Counter[str], first: list[Failure], n_rows: int, ids: RowIds | None
-) -> Iterator[Record]:
-    """Yield the records unchanged and count their failures; raise `OutputFileError` if records are missing."""
-    n = 0
-    for record in records:
-        n += 1
-        if record["error_type"] is not None:
-            failures[record["error_type"]] += 1
-            if len(first) < _MAX_LISTED_FAILURES:
-                first.append(_failure(record["row"], record, ids))
-        yield record
-    if n != n_rows:
-        raise OutputFileError(
-            f"The journal holds {n} of {n_rows} rows, so another program has changed it. Continue with --resume."
+def check_identity(saved: Mapping[str, Any], identity: Mapping[str, Any], name: str) -> None:
+    """Raise `JournalError`, which lists the differences, unless the saved identity is that of this batch."""
+    current = json.loads(json.dumps(identity))
+    keys = [key for key in {**saved, **current} if saved.get(key) != current.get(key)]
+    if keys:
+        differences = "; ".join(_difference(key, saved.get(key), current.get(key)) for key in keys)
+        raise JournalError(
+            f"{name!r} belongs to another batch: {differences}. Use the original inputs and settings, or start "
+            "again with overwrite (--overwrite)."
         )
 
 
-def _report(
-    failures: Counter[str], first: list[Failure], events: RunEvents, *, start: float, **counts: int
-) -> Report:
-    return Report(
-        failures=dict(failures.most_common()),
-        first_failures=tuple(first),
-        restarts=events.restarts,
-        timeouts=len(events.timeouts),
-        threads_reason=events.threads_reason,
-        seconds=time.monotonic() - start,
-        **counts,
-    )
+def _difference(name: str, saved: Any, current: Any) -> str:
+    if isinstance(saved, dict) and isinstance(current, dict):
+        keys = [key for key in {**saved, **current} if saved.get(key) != current.get(key)]
+        return ", ".join(f"{name} {key} was {saved.get(key)!r:.40}, is {current.get(key)!r:.40}" for key in keys)
+    return f"{name} was {saved!r:.40}, is {current!r:.40}"
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:

@@ -18,7 +18,7 @@ from rich.progress import Progress as Bar
 from anchorline.batch.ids import unique_ids
 from anchorline.batch.partition import CHANGE_COLUMNS, Work, rows_of
 from anchorline.batch.progress import Progress
-from anchorline.batch.run import JOURNAL_SUFFIX, RunOptions, file_digest, run_batch
+from anchorline.batch.run import PARTS_SUFFIX, RunOptions, file_digest, run_batch
 from anchorline.changes.questions import NoDecisionError
 from anchorline.cli import options as opt
 from anchorline.cli.codes import Code
@@ -148,7 +148,7 @@ def _check_out(out: str, inputs: Mapping[str, str]) -> None:
     """Raise `ParameterError` if ``out`` is one of the inputs, under whatever name, or has the wrong suffix."""
     if not out:
         raise ParameterError("--out is '', but it must be the name of the file to write, such as why.parquet.")
-    for (name, path), place in itertools.product(inputs.items(), (out, f"{out}{JOURNAL_SUFFIX}")):
+    for (name, path), place in itertools.product(inputs.items(), (out, f"{out}{PARTS_SUFFIX}")):
         if _are_same_file(place, path):
             raise ParameterError(
                 f"{place!r} (--out) is the same file as {path!r} ({name}), which would be lost. Name another file."

@@ -1,4 +1,4 @@
-"""Rules beside the explanations of many rows: the same bytes as `rule`, in frames, files and journals."""
+"""Rules beside the explanations of many rows: the same bytes as `rule`, in frames and files."""
 
 import json
 from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 
 from anchorline.batch import Work
 from anchorline.batch import run as run_module
-from anchorline.batch.journal import read_records
+from anchorline.batch.parquet import read_parquet
 from anchorline.batch.partition import rows_of
 from anchorline.batch.run import RunOptions, run_batch
 from anchorline.errors import JournalError, OutputFileError, ParameterError, RowError
@@ -77,21 +77,18 @@ def test_a_batch_adds_what_would_change_each_decision(tmp_path):
 def test_a_batch_goes_on_where_it_stopped_and_ends_with_the_same_bytes(tmp_path):
     whole, out = tmp_path / "whole.parquet", tmp_path / "why.parquet"
     batch(whole)
-    journal = tmp_path / "why.parquet.journal"
+    parts = tmp_path / "why.parquet.parts"
     rows = with_ages((12, FAILS))
     with pytest.raises(RowError, match=r"Row 12.*fail-fast"):
         batch(out, rows=rows, model=Trouble(), fail_fast=True)
     assert not out.exists()
-    assert sum(1 for _ in read_records(journal)) == 12
+    assert sum(1 for _ in read_parquet(parts)) == 12
     with pytest.raises(JournalError, match=r"exists\. Continue with resume"):
         batch(out)
-    with journal.open("ab") as file:
-        file.write(b"torn")
+    (parts / ".anchorline-1.part").write_bytes(b"torn")
     report = batch(out, resume=True)  # this time nothing fails
-    assert (report.n_resumed, report.dropped) == (12, 4)
-    assert (
-        "12 rows were finished by an earlier run (4 bytes of an incomplete line were dropped)." in report.lines()
-    )
+    assert report.n_resumed == 12
+    assert "12 rows were finished by an earlier run." in report.lines()
     assert out.read_bytes() == whole.read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["whole.parquet", "why.parquet"]
 
@@ -99,10 +96,14 @@ def test_a_batch_goes_on_where_it_stopped_and_ends_with_the_same_bytes(tmp_path)
 def test_a_crash_after_the_last_row_is_mended(tmp_path, monkeypatch):
     out = tmp_path / "why.parquet"
 
-    def fill_up(*arguments):
-        raise OutputFileError("full")
+    whole = run_module.write_parquet
 
-    monkeypatch.setattr("anchorline.batch.run.write_parquet", fill_up)
+    def fill_up(path, *arguments, **options):
+        if path == out:
+            raise OutputFileError("full")
+        whole(path, *arguments, **options)
+
+    monkeypatch.setattr(run_module, "write_parquet", fill_up)
     with pytest.raises(OutputFileError):
         batch(out, rows=ROWS[:4])
     monkeypatch.undo()
@@ -134,7 +135,7 @@ def test_bad_choices_leave_nothing_behind(options, message, tmp_path):
     ("name", "message"),
     [
         ("folder", "is a folder. Type the name of a file"),
-        ("kept", "kept.journal' is a folder"),
+        ("kept", "kept.parts' must be a folder"),
         ("x" * 300, "the name is too long"),
         ("x" * 250, "the name is too long"),
         ("nowhere/why.parquet", "the folder does not exist"),
@@ -142,12 +143,12 @@ def test_bad_choices_leave_nothing_behind(options, message, tmp_path):
 )
 def test_places_where_no_file_can_be(name, message, overwrite, tmp_path):
     (tmp_path / "folder").mkdir()
-    (tmp_path / "kept.journal").mkdir()
+    (tmp_path / "kept.parts").write_text("mine")
     with pytest.raises(OutputFileError, match=message) as raised:
         batch(tmp_path / name, overwrite=overwrite)
     assert "overwrite" not in str(raised.value)
     assert "--resume" not in str(raised.value)
-    assert sorted(os.listdir(tmp_path)) == ["folder", "kept.journal"]
+    assert sorted(os.listdir(tmp_path)) == ["folder", "kept.parts"]
 
 
 def test_files_of_others_are_not_resumed(tmp_path):
@@ -170,11 +171,12 @@ def test_a_batch_is_nobody_elses_until_its_file_is_written(tmp_path, monkeypatch
     out, refused = tmp_path / "why.parquet", []
     whole = run_module.write_parquet
 
-    def write(*arguments):
-        with pytest.raises(JournalError, match="Another process is using") as raised:
-            batch(out, overwrite=True)
-        refused.append(raised)
-        return whole(*arguments)
+    def write(path, *arguments, **options):
+        if path == out:
+            with pytest.raises(JournalError, match="Another process is using") as raised:
+                batch(out, overwrite=True)
+            refused.append(raised)
+        return whole(path, *arguments, **options)
 
     monkeypatch.setattr(run_module, "write_parquet", write)
     batch(out)
