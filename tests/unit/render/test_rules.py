@@ -23,7 +23,7 @@ from anchorline.render.statements import RuleWords, legend, rule_details_of, rul
 from anchorline.render.strips import STEPS, UNKNOWN, bands_of
 from anchorline.result.explanation import Choices, Output, Queries, Rows
 from anchorline.result.rule import RuleProof, RuleVerdict
-from benchmarks.words import words_beside_facts
+from benchmarks.truth import words_beside_facts
 from helpers import made_cases, made_rules
 from helpers.made import (
     DEBT,

@@ -16,7 +16,7 @@ from anchorline.render.statements import details_of as known_of
 from anchorline.render.statements import digits_of, fact_text, legend, statements_of
 from anchorline.render.text import details_of, text_of
 from anchorline.result.explanation import Alternative, Choices, Output, Proof, Queries, Rows, Verdict
-from benchmarks.words import words_beside_facts
+from benchmarks.truth import words_beside_facts
 from helpers.made import (
     DEBT,
     DECLINED,
